@@ -1,0 +1,188 @@
+// Package adapter is the seam: what a backend must offer to be driven, what it may offer besides, and the registry that
+// knows the backends.
+//
+// An adapter translates between the words of package execution and one backend. It holds no policy, memory, session
+// store or coordination, keeps no state between executions, and reads no file and no variable on its own: optional
+// interfaces receive a Host. What every backend must guarantee (one result, event order, deadlines, negotiation) is not
+// an adapter's business but that of package agent.
+//
+// The checklist of optional interfaces: Prober, AuthGuide, Negotiator, Retrier, Unwrapper; find them with As.
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"iter"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Adapter drives one backend. One value serves concurrent executions.
+type Adapter interface {
+	// Capabilities declares what the backend can do. It is static and free of I/O, and every call returns a fresh copy.
+	Capabilities() execution.Capabilities
+
+	// Execute runs one process or connection, which carries one or more turns, and yields what happens as it happens.
+	//
+	// The function body owns the backend and has cleaned up before it returns, whether the backend ends, ctx is done or
+	// the consumer stops. Each turn ends with execution.TurnEnd and the last event is execution.Finished; only Body,
+	// Parent, Origin and Raw of an event are set. A backend's failure is a Finished result, never an error; the error of
+	// the sequence is for a broken caller or a broken adapter and ends it.
+	//
+	// Execute reads commands from in until it returns io.EOF. Without Run.Interactive the inbox is closed from the start
+	// and Execute ends after the first turn. An adapter never decides a question: it emits it and waits for its Answer.
+	Execute(ctx context.Context, req execution.Request, in Inbox) iter.Seq2[execution.Event, error]
+}
+
+// Inbox gives an execution its commands. It is safe for use by one goroutine at a time.
+type Inbox interface {
+	// Receive waits for the next command. io.EOF means that there will be no more.
+	Receive(ctx context.Context) (execution.Command, error)
+}
+
+// ToolHost is implemented by an Inbox whose caller handles the tools of the request. CallTool is safe for concurrent
+// use; its error is for a caller that cannot be reached, a failing tool is a ToolResult with Error set.
+type ToolHost interface {
+	CallTool(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error)
+}
+
+// Negotiator is an adapter that knows more about a request than its capabilities say. Negotiate is pure: it adds reasons
+// to those that package agent finds, and starts, reads and changes nothing.
+type Negotiator interface {
+	Negotiate(req execution.Request) []execution.Reason
+}
+
+// Retrier is an adapter that decides itself whether a failed attempt is worth another one (agent-mux specification,
+// shouldRetry). Without it package agent applies the policy's own rule. A panic means no.
+type Retrier interface {
+	// ShouldRetry is asked once per failed attempt; attempt counts from 0.
+	ShouldRetry(failure execution.Body, attempt int, policy execution.RetryPolicy) bool
+}
+
+// Unwrapper is an adapter that decorates another one.
+type Unwrapper interface{ Unwrap() Adapter }
+
+// As finds the first adapter in the chain of decorators that implements T.
+func As[T any](a Adapter) (T, bool) {
+	for a != nil {
+		if t, ok := a.(T); ok {
+			return t, true
+		}
+		u, ok := a.(Unwrapper)
+		if !ok {
+			break
+		}
+		a = u.Unwrap()
+	}
+	var zero T
+	return zero, false
+}
+
+// Host is the world that optional interfaces may look at. It never belongs to an adapter: the caller passes it in, and
+// tests pass a small one.
+type Host struct {
+	FS       fs.FS                                                           // rooted at /, read only; Name makes its names of absolute paths
+	Getenv   func(string) string                                             // never nil
+	Home     string                                                          // absolute
+	Platform string                                                          // runtime.GOOS of the host
+	LookPath func(name string) (string, error)                               // finds a command as a shell would
+	Spawn    func(ctx context.Context, c SpawnRequest) (SpawnOutcome, error) // runs a command to its end
+}
+
+// SpawnRequest is a command to run to its end.
+type SpawnRequest struct {
+	Command string
+	Args    []string
+	Env     map[string]string // set over the host's environment
+	Cwd     string
+}
+
+// SpawnOutcome is what a command left behind.
+type SpawnOutcome struct {
+	Code   int
+	Stdout string
+	Stderr string
+}
+
+// Prober looks whether an agent is installed and logged in. It reads only, asks nobody, and returns within ctx. Probe and
+// DetectAuth are called at the same time.
+type Prober interface {
+	// Probe fills Installed, Path, Version and Notes. An agent that is not there is no error.
+	Probe(ctx context.Context, h Host) (Installation, error)
+	// DetectAuth reads environment and files only. A failure is the status unknown, never an error.
+	DetectAuth(ctx context.Context, h Host) AuthState
+}
+
+// Installation is what a probe found.
+type Installation struct {
+	Installed   bool
+	Path        string // absolute
+	Version     string // as the agent states it, empty when it could not be read
+	ActiveModel string // empty when unknown
+	Notes       string // why something could not be found
+}
+
+// AuthState is what is known about a login. It never holds a secret or part of one.
+type AuthState struct {
+	Status   AuthStatus `json:"status"`
+	Method   string     `json:"method,omitempty"`
+	Identity string     `json:"identity,omitempty"`
+	Details  string     `json:"details,omitempty"`
+}
+
+// AuthStatus says whether an agent is logged in.
+type AuthStatus string
+
+// The login states.
+const (
+	Authenticated   AuthStatus = "authenticated"
+	Unauthenticated AuthStatus = "unauthenticated"
+	AuthExpired     AuthStatus = "expired"
+	AuthUnknown     AuthStatus = "unknown"
+)
+
+// AuthGuide tells a person how to log in.
+type AuthGuide interface {
+	AuthGuidance() AuthGuidance
+}
+
+// AuthGuidance is the way to a login.
+type AuthGuidance struct {
+	Provider      string   `json:"providerName"`
+	Steps         []string `json:"steps"`
+	EnvVars       []string `json:"envVars"`
+	Documentation []string `json:"documentationUrls"`
+	LoginCommand  string   `json:"loginCommand,omitempty"`
+}
+
+// ModelRedirector is an adapter whose agent can be pointed at another model API: a scripted one, for demonstrations,
+// conformance and tests. It is pure; the caller writes the files.
+type ModelRedirector interface {
+	// RedirectModel says how to run the agent against the model API at baseURL (no path) with a private home directory.
+	RedirectModel(baseURL, home string) Redirect
+}
+
+// Redirect is what must be set for a redirected agent, and how its model asks for what the agent can do. Keys in it are
+// dummies.
+type Redirect struct {
+	Env   map[string]string // set over a minimal environment; HOME is among them
+	Files map[string][]byte // by absolute path below home, to be written with mode 0600
+	Model string            // a model that the agent takes without complaint; empty: its default
+
+	// Shell is the tool call that runs a command; with ask the agent must ask for permission first.
+	Shell func(command string, ask bool) ScriptedCall
+	// MCP is the call of a tool of an MCP server.
+	MCP func(server, tool string, input json.RawMessage) ScriptedCall
+	// Clarify is the call that asks the person a question, nil where the agent has none.
+	Clarify func(question string) ScriptedCall
+	// Structured is the call that gives structured output, nil where the answer's text is the output.
+	Structured func(value json.RawMessage) ScriptedCall
+}
+
+// ScriptedCall is a tool call as a scripted model makes it.
+type ScriptedCall struct {
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace,omitempty"`
+	Input     json.RawMessage `json:"input"`
+}

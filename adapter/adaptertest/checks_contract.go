@@ -1,0 +1,561 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// contractChecks are the fifteen assertions of the BYOH specification.
+func contractChecks() []Check {
+	return []Check{
+		{Name: "capabilities-valid", Spec: "003-1: capabilities are valid, complete and a fresh copy each time", Run: capabilitiesValid},
+		{Name: "required-missing-blocks", Spec: "003-2: supported is false when something required is absent, and nothing starts", Run: requiredBlocks},
+		{Name: "preferred-missing-degrades", Spec: "003-3: degraded is true with reasons when something preferred is absent", Needs: []Scenario{Simple}, Run: preferredDegrades},
+		{Name: "negotiate-pure", Spec: "003-4: negotiation has no side effects", Run: negotiatePure},
+		{Name: "simple-completes", Spec: "003-5: a simple message completes with text", Needs: []Scenario{Simple}, Run: simpleCompletes},
+		{Name: "tool-roundtrip", Spec: "003-6: a request with a tool completes with a trace of its call", Run: toolRoundtrip},
+		{Name: "clarification", Spec: "003-7: a question of the model is needs_clarification with a continuation", Needs: []Scenario{Clarify}, Run: clarification},
+		{Name: "approval", Spec: "003-8: a needed approval is awaiting_approval with its request", Run: approval},
+		{Name: "failure-reported", Spec: "003-9: a failing backend is failed with a structured error", Needs: []Scenario{Fail}, Run: failing(Fail)},
+		{Name: "failure-crash", Spec: "003-9: a crash is failed and keeps what was said on standard error", Needs: []Scenario{Crash}, Run: failing(Crash)},
+		{Name: "failure-malformed", Spec: "003-9: malformed output is failed, never completed", Needs: []Scenario{Malformed}, Run: failing(Malformed)},
+		{Name: "failure-missing", Spec: "003-9: a backend that cannot be started is failed", Needs: []Scenario{Missing}, Run: failing(Missing)},
+		{Name: "unsupported-refused", Spec: "003-10: an unsupported operation is unsupported, its success is not faked", Run: unsupportedRefused},
+		{Name: "trace-always", Spec: "003-11: every status has a trace with start, end, steps and tool calls", Run: traceAlways},
+		{Name: "identity", Spec: "003-12: the backend's id is stable across instances and its own", Needs: []Scenario{Simple}, Run: identity},
+		{Name: "timeout", Spec: "003-13: maxElapsedMs is kept and reported as timeout", Needs: []Scenario{Hang}, Run: timeout(Hang)},
+		{Name: "timeout-stubborn", Spec: "003-13: a backend that will not stop is stopped all the same", Needs: []Scenario{Stubborn}, Run: timeout(Stubborn)},
+		{Name: "imports", Spec: "003-14: the adapter calls no policy, session, continuation or memory code", Run: imports},
+		{Name: "size", Spec: "003-15: the adapter has at most 200 lines (guideline)", Run: size},
+	}
+}
+
+func (s Subject) capabilities() execution.Capabilities { return s.Backend().Adapter.Capabilities() }
+
+func capabilitiesValid(_ context.Context, s Subject) error {
+	a := s.Backend().Adapter
+	first := a.Capabilities()
+	if err := first.Validate(); err != nil {
+		return err
+	}
+	want, err := json.Marshal(first)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(want, &fields); err != nil {
+		return err
+	}
+	if undefined := nulls("", fields); len(undefined) > 0 {
+		return fmt.Errorf("undefined fields: %s (an empty list is stated as one)", strings.Join(undefined, ", "))
+	}
+	scribble(reflect.ValueOf(&first).Elem())
+	second := a.Capabilities()
+	got, err := json.Marshal(second)
+	if err != nil {
+		return err
+	}
+	if string(got) != string(want) {
+		return errors.New("a caller that changes its copy of the capabilities changes those of others")
+	}
+	return nil
+}
+
+// nulls are the paths of a decoded JSON value that are null.
+func nulls(path string, v any) (found []string) {
+	switch v := v.(type) {
+	case nil:
+		return []string{path}
+	case map[string]any:
+		for k, item := range v {
+			found = append(found, nulls(strings.TrimPrefix(path+"."+k, "."), item)...)
+		}
+	case []any:
+		for _, item := range v {
+			found = append(found, nulls(path+"[]", item)...)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// scribble overwrites the elements of every slice within v.
+func scribble(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			scribble(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			v.Index(i).SetZero()
+		}
+	}
+}
+
+// demand is one thing that a caller can ask of a backend, and whether a backend has it.
+type demand struct {
+	name  string
+	code  execution.ReasonCode
+	lacks func(execution.Capabilities) bool
+	ask   func(q *execution.Requirements, required bool)
+}
+
+func demands() []demand {
+	level := func(required bool) execution.SupportLevel {
+		if required {
+			return execution.SupportRequired
+		}
+		return execution.SupportPreferred
+	}
+	return []demand{
+		{"structuredToolCalls", execution.ReasonStructuredToolCallsUnsupported, func(c execution.Capabilities) bool { return !c.StructuredToolCalls },
+			func(q *execution.Requirements, required bool) {
+				q.StructuredToolCalls = execution.PreferencePreferred
+				if required {
+					q.StructuredToolCalls = execution.PreferenceRequired
+				}
+			}},
+		{"continuationSupport", execution.ReasonContinuationUnsupported, func(c execution.Capabilities) bool {
+			return c.ContinuationSupport != execution.ContinuationsStructured
+		},
+			func(q *execution.Requirements, required bool) { q.ContinuationSupport = level(required) }},
+		{"approvalInterrupts", execution.ReasonApprovalInterruptUnsupported, func(c execution.Capabilities) bool { return c.ApprovalInterrupts == execution.ApprovalsNone },
+			func(q *execution.Requirements, required bool) { q.ApprovalInterrupts = level(required) }},
+		{"toolUse", execution.ReasonToolUseUnsupported, func(c execution.Capabilities) bool { return c.ToolUse == execution.ToolsNone },
+			func(q *execution.Requirements, required bool) {
+				if required {
+					q.ToolUse = execution.ToolUseRequired
+				}
+			}},
+		{"attachments", execution.ReasonAttachmentsUnsupported, func(c execution.Capabilities) bool { return !c.Attachments },
+			func(q *execution.Requirements, required bool) {
+				if required {
+					q.Attachments = execution.AttachmentsRequired
+				}
+			}},
+		{"traceDepth", execution.ReasonTraceDepthReduced, func(c execution.Capabilities) bool { return c.TraceDepth != execution.TraceDetailed },
+			func(q *execution.Requirements, required bool) {
+				if !required {
+					q.TraceDepth = execution.TraceDetailed
+				}
+			}},
+	}
+}
+
+// demanding is the simple scenario with one demand, nil when the demand has no such level.
+func (s Subject) demanding(d demand, required bool) *trial {
+	t := s.trial(Simple)
+	q := execution.Requirements{}
+	if t.req.Requirements != nil {
+		q = *t.req.Requirements
+	}
+	before := q
+	if d.ask(&q, required); q == before {
+		return nil
+	}
+	t.req.Requirements = &q
+	return t
+}
+
+func requiredBlocks(ctx context.Context, s Subject) error {
+	caps := s.capabilities()
+	lacking := 0
+	for _, d := range demands() {
+		t := s.demanding(d, true)
+		if t == nil {
+			continue
+		}
+		n := agent.New(s.Backend()).Negotiate(t.req, t.opts)
+		blocked := slices.ContainsFunc(n.Reasons, func(r execution.Reason) bool {
+			return r.Code == d.code && r.Severity == execution.SeverityBlocking
+		})
+		switch {
+		case d.lacks(caps):
+			lacking++
+			if n.Supported || !blocked {
+				return fmt.Errorf("%s is required and absent: supported %v, reasons %v", d.name, n.Supported, n.Reasons)
+			}
+			if err := s.refuses(ctx, t, ""); err != nil {
+				return fmt.Errorf("%s required: %w", d.name, err)
+			}
+		case blocked || !n.Supported:
+			return fmt.Errorf("%s is required and declared, and refused: %v", d.name, n.Reasons)
+		}
+	}
+	if lacking == 0 {
+		return s.refuses(ctx, s.foreign(), "continuation")
+	}
+	return nil
+}
+
+func preferredDegrades(ctx context.Context, s Subject) error {
+	caps := s.capabilities()
+	for _, d := range demands() {
+		t := s.demanding(d, false)
+		if t == nil {
+			continue
+		}
+		n := agent.New(s.Backend()).Negotiate(t.req, t.opts)
+		warned := slices.ContainsFunc(n.Reasons, func(r execution.Reason) bool {
+			return r.Code == d.code && r.Severity == execution.SeverityWarning
+		})
+		if !n.Supported || warned != d.lacks(caps) || warned && !n.Degraded {
+			return fmt.Errorf("%s is preferred, lacking %v: supported %v, degraded %v, reasons %v", d.name, d.lacks(caps), n.Supported, n.Degraded, n.Reasons)
+		}
+		if !warned {
+			continue
+		}
+		o, err := t.run(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s preferred: %w", d.name, err)
+		}
+		if err := o.expect(execution.StatusCompleted); err != nil {
+			return fmt.Errorf("%s preferred: %w", d.name, err)
+		}
+		if !slices.ContainsFunc(o.result.Degradation, func(r execution.Reason) bool { return r.Code == d.code }) {
+			return fmt.Errorf("%s preferred: the result does not list the degradation: %v", d.name, o.result.Degradation)
+		}
+	}
+	return nil
+}
+
+func negotiatePure(_ context.Context, s Subject) error {
+	b := s.Backend()
+	before := s.starts()
+	for _, sc := range []Scenario{Simple, Tool, Attach, Connect} {
+		req := s.request(sc)
+		want := req.Clone()
+		answers := make([]execution.Negotiation, 100)
+		faults := make([]error, len(answers))
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				faults[i] = guarded(func() error { answers[i] = agent.New(b).Negotiate(req, s.Options); return nil })
+			})
+		}
+		all.Wait()
+		if err := errors.Join(faults...); err != nil {
+			return err
+		}
+		for _, a := range answers {
+			if !reflect.DeepEqual(a, answers[0]) {
+				return fmt.Errorf("the same request gets different answers: %v and %v", answers[0], a)
+			}
+		}
+		if slices.ContainsFunc(answers[0].Reasons, func(r execution.Reason) bool { return r.Capability == "adapter" }) {
+			return fmt.Errorf("negotiation fails: %v", answers[0].Reasons)
+		}
+		if !reflect.DeepEqual(want, req) {
+			return errors.New("negotiation changes the request")
+		}
+	}
+	if n := s.starts() - before; n != 0 {
+		return fmt.Errorf("negotiation starts the backend, %d times", n)
+	}
+	return nil
+}
+
+func simpleCompletes(ctx context.Context, s Subject) error {
+	o, err := s.play(ctx, Simple)
+	if err != nil {
+		return err
+	}
+	if err := o.expect(execution.StatusCompleted); err != nil {
+		return err
+	}
+	switch out := o.result.Output; {
+	case o.result.Error != nil:
+		return fmt.Errorf("completed with an error: %v", o.result.Error)
+	case out == nil || strings.TrimSpace(out.Text) == "":
+		return errors.New("completed without text")
+	case !strings.Contains(out.Text, s.Answer):
+		return fmt.Errorf("the answer is %q, want %q in it", short(out.Text), s.Answer)
+	case !strings.Contains(o.result.Text, s.Answer):
+		return fmt.Errorf("the text deltas say %q, want %q in it", short(o.result.Text), s.Answer)
+	}
+	return nil
+}
+
+// echo is the tool of the scenario Tool.
+func echo() execution.Tool {
+	return execution.Tool{Name: "echo", Description: "returns its input",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)}
+}
+
+func toolRoundtrip(ctx context.Context, s Subject) error {
+	t := s.trial(Tool)
+	if len(t.req.Tools) == 0 {
+		t.req.Tools = []execution.Tool{echo()}
+	}
+	var mu sync.Mutex
+	calls := 0
+	t.opts.Tools = func(_ context.Context, call execution.ToolCall) (execution.ToolResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		if call.Name != "echo" || !json.Valid(call.Input) {
+			return execution.ToolResult{Error: fmt.Sprintf("no such call: %s %s", call.Name, call.Input)}, nil
+		}
+		return execution.ToolResult{Output: call.Input}, nil
+	}
+	caps := s.capabilities()
+	if caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls {
+		return s.refuses(ctx, t, "tools")
+	}
+	if err := s.need(Tool); err != nil {
+		return err
+	}
+	o, err := t.run(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := o.expect(execution.StatusCompleted); err != nil {
+		return err
+	}
+	if calls != 1 {
+		return fmt.Errorf("the tool was called %d times, want 1", calls)
+	}
+	if n := o.result.Trace.Summary.ToolCallCount; n != 1 {
+		return fmt.Errorf("the trace counts %d tool calls, want 1", n)
+	}
+	for _, kind := range []execution.TraceEventType{execution.TraceToolRequested, execution.TraceToolCompleted} {
+		has := slices.ContainsFunc(o.result.Trace.Events, func(e execution.TraceEvent) bool { return e.Type == kind })
+		if caps.TraceDepth != execution.TraceMinimal && !has {
+			return fmt.Errorf("the trace has no %s", kind)
+		}
+	}
+	return nil
+}
+
+func clarification(ctx context.Context, s Subject) error {
+	t := s.trial(Clarify)
+	t.req.Run.Interactive, t.opts.OnInput = false, nil
+	o, err := t.run(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := o.expect(execution.StatusNeedsClarification); err != nil {
+		return err
+	}
+	return continues(o, execution.ContinuationClarification, o.result.Output != nil && o.result.Output.Text != "", "text")
+}
+
+// continues checks the continuation of a result and what goes with it.
+func continues(o seen, kind string, also bool, what string) error {
+	switch c := o.result.Continuation; {
+	case !also:
+		return fmt.Errorf("%s has no %s", o.result.Status, what)
+	case c == nil:
+		return fmt.Errorf("%s has no continuation", o.result.Status)
+	case c.Kind != kind || len(c.State) == 0:
+		return fmt.Errorf("%s has the continuation %q with state %v, want %q with some", o.result.Status, c.Kind, c.State, kind)
+	}
+	return nil
+}
+
+func approval(ctx context.Context, s Subject) error {
+	t := s.trial(Approval)
+	t.req.Run.Interactive, t.opts.OnApproval = false, nil
+	q := execution.Requirements{}
+	if t.req.Requirements != nil {
+		q = *t.req.Requirements
+	}
+	q.ApprovalInterrupts = execution.SupportRequired
+	t.req.Requirements = &q
+	if s.capabilities().ApprovalInterrupts == execution.ApprovalsNone {
+		return s.refuses(ctx, t, "approvalInterrupts")
+	}
+	if err := s.need(Approval); err != nil {
+		return err
+	}
+	o, err := t.run(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := o.expect(execution.StatusAwaitingApproval); err != nil {
+		return err
+	}
+	r := o.result.ApprovalRequest
+	return continues(o, execution.ContinuationApproval, r != nil && r.ApprovalKey != "", "approval key")
+}
+
+func failing(sc Scenario) func(context.Context, Subject) error {
+	return func(ctx context.Context, s Subject) error {
+		o, err := s.play(ctx, sc)
+		if err != nil {
+			return err
+		}
+		codes := []execution.FailureCode{execution.FailureBackendExecution}
+		if sc != Missing {
+			codes = append(codes, execution.FailureInvalidBackendOutput)
+		}
+		if err := o.expect(execution.StatusFailed, codes...); err != nil {
+			return err
+		}
+		e := o.result.Error
+		if strings.TrimSpace(e.Message) == "" {
+			return errors.New("the error has no message")
+		}
+		if !e.ErrorCode().Valid() {
+			return fmt.Errorf("the error states the unknown code %q", e.ErrorCode())
+		}
+		if sc == Crash {
+			switch {
+			case e.Stderr == "":
+				return errors.New("what the backend said on standard error is lost")
+			case o.result.ExitCode == nil || *o.result.ExitCode == 0:
+				return errors.New("the result does not state the exit code")
+			}
+		}
+		return nil
+	}
+}
+
+// foreign is a request that no backend supports: it continues what another one began.
+func (s Subject) foreign() *trial {
+	t := s.trial(Simple)
+	t.req.Continuation = &execution.Continuation{Kind: execution.ContinuationDeferred, State: map[string]any{"agent": "some-other-backend"}}
+	return t
+}
+
+func unsupportedRefused(ctx context.Context, s Subject) error {
+	if err := s.refuses(ctx, s.foreign(), "continuation"); err != nil {
+		return err
+	}
+	if s.capabilities().Attachments {
+		return nil
+	}
+	t := s.trial(Simple)
+	t.req.Message.Attachments = PlayRequest(Attach).Message.Attachments
+	return s.refuses(ctx, t, "attachments")
+}
+
+func traceAlways(ctx context.Context, s Subject) error {
+	check := func(what string, o seen) error {
+		if o.result.Trace == nil {
+			return fmt.Errorf("%s: no trace", what)
+		}
+		sum := o.result.Trace.Summary
+		switch {
+		case sum.StartedAt.IsZero() || sum.CompletedAt.Before(sum.StartedAt):
+			return fmt.Errorf("%s: the trace runs from %v to %v", what, sum.StartedAt, sum.CompletedAt)
+		case sum.StepCount < 0 || sum.ToolCallCount < 0:
+			return fmt.Errorf("%s: the trace counts %d steps and %d tool calls", what, sum.StepCount, sum.ToolCallCount)
+		case o.result.Status == execution.StatusCompleted && sum.StepCount == 0:
+			return fmt.Errorf("%s: the trace shows no model call", what)
+		}
+		for _, e := range o.result.Trace.Events {
+			if e.At.Before(sum.StartedAt) || e.At.After(sum.CompletedAt) {
+				return fmt.Errorf("%s: %s lies outside the trace", what, e.Type)
+			}
+		}
+		return nil
+	}
+	for _, sc := range []Scenario{Simple, Fail, Clarify} {
+		if _, cannot := s.Cannot[sc]; cannot {
+			continue
+		}
+		o, err := s.play(ctx, sc)
+		if err := errors.Join(err, check(string(sc), o)); err != nil {
+			return err
+		}
+	}
+	o, err := s.foreign().run(ctx, s)
+	return errors.Join(err, check("unsupported", o))
+}
+
+func identity(ctx context.Context, s Subject) error {
+	a, b := s.Backend(), s.Backend()
+	switch {
+	case a.Name == "" || a.Name != b.Name:
+		return fmt.Errorf("two instances are called %q and %q", a.Name, b.Name)
+	case !reflect.DeepEqual(a.Adapter.Capabilities(), b.Adapter.Capabilities()):
+		return errors.New("two instances declare different capabilities")
+	case slices.Contains(s.Others, a.Name):
+		return fmt.Errorf("another backend is called %q, too", a.Name)
+	}
+	o, err := s.play(ctx, Simple)
+	if err != nil {
+		return err
+	}
+	if o.result.BackendID != a.Name {
+		return fmt.Errorf("the result is of %q, want %q", o.result.BackendID, a.Name)
+	}
+	raw, err := s.raw(ctx, Simple, nil)
+	if err != nil {
+		return err
+	}
+	for _, e := range raw {
+		if f, ok := e.Body.(execution.Finished); ok && f.Result.BackendID != "" && f.Result.BackendID != a.Name {
+			return fmt.Errorf("the adapter says it is %q, want %q", f.Result.BackendID, a.Name)
+		}
+	}
+	return nil
+}
+
+func timeout(sc Scenario) func(context.Context, Subject) error {
+	return func(ctx context.Context, s Subject) error {
+		t := s.trial(sc)
+		q := execution.Requirements{}
+		if t.req.Requirements != nil {
+			q = *t.req.Requirements
+		}
+		const limit = 50 * time.Millisecond
+		q.MaxElapsedMs = limit.Milliseconds()
+		t.req.Requirements = &q
+		o, err := t.run(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := o.expect(execution.StatusFailed, execution.FailureTimeout); err != nil {
+			return err
+		}
+		switch most := limit + s.grace(t.req); {
+		case o.elapsed > most:
+			return fmt.Errorf("it took %v to time out, want at most %v", o.elapsed, most)
+		case o.elapsed < limit:
+			return fmt.Errorf("it timed out after %v, before the limit of %v", o.elapsed, limit)
+		case !has[execution.Timeout](o, nil):
+			return errors.New("there is no timeout event")
+		}
+		return nil
+	}
+}
+
+func imports(_ context.Context, s Subject) error {
+	if s.Source == "" {
+		return Skip("there is no source to look at")
+	}
+	return CheckImports(s.Source)
+}
+
+// sizeGuideline is the number of lines beyond which an adapter is asked whether it does more than translate.
+const sizeGuideline = 200
+
+func size(_ context.Context, s Subject) error {
+	if s.Source == "" {
+		return Skip("there is no source to look at")
+	}
+	n, err := SourceLines(s.Source)
+	if err != nil {
+		return err
+	}
+	if n > sizeGuideline {
+		return Warn("%d lines, the guideline is %d: see that no orchestration leaks into the adapter", n, sizeGuideline)
+	}
+	return nil
+}
+
+var _ adapter.Inbox = (*commands)(nil)

@@ -1,0 +1,408 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// verbChecks exercise what can be done to a running conversation.
+func verbChecks() []Check {
+	say := func(verb execution.Verb, fn func(*agent.Run, string) (execution.InputID, error)) Check {
+		return Check{Name: "verb-" + string(verb), Spec: "declared: " + string(verb) + " reaches the conversation as a further turn", Run: talk(verb, fn)}
+	}
+	return []Check{
+		{Name: "interactive", Spec: "declared: a conversation, and without it a refusal", Run: interactive},
+		say(execution.VerbSend, func(r *agent.Run, text string) (execution.InputID, error) { return r.Send(text, "") }),
+		say(execution.VerbQueue, func(r *agent.Run, text string) (execution.InputID, error) { return r.Queue(text, "") }),
+		say(execution.VerbContinue, (*agent.Run).Continue),
+		{Name: "verb-steer", Spec: "declared: steer reaches the running turn", Run: steer},
+		{Name: "verb-interrupt", Spec: "declared: interrupt ends the turn and the conversation goes on", Run: interrupt},
+		{Name: "verb-pause", Spec: "declared: a paused run goes on", Run: pause},
+		{Name: "verbs-refused", Spec: "declared: a verb that is not declared is refused", Needs: []Scenario{Simple}, Run: verbsRefused},
+	}
+}
+
+func contains(r execution.Result, part string) bool {
+	return strings.Contains(r.Text, part) || r.Output != nil && strings.Contains(r.Output.Text, part)
+}
+
+// converses reports whether conversations can be tried; err is the outcome when they cannot.
+func (s Subject) converses(verb execution.Verb, scenarios ...Scenario) error {
+	caps := s.capabilities().Agent
+	if !caps.Has(verb) {
+		return Skip("%s is not declared; that it is refused is another check", verb)
+	}
+	if !caps.InteractiveMode {
+		return fmt.Errorf("%s is declared and conversations are not", verb)
+	}
+	return s.need(scenarios...)
+}
+
+func (s Subject) conversation(sc Scenario) *trial {
+	t := s.trial(sc)
+	t.req.Run.Interactive = true
+	return t
+}
+
+func interactive(ctx context.Context, s Subject) error {
+	t := s.conversation(Talk)
+	caps := s.capabilities().Agent
+	if !caps.InteractiveMode {
+		return s.refuses(ctx, t, "interactive")
+	}
+	if err := s.need(Talk); err != nil {
+		return err
+	}
+	t.watch = func(r *agent.Run, e execution.Event) {
+		if _, ok := e.Body.(execution.TurnEnd); ok && e.Parent == "" {
+			r.CloseInput()
+		}
+	}
+	o, err := t.run(ctx, s)
+	return errors.Join(err, o.expect(execution.StatusCompleted))
+}
+
+// talk says something after the first turn and expects a second one.
+func talk(verb execution.Verb, say func(*agent.Run, string) (execution.InputID, error)) func(context.Context, Subject) error {
+	return func(ctx context.Context, s Subject) error {
+		if err := s.converses(verb, Talk); err != nil {
+			return err
+		}
+		t := s.conversation(Talk)
+		var id execution.InputID
+		var refused error
+		turns := 0
+		t.watch = func(r *agent.Run, e execution.Event) {
+			if _, ok := e.Body.(execution.TurnEnd); !ok || e.Parent != "" {
+				return
+			}
+			if turns++; turns == 1 {
+				id, refused = say(r, string(t.req.Message.Text))
+			}
+			if turns > 1 || refused != nil {
+				r.CloseInput()
+			}
+		}
+		o, err := t.run(ctx, s)
+		if err := errors.Join(err, refused); err != nil {
+			return err
+		}
+		if err := o.expect(execution.StatusCompleted); err != nil {
+			return err
+		}
+		if turns < 2 || !has(o, func(b execution.InputTaken) bool { return b.ID == id }) {
+			return fmt.Errorf("there were %d turns, and message %s was not taken", turns, id)
+		}
+		return nil
+	}
+}
+
+func steer(ctx context.Context, s Subject) error {
+	if err := s.converses(execution.VerbSteer, Steps); err != nil {
+		return err
+	}
+	t := s.conversation(Steps)
+	var id execution.InputID
+	var refused error
+	t.watch = func(r *agent.Run, e execution.Event) {
+		switch e.Body.(type) {
+		case execution.ToolCallReady, execution.MCPToolCallStart:
+			if id == "" && refused == nil && e.Parent == "" {
+				id, refused = r.Steer("and be quick", execution.WhenAfterTool)
+				r.CloseInput()
+			}
+		case execution.TurnEnd:
+			r.CloseInput()
+		}
+	}
+	o, err := t.run(ctx, s)
+	if err := errors.Join(err, refused); err != nil {
+		return err
+	}
+	if err := o.expect(execution.StatusCompleted); err != nil {
+		return err
+	}
+	switch {
+	case id == "":
+		return errors.New("the scenario used no tool, so there was nothing to steer")
+	case !has(o, func(b execution.InputTaken) bool { return b.ID == id }):
+		return fmt.Errorf("message %s was not taken", id)
+	case !has(o, func(b execution.InputTaken) bool { return b.ID == id && b.Steered }):
+		return Warn("the message made a turn of its own; it did not reach the running one")
+	}
+	return nil
+}
+
+func interrupt(ctx context.Context, s Subject) error {
+	if err := s.converses(execution.VerbInterrupt, Hang); err != nil {
+		return err
+	}
+	t := s.conversation(Hang)
+	again := s.Request(Talk).Message.Text
+	_, cannot := s.Cannot[Talk]
+	var refused error
+	done := false
+	turns := 0
+	stop := func(r *agent.Run) {
+		if !done {
+			done = true
+			refused = r.Interrupt()
+		}
+	}
+	t.watch = func(r *agent.Run, e execution.Event) {
+		switch e.Body.(type) {
+		case execution.TextDelta, execution.ToolCallReady, execution.ToolCallStart, execution.ShellStart, execution.MCPToolCallStart:
+			stop(r)
+		case execution.TurnEnd:
+			if e.Parent != "" {
+				return
+			}
+			if turns++; turns == 1 && !cannot {
+				_, err := r.Send(string(again), "")
+				refused = errors.Join(refused, err)
+			}
+			if turns > 1 || cannot || refused != nil {
+				r.CloseInput()
+			}
+		}
+	}
+	o, err := t.run(ctx, s)
+	if err := errors.Join(err, refused); err != nil {
+		return err
+	}
+	if !has(o, func(b execution.TurnEnd) bool { return b.Reason == execution.TurnInterrupted }) {
+		return errors.New("no turn ended as interrupted")
+	}
+	if n := count[execution.Interrupted](o, nil); n == 0 {
+		return errors.New("there is no interrupted event")
+	}
+	if cannot {
+		return o.expect(execution.StatusFailed, execution.FailureCancelled)
+	}
+	if turns < 2 {
+		return errors.New("the conversation did not go on after the interrupt")
+	}
+	return o.expect(execution.StatusCompleted)
+}
+
+// pauseFor is how long a run is paused.
+const pauseFor = 50 * time.Millisecond
+
+func pause(ctx context.Context, s Subject) error {
+	if err := s.converses(execution.VerbPause, Steps); err != nil {
+		return err
+	}
+	if !s.capabilities().Agent.Has(execution.VerbResume) {
+		return errors.New("pause is declared and resume is not")
+	}
+	t := s.conversation(Steps)
+	resumed := make(chan error, 1)
+	var refused error
+	done := false
+	t.watch = func(r *agent.Run, e execution.Event) {
+		switch e.Body.(type) {
+		case execution.ToolCallReady, execution.MCPToolCallStart, execution.TextDelta:
+			if done {
+				return
+			}
+			done = true
+			r.CloseInput()
+			if refused = r.Pause(); refused != nil {
+				resumed <- nil
+				return
+			}
+			time.AfterFunc(pauseFor, func() {
+				if state := r.State(); state != execution.StatePaused {
+					resumed <- fmt.Errorf("the paused run is %s", state)
+					return
+				}
+				resumed <- r.Resume()
+			})
+		case execution.TurnEnd:
+			r.CloseInput()
+		}
+	}
+	o, err := t.run(ctx, s)
+	if err == nil && done {
+		err = <-resumed
+	}
+	if err := errors.Join(err, refused); err != nil {
+		return err
+	}
+	if !has[execution.Paused](o, nil) || !has[execution.Resumed](o, nil) {
+		return errors.New("the events do not say paused and resumed")
+	}
+	return o.expect(execution.StatusCompleted)
+}
+
+func verbsRefused(ctx context.Context, s Subject) error {
+	caps := s.capabilities().Agent
+	tries := map[execution.Verb]func(*agent.Run) error{
+		execution.VerbSend:     func(r *agent.Run) error { _, err := r.Send("x", ""); return err },
+		execution.VerbQueue:    func(r *agent.Run) error { _, err := r.Queue("x", ""); return err },
+		execution.VerbSteer:    func(r *agent.Run) error { _, err := r.Steer("x", ""); return err },
+		execution.VerbContinue: func(r *agent.Run) error { _, err := r.Continue("x"); return err },
+		execution.VerbPause:    (*agent.Run).Pause,
+		execution.VerbResume:   (*agent.Run).Resume,
+	}
+	faults := map[execution.Verb]error{}
+	t := s.trial(Simple)
+	tried := false
+	t.watch = func(r *agent.Run, _ execution.Event) {
+		if tried {
+			return
+		}
+		tried = true
+		for verb, try := range tries {
+			if !caps.Has(verb) {
+				faults[verb] = try(r)
+			}
+		}
+	}
+	if _, err := t.run(ctx, s); err != nil {
+		return err
+	}
+	for verb, err := range faults {
+		if execution.CodeOf(err) != execution.CodeCapability {
+			return fmt.Errorf("%s is not declared and not refused as such: %v", verb, err)
+		}
+	}
+	talks := slices.ContainsFunc([]execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbSteer, execution.VerbContinue}, caps.Has)
+	if caps.InteractiveMode != talks {
+		return fmt.Errorf("conversations are declared %v, with the verbs %v", caps.InteractiveMode, caps.Verbs)
+	}
+	return nil
+}
+
+// approving is the scenario with a question in a mode.
+func (s Subject) approving(mode execution.ApprovalMode) (t *trial, declared bool) {
+	t = s.trial(Approval)
+	t.req.Run.ApprovalMode = mode
+	t.opts.OnApproval = nil
+	return t, slices.Contains(s.capabilities().Agent.ApprovalModes, mode)
+}
+
+// unasked runs a scenario and fails when a question becomes pending.
+func (t *trial) unasked(ctx context.Context, s Subject) (seen, error) {
+	pending := 0
+	t.watch = func(r *agent.Run, _ execution.Event) { pending += len(r.Pending()) }
+	o, err := t.run(ctx, s)
+	if pending > 0 {
+		err = errors.Join(err, errors.New("somebody was asked"))
+	}
+	return o, err
+}
+
+func approvalYolo(ctx context.Context, s Subject) error {
+	t, declared := s.approving(execution.ApprovalYolo)
+	if !declared {
+		return s.refuses(ctx, t, "approvalMode")
+	}
+	if err := s.need(Approval); err != nil {
+		return err
+	}
+	o, err := t.unasked(ctx, s)
+	if err != nil {
+		return err
+	}
+	if has[execution.ApprovalDenied](o, nil) {
+		return errors.New("something was denied")
+	}
+	if asked := count[execution.ApprovalRequired](o, nil); asked != count[execution.ApprovalGranted](o, nil) {
+		return fmt.Errorf("not every one of %d questions was approved", asked)
+	}
+	if !has[execution.ToolResultEvent](o, nil) && !has[execution.MCPToolResult](o, nil) {
+		return errors.New("the tool was not used")
+	}
+	return o.expect(execution.StatusCompleted)
+}
+
+func approvalDeny(ctx context.Context, s Subject) error {
+	t, declared := s.approving(execution.ApprovalDeny)
+	if !declared {
+		return s.refuses(ctx, t, "approvalMode")
+	}
+	if err := s.need(Approval); err != nil {
+		return err
+	}
+	o, err := t.unasked(ctx, s)
+	if err != nil {
+		return err
+	}
+	return refusedTool(o)
+}
+
+// refusedTool checks a run whose permission was refused.
+func refusedTool(o seen) error {
+	if has[execution.ApprovalGranted](o, nil) {
+		return errors.New("something was approved")
+	}
+	if has[execution.ToolResultEvent](o, nil) || has[execution.FileWrite](o, nil) || has[execution.FileCreate](o, nil) {
+		return errors.New("the tool was used although it was refused")
+	}
+	if !has[execution.ApprovalDenied](o, nil) && !has[execution.ToolError](o, nil) && !has[execution.MCPToolError](o, nil) {
+		return errors.New("nothing in the stream shows the refusal")
+	}
+	return o.expect(execution.StatusCompleted, "")
+}
+
+func approvalPrompt(ctx context.Context, s Subject) error {
+	t, declared := s.approving(execution.ApprovalPrompt)
+	if !declared {
+		return s.refuses(ctx, t, "approvalMode")
+	}
+	if err := s.need(Approval); err != nil {
+		return err
+	}
+	for _, approve := range []bool{true, false} {
+		asked := 0
+		t.opts.OnApproval = func(context.Context, execution.ApprovalRequired) execution.Decision {
+			asked++
+			return execution.Decision{Approve: approve, Reason: "said the suite"}
+		}
+		o, err := t.run(ctx, s)
+		if err != nil {
+			return err
+		}
+		if asked == 0 {
+			return errors.New("nobody was asked")
+		}
+		if !approve {
+			return refusedTool(o)
+		}
+		if !has[execution.ToolResultEvent](o, nil) && !has[execution.MCPToolResult](o, nil) {
+			return errors.New("the approved tool was not used")
+		}
+		if err := o.expect(execution.StatusCompleted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nobodyThere(ctx context.Context, s Subject) error {
+	t, declared := s.approving(execution.ApprovalPrompt)
+	if !declared {
+		return Skip("the mode prompt is not declared; that it is refused is another check")
+	}
+	if err := s.need(Approval); err != nil {
+		return err
+	}
+	t.req.Requirements = nil
+	o, err := t.unasked(ctx, s)
+	if err != nil {
+		return err
+	}
+	warned := has(o, func(b execution.Debug) bool { return b.Level == execution.DebugWarn })
+	if has[execution.ApprovalRequired](o, nil) && !warned {
+		return errors.New("there is no warning")
+	}
+	return refusedTool(o)
+}

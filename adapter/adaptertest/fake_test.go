@@ -1,0 +1,164 @@
+package adaptertest_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	at "github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+func run(t *testing.T, b agent.Backend, opts agent.Options) execution.Result {
+	t.Helper()
+	req := at.PlayRequest(at.Simple)
+	req.AssistantID, req.TurnID = "a", "t"
+	res, err := agent.New(b).Execute(t.Context(), req, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestFaulty(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	f := at.NewFaulty(&at.Fake{}, at.Fault{At: 2, Error: boom})
+	f.Next(at.Fault{At: 2, Panic: "boom"}, at.Fault{At: 2, Truncate: true}, at.Fault{At: 3, Duplicate: true},
+		at.Fault{At: 1, Delay: time.Millisecond}, at.Fault{At: 1000, Truncate: true})
+	want := []struct {
+		status execution.Status
+		code   execution.FailureCode
+		text   string
+	}{
+		{execution.StatusFailed, execution.FailureBackendExecution, ""},
+		{execution.StatusFailed, execution.FailureBackendExecution, ""},
+		{execution.StatusFailed, execution.FailureInvalidBackendOutput, ""},
+		{execution.StatusCompleted, "", "hhi"},
+		{execution.StatusCompleted, "", "hi"},
+		{execution.StatusFailed, execution.FailureInvalidBackendOutput, "hi"},
+		{execution.StatusCompleted, "", "hi"}, // the queue is empty
+	}
+	for i, w := range want {
+		res := run(t, agent.Backend{Name: "faulty", Adapter: f}, agent.Options{})
+		var code execution.FailureCode
+		if res.Error != nil {
+			code = res.Error.Code
+		}
+		if res.Status != w.status || code != w.code || res.Text != w.text {
+			t.Errorf("execution %d: got %s %s %q, want %s %s %q", i, res.Status, code, res.Text, w.status, w.code, w.text)
+		}
+	}
+}
+
+func TestFakePassesAConsumersPanicOn(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if p := recover(); p != "mine" {
+			t.Errorf("recovered %v, want the consumer's own panic", p)
+		}
+	}()
+	for range (&at.Fake{}).Execute(t.Context(), at.PlayRequest(at.Simple), closed{}) {
+		panic("mine")
+	}
+}
+
+func TestBackendIsThere(t *testing.T) {
+	t.Parallel()
+	for _, declared := range []func() execution.Capabilities{at.Capable, at.Bare} {
+		if err := declared().Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHelperProcess is no test: it is the child of TestSurvivors.
+func TestHelperProcess(t *testing.T) {
+	if os.Getenv("DRAWBAR_TEST_CHILD") == "" {
+		t.Skip("run by TestSurvivors")
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+func TestSurvivors(t *testing.T) {
+	t.Parallel()
+	marker := "DRAWBAR_TEST_MARKER=" + filepath.Base(t.TempDir()) + strconv.Itoa(os.Getpid())
+	child := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
+	child.Env = append(os.Environ(), "DRAWBAR_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", marker)
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pids")
+	if err := at.ProcessesIn(file)(); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(file, []byte(strconv.Itoa(child.Process.Pid)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	probes := map[string]func() error{"noted": at.ProcessesIn(file)}
+	if runtime.GOOS == "linux" {
+		probes["marked"] = at.MarkedProcesses(marker)
+	}
+	pid := strconv.Itoa(child.Process.Pid)
+	for name, probe := range probes {
+		if err := probe(); err == nil || !strings.Contains(err.Error(), pid) {
+			t.Errorf("%s: got %v, want process %s found", name, err, pid)
+		}
+	}
+	_ = stdin.Close()
+	time.Sleep(20 * time.Millisecond) // a zombie until Wait, and that is no survivor
+	if runtime.GOOS == "linux" {
+		for name, probe := range probes {
+			if err := probe(); err != nil {
+				t.Errorf("%s counts a zombie: %v", name, err)
+			}
+		}
+	}
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for name, probe := range probes {
+		if err := probe(); err != nil {
+			t.Errorf("%s after the end: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := at.ProcessesIn(file)(); err == nil {
+		t.Error("a file without process ids is taken for one")
+	}
+}
+
+func TestCheckImports(t *testing.T) {
+	t.Parallel()
+	if err := at.CheckImports("../../execution"); err != nil {
+		t.Errorf("execution: %v", err)
+	}
+	if err := at.CheckImports(t.TempDir()); err == nil {
+		t.Error("a folder in no module passes")
+	}
+}

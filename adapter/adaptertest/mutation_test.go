@@ -1,0 +1,725 @@
+package adaptertest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	at "github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// twisted is the reference adapter with single rules broken.
+type twisted struct {
+	*at.Fake
+	negotiate func(execution.Request) []execution.Reason
+	execute   func(inner adapter.Adapter, ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error]
+	probe     func() (adapter.Installation, error)
+	auth      adapter.AuthStatus
+	guide     *adapter.AuthGuidance
+}
+
+func (w *twisted) Negotiate(req execution.Request) []execution.Reason {
+	if w.negotiate == nil {
+		return nil
+	}
+	return w.negotiate(req)
+}
+
+func (w *twisted) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+	if w.execute == nil {
+		return w.Fake.Execute(ctx, req, in)
+	}
+	return w.execute(w.Fake, ctx, req, in)
+}
+
+func (w *twisted) Probe(ctx context.Context, h adapter.Host) (adapter.Installation, error) {
+	if w.probe == nil {
+		return w.Fake.Probe(ctx, h)
+	}
+	return w.probe()
+}
+
+func (w *twisted) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
+	if w.auth == "" {
+		return w.Fake.DetectAuth(ctx, h)
+	}
+	return adapter.AuthState{Status: w.auth}
+}
+
+func (w *twisted) AuthGuidance() adapter.AuthGuidance {
+	if w.guide == nil {
+		return w.Fake.AuthGuidance()
+	}
+	return *w.guide
+}
+
+// broken is a reference adapter to break, with its subject.
+type broken struct {
+	*twisted
+	s at.Subject
+}
+
+func newBroken() *broken {
+	f := &at.Fake{}
+	b := &broken{twisted: &twisted{Fake: f}, s: at.FakeSubject(f)}
+	b.s.Backend = func() agent.Backend {
+		return agent.Backend{Name: "fake", Adapter: b.twisted, DefaultModel: "fake-1", Models: []execution.Model{{ID: "fake-1"}}}
+	}
+	return b
+}
+
+// edit changes or drops (nil body) the events of the reference adapter.
+func (b *broken) edit(change func(execution.Body) []execution.Body) {
+	b.execute = func(inner adapter.Adapter, ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+		return func(yield func(execution.Event, error) bool) {
+			for e, err := range inner.Execute(ctx, req, in) {
+				for _, body := range change(e.Body) {
+					e.Body = body
+					if !yield(e, err) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// drop leaves events of one type out.
+func drop[T execution.Body](b execution.Body) []execution.Body {
+	if _, ok := b.(T); ok {
+		return nil
+	}
+	return []execution.Body{b}
+}
+
+// result changes the result of the reference adapter.
+func result(change func(*execution.Result)) func(execution.Body) []execution.Body {
+	return func(b execution.Body) []execution.Body {
+		if f, ok := b.(execution.Finished); ok {
+			change(&f.Result)
+			return []execution.Body{f}
+		}
+		return []execution.Body{b}
+	}
+}
+
+// plays is the scenario that a call asks for.
+func plays(c *at.Call) at.Scenario {
+	return at.Scenario(strings.TrimPrefix(string(c.Request.Message.Text), "play "))
+}
+
+// instead plays a scenario in place of another one.
+func instead(of, sc at.Scenario) func(*at.Call) execution.Result {
+	return func(c *at.Call) execution.Result {
+		if plays(c) == of {
+			c.Request.Message.Text = at.PlayRequest(sc).Message.Text
+		}
+		return at.Play(c)
+	}
+}
+
+// deaf works on although its context is done.
+func deaf(c *at.Call) execution.Result {
+	c.Emit(execution.SessionStart{SessionID: "s"}, execution.TurnStart{})
+	time.Sleep(400 * time.Millisecond)
+	return at.Failed(execution.CodeAborted, "at last")
+}
+
+func declare(change func(*execution.Capabilities)) func() execution.Capabilities {
+	return func() execution.Capabilities {
+		c := at.Capable()
+		change(&c)
+		return c
+	}
+}
+
+func blocking(execution.Request) []execution.Reason {
+	return []execution.Reason{{Code: execution.ReasonOther, Severity: execution.SeverityBlocking, Capability: "mood", Message: "not today"}}
+}
+
+func panicking(execution.Request) []execution.Reason { panic("negotiate") }
+
+// mutations break, for each check of the suite, the rule that it stands for.
+var mutations = map[string][]func(t *testing.T, b *broken){
+	"capabilities-valid": {
+		func(_ *testing.T, b *broken) {
+			shared := at.Capable()
+			b.Declared = func() execution.Capabilities { return shared }
+		},
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.TraceDepth = "" })
+		},
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.ThinkingEfforts = nil })
+		},
+	},
+	"required-missing-blocks": {
+		func(_ *testing.T, b *broken) { b.negotiate = blocking },
+		func(_ *testing.T, b *broken) {
+			var n atomic.Int64
+			b.Declared = declare(func(c *execution.Capabilities) { c.StructuredToolCalls = n.Add(1)%2 == 0 })
+		},
+	},
+	"preferred-missing-degrades": {
+		func(_ *testing.T, b *broken) { b.negotiate = blocking },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.TraceDepth = execution.TraceStandard })
+			b.edit(result(func(r *execution.Result) {
+				r.Degradation = []execution.Reason{{Code: execution.ReasonOther, Severity: execution.SeverityInfo, Message: "all is well"}}
+				r.Status, r.Error = execution.StatusFailed, nil
+			}))
+		},
+	},
+	"negotiate-pure": {
+		func(_ *testing.T, b *broken) {
+			b.negotiate = func(req execution.Request) []execution.Reason {
+				for range b.Fake.Execute(context.Background(), req, closed{}) {
+				}
+				return nil
+			}
+		},
+		func(_ *testing.T, b *broken) {
+			var n atomic.Int64
+			b.negotiate = func(execution.Request) []execution.Reason {
+				return []execution.Reason{{Code: execution.ReasonOther, Severity: execution.SeverityInfo, Message: strings.Repeat("x", int(n.Add(1)))}}
+			}
+		},
+		func(_ *testing.T, b *broken) {
+			var mu sync.Mutex
+			b.negotiate = func(req execution.Request) []execution.Reason {
+				mu.Lock()
+				defer mu.Unlock()
+				if len(req.Message.Attachments) > 0 {
+					panic("no attachments please")
+				}
+				return nil
+			}
+		},
+	},
+	"simple-completes": {
+		func(_ *testing.T, b *broken) { b.Script = func(*at.Call) execution.Result { return at.Completed() } },
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Simple, at.Fail) },
+		func(_ *testing.T, b *broken) {
+			b.Script = instead(at.Simple, at.Hang)
+			b.s.Limit = 100 * time.Millisecond
+		},
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) { r.Output = &execution.Output{Text: "bye"} }))
+		},
+	},
+	"tool-roundtrip": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Tool, at.Simple) },
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.Emit(execution.SessionStart{SessionID: "s"})
+				for range 2 {
+					_, _ = c.Tool("echo", `{}`)
+				}
+				c.Say("hi")
+				return at.Completed()
+			}
+		},
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.ToolResultEvent]) },
+	},
+	"clarification": {func(_ *testing.T, b *broken) { b.Script = instead(at.Clarify, at.Simple) }},
+	"approval": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) },
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if q, ok := body.(execution.ApprovalRequired); ok {
+					q.ID = ""
+					body = q
+				}
+				return []execution.Body{body}
+			})
+		},
+	},
+	"failure-reported":  {func(_ *testing.T, b *broken) { b.Script = instead(at.Fail, at.Simple) }},
+	"failure-malformed": {func(_ *testing.T, b *broken) { b.Script = instead(at.Malformed, at.Simple) }},
+	"failure-missing":   {func(_ *testing.T, b *broken) { b.Script = instead(at.Missing, at.Simple) }},
+	"failure-crash": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Crash, at.Simple) },
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) {
+				if r.Error != nil {
+					r.Error.Stderr = ""
+				}
+			}))
+		},
+		func(_ *testing.T, b *broken) { b.edit(result(func(r *execution.Result) { r.ExitCode = nil })) },
+	},
+	"unsupported-refused": {func(_ *testing.T, b *broken) { b.startsByItself() }},
+	"trace-always": {
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				switch body.(type) {
+				case execution.MessageStart, execution.TextDelta, execution.MessageStop, execution.StepStart:
+					return nil
+				}
+				return []execution.Body{body}
+			})
+		},
+	},
+	"identity": {
+		func(_ *testing.T, b *broken) {
+			inner, n := b.s.Backend, 0
+			b.s.Backend = func() agent.Backend {
+				backend := inner()
+				n++
+				backend.Name += strings.Repeat("'", n)
+				return backend
+			}
+		},
+		func(_ *testing.T, b *broken) { b.s.Others = append(b.s.Others, "fake") },
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) { r.BackendID = "claude" }))
+		},
+	},
+	"timeout": {
+		func(_ *testing.T, b *broken) { b.Script = deaf; b.s.Grace = 100 * time.Millisecond },
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Hang, at.Fail) },
+	},
+	"timeout-stubborn": {func(_ *testing.T, b *broken) { b.Script = deaf; b.s.Grace = 100 * time.Millisecond }},
+	"imports": {
+		func(t *testing.T, b *broken) {
+			b.s.Source = module(t, map[string]string{
+				"adapter.go":   "package x\nimport _ \"example.org/x/kit\"\n",
+				"kit/kit.go":   "package kit\nimport _ \"example.org/x/memory\"\n",
+				"memory/m.go":  "package memory\n",
+				"x_test.go":    "package x\n",
+				"kit/k.go.txt": "",
+			})
+		},
+		func(t *testing.T, b *broken) {
+			b.s.Source = module(t, map[string]string{"adapter.go": "package x\nimport _ \"github.com/drawbar/drawbar/internal/ledger\"\n"})
+		},
+		func(t *testing.T, b *broken) {
+			b.s.Source = module(t, map[string]string{"adapter.go": "package x\nimport _ \"github.com/drawbar/drawbar\"\n"})
+		},
+	},
+	"schema-version": {
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.SchemaVersion = "9.0" })
+		},
+		func(_ *testing.T, b *broken) { b.startsByItself() },
+	},
+	"correlation": {
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) { r.TurnID = "another turn" }))
+		},
+	},
+	"contradiction":    {func(_ *testing.T, b *broken) { b.negotiate = panicking }},
+	"degradation-kept": {func(_ *testing.T, b *broken) { b.negotiate = panicking }},
+	"isolation": {
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if s, ok := body.(execution.SessionStart); ok {
+					s.SessionID = "the one"
+					body = s
+				}
+				if f, ok := body.(execution.Finished); ok {
+					f.Result.SessionID = "the one"
+					body = f
+				}
+				return []execution.Body{body}
+			})
+		},
+		func(_ *testing.T, b *broken) {
+			var mu sync.Mutex
+			said := ""
+			b.Script = func(c *at.Call) execution.Result {
+				mu.Lock()
+				said += "hi"
+				text := said
+				mu.Unlock()
+				c.Say(text)
+				return at.Completed()
+			}
+		},
+	},
+	"request-unchanged": {
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				if c.Request.Context != nil {
+					c.Request.Context.Blocks[0].Metadata["key"] = "scribbled"
+				}
+				return at.Play(c)
+			}
+		},
+	},
+	"cancel":          {func(_ *testing.T, b *broken) { b.Script = deaf; b.s.Grace = 50 * time.Millisecond }},
+	"cancel-stubborn": {func(_ *testing.T, b *broken) { b.Script = deaf; b.s.Grace = 50 * time.Millisecond }},
+	"abort":           {func(_ *testing.T, b *broken) { b.Script = deaf; b.s.Grace = 50 * time.Millisecond }},
+	"survivors": {
+		func(_ *testing.T, b *broken) {
+			b.s.Survivors = func() error {
+				if b.Starts() > 0 {
+					return errors.New("a process")
+				}
+				return nil
+			}
+		},
+	},
+	"consumer-stops": {
+		func(_ *testing.T, b *broken) {
+			b.execute = func(adapter.Adapter, context.Context, execution.Request, adapter.Inbox) iter.Seq2[execution.Event, error] {
+				return func(yield func(execution.Event, error) bool) {
+					for range 10 {
+						yield(execution.Event{Body: execution.SessionStart{}}, nil)
+					}
+				}
+			}
+		},
+		func(_ *testing.T, b *broken) {
+			b.s.Grace = 50 * time.Millisecond
+			b.Script = func(c *at.Call) execution.Result {
+				defer time.Sleep(300 * time.Millisecond)
+				return at.Play(c)
+			}
+		},
+	},
+	"event-order": {
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.ToolCallReady]); b.Script = noStart },
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if _, ok := body.(execution.ThinkingStop); ok {
+					return []execution.Body{execution.TextDelta{Delta: "x", Accumulated: "x"}, body}
+				}
+				return []execution.Body{body}
+			})
+		},
+	},
+	"finished-once": {
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.Finished]) },
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if _, ok := body.(execution.Finished); ok {
+					return []execution.Body{body, body}
+				}
+				return []execution.Body{body}
+			})
+		},
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.TurnEnd]) },
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) { r.Error = nil }))
+		},
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.EmitError(errors.New("boo"))
+				return at.Completed()
+			}
+		},
+	},
+	"adapter-events": {
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.EmitEvent(execution.Event{})
+				return at.Play(c)
+			}
+		},
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.EmitEvent(execution.Event{Seq: 7, Body: execution.Debug{}})
+				return at.Play(c)
+			}
+		},
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.Emit(execution.Aborted{})
+				return at.Play(c)
+			}
+		},
+	},
+	"resume": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Remember, at.Long) },
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if s, ok := body.(execution.SessionStart); ok {
+					s.Resumed = false
+					body = s
+				}
+				return []execution.Body{body}
+			})
+		},
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.CanResume = false })
+			b.startsByItself()
+		},
+	},
+	"fork": {
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				if id := c.Request.Run.ForkSessionID; id != "" {
+					c.Request.Run.SessionID, c.Request.Run.ForkSessionID = id, ""
+				}
+				return at.Play(c)
+			}
+		},
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Remember, at.Long) },
+	},
+	"ephemeral": {
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.Request.Run.NoSession = false
+				return at.Play(c)
+			}
+		},
+	},
+	"approval-yolo": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) },
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Fail) },
+	},
+	"approval-deny":   {func(_ *testing.T, b *broken) { b.Script = grabby }},
+	"nobody-there":    {func(_ *testing.T, b *broken) { b.Script = grabby }},
+	"approval-prompt": {func(_ *testing.T, b *broken) { b.Script = grabby }, func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) }},
+	"mcp": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Connect, at.Simple) },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.MCPTransports = nil })
+		},
+	},
+	"thinking": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Think, at.Simple) },
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Think, at.Fail) },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.ThinkingEfforts = []execution.ThinkingEffort{} })
+		},
+	},
+	"structured-output": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Structure, at.Simple) },
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) {
+				r.Output = &execution.Output{Structured: json.RawMessage(`{"answer":1}`)}
+			}))
+		},
+	},
+	"attachments": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Attach, at.Fail) },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.ImageInput, c.Agent.FileAttachments = false, false })
+		},
+	},
+	"stream": {
+		func(_ *testing.T, b *broken) {
+			b.Script = func(c *at.Call) execution.Result {
+				c.Emit(execution.SessionStart{SessionID: "s"}, execution.TurnStart{})
+				c.Say("all at once")
+				c.Emit(execution.TurnEnd{})
+				return at.Completed()
+			}
+		},
+	},
+	"max-turns": {
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				switch body.(type) {
+				case execution.StepStart, execution.StepEnd:
+					return nil
+				}
+				return []execution.Body{body}
+			})
+		},
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.MaxTurns = true })
+			b.Script = func(c *at.Call) execution.Result {
+				c.Request.Run.MaxTurns = 0
+				return at.Play(c)
+			}
+		},
+	},
+	"budget": {
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.CostEvent]) },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Budget = true })
+			b.Script = func(c *at.Call) execution.Result {
+				c.Request.Run.MaxBudgetUSD = nil
+				return at.Play(c)
+			}
+		},
+	},
+	"usage-once": {
+		func(_ *testing.T, b *broken) {
+			b.edit(result(func(r *execution.Result) { r.Usage = &execution.Usage{Input: 800, Output: 80, Total: 880} }))
+		},
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.TokenUsage]) },
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.CostEvent]) },
+	},
+	"probe": {
+		func(_ *testing.T, b *broken) {
+			b.probe = func() (adapter.Installation, error) { return adapter.Installation{}, errors.New("not there") }
+		},
+		func(_ *testing.T, b *broken) { b.auth = "perhaps" },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.AuthMethods[0].Type = "api_key" })
+		},
+	},
+	"auth-guide": {func(_ *testing.T, b *broken) { b.guide = &adapter.AuthGuidance{Provider: "x"} }},
+	"interactive": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Talk, at.Fail) },
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.InteractiveMode = false })
+			b.startsByItself()
+		},
+	},
+	"verb-send":     {refusesMessages},
+	"verb-queue":    {refusesMessages},
+	"verb-continue": {refusesMessages},
+	"verb-steer": {
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.InputTaken]) },
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Steps, at.Simple) },
+	},
+	"verb-interrupt": {
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if e, ok := body.(execution.TurnEnd); ok {
+					e.Reason = execution.TurnCompleted
+					body = e
+				}
+				return []execution.Body{body}
+			})
+		},
+		refusesMessages,
+	},
+	"verb-pause": {
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) {
+				c.Agent.Verbs = slices.DeleteFunc(c.Agent.Verbs, func(v execution.Verb) bool { return v == execution.VerbResume })
+			})
+		},
+		func(_ *testing.T, b *broken) {
+			b.execute = func(inner adapter.Adapter, ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+				return inner.Execute(ctx, req, restless{in})
+			}
+		},
+	},
+	"verbs-refused": {
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Verbs = []execution.Verb{} })
+		},
+	},
+}
+
+// closed is an inbox with nothing in it.
+type closed struct{}
+
+func (closed) Receive(context.Context) (execution.Command, error) {
+	return nil, errors.New("closed")
+}
+
+// restless is an inbox that keeps pauses back.
+type restless struct{ adapter.Inbox }
+
+func (r restless) Receive(ctx context.Context) (execution.Command, error) {
+	for {
+		cmd, err := r.Inbox.Receive(ctx)
+		if _, pause := cmd.(execution.Pause); !pause {
+			return cmd, err
+		}
+	}
+}
+
+// startsByItself counts every look at the capabilities as a start of the backend.
+func (b *broken) startsByItself() {
+	declared := b.Declared
+	if declared == nil {
+		declared = at.Capable
+	}
+	var n atomic.Int64
+	b.Declared = func() execution.Capabilities { n.Add(1); return declared() }
+	b.s.Starts = func() int { return int(n.Load()) }
+}
+
+// grabby uses the tool whatever it is told.
+func grabby(c *at.Call) execution.Result {
+	if plays(c) != at.Approval {
+		return at.Play(c)
+	}
+	c.Emit(execution.SessionStart{SessionID: "s"}, execution.TurnStart{},
+		execution.ToolCallReady{ToolCallID: "w", ToolName: "write", Input: json.RawMessage(`{}`)},
+		execution.ToolResultEvent{ToolCallID: "w", ToolName: "write", Output: json.RawMessage(`""`)})
+	c.Say("hi")
+	c.Emit(execution.TurnEnd{})
+	return at.Completed()
+}
+
+// noStart has tool results without calls.
+func noStart(c *at.Call) execution.Result {
+	c.Emit(execution.ToolResultEvent{ToolCallID: "w", ToolName: "write", Output: json.RawMessage(`""`)})
+	c.Say("hi")
+	return at.Completed()
+}
+
+// refusesMessages takes no message after the first.
+func refusesMessages(_ *testing.T, b *broken) {
+	b.Script = func(c *at.Call) execution.Result {
+		c.Request.Run.Interactive = false
+		return at.Play(c)
+	}
+}
+
+// module writes a module example.org/x and returns its folder.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	files["go.mod"] = "module example.org/x\n\ngo 1.26\n"
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestMutations shows that every check fails when its rule is broken.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	for _, c := range at.Suite() {
+		if c.Name == "size" {
+			continue // a warning only, see TestSizeWarns
+		}
+		breaks := mutations[c.Name]
+		if len(breaks) == 0 {
+			t.Errorf("no mutation breaks the check %s", c.Name)
+		}
+		for i, mutate := range breaks {
+			t.Run(c.Name+"/"+string(rune('a'+i)), func(t *testing.T) {
+				t.Parallel()
+				b := newBroken()
+				mutate(t, b)
+				o := at.RunOne(t.Context(), b.s, c)
+				if o.Verdict != at.Failing {
+					t.Errorf("the check passes a broken adapter: %s %s", o.Verdict, o.Message)
+				}
+				t.Log(strings.SplitN(o.Message, "\n", 2)[0])
+			})
+		}
+	}
+	names := map[string]bool{}
+	for _, c := range at.Suite() {
+		if names[c.Name] || c.Spec == "" {
+			t.Errorf("the check %q is named twice, or for no rule", c.Name)
+		}
+		names[c.Name] = true
+	}
+	for name := range mutations {
+		if !names[name] {
+			t.Errorf("the mutation %q breaks no check", name)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package adaptertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settleTime is how long a process that has been killed may take to disappear from the process table.
+const settleTime = 300 * time.Millisecond
+
+// MarkedProcesses is a survivors probe for agents that are processes: it reports every living process, other than this
+// one, whose environment holds the entry NAME=VALUE. Give the entry to the agent with Run.Env; its children inherit it. It
+// reads the process table of Linux; elsewhere it returns an error that says so, and ProcessesIn serves.
+func MarkedProcesses(entry string) func() error {
+	return func() error {
+		return settled(func() ([]int, error) { return marked(entry) })
+	}
+}
+
+// ProcessesIn is a survivors probe for agents that note the ids of their processes, one per line, in a file: it reports
+// those that live. A file that is not there notes none.
+func ProcessesIn(file string) func() error {
+	return func() error {
+		return settled(func() ([]int, error) {
+			text, err := os.ReadFile(file)
+			if errors.Is(err, os.ErrNotExist) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read the noted processes: %w", err)
+			}
+			var alive []int
+			for line := range strings.Lines(string(text)) {
+				line = strings.TrimSpace(line)
+				if line == "" {
+					continue
+				}
+				pid, err := strconv.Atoi(line)
+				if err != nil {
+					return nil, fmt.Errorf("read the noted processes: %q is no process id", line)
+				}
+				if living(pid) {
+					alive = append(alive, pid)
+				}
+			}
+			return alive, nil
+		})
+	}
+}
+
+func settled(find func() ([]int, error)) error {
+	deadline := time.Now().Add(settleTime)
+	for {
+		alive, err := find()
+		if err != nil || len(alive) == 0 {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d processes still run: %v", len(alive), alive)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

@@ -1,0 +1,7 @@
+// Package all registers the built-in adapters: one line each, and nothing else. Import it for its side effect.
+package all
+
+import (
+	_ "github.com/drawbar/drawbar/adapter/claude" // registers claude
+	_ "github.com/drawbar/drawbar/adapter/codex"  // registers codex
+)

@@ -1,0 +1,50 @@
+package claude
+
+import "github.com/drawbar/drawbar/execution"
+
+// capabilities are a fresh copy each time.
+func capabilities() execution.Capabilities {
+	return execution.Capabilities{
+		SchemaVersion:       execution.SchemaVersion,
+		ToolUse:             execution.ToolsNativeIterative,
+		StructuredToolCalls: true,
+		ContinuationSupport: execution.ContinuationsOpaqueResume,
+		ApprovalInterrupts:  execution.ApprovalsNative,
+		TraceDepth:          execution.TraceDetailed,
+		Attachments:         true,
+		MaxContextStrategy:  execution.ContextLarge,
+		Notes: []string{
+			"a system prompt cannot go before Claude's own; prepend is carried out as append",
+			"without a conversation nothing runs in the background and AskUserQuestion is off",
+			"the exit code of a failed command is known, its output streams are not kept apart",
+		},
+		Agent: execution.AgentCapabilities{
+			CanResume: true, CanFork: true, CanRunEphemeral: true,
+			SupportsMultiTurn: true, SessionPersistence: "file",
+			TextStreaming: true, ToolCallStreaming: true, ThinkingStreaming: true,
+			NativeTools: true, MCP: true,
+			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
+			ParallelToolCalls: true, RequiresToolApproval: true,
+			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
+				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
+				UserPromptSubmit: execution.HookUnsupported},
+			Thinking: true, ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), ThinkingBudgetTokens: true,
+			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
+			SubagentDispatch: true, ParallelExecution: true,
+			InteractiveMode: true, StdinInjection: true,
+			ImageInput: true, FileAttachments: true,
+			Platforms: []string{"darwin", "linux", "windows"},
+			AuthMethods: []execution.AuthMethod{
+				{Type: "api_key", Name: "Anthropic API key", Description: "ANTHROPIC_API_KEY"},
+				{Type: "browser_login", Name: "Claude account", Description: "claude auth login"},
+				{Type: "oauth", Name: "Long-lived token", Description: "claude setup-token, then CLAUDE_CODE_OAUTH_TOKEN"},
+			},
+			AuthFiles:         []string{"~/.claude/.credentials.json"},
+			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace},
+			MaxTurns:          true, Budget: true, CostReported: true, OutputTokenLimit: true,
+			Verbs: []execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbSteer, execution.VerbContinue, execution.VerbApprove,
+				execution.VerbDeny, execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume},
+		},
+	}
+}

@@ -1,0 +1,128 @@
+package claude
+
+import (
+	"strconv"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// input is a message on its way into the conversation.
+type input struct {
+	uuid  string // Claude drops a message whose uuid it has seen, so each has one of its own
+	id    execution.InputID
+	guess bool // the turn that began next may be its doing
+}
+
+// Command says something to the running agent.
+func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
+	if _, ok := cmd.(execution.EndInput); ok {
+		p.ended = true
+		p.finish(s)
+		return nil
+	}
+	if !p.duplex {
+		return execution.Errorf(execution.CodeStdinNotAvailable, "claude runs in one-shot mode and takes no input; make the request interactive")
+	}
+	switch c := cmd.(type) {
+	case execution.Say:
+		if p.done || p.ended {
+			return execution.Errorf(execution.CodeRunNotActive, "claude takes no more messages: the input has ended")
+		}
+		uuid := newUUID()
+		s.Write(userLine(uuid, textContent(c.Text), c.When))
+		p.pending = append(p.pending, input{uuid: uuid, id: c.ID})
+		return nil
+	case execution.Answer:
+		return p.answer(c, s)
+	case execution.Interrupt:
+		if p.done || !p.open && !p.first && len(p.pending) == 0 {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of claude runs")
+		}
+		p.sent++
+		s.Write(controlLine(interruptID+strconv.Itoa(p.sent), map[string]any{"subtype": "interrupt"}))
+		return nil
+	}
+	return execution.Errorf(execution.CodeInternal, "claude has no command %T", cmd)
+}
+
+// finish ends the run when nothing runs, waits or may still be said.
+func (p *parser) finish(s *cliagent.Sink) {
+	if p.ended && !p.done && !p.open && !p.first && len(p.pending) == 0 && len(p.questions) == 0 {
+		p.done = true
+		s.Done()
+	}
+}
+
+var lifecycleKeys = jsonscan.NewKeySet("command_uuid", "state")
+
+// lifecycle is how a message fares. Versions that report this report it of every message.
+func (p *parser) lifecycle(line []byte, s *cliagent.Sink) bool {
+	var v [2]jsonscan.Value
+	if jsonscan.Fields(line, v[:], lifecycleKeys) != nil || !v[0].Exists() {
+		return false
+	}
+	p.acknowledges = true
+	uuid := p.names.Str(v[0])
+	switch state, _ := v[1].Plain(); string(state) {
+	case "queued":
+	case "started":
+		p.taken(uuid, s)
+	case "completed":
+		// A message that was completed without having been started made no turn.
+		p.taken(uuid, s)
+		p.finish(s)
+	case "cancelled", "discarded", "refused":
+		if in, ok := p.take(uuid); ok {
+			s.Emit(execution.InputCancelled{ID: in.id, Reason: "claude dropped it: " + string(state)})
+			p.finish(s)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// taken reports that a message reached the conversation. It is said twice by some versions and counts once; older ones
+// say it when the turn that the message made is under way.
+func (p *parser) taken(uuid string, s *cliagent.Sink) {
+	if in, ok := p.take(uuid); ok {
+		s.Emit(execution.InputTaken{ID: in.id, Steered: p.open && !p.fresh && !in.guess})
+	}
+}
+
+func (p *parser) take(uuid string) (input, bool) {
+	for i, in := range p.pending {
+		if in.uuid == uuid {
+			p.pending = append(p.pending[:i:i], p.pending[i+1:]...)
+			return in, true
+		}
+	}
+	return input{}, false
+}
+
+// guess notes which message a turn may stem from, for versions that acknowledge nothing but what their model sees: a
+// slash command makes a turn and is never repeated.
+func (p *parser) guess() {
+	if p.acknowledges || !p.fresh {
+		return
+	}
+	for i := range p.pending {
+		if !p.pending[i].guess {
+			p.pending[i].guess = true
+			return
+		}
+	}
+}
+
+// settle takes what a turn that ended was guessed to stem from.
+func (p *parser) settle(s *cliagent.Sink) {
+	for i := 0; i < len(p.pending); i++ {
+		if in := p.pending[i]; in.guess {
+			p.pending = append(p.pending[:i:i], p.pending[i+1:]...)
+			s.Emit(execution.InputTaken{ID: in.id})
+			i--
+		}
+	}
+}

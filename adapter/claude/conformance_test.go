@@ -1,0 +1,54 @@
+package claude
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// TestConformance runs the suite on the adapter with the test binary in the place of Claude Code.
+func TestConformance(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the fake is found through a symbolic link")
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "claude")); err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	grace := int64(200)
+	s := adaptertest.Subject{
+		Backend: func() agent.Backend { return agent.BackendOf(Descriptor()) },
+		Request: func(sc adaptertest.Scenario) execution.Request {
+			req := adaptertest.PlayRequest(sc)
+			path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+			if sc == adaptertest.Missing {
+				path = t.TempDir()
+			}
+			if sc == adaptertest.Clarify {
+				req.Run.ApprovalMode = execution.ApprovalPrompt
+			}
+			if sc == adaptertest.Talk {
+				req.Message.Text = "again"
+			}
+			req.Run.GracePeriodMs = &grace
+			req.Run.Env = map[string]string{"PATH": path, fakeVar: string(sc), stateVar: state, "GORACE": "atexit_sleep_ms=0", "HOME": state}
+			return req
+		},
+		Answer: "hi", Memory: "42", Source: ".", Others: []string{"codex", "gemini"}, Limit: 30 * time.Second, Grace: 2 * time.Second,
+	}
+	if runtime.GOOS == "linux" {
+		s.Survivors = adaptertest.MarkedProcesses(stateVar + "=" + state)
+	}
+	adaptertest.Test(t, s)
+}

@@ -1,0 +1,217 @@
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// question is a permission question, or one of the AskUserQuestion tool, that nobody has answered yet.
+type question struct {
+	request string
+	call    string // the tool call it is about
+	name    string
+	input   json.RawMessage
+	asks    bool // it wants text
+}
+
+var askKeys = jsonscan.NewKeySet("request_id", "request.subtype", "request.tool_name", "request.display_name", "request.input",
+	"request.description", "request.tool_use_id", "request.agent_id", "request.mcp_server.name")
+
+// controlRequest is Claude asking. Whatever is not understood is answered with an error, because Claude waits.
+func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
+	var v [9]jsonscan.Value
+	if jsonscan.Fields(line, v[:], askKeys) != nil || v[0].Kind() != jsonscan.String {
+		return false
+	}
+	if !v[1].IsStr("can_use_tool") {
+		s.Write(respond(v[0].Str(), nil, fmt.Sprintf("the request %q is not supported", v[1].Str())))
+		return false
+	}
+	p.ensureTurn(s)
+	q := &question{request: v[0].Str(), call: v[6].Str(), name: v[2].Str(), input: bytes.Clone(v[4].Raw())}
+	if q.input == nil {
+		q.input = json.RawMessage("{}")
+	}
+	parent := p.tasks[v[7].Str()]
+	// A sub-agent's question can overtake the line of its call.
+	if q.call != "" && q.name != "AskUserQuestion" {
+		t := p.toolStart(parent, q.call, q.name, s)
+		parent = t.parent
+		p.toolReady(t, v[4], s)
+	}
+	id := execution.QuestionID(q.request)
+	p.questions[id] = q
+	if q.name == "AskUserQuestion" {
+		q.asks = true
+		text, options := asked(v[4])
+		emit(s, parent, execution.InputRequired{ID: id, Question: text, Context: options, Source: execution.InputFromAgent})
+		return true
+	}
+	action := cmp.Or(v[3].Str(), q.name)
+	if t := p.tools[q.call]; t != nil && t.server != "" {
+		action = t.server + ": " + action
+	}
+	emit(s, parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v[4], v[5].Str()), ToolName: q.name,
+		ToolCallID: q.call, Input: q.input, Risk: risk(q.name)})
+	return true
+}
+
+// asked words the questions of AskUserQuestion, and their options.
+func asked(input jsonscan.Value) (text, options string) {
+	var questions, lines []string
+	for _, q := range input.Get("questions").Array {
+		question := q.Get("question").Str()
+		questions = append(questions, question)
+		lines = append(lines, question)
+		for _, o := range q.Get("options").Array {
+			option := "- " + o.Get("label").Str()
+			if d := o.Get("description").Str(); d != "" {
+				option += ": " + d
+			}
+			lines = append(lines, option)
+		}
+	}
+	return strings.Join(questions, "\n"), strings.Join(lines, "\n")
+}
+
+// detail is what a person needs to see of a call: the command, the file, the address.
+func detail(input jsonscan.Value, description string) string {
+	for _, key := range []string{"command", "file_path", "notebook_path", "url", "plan"} {
+		if text := input.Get(key).Str(); text != "" {
+			return text
+		}
+	}
+	if description == "" {
+		return string(input.Raw())
+	}
+	return description
+}
+
+func risk(tool string) execution.RiskLevel {
+	switch tool {
+	case "Bash", "PowerShell":
+		return execution.RiskHigh
+	case "Read", "Glob", "Grep", "LS", "WebSearch", "WebFetch", "ExitPlanMode":
+		return execution.RiskLow
+	}
+	return execution.RiskMedium
+}
+
+// controlCancel takes a question back.
+func (p *parser) controlCancel(line []byte, s *cliagent.Sink) bool {
+	v, _ := jsonscan.Parse(line)
+	id := execution.QuestionID(v.Get("request_id").Str())
+	if id == "" {
+		return false
+	}
+	if q := p.questions[id]; q != nil {
+		p.denied[q.call] = true // the result lists the call as refused, which nobody did
+		delete(p.questions, id)
+		s.Emit(execution.QuestionWithdrawn{ID: id, Reason: "the agent no longer waits for an answer"})
+	}
+	return true
+}
+
+var responseKeys = jsonscan.NewKeySet("response.subtype", "response.request_id", "response.error")
+
+// controlResponse answers what was asked of Claude. It also repeats our own answers.
+func (p *parser) controlResponse(line []byte, s *cliagent.Sink) bool {
+	var v [3]jsonscan.Value
+	if jsonscan.Fields(line, v[:], responseKeys) != nil || !v[0].Exists() {
+		return false
+	}
+	if !v[0].IsStr("error") {
+		return true
+	}
+	switch id := v[1].Str(); {
+	case id == handshakeID:
+		s.Fail(execution.Errorf(execution.CodeInternal, "claude refused the handshake: %s", v[2].Str()))
+	case strings.HasPrefix(id, interruptID):
+		s.Emit(execution.ErrorEvent{Code: execution.CodeInvalidStateTransition, Message: "interrupt: " + v[2].Str(), Recoverable: true})
+	}
+	return true
+}
+
+// answer carries a decision to the question it belongs to.
+func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
+	q := p.questions[a.ID]
+	if q == nil {
+		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	}
+	input, err := q.decide(a.Decision)
+	if err != nil {
+		return err
+	}
+	delete(p.questions, a.ID)
+	if input == nil {
+		why := a.Decision.Reason
+		if why == "" {
+			why = "the permission was refused"
+		}
+		p.denied[q.call] = true
+		s.Write(respond(q.request, map[string]any{"behavior": "deny", "message": why}, ""))
+		return nil
+	}
+	s.Write(respond(q.request, map[string]any{"behavior": "allow", "updatedInput": input}, ""))
+	if t := p.tools[q.call]; t != nil && t.ready && !q.asks {
+		changed, _ := jsonscan.Parse(input)
+		p.readInput(t, changed)
+		p.shellStart(t, s)
+	}
+	return nil
+}
+
+// decide is the input to run the tool with, nil for a refusal.
+func (q *question) decide(d execution.Decision) (json.RawMessage, error) {
+	switch {
+	case len(d.Input) > 0:
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(d.Input, &object); err != nil {
+			return nil, execution.Errorf(execution.CodeValidation, "the input for %s is no JSON object: %v", q.name, err)
+		}
+		return d.Input, nil
+	case q.asks && d.Text != "":
+		return q.withAnswers(d.Text)
+	case d.Approve:
+		return q.input, nil
+	}
+	return nil, nil
+}
+
+// withAnswers puts the answers into the input of AskUserQuestion. Several questions are answered by an object from
+// question to answer, or by one line each; anything else answers all of them.
+func (q *question) withAnswers(text string) (json.RawMessage, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(q.input, &object); err != nil {
+		return nil, execution.Errorf(execution.CodeInternal, "the input of %s is no JSON object: %v", q.name, err)
+	}
+	v, _ := jsonscan.Parse(q.input)
+	var questions []string
+	for _, element := range v.Get("questions").Array {
+		questions = append(questions, element.Get("question").Str())
+	}
+	answers := map[string]string{}
+	if len(questions) < 2 || json.Unmarshal([]byte(text), &answers) != nil {
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		answers = map[string]string{}
+		for i, name := range questions {
+			answers[name] = text
+			if len(questions) > 1 && len(lines) == len(questions) {
+				answers[name] = strings.TrimSpace(lines[i])
+			}
+		}
+	}
+	encoded, err := json.Marshal(answers)
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeInternal, "encode the answers: %w", err)
+	}
+	object["answers"] = encoded
+	return json.Marshal(object)
+}

@@ -1,0 +1,93 @@
+package claude
+
+import (
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+)
+
+const (
+	name    = "claude"
+	install = "npm install -g @anthropic-ai/claude-code@2.1.329"
+)
+
+func init() { adapter.Register(Descriptor()) }
+
+// hostSignals mark a process that Claude Code has started.
+var hostSignals = []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
+	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
+	"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR", "AI_AGENT"}
+
+// keys are what Claude needs for its login and its way to the model.
+var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
+	"ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+	"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY",
+	"DISABLE_ERROR_REPORTING",
+	"CLAUDE_CODE_USE_BEDROCK", "ANTHROPIC_BEDROCK_BASE_URL", "CLAUDE_CODE_SKIP_BEDROCK_AUTH", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE",
+	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
+	"CLAUDE_CODE_USE_VERTEX", "ANTHROPIC_VERTEX_BASE_URL", "ANTHROPIC_VERTEX_PROJECT_ID", "CLAUDE_CODE_SKIP_VERTEX_AUTH", "CLOUD_ML_REGION",
+	"GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT",
+	"CLAUDE_CODE_USE_FOUNDRY", "ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_FOUNDRY_BASE_URL", "ANTHROPIC_FOUNDRY_RESOURCE"}
+
+// Descriptor describes Claude Code. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	return adapter.Descriptor{
+		Name:           name,
+		Aliases:        []string{"claude-code"},
+		DisplayName:    "Claude Code",
+		Command:        "claude",
+		MinVersion:     "2.1.197",
+		TestedVersions: []string{"2.1.329"},
+		Models:         models(),
+		Config:         configSchema(),
+		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version",
+			Notes: "state the version: with an older Node.js npm installs an older Claude Code and does not say so"}},
+		HostSignals: append([]string(nil), hostSignals...),
+		Keys:        append([]string(nil), keys...),
+		Docs:        "https://code.claude.com/docs",
+		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+	}
+}
+
+// Adapter drives Claude Code. It holds no state of a run and is safe for concurrent use.
+type Adapter struct{ adapter.Adapter }
+
+var (
+	_ adapter.Prober    = Adapter{}
+	_ adapter.AuthGuide = Adapter{}
+	_ adapter.Unwrapper = Adapter{}
+)
+
+// New makes the adapter; the zero options are those of a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{cliagent.New(cliagent.Spec{
+		Name:         name,
+		Command:      "claude",
+		InstallHint:  "install it with: " + install,
+		Capabilities: capabilities,
+		Spawn:        spawn,
+		NewParser:    newParser,
+		Negotiate:    negotiate,
+		HostSignals:  hostSignals,
+		Keys:         keys,
+	}, opts)}
+}
+
+// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
+
+func configSchema() adapter.ConfigSchema {
+	return adapter.ConfigSchema{
+		Agent:              name,
+		Format:             "json",
+		ConfigFiles:        []string{"~/.claude/settings.json", "~/.claude.json"},
+		ProjectConfigFiles: []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
+		Fields: []adapter.ConfigField{
+			{Path: "model", Type: "string", Native: "model", Description: "model to use when a run names none"},
+			{Path: "approvalMode", Type: "string", Native: "permissions.defaultMode", Description: "default, acceptEdits, plan, dontAsk or bypassPermissions"},
+			{Path: "allowedTools", Type: "array", Native: "permissions.allow", Description: "tools that need no permission"},
+			{Path: "deniedTools", Type: "array", Native: "permissions.deny", Description: "tools that are refused"},
+			{Path: "env", Type: "object", Native: "env", Description: "variables of every session"},
+			{Path: "mcpServers", Type: "object", Native: "mcpServers", Description: "MCP servers; read from .mcp.json and ~/.claude.json, not from settings.json"},
+		},
+	}
+}

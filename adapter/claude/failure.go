@@ -1,0 +1,173 @@
+package claude
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+const loginGuidance = "log in with: claude auth login, or set ANTHROPIC_API_KEY"
+
+// notice is what Claude said in the model's place when a call failed.
+type notice struct {
+	text   string
+	word   string
+	status int64
+}
+
+// mend reports a failure that did not end the turn.
+func (n *notice) mend(s *cliagent.Sink) {
+	code := codeOfStatus(n.status)
+	if code == "" {
+		code = codeOfWord(n.word)
+	}
+	if code == "" {
+		code = execution.CodeProvider
+	}
+	s.Emit(execution.ErrorEvent{Code: code, Message: n.text, Recoverable: true})
+}
+
+// failureCode finds the word for a failed turn: by Claude's reason, by the status of the model API, by the word of the
+// message in the model's place, by texts of versions that say it no other way.
+func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, o *outcome) execution.ErrorCode {
+	switch {
+	case subtype == "error_max_turns" || o.terminal == "max_turns":
+		return execution.CodeTurnLimit
+	case subtype == "error_max_budget_usd" || o.terminal == "budget_exhausted":
+		return execution.CodeBudgetExceeded
+	case subtype == "error_max_structured_output_retries" || o.terminal == "structured_output_retry_exhausted":
+		return execution.CodeInvalidOutput
+	case o.terminal == "prompt_too_long" || o.terminal == "blocking_limit" || o.terminal == "rapid_refill_breaker":
+		return execution.CodeContextExceeded
+	}
+	text := strings.ToLower(o.message)
+	if code := codeOfText(text); code != "" {
+		return code
+	}
+	if status := number(v[resultStatus]); status != 0 {
+		return codeOfStatus(status)
+	}
+	if p.synthetic != nil {
+		if code := codeOfStatus(p.synthetic.status); code != "" {
+			return code
+		}
+		if code := codeOfWord(p.synthetic.word); code != "" {
+			return code
+		}
+	}
+	switch {
+	case o.stop == "refusal" || o.terminal == "image_error":
+		return execution.CodeInvalidRequest
+	case o.terminal == "api_error" || o.terminal == "model_error" || o.terminal == "malformed_tool_use_exhausted" ||
+		strings.HasPrefix(text, "api error"):
+		return execution.CodeProvider
+	case v[resultStartup].Kind() == jsonscan.String || o.terminal == "turn_setup_failed":
+		return execution.CodeConfig
+	}
+	return execution.CodeAgentCrash
+}
+
+// codeOfStatus is the word for a status of the model API, empty for none.
+func codeOfStatus(status int64) execution.ErrorCode {
+	switch {
+	case status == 401 || status == 403:
+		return execution.CodeAuth
+	case status == 404:
+		return execution.CodeModelNotFound
+	case status == 429:
+		return execution.CodeRateLimited
+	case status == 408 || status >= 500:
+		return execution.CodeProvider
+	case status >= 400:
+		return execution.CodeInvalidRequest
+	}
+	return ""
+}
+
+// codeOfWord is the word for Claude's own name of a failed call, empty for one that says nothing.
+func codeOfWord(word string) execution.ErrorCode {
+	switch word {
+	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "billing_error", "cloud_credential_error":
+		return execution.CodeAuth
+	case "rate_limit":
+		return execution.CodeRateLimited
+	case "overloaded", "server_error":
+		return execution.CodeProvider
+	case "invalid_request":
+		return execution.CodeInvalidRequest
+	case "model_not_found":
+		return execution.CodeModelNotFound
+	case "max_output_tokens":
+		return execution.CodeContextExceeded
+	}
+	return ""
+}
+
+// codeOfText is for what Claude says in no other way; text is in lower case.
+func codeOfText(text string) execution.ErrorCode {
+	for _, t := range []struct {
+		part string
+		code execution.ErrorCode
+	}{
+		{"no conversation found", execution.CodeSessionNotFound},
+		{"requires a valid session id", execution.CodeSessionNotFound},
+		{"is already in use", execution.CodeSessionNotFound},
+		{"prompt is too long", execution.CodeContextExceeded},
+		{"not logged in", execution.CodeAuth},
+		{"please run /login", execution.CodeAuth},
+		{"invalid api key", execution.CodeAuth},
+		{"credit balance is too low", execution.CodeAuth},
+		{"is not a valid json schema", execution.CodeValidation},
+		{"error: unknown option", execution.CodeConfig},
+		{"error: option", execution.CodeValidation},
+		{"cannot be used with root", execution.CodeConfig},
+		{"invalid mcp configuration", execution.CodeConfig},
+	} {
+		if strings.Contains(text, t.part) {
+			return t.code
+		}
+	}
+	return ""
+}
+
+// contextExceeded reads the numbers that newer versions put into the text.
+func contextExceeded(text string) execution.ContextExceeded {
+	var e execution.ContextExceeded
+	if _, rest, ok := strings.Cut(text, "request is ~"); ok {
+		if n, err := fmt.Sscanf(rest, "%d tokens (limit %d)", &e.UsedTokens, &e.MaxTokens); err != nil || n != 2 {
+			return execution.ContextExceeded{}
+		}
+	}
+	return e
+}
+
+// startFailure is the outcome of a process that went away without a result line but said why on standard error. It is
+// nil when nothing is understood.
+func (p *parser) startFailure(exit process.Exit) *outcome {
+	if exit.Stopped || exit.Signal != "" || exit.Code <= 0 || p.session != "" {
+		return nil
+	}
+	code := codeOfText(strings.ToLower(exit.StderrTail))
+	if code == "" {
+		return nil
+	}
+	message := strings.TrimPrefix(strings.TrimSpace(exit.StderrTail), "Error: ")
+	return &outcome{reason: execution.TurnFailed, code: code, message: strings.ToValidUTF8(message, "\uFFFD")}
+}
+
+// reason words a failed call for a retry.
+func reason(status int64, word string) string {
+	switch {
+	case status == 0 && (word == "" || word == "unknown"):
+		return "the model API could not be reached"
+	case status == 0:
+		return word
+	case word == "" || word == "unknown":
+		return fmt.Sprintf("the model API answered %d", status)
+	}
+	return fmt.Sprintf("the model API answered %d (%s)", status, word)
+}

@@ -1,0 +1,44 @@
+package claude
+
+import "github.com/drawbar/drawbar/execution"
+
+var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
+
+// models are what Claude Code 2.1.329 offers or still knows. Windows, output limits and prices are what it states and
+// charges itself; the price of a cache write is that of five minutes. Haiku 5.5 costs five times as much for prompts
+// above 100,000 tokens, which a price cannot say, so it has none.
+func models() []execution.Model {
+	return []execution.Model{
+		model("claude-opus-5-5", "Opus 5.5", 1_000_000, 128_000, price(4, 20, 0.2, 5), "opus"),
+		model("claude-fable-5-2", "Fable 5.2", 1_000_000, 128_000, price(8, 40, 0.2, 10), "fable"),
+		model("claude-sonnet-5-5", "Sonnet 5.5", 1_000_000, 128_000, price(2, 10, 0.1, 2.5), "sonnet"),
+		model("claude-haiku-5-5", "Haiku 5.5", 1_000_000, 128_000, nil, "haiku"),
+		model("claude-opus-4-8", "Opus 4.8", 1_000_000, 64_000, price(5, 25, 0.5, 6.25)),
+		model("claude-sonnet-5", "Sonnet 5", 1_000_000, 64_000, price(2, 10, 0.2, 2.5)),
+		model("claude-opus-4-6", "Opus 4.6", 200_000, 64_000, price(5, 25, 0.5, 6.25)),
+		model("claude-sonnet-4-6", "Sonnet 4.6", 200_000, 32_000, price(3, 15, 0.3, 3.75)),
+		model("claude-opus-4-5", "Opus 4.5", 200_000, 32_000, price(5, 25, 0.5, 6.25)),
+		withoutEffort(model("claude-sonnet-4-5", "Sonnet 4.5", 200_000, 32_000, price(3, 15, 0.3, 3.75))),
+		withoutEffort(model("claude-haiku-4-5", "Haiku 4.5", 200_000, 32_000, price(1, 5, 0.1, 1.25))),
+	}
+}
+
+func model(id, display string, window, output int64, p *execution.Price, aliases ...string) execution.Model {
+	return execution.Model{ID: id, DisplayName: display, Aliases: aliases, Provider: "anthropic", ContextWindow: window, MaxOutputTokens: output,
+		Thinking: true, ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), Price: p}
+}
+
+func withoutEffort(m execution.Model) execution.Model {
+	m.ThinkingEfforts = nil
+	return m
+}
+
+func price(input, output, cacheRead, cacheWrite float64) *execution.Price {
+	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead, CacheWrite: &cacheWrite}
+}
+
+// budgeted are the models whose thinking obeys a number of tokens. Later ones decide themselves, guided by the effort.
+var budgeted = []string{"claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"}
+
+// effortless are the models that know no effort.
+var effortless = []string{"claude-sonnet-4-5", "claude-haiku-4-5"}

@@ -1,0 +1,69 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// negotiate adds what the capabilities cannot say: it depends on the model, on the session, on the attachment.
+func negotiate(req execution.Request) []execution.Reason {
+	var reasons []execution.Reason
+	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
+		reasons = append(reasons, execution.Reason{Code: code, Severity: severity, Capability: capability, Message: fmt.Sprintf(format, args...)})
+	}
+	run := req.Run
+	if run.ThinkingBudgetTokens > 0 && !oneOfModels(run.Model, budgeted) {
+		which := "the default model"
+		if run.Model != "" {
+			which = "model " + run.Model
+		}
+		add(execution.SeverityWarning, execution.ReasonOther, "thinkingBudgetTokens",
+			"%s thinks as much as it finds right; claude passes a budget on to %s only", which, strings.Join(budgeted, ", "))
+	}
+	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens == 0 && oneOfModels(run.Model, effortless) {
+		add(execution.SeverityWarning, execution.ReasonOther, "thinking", "model %s has no thinking effort; it is ignored", run.Model)
+	}
+	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens > 0 {
+		add(execution.SeverityInfo, execution.ReasonOther, "thinking", "the thinking budget wins over the thinking effort")
+	}
+	if run.Interactive && run.MaxTurns > 0 {
+		add(execution.SeverityInfo, execution.ReasonOther, "maxTurns", "claude counts the turn limit anew with each message")
+	}
+	if run.MaxBudgetUSD != nil && *run.MaxBudgetUSD == 0 {
+		add(execution.SeverityBlocking, execution.ReasonOther, "budget", "claude takes no budget of 0; state one above it, or none")
+	}
+	if req.Context != nil && len(req.Context.Structured) > 0 {
+		if _, err := json.Marshal(req.Context.Structured); err != nil {
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+		}
+	}
+	if len(run.OutputSchema) > maxSchema {
+		if _, err := compactSchema(run.OutputSchema); err != nil {
+			add(execution.SeverityBlocking, execution.ReasonOther, "structuredOutput", "%v", err)
+		}
+	}
+	for i, a := range req.Message.Attachments {
+		switch kind := kindOf(stated(a)); {
+		case kind == mediaOther:
+			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
+				"claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", stated(a))
+		case a.URL != "" && kind != mediaImage && kind != mediaPDF:
+			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
+				"claude takes a URL of an image or a PDF only; state the mimeType if the name does not tell")
+		}
+	}
+	return reasons
+}
+
+// oneOfModels matches a model id with or without a date and a window behind it.
+func oneOfModels(id string, list []string) bool {
+	for _, m := range list {
+		if rest, ok := strings.CutPrefix(id, m); ok && (rest == "" || rest[0] == '-' && len(rest) == 9 || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}

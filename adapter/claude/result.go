@@ -1,0 +1,279 @@
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// outcome is how a turn ended.
+type outcome struct {
+	reason     execution.TurnEndReason
+	text       string
+	structured json.RawMessage
+	code       execution.ErrorCode // empty for a completed turn
+	message    string
+	terminal   string // Claude's own word for the reason
+	stop       string // the model's
+}
+
+const (
+	resultSubtype = iota
+	resultIsError
+	resultText
+	resultTerminal
+	resultStatus
+	resultErrors
+	resultStop
+	resultCost
+	resultUsage
+	resultModels
+	resultModelsSince
+	resultStructured
+	resultDenials
+	resultStartup
+	resultKeyCount
+)
+
+var resultKeys = jsonscan.NewKeySet("subtype", "is_error", "result", "terminal_reason", "api_error_status", "errors", "stop_reason",
+	"total_cost_usd", "usage", "modelUsage", "model_usage_since_last_result", "structured_output", "permission_denials",
+	"startup_failure_reason")
+
+// result is the end of a turn, or of a run that could not begin.
+func (p *parser) result(line []byte, s *cliagent.Sink) bool {
+	var v [resultKeyCount]jsonscan.Value
+	if jsonscan.Fields(line, v[:], resultKeys) != nil || !v[resultSubtype].Exists() {
+		return false
+	}
+	p.first = false
+	o := p.judge(&v)
+	p.last, p.synthetic = o, nil
+	if p.session == "" {
+		// No session, no turn: an unknown session, a setting that is refused.
+		p.announce(o, s)
+		p.finish(s)
+		return true
+	}
+	p.ensureTurn(s)
+	p.endStreams(s)
+	p.settle(s)
+	for _, d := range v[resultDenials].Array {
+		p.deny(d.Get("tool_use_id").Str(), d.Get("tool_name").Str(), "", s)
+	}
+	cost := p.account(&v, s)
+	p.announce(o, s)
+	end := execution.TurnEnd{TurnIndex: p.turn, Reason: o.reason, Text: o.text, Structured: o.structured, Cost: cost}
+	if o.reason == execution.TurnFailed || o.reason == execution.TurnBudget {
+		end.Error = execution.NewResultError(o.code, o.message)
+	}
+	s.Emit(end)
+	p.open, p.lastText = false, ""
+	p.turn++
+	for id, t := range p.tools {
+		if !t.async {
+			delete(p.tools, id)
+		}
+	}
+	p.finish(s)
+	return true
+}
+
+// endStreams ends what the turn leaves open. A sub-agent in the background goes on.
+func (p *parser) endStreams(s *cliagent.Sink) {
+	p.endMessage(&p.main, s)
+	for id, st := range p.subs {
+		if t := p.tools[id]; t != nil && t.async {
+			continue
+		}
+		p.endMessage(st, s)
+		delete(p.subs, id)
+	}
+}
+
+// judge reads from what Claude says how the turn ended. Its subtype alone means little: a failed call of the model API is a
+// "success" that is an error.
+func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
+	o := &outcome{reason: execution.TurnCompleted, text: v[resultText].Str(), terminal: v[resultTerminal].Str(), stop: v[resultStop].Str()}
+	if v[resultStructured].Exists() && v[resultStructured].Kind() != jsonscan.Null {
+		o.structured = bytes.Clone(v[resultStructured].Raw())
+	}
+	subtype := v[resultSubtype].Str()
+	failed, _ := v[resultIsError].Bool()
+	if strings.HasPrefix(o.terminal, "aborted") {
+		o.reason, o.code, o.message = execution.TurnInterrupted, execution.CodeInterrupted, "the turn was interrupted"
+		o.text = cmp.Or(o.text, p.lastText)
+		return o
+	}
+	if !failed && subtype == "success" {
+		if len(p.req.Run.OutputSchema) > 0 && o.structured == nil {
+			o.reason, o.code = execution.TurnFailed, execution.CodeInvalidOutput
+			o.message = "claude answered without the structured output that the schema asks for"
+		}
+		return o
+	}
+	o.message = failureText(v)
+	o.code = p.failureCode(v, subtype, o)
+	switch o.code {
+	case execution.CodeTurnLimit:
+		o.reason = execution.TurnLimitReached
+	case execution.CodeBudgetExceeded:
+		o.reason = execution.TurnBudget
+	default:
+		o.reason = execution.TurnFailed
+	}
+	if o.code == execution.CodeTurnLimit || o.code == execution.CodeBudgetExceeded {
+		o.text = p.lastText
+	} else {
+		o.text = "" // it is the error, not an answer
+	}
+	return o
+}
+
+// failureText is Claude's own account of a failure.
+func failureText(v *[resultKeyCount]jsonscan.Value) string {
+	var lines []string
+	for _, e := range v[resultErrors].Array {
+		if text := e.Str(); text != "" && !strings.HasPrefix(text, "[ede_diagnostic]") {
+			lines = append(lines, strings.TrimPrefix(text, "Error: "))
+		}
+	}
+	return cmp.Or(strings.Join(lines, "; "), v[resultText].Str(), "claude ended the turn with an error and did not say which")
+}
+
+// account reports what the turn used beyond what was reported call by call, and what it cost.
+func (p *parser) account(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) *execution.Cost {
+	used, usd := p.used(v)
+	if rest := used.Sub(p.counted); !rest.IsZero() {
+		p.total = p.total.Add(rest)
+		s.Emit(execution.TokenUsage{InputTokens: rest.Input, OutputTokens: rest.Output, ThinkingTokens: rest.Thinking,
+			CachedTokens: rest.Cached, CacheWriteTokens: rest.CacheWrite})
+	}
+	p.counted = execution.Usage{}
+	if used.IsZero() && (usd == nil || *usd == 0) {
+		return nil
+	}
+	cost := execution.CostOf(used, usd, execution.CostFromAgent)
+	if usd != nil {
+		sum := *usd
+		if p.totalUSD != nil {
+			sum += *p.totalUSD
+		}
+		p.totalUSD = &sum
+	}
+	s.Emit(execution.CostEvent{Cost: cost})
+	return &cost
+}
+
+// used is what was used since the last result. The totals of Claude grow over the process, and in newer versions over
+// the whole session, earlier processes included; these versions also state the difference.
+func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *float64) {
+	if v[resultModelsSince].Kind() == jsonscan.Object {
+		u, usd := modelUsage(v[resultModelsSince])
+		return u, &usd
+	}
+	var usd *float64
+	if total, ok := v[resultCost].Float(); ok {
+		delta := max(0, total-p.spent)
+		p.spent, usd = total, &delta
+	}
+	if v[resultModels].Kind() == jsonscan.Object {
+		total, _ := modelUsage(v[resultModels])
+		delta := total.Sub(p.stated)
+		p.stated = total
+		return delta, usd
+	}
+	return usageOf(v[resultUsage]), usd
+}
+
+var modelKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "thinkingTokens", "costUSD")
+
+// modelUsage sums a usage object by model.
+func modelUsage(models jsonscan.Value) (u execution.Usage, usd float64) {
+	for _, m := range models.Object {
+		var f [6]jsonscan.Value
+		m.Fields(f[:], modelKeys)
+		u = u.Add(sum(execution.Usage{Input: number(f[0]), Output: number(f[1]), Cached: number(f[2]), CacheWrite: number(f[3]), Thinking: number(f[4])}))
+		c, _ := f[5].Float()
+		usd += c
+	}
+	return u, usd
+}
+
+// announce makes the event of a turn that did not complete.
+func (p *parser) announce(o *outcome, s *cliagent.Sink) {
+	switch o.code {
+	case "", execution.CodeInterrupted:
+	case execution.CodeAuth:
+		s.Emit(execution.AuthError{Message: o.message, Guidance: loginGuidance})
+	case execution.CodeRateLimited:
+		s.Emit(execution.RateLimitError{Message: o.message})
+	case execution.CodeContextExceeded:
+		s.Emit(contextExceeded(o.message))
+	case execution.CodeTurnLimit:
+		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
+	default:
+		s.Emit(execution.ErrorEvent{Code: o.code, Message: o.message, Recoverable: o.code.Row().Retryable})
+	}
+}
+
+// Exit is the outcome of the last turn. A turn that has not ended, or none at all, has no outcome: the kit then judges
+// by the exit.
+func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	for _, in := range p.pending {
+		s.Emit(execution.InputCancelled{ID: in.id, Reason: "claude ended before it took the message"})
+	}
+	p.pending = nil
+	for _, st := range p.subs {
+		p.loseStream(st, s)
+	}
+	p.loseStream(&p.main, s)
+
+	res := execution.Result{Model: p.model, SessionID: p.session, TurnCount: p.turn, Retries: p.retries}
+	if !p.total.IsZero() {
+		u := p.total
+		cost := execution.CostOf(u, p.totalUSD, execution.CostFromAgent)
+		res.Usage, res.Cost = &u, &cost
+	}
+	o := p.last
+	if o == nil || p.open && !p.done {
+		if o = p.startFailure(exit); o == nil {
+			return res
+		}
+	}
+	res.Metadata = map[string]any{}
+	for key, value := range map[string]string{"claudeVersion": p.version, "terminalReason": o.terminal, "stopReason": o.stop} {
+		if value != "" {
+			res.Metadata[key] = value
+		}
+	}
+	if o.text != "" || o.structured != nil {
+		res.Output = &execution.Output{Text: o.text, Structured: o.structured}
+	}
+	switch o.reason {
+	case execution.TurnCompleted:
+		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
+	case execution.TurnLimitReached:
+		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
+	default:
+		res.Status, res.Error = execution.StatusFailed, execution.NewResultError(o.code, o.message)
+		res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
+		if o.reason == execution.TurnInterrupted {
+			res.ExitReason = execution.ExitInterrupted
+		}
+	}
+	return res
+}
+
+// loseStream counts a call that the end of the process cut off, since no result will. Its text and its step stay open:
+// nothing of the agent follows the event that says how the process ended.
+func (p *parser) loseStream(st *stream, s *cliagent.Sink) {
+	if st.open && st.streamed && p.open {
+		p.count(st.parent, st.usage, s)
+	}
+}

@@ -1,0 +1,206 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// callerTools is the name under which the kit serves the tools of the request.
+const callerTools = "drawbar"
+
+// maxSchema is what fits into one argument with room to spare.
+const maxSchema = 100 << 10
+
+// twoWay reports whether standard input stays open. In one-shot mode Claude asks nothing and takes nothing but text.
+func twoWay(req execution.Request) bool {
+	session, _ := sessionOf(req)
+	return req.Run.Interactive || req.Run.ApprovalMode == execution.ApprovalYolo || len(req.Message.Attachments) > 0 || asks(req) ||
+		session != "" && hasInstructions(req)
+}
+
+// asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
+// wants to be interrupted, or has a tool that needs its approval.
+func asks(req execution.Request) bool {
+	switch req.Run.ApprovalMode {
+	case execution.ApprovalPrompt:
+		return true
+	case execution.ApprovalDeny:
+		return false
+	}
+	q := req.Requirements
+	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
+	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
+}
+
+// sessionOf is the session to go on from.
+func sessionOf(req execution.Request) (id string, fork bool) {
+	if id, fork = cliagent.ResolveSession(req); id != "" || req.Run.NoSession || req.Continuation == nil {
+		return id, fork
+	}
+	id, _ = req.Continuation.State["sessionId"].(string)
+	return id, false
+}
+
+// spawn makes the command line. Texts of any length and secrets go through standard input and private files.
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	req, run := l.Request, l.Request.Run
+	duplex := twoWay(req)
+	args := []string{"-p", "--output-format=stream-json", "--verbose"}
+	if run.Stream != execution.StreamOff {
+		args = append(args, "--include-partial-messages")
+	}
+	if duplex {
+		args = append(args, "--input-format=stream-json", "--permission-prompt-tool=stdio", "--replay-user-messages")
+	}
+	// The flags that skip permissions are refused for root, so yolo is asked like prompt and answered by package agent. The
+	// mode is always stated: a default of the user's own settings could be any.
+	mode := "default"
+	if run.ApprovalMode == execution.ApprovalDeny {
+		mode = "dontAsk"
+	}
+	args = append(args, "--permission-mode="+mode)
+	if !run.Interactive && run.ApprovalMode != execution.ApprovalPrompt {
+		args = append(args, "--disallowedTools=AskUserQuestion") // nobody could answer
+	}
+	if allowed := allowedTools(req); allowed != "" {
+		args = append(args, "--allowedTools="+allowed)
+	}
+	if run.Model != "" {
+		args = append(args, "--model="+run.Model)
+	}
+	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens == 0 {
+		args = append(args, "--effort="+string(run.ThinkingEffort))
+	}
+	if run.MaxTurns > 0 {
+		args = append(args, "--max-turns="+strconv.Itoa(run.MaxTurns))
+	}
+	if run.MaxBudgetUSD != nil {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(*run.MaxBudgetUSD, 'f', -1, 64))
+	}
+	session, fork := sessionOf(req)
+	if session != "" {
+		args = append(args, "--resume="+session)
+	}
+	if fork {
+		args = append(args, "--fork-session")
+	}
+	if run.NoSession {
+		args = append(args, "--no-session-persistence")
+	}
+	replace, added := instructions(req)
+	if replace != "" {
+		args = append(args, "--system-prompt-file="+l.File("system-prompt.txt", []byte(replace)))
+	}
+	if added != "" {
+		args = append(args, "--append-system-prompt-file="+l.File("append-system-prompt.txt", []byte(added)))
+	}
+	if len(run.MCPServers) > 0 {
+		args = append(args, "--mcp-config="+l.File("mcp.json", mcpConfig(run.MCPServers)))
+	}
+	if len(run.OutputSchema) > 0 {
+		schema, err := compactSchema(run.OutputSchema)
+		if err != nil {
+			return cliagent.Invocation{}, err
+		}
+		args = append(args, "--json-schema="+schema)
+	}
+	inv := cliagent.Invocation{Args: args, Env: environment(run), KeepStdin: duplex}
+	if !duplex {
+		inv.Stdin = []byte(req.Message.Text)
+		return inv, nil
+	}
+	content, err := attachments(req.Message.Attachments)
+	if err != nil {
+		return cliagent.Invocation{}, err
+	}
+	inv.Stdin = append(handshake(session != "" && hasInstructions(req)),
+		userLine(newUUID(), append(content, textContent(string(req.Message.Text))...), "")...)
+	return inv, nil
+}
+
+// handshake is the first line of a two-way run. Newer versions record the system prompt with the session and go on with
+// the record, whatever a later run says: a session that is resumed with a prompt of its own switches that off. Versions
+// that do not know the setting need none.
+func handshake(freshPrompt bool) []byte {
+	request := map[string]any{"subtype": "initialize"}
+	if freshPrompt {
+		request["systemPromptSnapshot"] = false
+	}
+	return controlLine(handshakeID, request)
+}
+
+// allowedTools are the caller's own tools. The caller chose them, so they need no permission unless it says so.
+func allowedTools(req execution.Request) string {
+	var names []string
+	for _, t := range req.Tools {
+		if !t.RequiresApproval {
+			names = append(names, "mcp__"+callerTools+"__"+t.Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// environment are the settings that Claude takes by variable only.
+func environment(run execution.RunOptions) map[string]string {
+	env := map[string]string{
+		"CLAUDE_CODE_FORWARD_SUBAGENT_TEXT": "1", // what sub-agents say is shown, not only their tools
+	}
+	if !run.Interactive {
+		// The run ends with its turn, so nothing may be left to report later. Claude then works in the foreground.
+		env["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] = "1"
+	}
+	if run.ThinkingBudgetTokens > 0 {
+		env["MAX_THINKING_TOKENS"] = strconv.Itoa(run.ThinkingBudgetTokens)
+	}
+	if limit := outputLimit(run); limit > 0 {
+		env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = strconv.Itoa(limit)
+	}
+	return env
+}
+
+// outputLimit is the limit of output tokens; maxOutputTokens wins over maxTokens.
+func outputLimit(run execution.RunOptions) int {
+	if run.MaxOutputTokens > 0 {
+		return run.MaxOutputTokens
+	}
+	return run.MaxTokens
+}
+
+// mcpServer is a server as Claude's configuration files name it.
+type mcpServer struct {
+	Type    string            `json:"type"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// mcpConfig is the file that adds servers to those of the user.
+func mcpConfig(servers []execution.MCPServer) []byte {
+	types := map[execution.MCPTransport]string{execution.MCPStdio: "stdio", execution.MCPSSE: "sse", execution.MCPStreamableHTTP: "http"}
+	m := map[string]mcpServer{}
+	for _, s := range servers {
+		m[s.Name] = mcpServer{Type: types[s.Transport], Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
+	}
+	return line(map[string]any{"mcpServers": m})
+}
+
+// compactSchema is the schema as one argument: Claude takes it no other way.
+func compactSchema(schema json.RawMessage) (string, error) {
+	var b bytes.Buffer
+	if err := json.Compact(&b, schema); err != nil {
+		return "", execution.Errorf(execution.CodeValidation, "run.outputSchema is no JSON: %v", err)
+	}
+	if b.Len() > maxSchema {
+		return "", execution.Errorf(execution.CodeValidation, "run.outputSchema has %d bytes, claude takes at most %d", b.Len(), maxSchema).
+			WithHint("drop descriptions and examples from the schema")
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,146 @@
+package cliagent
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+	"github.com/drawbar/drawbar/transport/pty"
+)
+
+// drive makes the calls of one run's parser and hooks and contains their panics. It is not safe for concurrent use.
+type drive struct {
+	name   string // the agent, for errors and results
+	parser Parser
+	sink   *Sink
+	hooks  Hooks
+
+	terminal bool         // lines come from a terminal
+	strip    pty.Stripper // takes its control sequences out, also those that span lines
+	plain    []byte       // what is left of a line
+}
+
+// guard turns a panic of call into an error that names it.
+func guard(what string, call func()) (err *execution.Error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = execution.Errorf(execution.CodeInternal, "%s panicked: %v", what, r)
+		}
+	}()
+	call()
+	return nil
+}
+
+func (d *drive) open() {
+	if err := guard("the parser's Open", func() { d.parser.Open(d.sink) }); err != nil {
+		d.sink.fail(err)
+	}
+}
+
+// line parses one line. A panic costs what is left of this line and nothing else.
+func (d *drive) line(l process.Line) {
+	if l.Truncated {
+		d.sink.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true, Message: fmt.Sprintf(
+			"a line of %s is too long: %d bytes were kept, %d skipped", l.Stream, len(l.Data), l.Skipped)})
+	}
+	first, original := len(d.sink.events), l.Data
+	if d.terminal {
+		d.plain = d.strip.Strip(d.plain[:0], l.Data)
+		d.plain = bytes.TrimSuffix(d.strip.Strip(d.plain, []byte{'\n'}), []byte{'\n'})
+		l.Data = d.plain
+	}
+	d.parse(l)
+	if d.sink.debug {
+		d.attach(original, first)
+	}
+}
+
+func (d *drive) parse(l process.Line) {
+	defer func() {
+		if r := recover(); r != nil {
+			d.sink.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true,
+				Message: fmt.Sprintf("parse a line of %s: the parser panicked: %v", l.Stream, r)})
+		}
+	}()
+	d.parser.Line(l.Stream, l.Data, d.sink)
+}
+
+// attach gives the events from first on the line they were made of.
+func (d *drive) attach(line []byte, first int) {
+	var raw []byte
+	events := d.sink.events
+	for i := min(first, len(events)); i < len(events); i++ {
+		if _, log := events[i].Body.(execution.Log); log || events[i].Raw != nil {
+			continue
+		}
+		if raw == nil {
+			raw = bytes.Clone(line)
+		}
+		events[i].Raw = raw
+	}
+}
+
+// command passes a command on and turns a refusal into the event that says so.
+func (d *drive) command(cmd execution.Command) {
+	var refusal error
+	if err := guard("the parser's Command", func() { refusal = d.parser.Command(cmd, d.sink) }); err != nil {
+		d.sink.fail(err)
+		refusal = err
+	}
+	if refusal == nil {
+		switch c := cmd.(type) {
+		case execution.Say:
+			d.sink.idle = false
+		case execution.Answer:
+			d.sink.answered(c.ID)
+		}
+		return
+	}
+	d.refuse(cmd, refusal)
+}
+
+func (d *drive) refuse(cmd execution.Command, err error) {
+	switch c := cmd.(type) {
+	case execution.EndInput:
+		// That nothing more will be said is a fact; there is nothing to refuse.
+	case execution.Say:
+		d.sink.Emit(execution.InputCancelled{ID: c.ID, Reason: err.Error()})
+	default:
+		d.sink.Emit(execution.ErrorEvent{Code: execution.CodeOf(err), Message: err.Error(), Recoverable: true})
+	}
+}
+
+// finish is the end of the run, once every line has been parsed: the events of the exit, what the assembler still
+// holds, and the result.
+func (d *drive) finish(exit process.Exit, why stopReason) execution.Result {
+	if exit.Cut {
+		d.sink.Emit(execution.Debug{Level: execution.DebugWarn,
+			Message: "a process that the agent left behind kept its output open; what it would still have written is missing"})
+	}
+	at := len(d.sink.events)
+	hooked, fromHook := d.hooks.processExit(exit)
+	for _, b := range hooked {
+		d.sink.Emit(b)
+	}
+	if rest, ok := d.sink.asm.EndBlock(); ok && rest != "" {
+		d.line(process.Line{Stream: process.Stdout, Data: []byte(rest)})
+	}
+	d.sink.asm.Reset()
+
+	var res execution.Result
+	if err := guard("the parser's Exit", func() { res = d.parser.Exit(exit, d.sink) }); err != nil {
+		res = execution.Result{}
+		d.sink.fail(err)
+	}
+	// A crash is an end without a result, so whether there was one is known only here; the event keeps its place.
+	if !fromHook && !stated(res) && d.sink.failure == nil {
+		if b := crashEvent(exit, d.sink.crashed); b != nil {
+			d.sink.Emit(b)
+			last := len(d.sink.events) - 1
+			d.sink.events = slices.Insert(d.sink.events[:last], at, d.sink.events[last])
+		}
+	}
+	return d.outcome(res, exit, why)
+}

@@ -1,0 +1,173 @@
+package cliagent
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	inherited := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "XDG_STATE_HOME=/s", "SSL_CERT_FILE=/c", "https_proxy=p", "EDITOR=vi",
+		"CLAUDECODE=1", "CLAUDE_CODE_OAUTH_TOKEN=login", "CLAUDE_CONFIG_DIR=/cc", "CODEX_HOME=/cx", "CODEX_API_KEY=k", "CODEX_THREAD_ID=t",
+		"AI_AGENT=x", "OTHER_MARK=1", "KEY=secret", "GEMINI_CLI_HOME=/g", "COPILOT_GITHUB_TOKEN=g", "=C:=weird", "noequals", "EMPTY="}
+	spec := Spec{HostSignals: []string{"OTHER_MARK"}, Keys: []string{"KEY", "CODEX_THREAD_ID"}}
+	tests := []struct {
+		name string
+		mode execution.EnvironmentMode
+		inv  map[string]string
+		run  map[string]string
+		goos string
+		want []string
+	}{
+		{name: "inherit", want: []string{"CLAUDE_CODE_OAUTH_TOKEN=login", "CLAUDE_CONFIG_DIR=/cc", "CODEX_API_KEY=k", "CODEX_HOME=/cx",
+			"CODEX_THREAD_ID=t", "COPILOT_GITHUB_TOKEN=g", "EDITOR=vi", "EMPTY=", "GEMINI_CLI_HOME=/g", "HOME=/h", "KEY=secret",
+			"LC_ALL=C", "PATH=/bin", "SSL_CERT_FILE=/c", "XDG_STATE_HOME=/s", "https_proxy=p"}},
+		{name: "minimal", mode: execution.EnvironmentMinimal, want: []string{"CODEX_THREAD_ID=t", "HOME=/h", "KEY=secret", "LC_ALL=C",
+			"PATH=/bin", "SSL_CERT_FILE=/c", "XDG_STATE_HOME=/s", "https_proxy=p"}},
+		{name: "adapter and request", mode: execution.EnvironmentMinimal,
+			inv: map[string]string{"HOME": "", "A": "adapter", "B": "adapter", "LC_ALL": "D"},
+			run: map[string]string{"B": "request", "CLAUDECODE": "wanted", "EMPTY": ""},
+			want: []string{"A=adapter", "B=request", "CLAUDECODE=wanted", "CODEX_THREAD_ID=t", "EMPTY=", "KEY=secret", "LC_ALL=D",
+				"PATH=/bin", "SSL_CERT_FILE=/c", "XDG_STATE_HOME=/s", "https_proxy=p"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := spec.environment(inherited, Invocation{Env: tt.inv}, execution.RunOptions{Environment: tt.mode, Env: tt.run}, "linux")
+			if diff := cmp.Diff(tt.want, e.list()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEnvironmentOnWindows(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Keys: []string{"key"}, HostSignals: []string{"other_mark"}}
+	inherited := []string{"Path=C:\\bin", "SystemRoot=C:\\Windows", "Key=k", "Stray=1", "ClaudeCode=1", "Other_Mark=1"}
+	e := spec.environment(inherited, Invocation{Env: map[string]string{"PATH": `C:\new`}},
+		execution.RunOptions{Environment: execution.EnvironmentMinimal}, "windows")
+	if diff := cmp.Diff([]string{"Key=k", `PATH=C:\new`, `SystemRoot=C:\Windows`}, e.list()); diff != "" {
+		t.Error(diff)
+	}
+	e = spec.environment(inherited, Invocation{}, execution.RunOptions{}, "windows")
+	if diff := cmp.Diff([]string{"Key=k", `Path=C:\bin`, "Stray=1", `SystemRoot=C:\Windows`}, e.list()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A marker is dropped from every run; a login or a directory must never be.
+func TestHostMarkersAreNoLogins(t *testing.T) {
+	t.Parallel()
+	for name := range hostMarkers {
+		for _, part := range []string{"KEY", "SECRET", "OAUTH", "PASSWORD", "HOME", "CONFIG_DIR", "AUTH"} {
+			if strings.Contains(name, part) {
+				t.Errorf("%s looks like a login or a home", name)
+			}
+		}
+	}
+}
+
+func TestBypassProxy(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		env  []string
+		want []string
+	}{
+		{"no proxy", []string{"A=1"}, []string{"A=1"}},
+		{"proxy", []string{"http_proxy=p"}, []string{"NO_PROXY=127.0.0.1", "http_proxy=p", "no_proxy=127.0.0.1"}},
+		{"one list", []string{"ALL_PROXY=p", "NO_PROXY=a, b"}, []string{"ALL_PROXY=p", "NO_PROXY=a, b,127.0.0.1", "no_proxy=a, b,127.0.0.1"}},
+		{"already there", []string{"HTTP_PROXY=p", "no_proxy=x, 127.0.0.1"}, []string{"HTTP_PROXY=p", "NO_PROXY=x, 127.0.0.1", "no_proxy=x, 127.0.0.1"}},
+		{"everything", []string{"HTTP_PROXY=p", "no_proxy=*"}, []string{"HTTP_PROXY=p", "NO_PROXY=*", "no_proxy=*"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := new(Spec).environment(tt.env, Invocation{}, execution.RunOptions{}, "linux")
+			e.bypassProxy("127.0.0.1")
+			if diff := cmp.Diff(tt.want, e.list()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLookPath(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("modes decide here, names there")
+	}
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"a/tool": 0o600, "b/tool": 0o700, "b/dir/x": 0o700, "c/only": 0o600} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	join := func(parts ...string) string { return strings.Join(parts, string(filepath.ListSeparator)) }
+	a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(cwd, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, command, path, dir, want string
+		err                            error
+	}{
+		{name: "passes by what it may not run", command: "tool", path: join(a, b), want: filepath.Join(b, "tool")},
+		{name: "nothing it may run", command: "only", path: join(a, c), err: fs.ErrPermission},
+		{name: "a directory", command: "dir", path: b, err: fs.ErrPermission},
+		{name: "not there", command: "nothing", path: join(a, b, filepath.Join(dir, "nowhere")), err: fs.ErrNotExist},
+		{name: "no relative entries", command: "tool", path: join("", ".", relative), dir: b, err: fs.ErrNotExist},
+		{name: "empty path", command: "tool", err: fs.ErrNotExist},
+		{name: "absolute", command: filepath.Join(b, "tool"), path: "/x", want: filepath.Join(b, "tool")},
+		{name: "relative to the working directory", command: "./tool", dir: b, want: filepath.Join(b, "tool")},
+		{name: "absolute but missing", command: filepath.Join(b, "tool", "x"), err: fs.ErrNotExist},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := lookPathIn(tt.command, []string{"PATH=" + tt.path}, tt.dir)
+			if tt.err != nil {
+				if !errors.Is(err, tt.err) && !(tt.err == fs.ErrNotExist && isNotExist(err)) {
+					t.Errorf("got %q, %v, want %v", got, err, tt.err)
+				}
+				return
+			}
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	if got := extensions("claude", ".EXE;.CMD"); !slices.Equal(got, []string{".exe", ".cmd"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := extensions("claude.Cmd", ".EXE;.CMD"); !slices.Equal(got, []string{""}) {
+		t.Errorf("got %q", got)
+	}
+	if got := extensions("x", ""); len(got) != 4 {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,78 @@
+package cliagent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// maxSpawnOutput bounds what Spawn keeps of each stream; the rest is read and dropped.
+const maxSpawnOutput = 4 << 20
+
+// Spawn runs a command to its end: the spawner of adapter.OSHost. The command and everything it started are gone when it
+// returns, also when ctx ends it.
+func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+	env := os.Environ()
+	for k, v := range c.Env {
+		env = append(env, k+"="+v)
+	}
+	path := c.Command
+	if filepath.Base(path) == path {
+		found, err := adapter.OSHost(nil).LookPath(path)
+		if err != nil {
+			return adapter.SpawnOutcome{}, err
+		}
+		path = found
+	}
+	dir := c.Cwd
+	if dir == "" {
+		dir = neutralDir()
+	}
+	p, err := process.Start(ctx, process.Spec{Path: path, Args: c.Args, Dir: dir, Env: env, Grace: time.Second, Drain: time.Second})
+	if err != nil {
+		return adapter.SpawnOutcome{}, err
+	}
+	var out, errs bytes.Buffer
+	for {
+		lines, err := p.Next(context.WithoutCancel(ctx))
+		for _, l := range lines {
+			b := &out
+			if l.Stream == process.Stderr {
+				b = &errs
+			}
+			if b.Len() < maxSpawnOutput {
+				b.Write(l.Data)
+				b.WriteByte('\n')
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.Stop(0)
+			}
+			break
+		}
+	}
+	exit := p.Wait()
+	if ctx.Err() != nil {
+		return adapter.SpawnOutcome{}, context.Cause(ctx)
+	}
+	return adapter.SpawnOutcome{Code: exit.Code, Stdout: out.String(), Stderr: errs.String()}, nil
+}
+
+// neutralDir is a directory in which a probe finds nobody's project settings.
+func neutralDir() string {
+	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+		if _, err := os.Stat(u.HomeDir); err == nil {
+			return u.HomeDir
+		}
+	}
+	return os.TempDir()
+}

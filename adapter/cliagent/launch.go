@@ -1,0 +1,81 @@
+package cliagent
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Launch is what Spawn has to go by.
+type Launch struct {
+	Request execution.Request
+	Dir     string // absolute path of the run's private directory; it exists only if File was called
+	files   []privateFile
+	err     error // the first misuse of File
+}
+
+type privateFile struct {
+	path    string
+	content []byte
+}
+
+// File asks for a file of the run, readable by this user alone, and returns its absolute path. It is written before
+// the process starts and removed when the run ends. Secrets and long texts go here, never into arguments. The name may
+// have directories in front, which are made; one that leads out of Dir makes the run fail before it starts. The content
+// must not change until then. A second file of one name replaces the first.
+func (l *Launch) File(name string, content []byte) string {
+	path := filepath.Join(l.Dir, name)
+	if (!filepath.IsLocal(name) || path == l.Dir) && l.err == nil {
+		l.err = fmt.Errorf("private file %q: the name leads out of the directory of the run", name)
+	}
+	l.files = append(l.files, privateFile{path, content})
+	return path
+}
+
+// newLaunch names the private directory. It is made later, and only if something goes into it.
+func newLaunch(req execution.Request) (*Launch, error) {
+	temp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return nil, fmt.Errorf("find the directory for temporary files: %w", err)
+	}
+	// A run id becomes part of a path only if it is one: it comes from the caller.
+	id := "run"
+	if parsed, err := execution.ParseRunID(string(req.Run.RunID)); err == nil {
+		id = string(parsed)
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return &Launch{Request: req, Dir: filepath.Join(temp, "drawbar-"+id+"-"+hex.EncodeToString(random[:]))}, nil
+}
+
+// write makes the private directory and its files. The caller removes it, also after an error.
+func (l *Launch) write() error {
+	if len(l.files) == 0 {
+		return nil
+	}
+	// Mkdir fails where something exists already, so nobody else can have prepared the directory.
+	if err := os.Mkdir(l.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the private directory of the run: %w", err)
+	}
+	for _, f := range l.files {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+			return fmt.Errorf("make the private directory of the run: %w", err)
+		}
+		if err := os.WriteFile(f.path, f.content, 0o600); err != nil {
+			return fmt.Errorf("write a private file of the run: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove removes what write made.
+func (l *Launch) remove() error {
+	if len(l.files) == 0 || l.err != nil {
+		return nil
+	}
+	return os.RemoveAll(l.Dir)
+}

@@ -1,0 +1,63 @@
+package cliagent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// versionTimeout is for agents that take seconds to start cold.
+const versionTimeout = 15 * time.Second
+
+// versionLines is how far down the output a version may stand; a banner or a warning comes first at times.
+const versionLines = 20
+
+// DetectVersion looks whether a command is installed and asks it for its version; without args it is asked with
+// --version. It gives the command 15 s. An agent that is missing or does not tell is no error: Notes says why. The
+// error is that of ctx.
+func DetectVersion(ctx context.Context, h adapter.Host, command string, args ...string) (adapter.Installation, error) {
+	path, err := h.LookPath(command)
+	if err != nil {
+		return adapter.Installation{Notes: fmt.Sprintf("there is no command %s: %v", command, err)}, ctx.Err()
+	}
+	in := adapter.Installation{Installed: true, Path: path}
+	if len(args) == 0 {
+		args = []string{"--version"}
+	}
+	asked := strings.Join(append([]string{command}, args...), " ")
+	limited, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	out, err := h.Spawn(limited, adapter.SpawnRequest{Command: path, Args: args})
+	switch {
+	case ctx.Err() != nil:
+		return in, fmt.Errorf("%s: %w: %w", asked, ctx.Err(), context.Cause(ctx))
+	case limited.Err() != nil:
+		in.Notes = fmt.Sprintf("%s did not answer within %v", asked, versionTimeout)
+		return in, nil
+	case err != nil:
+		in.Notes = fmt.Sprintf("%s: %v", asked, err)
+		return in, nil
+	}
+	if in.Version = adapter.FindVersion(firstLines(out.Stdout)); in.Version == "" {
+		in.Version = adapter.FindVersion(firstLines(out.Stderr))
+	}
+	if in.Version == "" {
+		in.Notes = fmt.Sprintf("%s printed no version (exit code %d)", asked, out.Code)
+	}
+	return in, nil
+}
+
+func firstLines(s string) string {
+	end := 0
+	for range versionLines {
+		i := strings.IndexByte(s[end:], '\n')
+		if i < 0 {
+			return s
+		}
+		end += i + 1
+	}
+	return s[:end]
+}

@@ -1,0 +1,97 @@
+package cliagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// defaultLinger is how long an agent that has nothing more to do may take to end.
+const defaultLinger = 5 * time.Second
+
+// touch notes that the agent got something to do.
+func (r *run) touch() {
+	r.mu.Lock()
+	r.since = time.Now()
+	r.mu.Unlock()
+}
+
+// watch stops the process when the run is over, the agent is silent or does not end.
+func (r *run) watch(ctx context.Context, over <-chan struct{}) {
+	cancelled := ctx.Done()
+	var silent, lingered <-chan time.Time
+	var silence *time.Timer
+	if r.silence > 0 {
+		silence = time.NewTimer(r.silence)
+		defer silence.Stop()
+		silent = silence.C
+	}
+	for {
+		select {
+		case <-over:
+			return
+		case <-cancelled:
+			cancelled = nil
+			r.mu.Lock()
+			r.stop(contextReason(ctx))
+			r.mu.Unlock()
+		case <-r.linger:
+			t := time.NewTimer(cmp.Or(r.spec.Linger, defaultLinger))
+			defer t.Stop()
+			lingered = t.C
+		case <-lingered:
+			lingered = nil
+			r.mu.Lock()
+			r.stop(stopLinger)
+			r.mu.Unlock()
+		case now := <-silent:
+			silence.Reset(r.checkSilence(now))
+		}
+	}
+}
+
+func contextReason(ctx context.Context) stopReason {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return stopDeadline
+	}
+	return stopContext
+}
+
+// outputClock is a handle that knows of output before its line is complete.
+type outputClock interface{ LastOutput() time.Time }
+
+// checkSilence returns when to look again.
+func (r *run) checkSilence(now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.agentWaits() {
+		return r.silence
+	}
+	since := r.since
+	if c, ok := r.handle.(outputClock); ok {
+		if last := c.LastOutput(); last.After(since) {
+			since = last
+		}
+	}
+	if rest := since.Add(r.silence).Sub(now); rest > 0 {
+		return rest
+	}
+	r.drive.sink.Emit(r.spec.Hooks.timeout())
+	r.drive.sink.Emit(execution.Timeout{Kind: execution.TimeoutInactivity})
+	r.stop(stopInactivity)
+	r.wake()
+	return r.silence
+}
+
+// agentWaits reports whether there is a better reason for silence than an agent that hangs: it is being stopped, paused
+// or not listened to, a tool runs, a question is open, or it has done all it was asked and more may be said. Whatever
+// ends such a state also sets since.
+func (r *run) agentWaits() bool {
+	s := r.drive.sink
+	return r.why != stopNone || r.lingering || r.paused || !r.reading ||
+		len(s.openTools) > 0 || len(s.questions) > 0 || r.tools != nil && r.tools.Active() > 0 ||
+		s.idle && !r.inputEnded
+}

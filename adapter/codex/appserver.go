@@ -1,0 +1,432 @@
+package codex
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// What a line of codex app-server says. One pass finds all of it.
+const (
+	appID = iota
+	appMethod
+	appResult
+	appError
+	appParams
+	appThread
+	appTurnID
+	appItemID
+	appDelta
+	appItem
+	appTurn
+	appUsage
+	appRequestID
+	appMessage
+	appKeyCount
+)
+
+var appKeys = jsonscan.NewKeySet("id", "method", "result", "error", "params", "params.threadId", "params.turnId", "params.itemId",
+	"params.delta", "params.item", "params.turn", "params.tokenUsage.total", "params.requestId", "params.message")
+
+// idle are notifications that say nothing a run has to know.
+var idle = func() map[string]bool {
+	m := map[string]bool{}
+	for _, name := range append([]string{"thread/status/changed", "thread/archived", "thread/deleted", "thread/unarchived", "thread/closed",
+		"thread/reverted", "thread/name/updated", "thread/section/changed", "thread/attachment/updated", "thread/goal/updated",
+		"thread/prediction/updated", "thread/goal/cleared", "thread/queue/changed", "project/changed", "thread/project/updated",
+		"thread/environment/connected", "thread/environment/disconnected", "thread/settings/updated", "hook/started", "hook/completed",
+		"item/autoApprovalReview/started", "item/autoApprovalReview/completed", "autoApprovalReview/strictReviewRequired",
+		"command/exec/outputDelta", "process/outputDelta", "process/exited", "item/commandExecution/terminalInteraction",
+		"item/fileChange/outputDelta", "item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/reasoning/summaryPartAdded",
+		"mcpServer/oauthLogin/completed", "mcpServer/event/stream/notification", "account/updated", "account/gatewayOAuth/changed",
+		"account/login/completed", "externalAgentConfig/import/progress", "externalAgentConfig/import/completed", "fs/changed",
+		"thread/compacted", "model/verification", "modelProvider/authRecoveryStarted", "modelProvider/authRecoveryCompleted",
+		"turn/moderationMetadata", "model/safetyBuffering/updated", "windowsSandbox/setupCompleted"}, quiet...) {
+		m[name] = true
+	}
+	return m
+}()
+
+var _ cliagent.Parser = (*appParser)(nil)
+
+// appParser holds one conversation with codex app-server and turns it into events. It belongs to one run.
+type appParser struct {
+	req   execution.Request
+	key   string      // to log in with, empty for the login that is there
+	input []inputItem // of the first turn
+	names *jsonscan.Interner
+	v     [appKeyCount]jsonscan.Value
+	err   stderr
+
+	calls  map[int64]call // requests of ours that wait for their answer
+	sent   int64
+	ready  bool // the thread is there and the first turn has been asked for
+	main   *conversation
+	subs   map[string]*conversation
+	agents subagents
+	spawns map[string]bool // calls that start a sub-agent and have not ended
+
+	turns     int    // begun
+	turn      string // id of the running turn, empty for none
+	running   bool   // the turn can be steered and interrupted
+	starting  bool   // a turn has been asked for and has not begun
+	interrupt bool   // the turn is to be interrupted as soon as it can be
+	cutShort  bool   // the running turn was interrupted
+	deaf      string // a turn that takes no messages
+	queue     []execution.Say
+	ended     bool // nothing more will be said
+	done      bool
+	questions map[execution.QuestionID]*question
+	requests  map[string]*request // requests of Codex that wait for their answer, by id
+
+	model   string
+	retries int
+	plans   int
+	limits  string // the rate limit that was reported last
+	last    *turnOutcome
+}
+
+// call is a request of ours.
+type call struct {
+	method string
+	say    execution.Say // of a message
+	turn   string        // that it was meant for
+}
+
+func newAppParser(req execution.Request, key string) *appParser {
+	return &appParser{req: req, key: key, names: jsonscan.NewInterner(256), calls: map[int64]call{}, main: newConversation(""), subs: map[string]*conversation{},
+		spawns: map[string]bool{}, questions: map[execution.QuestionID]*question{}, requests: map[string]*request{}, model: req.Run.Model}
+}
+
+// Open begins the handshake.
+func (p *appParser) Open(s *cliagent.Sink) {
+	m, err := messageOf(p.req)
+	if err != nil {
+		s.Fail(execution.Errorf(execution.CodeOf(err), "codex: %w", err))
+		return
+	}
+	p.input = m.input()
+	p.starting = true
+	p.ask(s, call{method: "initialize"}, newInitialize())
+}
+
+// ask sends a request.
+func (p *appParser) ask(s *cliagent.Sink, c call, params any) {
+	p.sent++
+	p.calls[p.sent] = c
+	s.Write(rpc{ID: p.sent, Method: c.method, Params: params}.line())
+}
+
+// Line is one line of Codex's output.
+func (p *appParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
+	switch {
+	case src == process.Stderr:
+		p.err.line(line, s)
+	case len(line) == 0:
+	case jsonscan.Fields(line, p.v[:], appKeys) != nil || !p.message(s):
+		if len(strings.TrimSpace(string(line))) > 0 {
+			s.Unknown(src, line)
+		}
+	}
+}
+
+// message dispatches a line. False means that it is not known.
+func (p *appParser) message(s *cliagent.Sink) bool {
+	if !p.v[appMethod].Exists() {
+		return p.response(s)
+	}
+	if p.v[appID].Exists() {
+		return p.request(s)
+	}
+	method, _ := p.v[appMethod].Plain()
+	switch string(method) {
+	case "item/agentMessage/delta", "item/plan/delta":
+		return p.delta(s, flowText)
+	case "item/reasoning/textDelta", "item/reasoning/summaryTextDelta":
+		return p.delta(s, flowThinking)
+	case "item/commandExecution/outputDelta":
+		return p.delta(s, flowCommand)
+	case "item/started":
+		return p.item(s, false)
+	case "item/completed":
+		return p.item(s, true)
+	case "thread/tokenUsage/updated":
+		return p.usage(s)
+	case "turn/started":
+		return p.turnStarted(s)
+	case "turn/completed":
+		return p.turnCompleted(s)
+	case "error":
+		return p.error(s)
+	case "serverRequest/resolved":
+		return p.resolved(s)
+	case "account/rateLimits/updated":
+		return p.rateLimits(s)
+	case "turn/plan/updated":
+		return p.plan(s)
+	case "thread/started":
+		return p.threadStarted()
+	case "warning", "guardianWarning":
+		p.note(s, execution.DebugWarn, p.v[appMessage])
+		return true
+	case "configWarning", "deprecationNotice", "windows/worldWritableWarning":
+		p.note(s, execution.DebugInfo, p.v[appParams].Get("summary"))
+		return true
+	case "mcpServer/startupStatus/updated":
+		if params := p.v[appParams]; params.Get("status").IsStr("failed") {
+			p.note(s, execution.DebugWarn, params.Get("error"))
+		}
+		return true
+	case "model/rerouted":
+		params := p.v[appParams]
+		if to := params.Get("toModel").Str(); to != "" && p.of(p.v[appThread]) == p.main {
+			p.model = to
+			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the model API answers with model " + to + " instead of " + params.Get("fromModel").Str()})
+		}
+		return true
+	}
+	return idle[string(method)]
+}
+
+func (p *appParser) note(s *cliagent.Sink, level execution.DebugLevel, text jsonscan.Value) {
+	if t := text.Str(); t != "" {
+		s.Emit(execution.Debug{Level: level, Message: "codex: " + t})
+	}
+}
+
+// of is the conversation that a thread is: the agent's own, or a sub-agent's.
+func (p *appParser) of(thread jsonscan.Value) *conversation {
+	id := p.names.Str(thread)
+	if id == "" || id == p.main.id {
+		return p.main
+	}
+	c := p.subs[id]
+	if c == nil {
+		c = newConversation(id)
+		p.subs[id] = c
+	}
+	if c.parent == "" {
+		c.parent = p.agents.calls[id]
+		if c.parent == "" && len(p.spawns) == 1 {
+			for call := range p.spawns { // the call that starts it has not ended yet
+				c.parent = call
+			}
+		}
+	}
+	return c
+}
+
+// from is the source of a conversation's events.
+func (p *appParser) from(c *conversation, s *cliagent.Sink) source {
+	if c != p.main && c.parent == "" {
+		return source{s, c.id}
+	}
+	return source{s, c.parent}
+}
+
+// response is the answer to a request of ours.
+func (p *appParser) response(s *cliagent.Sink) bool {
+	id, ok := p.v[appID].Int()
+	c, known := p.calls[id]
+	if !ok || !known || !p.v[appResult].Exists() && !p.v[appError].Exists() {
+		return false
+	}
+	delete(p.calls, id)
+	if fault := p.v[appError]; fault.Exists() {
+		p.refused(c, fault.Get("message").Str(), s)
+		return true
+	}
+	result := p.v[appResult]
+	switch c.method {
+	case "initialize":
+		s.Write(rpc{Method: "initialized"}.line())
+		if p.key != "" {
+			p.ask(s, call{method: "account/login/start"}, loginParams{"apiKey", p.key})
+			break
+		}
+		p.begin(s)
+	case "account/login/start":
+		p.begin(s)
+	case "thread/start", "thread/resume", "thread/fork":
+		return p.threadReady(c.method, result, s)
+	case "thread/inject_items":
+		p.firstTurn(s)
+	case "turn/start":
+		p.accepted(c, result, s)
+	case "turn/steer":
+		s.Emit(execution.InputTaken{ID: c.say.ID, Steered: true})
+	}
+	return true
+}
+
+func (p *appParser) begin(s *cliagent.Sink) {
+	method, params := thread(p.req)
+	p.ask(s, call{method: method}, params)
+}
+
+var threadKeys = jsonscan.NewKeySet("thread.id", "thread.forkedFromId", "model", "cwd")
+
+// threadReady is the thread of the conversation. Developer instructions take effect at the start of a thread only; for
+// an older one they become part of its history.
+func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagent.Sink) bool {
+	var v [4]jsonscan.Value
+	result.Fields(v[:], threadKeys)
+	id := v[0].Str()
+	if id == "" {
+		s.Fail(execution.Errorf(execution.CodeInvalidOutput, "codex: %s: the answer names no thread", method))
+		return false
+	}
+	p.main.id = id
+	if model := v[2].Str(); model != "" {
+		p.model = model
+	}
+	start := execution.SessionStart{SessionID: id, Resumed: method == "thread/resume", Model: p.model, Cwd: v[3].Str()}
+	if method == "thread/fork" {
+		start.ForkedFrom, _ = sessionOf(p.req)
+		if from := v[1].Str(); from != "" {
+			start.ForkedFrom = from
+		}
+	}
+	s.Emit(start)
+	switch {
+	case start.Resumed:
+		s.Emit(execution.SessionResume{SessionID: id})
+	case start.ForkedFrom != "":
+		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: start.ForkedFrom})
+	}
+	if method == "thread/start" {
+		p.main.meter.start(execution.Usage{})
+	} else if _, added := instructions(p.req); added != "" {
+		p.ask(s, call{method: "thread/inject_items"}, injectParams{id, []historyItem{{"message", "developer", []historyText{{"input_text", added}}}}})
+		return true
+	}
+	p.firstTurn(s)
+	return true
+}
+
+func (p *appParser) firstTurn(s *cliagent.Sink) {
+	p.ready = true
+	p.ask(s, call{method: "turn/start"}, turnParams{p.main.id, p.input, p.req.Run.OutputSchema})
+	p.input = nil
+}
+
+// accepted notes that a turn will begin, if it has not already.
+func (p *appParser) accepted(c call, result jsonscan.Value, s *cliagent.Sink) {
+	if c.say.ID != "" {
+		s.Emit(execution.InputTaken{ID: c.say.ID})
+	}
+	if id := result.Get("turn").Get("id").Str(); p.starting && p.turn == "" {
+		p.turn = id
+	}
+}
+
+// refused is the answer to a request of ours that Codex does not carry out.
+func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
+	f := failureOf(message, jsonscan.Value{})
+	switch c.method {
+	case "turn/steer":
+		// The turn ended meanwhile, or is one that takes no messages: the message makes the next one.
+		p.deaf = c.turn
+		p.queue = append([]execution.Say{c.say}, p.queue...)
+		p.goOn(s)
+	case "turn/interrupt":
+		// Most likely the turn ended at the same time.
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: interrupt: " + message})
+	case "turn/start":
+		if c.say.ID != "" {
+			s.Emit(execution.InputCancelled{ID: c.say.ID, Reason: "codex refused it: " + message})
+			p.starting, p.turn = false, ""
+			p.goOn(s)
+			return
+		}
+		s.Fail(f.err(c.method))
+	default:
+		s.Fail(f.err(c.method))
+	}
+}
+
+// threadStarted brings the name of a sub-agent.
+func (p *appParser) threadStarted() bool {
+	thread := p.v[appParams].Get("thread")
+	id, name := thread.Get("id").Str(), thread.Get("agentNickname").Str()
+	if id != "" && name != "" {
+		if p.agents.names == nil {
+			p.agents.spawned(id, p.agents.calls[id])
+		}
+		p.agents.names[id] = name
+	}
+	return id != ""
+}
+
+var errorKeys = jsonscan.NewKeySet("error.message", "error.codexErrorInfo", "error.additionalDetails", "willRetry")
+
+// error is a note that a call is tried again, or the failure that turn/completed repeats.
+func (p *appParser) error(s *cliagent.Sink) bool {
+	var v [4]jsonscan.Value
+	if !p.v[appParams].Fields(v[:], errorKeys) || !v[0].Exists() {
+		return false
+	}
+	if again, _ := v[3].Bool(); !again {
+		return true
+	}
+	message := v[0].Str()
+	attempt, most, why, ok := reconnect(message)
+	if !ok {
+		why = message
+	}
+	if details := v[2].Str(); details != "" {
+		why = details
+	}
+	p.retries++
+	c := p.of(p.v[appThread])
+	p.from(c, s).emit(retry(attempt, most, why, v[1]))
+	return true
+}
+
+// rateLimits reports a limit that was reached, once. Every turn brings the state of the limits.
+func (p *appParser) rateLimits(s *cliagent.Sink) bool {
+	limits := p.v[appParams].Get("rateLimits")
+	if !limits.Exists() {
+		return false
+	}
+	e := execution.RateLimited{Limit: limits.Get("limitId").Str(), Status: limits.Get("rateLimitReachedType").Str()}
+	for _, window := range []string{"primary", "secondary"} {
+		w := limits.Get(window)
+		if used, ok := w.Get("usedPercent").Float(); ok && used >= 100 {
+			e.Limit, e.ResetsAt = strings.TrimPrefix(e.Limit+"/"+window, "/"), max(e.ResetsAt, count(w.Get("resetsAt"))*1000)
+			if e.Status == "" {
+				e.Status = "rate_limit_reached"
+			}
+			break
+		}
+	}
+	if e.Status != "" && e.Status+e.Limit != p.limits {
+		s.Emit(e)
+	}
+	if p.limits = e.Status + e.Limit; e.Status == "" {
+		p.limits = ""
+	}
+	return true
+}
+
+// Exit says how the run ended. Without a word of Codex it says nothing, and the kit reads the exit.
+func (p *appParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	res := execution.Result{Model: p.model, SessionID: p.main.id, Retries: p.retries}
+	u := p.main.meter.spent
+	for _, c := range p.subs {
+		u = u.Add(c.meter.spent)
+	}
+	if !u.IsZero() {
+		res.Usage = &u
+	}
+	switch f := p.err.failure(); {
+	case p.turn == "" && !p.starting:
+		p.last.fill(&res)
+	case !exit.Stopped && exit.Code != 0 && f != nil:
+		newOutcome(p.req, "", f).fill(&res)
+	}
+	return res
+}

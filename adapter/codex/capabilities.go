@@ -1,0 +1,68 @@
+package codex
+
+import (
+	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+func capabilities() execution.Capabilities {
+	return execution.Capabilities{
+		SchemaVersion:       execution.SchemaVersion,
+		ToolUse:             execution.ToolsNativeIterative,
+		StructuredToolCalls: true,
+		ContinuationSupport: execution.ContinuationsOpaqueResume,
+		ApprovalInterrupts:  execution.ApprovalsNative,
+		TraceDepth:          execution.TraceDetailed,
+		Attachments:         true,
+		MaxContextStrategy:  execution.ContextLarge,
+		Notes: []string{
+			"a run that takes one prompt and asks nobody goes through codex exec: it shows whole messages, no model calls and asks for no approval; what goes beyond its sandbox is refused",
+			"every other run, also one in approval mode yolo, goes through codex app-server",
+			"approval mode prompt lets commands write inside the working directory without asking; deny runs in a read-only sandbox",
+			"a system prompt is appended as developer instructions; prepend is carried out as append",
+			"the reason of a refusal does not reach the model",
+			"prices are not stated by Codex; costs come from the price table",
+		},
+		Agent: execution.AgentCapabilities{
+			CanResume: true, CanFork: true, CanRunEphemeral: true, SupportsMultiTurn: true,
+			SessionPersistence: "file",
+			TextStreaming:      true,
+			ToolCallStreaming:  false,
+			ThinkingStreaming:  true,
+			NativeTools:        true,
+			MCP:                true,
+			MCPTransports:      []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP},
+			ParallelToolCalls:  true,
+			// Within its sandbox Codex runs what it likes; only what leads out of it needs an approval.
+			RequiresToolApproval: false,
+			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
+				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
+				UserPromptSubmit: execution.HookUnsupported},
+			Thinking:          true,
+			ThinkingEfforts:   slices.Clone(efforts),
+			JSONMode:          true,
+			StructuredOutput:  true,
+			StructuredSession: execution.TransportPersistent,
+			Skills:            false,
+			AgentsMD:          false,
+			SubagentDispatch:  true,
+			ParallelExecution: true,
+			InteractiveMode:   true,
+			StdinInjection:    true,
+			ImageInput:        true,
+			FileAttachments:   true,
+			Platforms:         []string{"darwin", "linux", "windows"},
+			AuthMethods: []execution.AuthMethod{
+				{Type: "browser_login", Name: "ChatGPT account", Description: "codex login"},
+				{Type: "oauth_device", Name: "ChatGPT account by device code", Description: "codex login --device-auth"},
+				{Type: "api_key", Name: "OpenAI API key", Description: "codex login --with-api-key, or CODEX_API_KEY"},
+			},
+			AuthFiles:         []string{"~/.codex/auth.json"},
+			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace},
+			Verbs: []execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbSteer, execution.VerbContinue, execution.VerbApprove,
+				execution.VerbDeny, execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume},
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package codex
+
+import (
+	"os"
+	"slices"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+)
+
+const (
+	name    = "codex"
+	install = "npm install -g @openai/codex@0.169.0"
+)
+
+func init() { adapter.Register(Descriptor()) }
+
+// hostSignals mark a process that Codex has started.
+var hostSignals = []string{"CODEX_CI", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_MANAGED_BY_NPM",
+	"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"}
+
+// keys are what Codex needs for its login and its way to the model. OPENAI_API_KEY is what many configurations name as
+// the key of a provider; Codex itself does not read it.
+var keys = []string{"CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+	"OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY", "OPENROUTER_API_KEY"}
+
+// Descriptor describes Codex. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	return adapter.Descriptor{
+		Name:        name,
+		Aliases:     []string{"codex-cli"},
+		DisplayName: "Codex CLI",
+		Command:     "codex",
+		// The protocol of app-server that is spoken here, threads with excludeTurns and turn/steer, is that of this version;
+		// older ones have other words for approvals and sandboxes.
+		MinVersion:     "0.169.0",
+		TestedVersions: []string{"0.169.0"},
+		Models:         models(),
+		Config:         configSchema(),
+		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version",
+			Notes: "the package brings a native program for the platform"}},
+		HostSignals: slices.Clone(hostSignals),
+		Keys:        slices.Clone(keys),
+		Docs:        "https://developers.openai.com/codex",
+		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+	}
+}
+
+// Adapter drives Codex. It holds no state of a run and is safe for concurrent use.
+type Adapter struct{ adapter.Adapter }
+
+var (
+	_ adapter.Prober    = Adapter{}
+	_ adapter.AuthGuide = Adapter{}
+	_ adapter.Unwrapper = Adapter{}
+)
+
+// New makes the adapter; the zero options are those of a normal program.
+func New(opts cliagent.Options) Adapter {
+	e := settings{environ: opts.Environ}
+	if e.environ == nil {
+		e.environ = os.Environ
+	}
+	return Adapter{cliagent.New(cliagent.Spec{
+		Name:         name,
+		Command:      "codex",
+		InstallHint:  "install it with: " + install,
+		Capabilities: capabilities,
+		Spawn:        e.spawn,
+		NewParser:    e.newParser,
+		Negotiate:    negotiate,
+		HostSignals:  hostSignals,
+		Keys:         keys,
+	}, opts)}
+}
+
+// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
+
+func configSchema() adapter.ConfigSchema {
+	return adapter.ConfigSchema{
+		Agent:              name,
+		Format:             "toml",
+		ConfigFiles:        []string{"~/.codex/config.toml"},
+		ProjectConfigFiles: []string{".codex/config.toml"},
+		Fields: []adapter.ConfigField{
+			{Path: "model", Type: "string", Native: "model", Description: "model to use when a run names none"},
+			{Path: "provider", Type: "string", Native: "model_provider", Description: "key of the model provider"},
+			{Path: "thinkingEffort", Type: "string", Native: "model_reasoning_effort", Description: "low, medium, high, xhigh, max or ultra, as far as the model has it"},
+			{Path: "approvalMode", Type: "string", Native: "approval_policy", Description: "on-request or never"},
+			{Path: "sandbox", Type: "string", Native: "sandbox_mode", Description: "read-only, workspace-write or danger-full-access"},
+			{Path: "mcpServers", Type: "object", Native: "mcp_servers", Description: "MCP servers"},
+		},
+	}
+}

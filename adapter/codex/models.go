@@ -1,0 +1,61 @@
+package codex
+
+import (
+	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Every model of the catalogue thinks, and all of them have at least these efforts.
+var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
+
+func model(id, name string, window int64, price *execution.Price) execution.Model {
+	return execution.Model{ID: id, DisplayName: name, Provider: "openai", ContextWindow: window, Thinking: true,
+		ThinkingEfforts: slices.Clone(efforts), Price: price}
+}
+
+func price(input, output, cacheRead float64) *execution.Price {
+	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead}
+}
+
+func succeeded(m execution.Model, by string) execution.Model {
+	m.Deprecated, m.Successor = true, by
+	return m
+}
+
+// models are those of the catalogue that Codex 0.169.0 carries and shows, with the context window it uses, and behind
+// them older ones whose price is known, which Codex takes with a warning that it does not know them. A price stands only
+// where there is evidence for it.
+func models() []execution.Model {
+	return []execution.Model{
+		model("gpt-6.1-sol", "GPT-6.1-Sol", 272_000, nil),
+		model("gpt-6-astra", "GPT-6-Astra", 272_000, nil),
+		model("gpt-6-sol", "GPT-6-Sol", 272_000, nil),
+		model("gpt-6-luna", "GPT-6-Luna", 272_000, nil),
+		model("gpt-6.1-terra", "GPT-6.1 Terra", 500_000, nil),
+		succeeded(model("gpt-5.6-sol", "GPT-5.6-Sol", 272_000, nil), "gpt-6-sol"),
+		succeeded(model("gpt-5.6-terra", "GPT-5.6-Terra", 272_000, nil), "gpt-6-sol"),
+		succeeded(model("gpt-5.6-luna", "GPT-5.6-Luna", 272_000, nil), "gpt-6-luna"),
+		succeeded(model("gpt-5.5", "GPT-5.5", 272_000, nil), "gpt-6-sol"),
+		model("gpt-5.4", "GPT-5.4", 0, price(2.5, 15, 0.25)),
+		model("gpt-5.3-codex", "GPT-5.3-Codex", 0, price(1.75, 14, 0.175)),
+		model("gpt-5-codex", "GPT-5-Codex", 0, price(1.25, 10, 0.125)),
+		model("gpt-5.1-codex-mini", "GPT-5.1-Codex-Mini", 0, price(0.25, 2, 0.025)),
+	}
+}
+
+// topEffort are the models that think harder than xhigh.
+var topEffort = map[string]bool{"gpt-6.1-sol": true, "gpt-6-astra": true, "gpt-6-sol": true, "gpt-6-luna": true,
+	"gpt-6.1-terra": true, "gpt-5.6-sol": true, "gpt-5.6-terra": true, "gpt-5.6-luna": true}
+
+// effortWord is Codex's word for an effort. The highest one depends on the model: max where the catalogue has it, else
+// xhigh, which every model takes.
+func effortWord(e execution.ThinkingEffort, model string) string {
+	if e != execution.EffortMax {
+		return string(e)
+	}
+	if topEffort[model] {
+		return "max"
+	}
+	return "xhigh"
+}

@@ -1,0 +1,47 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// negotiate adds what the capabilities cannot say: it depends on the session, the attachment, the environment.
+func negotiate(req execution.Request) []execution.Reason {
+	var reasons []execution.Reason
+	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
+		reasons = append(reasons, execution.Reason{Code: code, Severity: severity, Capability: capability, Message: fmt.Sprintf(format, args...)})
+	}
+	run := req.Run
+	if req.Context != nil && len(req.Context.Structured) > 0 {
+		if _, err := json.Marshal(req.Context.Structured); err != nil {
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+		}
+	}
+	if q := req.Requirements; q != nil && q.ApprovalInterrupts == execution.SupportNone && mode(run) == execution.ApprovalPrompt && twoWay(req) {
+		add(execution.SeverityInfo, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts",
+			"codex asks when something leads out of its sandbox; state approval mode deny to have it refused unasked")
+	}
+	if run.ThinkingEffort == execution.EffortMax && !topEffort[run.Model] {
+		which := "the default model"
+		if run.Model != "" {
+			which = "model " + run.Model
+		}
+		add(execution.SeverityInfo, execution.ReasonOther, "thinking", "the highest effort that is known of %s is xhigh; it is used for max", which)
+	}
+	for i, a := range req.Message.Attachments {
+		capability := fmt.Sprintf("attachments[%d]", i)
+		switch t := stated(a); {
+		case kindOf(t) == mediaOther:
+			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
+				"codex takes PNG, JPEG, GIF and WebP images and text, no %s", t)
+		case a.URL != "":
+			if _, _, ok := dataURL(a.URL); !ok {
+				add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
+					"codex takes no address of an image; give it as a file, as base64 or as a data: URL")
+			}
+		}
+	}
+	return reasons
+}

@@ -1,0 +1,113 @@
+package codex
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// maxFatal bounds what is kept of the message with which Codex gives up.
+const maxFatal = 4 << 10
+
+// stderr reads Codex's standard error: log lines, of which those of refused tool calls are the only trace of the
+// refusal, and the message with which Codex gives up before there is a conversation.
+type stderr struct {
+	fatal  string // empty as long as there was none
+	usage  bool   // the rest of the help that follows a wrong argument
+	denied int
+}
+
+// line reads one line of standard error.
+func (e *stderr) line(line []byte, s *cliagent.Sink) {
+	text := strings.TrimSpace(string(plain(line)))
+	switch {
+	case text == "" || e.usage:
+	case e.logLine(text, s):
+	case strings.HasPrefix(text, "Reading "), strings.HasPrefix(text, "WARNING: proceeding"):
+	case strings.HasPrefix(text, "Error"), strings.HasPrefix(text, "error: "), strings.HasPrefix(text, "Failed to "),
+		strings.HasPrefix(text, "Not inside a trusted directory"), strings.HasPrefix(text, "No prompt provided"):
+		e.usage = strings.HasPrefix(text, "error: ")
+		e.give(strings.TrimPrefix(strings.TrimPrefix(text, "Error: "), "error: "))
+	case strings.HasPrefix(text, "in `") && e.fatal != "":
+		e.give(text)
+	default:
+		s.Unknown(process.Stderr, line)
+	}
+}
+
+// give keeps what Codex says when it gives up.
+func (e *stderr) give(text string) {
+	switch {
+	case len(e.fatal)+len(text) > maxFatal:
+	case e.fatal == "":
+		e.fatal = text
+	default:
+		e.fatal += " " + text
+	}
+}
+
+// logLine reads a line of Codex's log: a time, a level, a module, and what it says.
+func (e *stderr) logLine(text string, s *cliagent.Sink) bool {
+	stamp, rest, ok := strings.Cut(text, " ")
+	if !ok || len(stamp) < len("2026-11-20T11:44:46Z") || stamp[4] != '-' || stamp[10] != 'T' || !strings.HasSuffix(stamp, "Z") {
+		return false
+	}
+	level, rest, ok := strings.Cut(strings.TrimSpace(rest), " ")
+	switch level {
+	case "ERROR", "WARN", "INFO", "DEBUG", "TRACE":
+	default:
+		return false
+	}
+	if module, said, found := strings.Cut(rest, ": "); ok && found && level == "ERROR" && module == "codex_core::tools::router" {
+		e.refused(strings.TrimPrefix(said, "error="), s)
+	}
+	return true
+}
+
+// refused is about a tool call that Codex did not carry out. A refusal of its own is shown; what a person refused is
+// known already.
+func (e *stderr) refused(why string, s *cliagent.Sink) {
+	byPolicy := strings.Contains(why, "approval policy is Never") || strings.Contains(why, "rejected by user approval settings")
+	switch {
+	case byPolicy:
+		e.denied++
+		tool := toolShell
+		if strings.HasPrefix(why, "patch rejected") {
+			tool = toolPatch
+		}
+		s.Emit(execution.ApprovalDenied{ID: execution.QuestionID(fmt.Sprintf("%s/denied/%d", s.SessionID(), e.denied)), Reason: why, ToolName: tool})
+	case strings.Contains(why, "rejected by user"):
+	default:
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex did not carry out a tool call: " + why})
+	}
+}
+
+// failure is why Codex gave up, nil if it did not say.
+func (e *stderr) failure() *failure {
+	if e.fatal == "" {
+		return nil
+	}
+	return failureOf(e.fatal, jsonscan.Value{})
+}
+
+// plain is line without the escape sequences that colour it.
+func plain(line []byte) []byte {
+	if bytes.IndexByte(line, 0x1b) < 0 {
+		return line
+	}
+	out := make([]byte, 0, len(line))
+	for i := 0; i < len(line); i++ {
+		if line[i] != 0x1b || i+1 >= len(line) || line[i+1] != '[' {
+			out = append(out, line[i])
+			continue
+		}
+		for i += 2; i < len(line) && (line[i] < '@' || line[i] > '~'); i++ {
+		}
+	}
+	return out
+}

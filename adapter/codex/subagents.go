@@ -1,0 +1,92 @@
+package codex
+
+import (
+	"encoding/json"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// collab is a tool call about sub-agents, in the words of either protocol.
+type collab struct {
+	id, tool, status          string
+	prompt, receivers, agents jsonscan.Value
+}
+
+// spawns reports whether the call starts a sub-agent.
+func (c collab) spawns() bool { return c.tool == "spawn_agent" || c.tool == "spawnAgent" }
+
+func (c collab) begin(o source) {
+	o.begin(c.id, c.tool, object(member{"prompt", c.prompt}, member{"receivers", c.receivers}))
+}
+
+// subagents knows which call started which thread of a sub-agent. The zero value is ready for use.
+type subagents struct {
+	calls map[string]string // thread to call
+	names map[string]string // thread to the sub-agent's name, where it has one
+	told  map[string]bool   // threads whose result was reported
+}
+
+func (a *subagents) spawned(thread, call string) {
+	if a.calls == nil {
+		a.calls, a.names, a.told = map[string]string{}, map[string]string{}, map[string]bool{}
+	}
+	a.calls[thread] = call
+}
+
+// end is the end of a call: sub-agents that it started, results that it brings, and the result of the call itself.
+func (a *subagents) end(c collab, o source) {
+	failed := c.status != "completed" && c.status != ""
+	if c.spawns() {
+		for _, r := range c.receivers.Array {
+			if thread := r.Str(); thread != "" && a.calls[thread] == "" {
+				a.spawned(thread, c.id)
+			}
+		}
+		if !failed {
+			o.emit(execution.SubagentSpawn{SubagentID: c.id, AgentName: a.nameOf(c.receivers), Prompt: c.prompt.Str()})
+		}
+	}
+	for thread, state := range c.agents.Object {
+		message := state.Get("message").Str()
+		switch status := state.Get("status"); {
+		case status.IsStr("completed"):
+			a.result(string(thread), message, o)
+		case status.IsStr("errored"), status.IsStr("not_found"), status.IsStr("notFound"):
+			a.failed(string(thread), message, o)
+		}
+	}
+	var output json.RawMessage = null
+	if c.agents.Exists() {
+		output = raw(c.agents)
+	}
+	o.end(c.id, c.tool, c.status, "", output, 0)
+}
+
+func (a *subagents) nameOf(receivers jsonscan.Value) (name string) {
+	for _, r := range receivers.Array {
+		name = a.names[r.Str()]
+	}
+	return name
+}
+
+// again notes that a sub-agent works once more, so that it will have another result.
+func (a *subagents) again(thread string) { delete(a.told, thread) }
+
+// result is what a sub-agent answered. It is reported once, whoever brings it first.
+func (a *subagents) result(thread, summary string, o source) {
+	if call := a.calls[thread]; call != "" && !a.told[thread] {
+		a.told[thread] = true
+		o.emit(execution.SubagentResult{SubagentID: call, AgentName: a.names[thread], Summary: summary})
+	}
+}
+
+func (a *subagents) failed(thread, why string, o source) {
+	if call := a.calls[thread]; call != "" && !a.told[thread] {
+		a.told[thread] = true
+		if why == "" {
+			why = "the sub-agent failed"
+		}
+		o.emit(execution.SubagentError{SubagentID: call, AgentName: a.names[thread], Error: why})
+	}
+}

@@ -1,0 +1,220 @@
+package codex
+
+import (
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// turnStarted is the begin of a turn, of the agent's own or of a sub-agent's.
+func (p *appParser) turnStarted(s *cliagent.Sink) bool {
+	id := p.v[appTurn].Get("id").Str()
+	if id == "" {
+		return false
+	}
+	c := p.of(p.v[appThread])
+	c.begin()
+	if c != p.main {
+		p.agents.again(c.id)
+		return true
+	}
+	p.turn, p.running, p.starting, p.cutShort = id, true, false, false
+	p.turns++
+	s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
+	p.ensureStep(c, s)
+	if p.interrupt {
+		p.stopTurn(s)
+	}
+	p.goOn(s)
+	return true
+}
+
+var turnKeys = jsonscan.NewKeySet("id", "status", "error.message", "error.codexErrorInfo", "error.additionalDetails")
+
+// turnCompleted is the end of a turn.
+func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
+	var v [5]jsonscan.Value
+	if !p.v[appTurn].Fields(v[:], turnKeys) || !v[0].Exists() {
+		return false
+	}
+	c := p.of(p.v[appThread])
+	p.withdraw(c, s)
+	if c != p.main && !p.running {
+		c.begin() // nothing that a sub-agent does behind the turn is shown
+		clear(c.flows)
+		return true
+	}
+	c.closeAll(p.from(c, s))
+	text := c.text
+	c.text = ""
+	var f *failure
+	if v[1].IsStr("failed") || v[2].Exists() {
+		if f = failureOf(v[2].Str(), v[3]); f.message == "" {
+			f.message = "the turn failed"
+		}
+		if details := v[4].Str(); details != "" {
+			f.message += ": " + details
+		}
+	}
+	if c != p.main {
+		p.endStep(c, s, f == nil)
+		if f != nil {
+			p.agents.failed(c.id, f.message, source{s: s})
+		} else if v[1].IsStr("completed") {
+			p.agents.result(c.id, text, source{s: s})
+		}
+		return true
+	}
+	if p.turn != "" && !v[0].IsStr(p.turn) {
+		return true // the rest of a turn that is over
+	}
+	if p.turn == "" && !p.starting {
+		return true
+	}
+	if p.starting {
+		// It failed before it began.
+		p.turns++
+		s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
+	}
+	out := &turnOutcome{text: text, interrupted: true}
+	if !v[1].IsStr("interrupted") {
+		out = newOutcome(p.req, text, f)
+	}
+	p.endStep(c, s, out.failure == nil && !out.interrupted)
+	out.end(p.turns-1, s)
+	p.last = out
+	p.turn, p.running, p.starting, p.interrupt = "", false, false, false
+	clear(p.spawns)
+	p.goOn(s)
+	return true
+}
+
+// ensureStep begins a model call with the first thing that shows it.
+func (p *appParser) ensureStep(c *conversation, s *cliagent.Sink) {
+	if c.inStep || !p.running {
+		return
+	}
+	c.inStep = true
+	p.from(c, s).emit(execution.StepStart{TurnIndex: max(0, p.turns-1), StepIndex: c.steps, StepType: "model"})
+}
+
+// endStep ends a model call. One whose turn broke off has no end.
+func (p *appParser) endStep(c *conversation, s *cliagent.Sink, whole bool) {
+	if c.inStep && whole && p.running {
+		p.from(c, s).emit(execution.StepEnd{TurnIndex: max(0, p.turns-1), StepIndex: c.steps})
+		c.steps++
+	}
+	c.inStep = false
+}
+
+// usage is the total of a thread after a model call. A total of an earlier turn tells what the thread had used before.
+func (p *appParser) usage(s *cliagent.Sink) bool {
+	now, ok := usageOf(p.v[appUsage], appUsageKeys)
+	if !ok {
+		return false
+	}
+	c := p.of(p.v[appThread])
+	if c == p.main && (!p.running || !p.v[appTurnID].IsStr(p.turn)) {
+		if !c.meter.base || p.turns == 0 {
+			c.meter.start(now)
+		}
+		return true
+	}
+	if !c.meter.base {
+		c.meter.start(p.before(c, now))
+	}
+	if inc := c.meter.update(now); !inc.IsZero() {
+		p.ensureStep(c, s) // a call whose tools were all refused shows nothing else
+		p.from(c, s).emit(tokenUsage(inc))
+		p.endStep(c, s, true)
+	}
+	return true
+}
+
+// before is what a thread had used before its first total that is known: a sub-agent's thread is new, that of a fork has
+// the last call on top of what it took over. After an interrupt nobody knows whether there was a call, and none is
+// charged.
+func (p *appParser) before(c *conversation, now execution.Usage) execution.Usage {
+	if c != p.main {
+		return execution.Usage{}
+	}
+	if p.cutShort {
+		return now
+	}
+	last, ok := usageOf(p.v[appParams].Get("tokenUsage").Get("last"), appUsageKeys)
+	if !ok {
+		return now
+	}
+	return total(now.Sub(last))
+}
+
+// Command says something to the running agent.
+func (p *appParser) Command(cmd execution.Command, s *cliagent.Sink) error {
+	switch c := cmd.(type) {
+	case execution.EndInput:
+		p.ended = true
+		p.goOn(s)
+		return nil
+	case execution.Say:
+		if p.done || p.ended {
+			return execution.Errorf(execution.CodeRunNotActive, "codex takes no more messages: the input has ended")
+		}
+		p.queue = append(p.queue, c)
+		p.goOn(s)
+		return nil
+	case execution.Answer:
+		return p.answer(c, s)
+	case execution.Interrupt:
+		if p.done || p.turn == "" && !p.starting {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of codex runs")
+		}
+		p.interrupt = true
+		if p.running {
+			p.stopTurn(s)
+		}
+		return nil
+	}
+	return execution.Errorf(execution.CodeInternal, "codex has no command %T", cmd)
+}
+
+// stopTurn interrupts the running turn. Codex refuses this for a turn that it has accepted and not begun.
+func (p *appParser) stopTurn(s *cliagent.Sink) {
+	p.interrupt, p.cutShort = false, true
+	p.ask(s, call{method: "turn/interrupt", turn: p.turn}, interruptParams{p.main.id, p.turn})
+}
+
+// goOn says what waits to be said, and ends the run when nothing runs, waits or may still be said. Closing the input in
+// the middle of a turn would lose the turn.
+func (p *appParser) goOn(s *cliagent.Sink) {
+	if !p.ready {
+		return
+	}
+	for len(p.queue) > 0 && !p.starting {
+		say := p.queue[0]
+		input := []inputItem{{Type: "text", Text: say.Text}}
+		switch {
+		case p.turn == "":
+			p.starting = true
+			p.ask(s, call{method: "turn/start", say: say}, turnParams{p.main.id, input, p.req.Run.OutputSchema})
+		case p.running && !p.cutShort && say.When != execution.WhenNextTurn && p.deaf != p.turn:
+			p.ask(s, call{method: "turn/steer", say: say, turn: p.turn}, steerParams{p.main.id, p.turn, input})
+		default:
+			return // it waits for the end of the turn
+		}
+		p.queue = p.queue[1:]
+	}
+	if p.ended && !p.done && p.turn == "" && !p.starting && len(p.queue) == 0 && !p.waits() {
+		p.done = true
+		s.Done()
+	}
+}
+
+// waits reports whether a message is on its way.
+func (p *appParser) waits() bool {
+	for _, c := range p.calls {
+		if c.say.ID != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+package codex
+
+import (
+	"encoding/json"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// rpc is a message to codex app-server: JSON-RPC without its version, one line each.
+type rpc struct {
+	ID     any       `json:"id,omitempty"` // number of a request of ours, or the id of Codex's request as it stood
+	Method string    `json:"method,omitempty"`
+	Params any       `json:"params,omitempty"`
+	Result any       `json:"result,omitempty"`
+	Error  *rpcError `json:"error,omitempty"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// line is the message with its line ending. What it is made of can be written as JSON.
+func (m rpc) line() []byte {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic("codex: a message is no JSON: " + err.Error())
+	}
+	return append(b, '\n')
+}
+
+// quiet are notifications that repeat what others say, some of them at length.
+var quiet = []string{"turn/diff/updated", "thread/readState/changed", "remoteControl/status/changed", "skills/changed", "app/list/updated"}
+
+type initializeParams struct {
+	ClientInfo   clientInfo         `json:"clientInfo"`
+	Capabilities clientCapabilities `json:"capabilities"`
+}
+
+type clientInfo struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Version string `json:"version"`
+}
+
+type clientCapabilities struct {
+	OptOut []string `json:"optOutNotificationMethods"`
+}
+
+func newInitialize() initializeParams {
+	return initializeParams{clientInfo{"drawbar", "Drawbar", execution.SchemaVersion}, clientCapabilities{quiet}}
+}
+
+type loginParams struct {
+	Type   string `json:"type"`
+	APIKey string `json:"apiKey"`
+}
+
+// threadParams are those of thread/start, thread/resume and thread/fork.
+type threadParams struct {
+	ThreadID       string         `json:"threadId,omitempty"`
+	ExcludeTurns   bool           `json:"excludeTurns,omitempty"`
+	Cwd            string         `json:"cwd,omitempty"`
+	Model          string         `json:"model,omitempty"`
+	ApprovalPolicy string         `json:"approvalPolicy"`
+	Reviewer       string         `json:"approvalsReviewer"`
+	Sandbox        string         `json:"sandbox"`
+	Ephemeral      bool           `json:"ephemeral,omitempty"`
+	Base           string         `json:"baseInstructions,omitempty"`
+	Developer      string         `json:"developerInstructions,omitempty"`
+	Config         map[string]any `json:"config,omitempty"`
+}
+
+type inputItem struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+	Path string `json:"path,omitempty"`
+	URL  string `json:"url,omitempty"`
+}
+
+type turnParams struct {
+	ThreadID     string          `json:"threadId"`
+	Input        []inputItem     `json:"input"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+type steerParams struct {
+	ThreadID string      `json:"threadId"`
+	TurnID   string      `json:"expectedTurnId"`
+	Input    []inputItem `json:"input"`
+}
+
+type interruptParams struct {
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId"`
+}
+
+type injectParams struct {
+	ThreadID string        `json:"threadId"`
+	Items    []historyItem `json:"items"`
+}
+
+type historyItem struct {
+	Type    string        `json:"type"`
+	Role    string        `json:"role"`
+	Content []historyText `json:"content"`
+}
+
+type historyText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// thread is the request that begins the conversation.
+func thread(req execution.Request) (method string, params threadParams) {
+	run := req.Run
+	replace, added := instructions(req)
+	id, fork := sessionOf(req)
+	params = threadParams{ThreadID: id, Cwd: run.Cwd, Model: run.Model, Reviewer: "user", Base: replace, Config: config(req)}
+	params.ApprovalPolicy, params.Sandbox = permissions(req)
+	switch {
+	case fork:
+		params.ExcludeTurns = true
+		return "thread/fork", params
+	case id != "":
+		params.ExcludeTurns = true
+		return "thread/resume", params
+	}
+	params.Ephemeral, params.Developer = run.NoSession, added
+	return "thread/start", params
+}
+
+// callerTools is the name under which the kit serves the tools of the request.
+const callerTools = "drawbar"
+
+// toolTimeout is how long Codex waits for a tool of the caller, in seconds. The caller's own limits end it before.
+const toolTimeout = 7 * 24 * 3600
+
+// config are the settings that have no parameter of their own.
+func config(req execution.Request) map[string]any {
+	c := map[string]any{}
+	if e := req.Run.ThinkingEffort; e != "" {
+		c["model_reasoning_effort"] = effortWord(e, req.Run.Model)
+	}
+	servers := map[string]any{}
+	for _, m := range req.Run.MCPServers {
+		s := map[string]any{}
+		if m.Transport == execution.MCPStdio {
+			s["command"] = m.Command
+			if len(m.Args) > 0 {
+				s["args"] = m.Args
+			}
+			if len(m.Env) > 0 {
+				s["env"] = m.Env
+			}
+		} else {
+			s["url"] = m.URL
+			if len(m.Headers) > 0 {
+				s["http_headers"] = m.Headers
+			}
+		}
+		if len(req.Tools) > 0 && m.Name == callerTools {
+			serveTools(s, req.Tools)
+		}
+		servers[m.Name] = s
+	}
+	if len(servers) > 0 {
+		c["mcp_servers"] = servers
+	}
+	if len(c) == 0 {
+		return nil
+	}
+	return c
+}
+
+// serveTools settles the approval of the caller's own tools: the caller chose them, so they need none unless it says so.
+func serveTools(server map[string]any, tools []execution.Tool) {
+	server["default_tools_approval_mode"] = "approve"
+	server["tool_timeout_sec"] = toolTimeout
+	ask := map[string]any{}
+	for _, t := range tools {
+		if t.RequiresApproval {
+			ask[t.Name] = map[string]any{"approval_mode": "prompt"}
+		}
+	}
+	if len(ask) > 0 {
+		server["tools"] = ask
+	}
+}
+
+// input is the request's message as the first turn takes it.
+func (m message) input() []inputItem {
+	items := []inputItem{{Type: "text", Text: m.text}}
+	for _, p := range m.images {
+		if p.path != "" {
+			items = append(items, inputItem{Type: "localImage", Path: p.path})
+		} else {
+			items = append(items, inputItem{Type: "image", URL: p.image})
+		}
+	}
+	return items
+}

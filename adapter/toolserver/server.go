@@ -1,0 +1,238 @@
+package toolserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Handler carries out a call. It is called concurrently. Its error is for a caller that cannot be reached, a tool that
+// fails is a ToolResult with Error set; the agent is told either as a failed call. ctx ends when the agent gives the
+// call up and when the server is closed.
+type Handler func(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error)
+
+// bodyLimit bounds one request of the agent, and with it the input of a call.
+const bodyLimit = 64 << 20
+
+// path is where the server answers.
+const path = "/mcp"
+
+// Server is a running tool server. It is safe for concurrent use. Whoever opens it closes it.
+type Server struct {
+	handle Handler
+	token  string
+	digest [sha256.Size]byte // of the token; what is compared has one length
+	url    string
+	mcp    *mcp.Server
+	http   *http.Server
+	served chan struct{} // closed when the listener is done
+
+	end    context.Context // of the server's life; calls run under it and under their request
+	cancel context.CancelFunc
+	serial atomic.Int64
+	active atomic.Int64
+
+	mu       sync.Mutex
+	closed   bool
+	requests sync.WaitGroup // Add under mu, while not closed
+}
+
+// Open starts a server on a free port of 127.0.0.1. An input schema is passed on as it is, with the type "object" where
+// it states none, because the input of a tool is an object. A schema of another type, or one that is no JSON, is an
+// *execution.Error with code VALIDATION_ERROR.
+func Open(tools []execution.Tool, handle Handler) (*Server, error) {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	s := &Server{handle: handle, token: hex.EncodeToString(secret[:]), served: make(chan struct{})}
+	s.digest = sha256.Sum256([]byte(s.token))
+	s.end, s.cancel = context.WithCancel(context.Background())
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "drawbar", Version: execution.SchemaVersion},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	for i, t := range tools {
+		if err := s.add(t); err != nil {
+			s.cancel()
+			return nil, &execution.Error{Code: execution.CodeValidation, Message: fmt.Sprintf("tools[%d] %q: %v", i, t.Name, err)}
+		}
+	}
+	// Not "localhost": that may be ::1, and agents differ in what they try first.
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		s.cancel()
+		return nil, fmt.Errorf("open the tool server: %w", err)
+	}
+	s.url = "http://" + listener.Addr().String() + path
+	transport := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp },
+		&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: bodyLimit})
+	s.http = &http.Server{
+		Handler:           s.guard(transport),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(io.Discard, "", 0), // what the agent sends wrong it is told; there is no other reader
+	}
+	go func() {
+		defer close(s.served)
+		_ = s.http.Serve(listener) // ends with ErrServerClosed
+	}()
+	return s, nil
+}
+
+// URL is where the server answers.
+func (s *Server) URL() string { return s.url }
+
+// Token is the bearer token that every request must carry. It is a secret of the run.
+func (s *Server) Token() string { return s.token }
+
+// MCPServer describes the server as one that is attached to a run.
+func (s *Server) MCPServer(name string) execution.MCPServer {
+	return execution.MCPServer{Name: name, Transport: execution.MCPStreamableHTTP, URL: s.url,
+		Headers: map[string]string{"Authorization": "Bearer " + s.token}}
+}
+
+// Active counts the calls that are being carried out.
+func (s *Server) Active() int { return int(s.active.Load()) }
+
+// Close ends the server: calls that run are cancelled, and it waits for their handlers, for every request and for every
+// goroutine. Further calls wait for the same end.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	err := s.http.Close()
+	<-s.served
+	s.requests.Wait()
+	// No request is left that could open another session. Closing one waits for its calls.
+	for session := range s.mcp.Sessions() {
+		err = errors.Join(err, session.Close())
+	}
+	return err
+}
+
+// guard lets requests in that carry the token, and counts them.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.authorized(r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the bearer token of the run is missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path != path {
+			http.NotFound(w, r)
+			return
+		}
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			http.Error(w, "the run has ended", http.StatusServiceUnavailable)
+			return
+		}
+		s.requests.Add(1)
+		s.mu.Unlock()
+		defer s.requests.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) authorized(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	got := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return subtle.ConstantTimeCompare(got[:], s.digest[:]) == 1 && strings.EqualFold(scheme, "bearer")
+}
+
+func (s *Server) add(t execution.Tool) (err error) {
+	schema, err := inputSchema(t.InputSchema)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// The SDK states its objections to a schema by a panic.
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the input schema cannot be served: %v", r)
+		}
+	}()
+	s.mcp.AddTool(&mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: schema}, s.call)
+	return nil
+}
+
+func inputSchema(schema json.RawMessage) (json.RawMessage, error) {
+	if len(schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`), nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &members); err != nil || members == nil {
+		return nil, errors.New("the input schema is no JSON object")
+	}
+	switch typ, ok := members["type"]; {
+	case !ok:
+		members["type"] = json.RawMessage(`"object"`)
+		return json.Marshal(members)
+	case string(typ) != `"object"`:
+		return nil, fmt.Errorf("the input schema has the type %s, want \"object\"", typ)
+	}
+	return schema, nil
+}
+
+// call carries out one call. What goes wrong is told to the model, which can do something about it, and not as an error
+// of the protocol.
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.end, func() { cancel(errors.New("the run has ended")) })()
+
+	input := req.Params.Arguments
+	if len(input) == 0 {
+		input = json.RawMessage(`{}`)
+	}
+	res, err := s.handleSafely(ctx, execution.ToolCall{
+		ID: "drawbar-" + strconv.FormatInt(s.serial.Add(1), 10), Name: req.Params.Name, Input: input})
+	switch {
+	case err != nil:
+		return failed(fmt.Sprintf("the tool %s could not be called: %v", req.Params.Name, err)), nil
+	case res.Error != "":
+		return failed(res.Error), nil
+	case len(res.Output) == 0:
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(res.Output)}}}, nil
+}
+
+func (s *Server) handleSafely(ctx context.Context, call execution.ToolCall) (res execution.ToolResult, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its handler panicked: %v", r)
+		}
+	}()
+	return s.handle(ctx, call)
+}
+
+func failed(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// text is an output as a model reads it: a JSON string without its quotes, anything else as it is.
+func text(output json.RawMessage) string {
+	var s string
+	if json.Unmarshal(output, &s) == nil {
+		return s
+	}
+	return string(output)
+}

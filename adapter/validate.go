@@ -1,0 +1,273 @@
+package adapter
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+var (
+	agentName   = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+	installType = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+	installPlatforms = []string{"darwin", "linux", "windows", "all"}
+	configFormats    = []string{"json", "jsonc", "toml", "yaml"}
+)
+
+const nameRule = "a lower-case letter, then at most 63 lower-case letters, digits or -"
+
+// faults collects everything that is wrong with a descriptor.
+type faults struct{ list execution.FieldErrors }
+
+func (f *faults) add(field, message, received, expected string) {
+	f.list = append(f.list, execution.FieldError{Field: field, Message: message, Received: received, Expected: expected})
+}
+
+// err is nil without faults, otherwise a VALIDATION_ERROR with all of them.
+func (f *faults) err(name string) error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return &execution.Error{Code: execution.CodeValidation, Agent: name, Fields: f.list,
+		Message: fmt.Sprintf("register agent %q: %v", clip(name), f.list)}
+}
+
+// validate finds every fault of a descriptor on its own and makes its adapter, which is nil when it cannot be made. It
+// calls New and Capabilities and does no I/O.
+func (f *faults) validate(d Descriptor) Adapter {
+	if !agentName.MatchString(d.Name) {
+		f.add("agent", "is no agent name", strconv.Quote(clip(d.Name)), nameRule)
+	}
+	if strings.TrimSpace(d.DisplayName) == "" {
+		f.add("displayName", "is required", strconv.Quote(clip(d.DisplayName)), "a name for people")
+	}
+	f.command(d.Command)
+	f.aliases(d)
+	if d.MinVersion != "" {
+		f.version("minVersion", d.MinVersion)
+	}
+	for i, v := range d.TestedVersions {
+		f.version(fmt.Sprintf("testedVersions[%d]", i), v)
+	}
+	f.models(d)
+	f.config(d)
+	for i, m := range d.Install {
+		f.install(fmt.Sprintf("installMethods[%d]", i), m)
+	}
+	f.variables("hostEnvSignals", d.HostSignals)
+	f.variables("keys", d.Keys)
+	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
+		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
+	}
+	return f.adapter(d.New)
+}
+
+func (f *faults) command(command string) {
+	switch {
+	case strings.TrimSpace(command) == "":
+		f.add("cliCommand", "is required", strconv.Quote(clip(command)), "the name of a program")
+	case strings.ContainsAny(command, "\x00\r\n\t"):
+		f.add("cliCommand", "has a control character", strconv.Quote(clip(command)), "the name of a program")
+	case strings.Contains(command, " ") && !strings.ContainsAny(command, `/\`):
+		// Looking up "gh copilot" on PATH finds nothing, ever.
+		f.add("cliCommand", "is a command line", strconv.Quote(clip(command)), "the program alone, without arguments")
+	}
+}
+
+func (f *faults) aliases(d Descriptor) {
+	for i, a := range d.Aliases {
+		field := fmt.Sprintf("aliases[%d]", i)
+		switch {
+		case !agentName.MatchString(a):
+			f.add(field, "is no agent name", strconv.Quote(clip(a)), nameRule)
+		case a == d.Name:
+			f.add(field, "is the agent's own name", strconv.Quote(a), "another name")
+		case slices.Contains(d.Aliases[:i], a):
+			f.add(field, "is given twice", strconv.Quote(a), "each alias once")
+		}
+	}
+}
+
+func (f *faults) version(field, v string) {
+	if _, err := ParseVersion(v); err != nil {
+		f.add(field, "is no version", strconv.Quote(clip(v)), "a version like 1.2.3")
+	}
+}
+
+func (f *faults) models(d Descriptor) {
+	ids := map[string]bool{}
+	for i, m := range d.Models {
+		at := fmt.Sprintf("models[%d]", i)
+		switch {
+		case strings.TrimSpace(m.ID) == "":
+			f.add(at+".modelId", "is required", strconv.Quote(clip(m.ID)), "a model id")
+		case ids[m.ID]:
+			f.add(at+".modelId", "is used twice", strconv.Quote(clip(m.ID)), "each model once")
+		}
+		ids[m.ID] = true
+		for _, n := range []struct {
+			field string
+			value int64
+		}{{".contextWindow", m.ContextWindow}, {".maxOutputTokens", m.MaxOutputTokens}} {
+			if n.value < 0 {
+				f.add(at+n.field, "is negative", strconv.FormatInt(n.value, 10), "0 for unknown, or more")
+			}
+		}
+		if m.Price != nil {
+			f.price(at+".price", *m.Price)
+		}
+	}
+	if d.DefaultModel != "" && len(d.Models) > 0 && !ids[d.DefaultModel] {
+		f.add("defaultModelId", "is none of the models", strconv.Quote(clip(d.DefaultModel)), "the modelId of one of them, or nothing")
+	}
+}
+
+func (f *faults) price(at string, p execution.Price) {
+	for _, n := range []struct {
+		field string
+		value *float64
+	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}} {
+		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
+			f.add(at+n.field, "is no price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
+		}
+	}
+}
+
+func (f *faults) config(d Descriptor) {
+	c := d.Config
+	if c.Agent != d.Name || c.Agent == "" {
+		f.add("configSchema.agent", "is not the agent's name", strconv.Quote(clip(c.Agent)), strconv.Quote(clip(d.Name)))
+	}
+	if hasFiles := len(c.ConfigFiles)+len(c.ProjectConfigFiles) > 0; (hasFiles || c.Format != "") && !slices.Contains(configFormats, c.Format) {
+		f.add("configSchema.configFormat", "is not one of the allowed values", strconv.Quote(clip(c.Format)), strings.Join(configFormats, ", "))
+	}
+	seen := map[string]bool{}
+	for i, field := range c.Fields {
+		at := fmt.Sprintf("configSchema.fields[%d]", i)
+		if field.Path == "" {
+			f.add(at+".path", "is required", `""`, "the name of a setting")
+		} else if seen[field.Path] {
+			f.add(at+".path", "is used twice", strconv.Quote(clip(field.Path)), "each setting once")
+		}
+		seen[field.Path] = true
+		if field.Type == "" {
+			f.add(at+".type", "is required", `""`, "the type of the setting")
+		}
+	}
+	for i, file := range c.ConfigFiles {
+		if !strings.HasPrefix(file, "~/") && !path.IsAbs(file) {
+			f.add(fmt.Sprintf("configSchema.configFilePaths[%d]", i), "is relative", strconv.Quote(clip(file)), "a path from ~/ or /")
+		}
+	}
+	for i, file := range c.ProjectConfigFiles {
+		clean := path.Clean(file)
+		if file == "" || path.IsAbs(file) || strings.HasPrefix(file, "~") || clean == ".." || strings.HasPrefix(clean, "../") {
+			f.add(fmt.Sprintf("configSchema.projectConfigFilePaths[%d]", i), "is not inside the project", strconv.Quote(clip(file)), "a path relative to the project")
+		}
+	}
+}
+
+func (f *faults) install(at string, m InstallMethod) {
+	if !slices.Contains(installPlatforms, m.Platform) {
+		f.add(at+".platform", "is not one of the allowed values", strconv.Quote(clip(m.Platform)), strings.Join(installPlatforms, ", "))
+	}
+	if !installType.MatchString(m.Type) {
+		f.add(at+".type", "is no kind of installation", strconv.Quote(clip(m.Type)), "a word like npm, brew, curl or manual")
+	}
+	switch {
+	case strings.TrimSpace(m.Command) == "" && (m.Type != "manual" || strings.TrimSpace(m.Notes) == ""):
+		f.add(at+".command", "is required", strconv.Quote(clip(m.Command)), "what to type; for manual, notes will do")
+	case strings.ContainsAny(m.Command, "\x00\r\n"):
+		f.add(at+".command", "has more than one line", strconv.Quote(clip(m.Command)), "one line")
+	}
+}
+
+func (f *faults) variables(field string, names []string) {
+	for i, n := range names {
+		if !variable.MatchString(n) {
+			f.add(fmt.Sprintf("%s[%d]", field, i), "is no variable name", strconv.Quote(clip(n)), "letters, digits and _")
+		}
+	}
+}
+
+// adapter makes the adapter and checks what it declares. A panic of either is a fault.
+func (f *faults) adapter(build func() Adapter) Adapter {
+	if build == nil {
+		f.add("new", "is required", "nil", "a function that makes the adapter")
+		return nil
+	}
+	a, err := call(build)
+	switch {
+	case err != nil:
+		f.add("new", err.Error(), "", "an adapter")
+		return nil
+	case a == nil:
+		f.add("new", "returns nothing", "nil", "an adapter")
+		return nil
+	}
+	invalid, err := call(func() error { return a.Capabilities().Validate() })
+	if err != nil {
+		f.add("capabilities", err.Error(), "", "valid capabilities")
+	} else if invalid != nil {
+		var e *execution.Error
+		if !errors.As(invalid, &e) || len(e.Fields) == 0 {
+			f.add("capabilities", invalid.Error(), "", "valid capabilities")
+			return a
+		}
+		fields := slices.Clone(e.Fields)
+		slices.SortStableFunc(fields, func(x, y execution.FieldError) int { return cmp.Compare(x.Field, y.Field) })
+		for _, fe := range fields {
+			f.add("capabilities."+fe.Field, fe.Message, fe.Received, fe.Expected)
+		}
+	}
+	return a
+}
+
+// call turns a panic of fn into an error.
+func call[T any](fn func() T) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panics: %s", clip(fmt.Sprint(p)))
+		}
+	}()
+	return fn(), nil
+}
+
+// collisions finds the names of d that would lead to another agent, or take a name away from one.
+func (f *faults) collisions(d Descriptor, others map[string]Descriptor) {
+	for _, other := range sortedKeys(others) {
+		if other == d.Name {
+			continue
+		}
+		o := others[other]
+		if slices.Contains(o.Aliases, d.Name) {
+			f.add("agent", "is an alias of agent "+other, strconv.Quote(d.Name), "another name, or "+strconv.Quote(other)+" to replace it")
+		}
+		for i, a := range d.Aliases {
+			switch {
+			case a == other:
+				f.add(fmt.Sprintf("aliases[%d]", i), "is the name of another agent", strconv.Quote(a), "a name that is free")
+			case slices.Contains(o.Aliases, a):
+				f.add(fmt.Sprintf("aliases[%d]", i), "is an alias of agent "+other, strconv.Quote(a), "a name that is free")
+			}
+		}
+	}
+}
+
+// clip bounds what a message repeats of somebody else's text.
+func clip(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

@@ -1,0 +1,302 @@
+package agent
+
+import (
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// maxTraceEvents bounds the trace of a result; the summary counts on.
+const maxTraceEvents = 10000
+
+// collector gathers from the events what the result says. It runs under emit's exclusion, as the sequencer does.
+type collector struct {
+	name       string // of the backend that runs
+	caps       execution.Capabilities
+	price      func(string) *execution.Price
+	model      string // that the backend names
+	asked      string // that was asked for: its price is the one that negotiation knew
+	sessionID  string
+	negotiated execution.Negotiation
+	started    time.Time
+
+	text       strings.Builder // of the attempt
+	message    string          // the last whole message
+	usage      execution.Usage // of the run: money spent in a failed attempt is spent
+	stated     float64         // price stated by the backend
+	hasPrice   bool
+	tabled     float64 // price computed from the table
+	hasTable   bool
+	unpriced   execution.Usage // not yet turned into a cost by price
+	turnUSD    float64
+	turnUsage  execution.Usage
+	turnPriced bool
+
+	steps      int // model calls begun, and
+	stepsDone  int // ended
+	stepTools  int // tool calls since the last step began
+	stepsSeen  int // model calls as far as they can be seen
+	toolCalls  int
+	retries    int
+	after      time.Duration
+	failure    execution.ErrorCode // of the last error event; empty after the agent went on
+	turnsDone  int                 // turns of the attempt that were completed
+	lastTurn   execution.TurnEnd
+	trace      []execution.TraceEvent
+	inMessage  bool
+	collected  []execution.Event
+	wantEvents bool
+}
+
+func newCollector(r *Run) *collector {
+	return &collector{name: r.backend.Name, started: time.Now(), wantEvents: r.req.Run.CollectEvents}
+}
+
+// use begins with another backend. What the one before has cost stays.
+func (c *collector) use(b Backend, caps execution.Capabilities, n execution.Negotiation, model string, price func(string) *execution.Price) {
+	c.name, c.caps, c.negotiated, c.price = b.Name, caps, n, price
+	c.model, c.asked, c.sessionID = model, model, ""
+}
+
+// beginAttempt drops what a failed attempt said, and keeps what it cost.
+func (c *collector) beginAttempt() {
+	c.text.Reset()
+	c.message = ""
+	c.lastTurn = execution.TurnEnd{}
+	c.failure, c.after, c.turnsDone, c.inMessage = "", 0, 0, false
+}
+
+func (c *collector) traceAdd(e execution.Event, t execution.TraceEventType, data map[string]any) {
+	if len(c.trace) < maxTraceEvents {
+		c.trace = append(c.trace, execution.TraceEvent{Type: t, At: e.Time, Data: data})
+	}
+}
+
+// observe takes note of a stamped event.
+func (c *collector) observe(e execution.Event) {
+	if c.wantEvents && !e.Terminal() {
+		c.collected = append(c.collected, e)
+	}
+	own := e.Parent == ""
+	switch b := e.Body.(type) {
+	case execution.TextDelta:
+		c.failure = ""
+		if own {
+			c.text.WriteString(b.Delta)
+			if !c.inMessage {
+				c.inMessage = true
+				c.stepsSeen++
+				c.traceAdd(e, execution.TraceModelStarted, nil)
+			}
+		}
+	case execution.MessageStop:
+		if own {
+			c.message = b.Text
+			if c.inMessage {
+				c.inMessage = false
+				c.traceAdd(e, execution.TraceModelCompleted, nil)
+			}
+		}
+	case execution.SessionStart:
+		if !own {
+			break
+		}
+		c.sessionID = b.SessionID
+		if b.Model != "" {
+			c.model = b.Model
+		}
+	case execution.TurnStart, execution.ThinkingDelta:
+		c.failure = ""
+	case execution.StepStart:
+		c.failure = ""
+		if own {
+			c.steps++
+			c.stepTools = 0
+		}
+	case execution.StepEnd:
+		if own {
+			c.stepsDone++
+		}
+	case execution.ToolCallReady:
+		c.tool(e, b.ToolCallID, b.ToolName)
+	case execution.MCPToolCallStart:
+		c.tool(e, b.ToolCallID, b.Server+"/"+b.ToolName)
+	case execution.ToolResultEvent:
+		c.traceAdd(e, execution.TraceToolCompleted, map[string]any{"toolCallId": b.ToolCallID, "toolName": b.ToolName})
+	case execution.ToolError:
+		c.traceAdd(e, execution.TraceToolCompleted, map[string]any{"toolCallId": b.ToolCallID, "toolName": b.ToolName, "error": b.Error})
+	case execution.MCPToolResult:
+		c.traceAdd(e, execution.TraceToolCompleted, map[string]any{"toolCallId": b.ToolCallID, "toolName": b.ToolName})
+	case execution.MCPToolError:
+		c.traceAdd(e, execution.TraceToolCompleted, map[string]any{"toolCallId": b.ToolCallID, "toolName": b.ToolName, "error": b.Error})
+	case execution.ApprovalRequired:
+		c.traceAdd(e, execution.TraceApprovalWait, map[string]any{"interactionId": b.ID, "action": b.Action})
+	case execution.TokenUsage:
+		u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens}
+		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
+		c.usage, c.unpriced, c.turnUsage = c.usage.Add(u), c.unpriced.Add(u), c.turnUsage.Add(u)
+	case execution.CostEvent:
+		if b.Cost.TotalUSD == nil {
+			break
+		}
+		c.unpriced = execution.Usage{}
+		c.turnUSD, c.turnPriced = c.turnUSD+*b.Cost.TotalUSD, true
+		if b.Cost.Source == execution.CostFromTable {
+			c.tabled, c.hasTable = c.tabled+*b.Cost.TotalUSD, true
+		} else {
+			c.stated, c.hasPrice = c.stated+*b.Cost.TotalUSD, true
+		}
+	case execution.TurnEnd:
+		if !own {
+			break
+		}
+		c.lastTurn, c.inMessage = b, false
+		if b.Reason == execution.TurnCompleted {
+			c.turnsDone++
+		}
+		c.turnUSD, c.turnUsage, c.turnPriced = 0, execution.Usage{}, false
+	case execution.RateLimitError:
+		c.after = max(c.after, time.Duration(b.RetryAfterMs)*time.Millisecond)
+		c.failure = execution.CodeRateLimited
+	case execution.RateLimited:
+		c.after = max(c.after, time.Duration(b.RetryAfterMs)*time.Millisecond)
+	case execution.AuthError:
+		c.failure = execution.CodeAuth
+	case execution.ContextExceeded:
+		c.failure = execution.CodeContextExceeded
+	case execution.Crash:
+		c.failure = execution.CodeAgentCrash
+		c.traceAdd(e, execution.TraceFailure, map[string]any{"code": execution.CodeAgentCrash})
+	case execution.ErrorEvent:
+		c.failure = b.Code
+		if !b.Recoverable {
+			c.traceAdd(e, execution.TraceFailure, map[string]any{"code": b.Code, "message": b.Message})
+		}
+	}
+}
+
+func (c *collector) tool(e execution.Event, id, name string) {
+	c.toolCalls++
+	c.failure = ""
+	if e.Parent == "" {
+		c.stepTools++
+	}
+	c.traceAdd(e, execution.TraceToolRequested, map[string]any{"toolCallId": id, "toolName": name})
+}
+
+// errorShown reports whether the stream already ends with an event for the result's failure.
+func (c *collector) errorShown(res execution.Result) bool {
+	switch res.Error.ErrorCode() {
+	case execution.CodeAborted, execution.CodeInterrupted:
+		return true // aborted and interrupted say it
+	case execution.CodeTimeout, execution.CodeInactivityTimeout:
+		// The control event says it; an adapter's own deadline has none.
+		return res.ExitReason == execution.ExitByTimeout || c.failure != ""
+	}
+	return c.failure == res.Error.ErrorCode()
+}
+
+// overTurns reports whether the event shows a model call beyond the limit: one that begins after it, or one at the limit
+// that called tools and so must be followed by another.
+func (c *collector) overTurns(e execution.Event, limit int) bool {
+	if e.Parent != "" {
+		return false
+	}
+	switch e.Body.(type) {
+	case execution.StepStart:
+		return c.steps > limit
+	case execution.StepEnd:
+		return c.stepsDone >= limit && c.stepTools > 0
+	}
+	return false
+}
+
+// spent is the money spent so far; known is false when no price is known.
+func (c *collector) spent() (usd float64, known bool) {
+	usd, known = c.stated+c.tabled, c.hasPrice || c.hasTable
+	if c.caps.Agent.CostReported {
+		return usd, known
+	}
+	p := c.modelPrice()
+	if p == nil {
+		return usd, known
+	}
+	rest := p.Of(c.unpriced)
+	if rest == nil {
+		// A limit is held against the most it may have cost: cached tokens are charged as fresh ones.
+		most := execution.Price{Input: p.Input, Output: p.Output, CacheRead: &p.Input, CacheWrite: &p.Input}
+		rest = most.Of(c.unpriced)
+	}
+	return usd + *rest, true
+}
+
+// modelPrice is the price of the model that runs. A name that the table does not know is taken for that of the model that
+// was asked for, as agents state dated names.
+func (c *collector) modelPrice() (price *execution.Price) {
+	defer func() {
+		if recover() != nil {
+			price = nil // the caller's own price function: unknown
+		}
+	}()
+	for _, model := range []string{c.model, c.asked} {
+		if c.price == nil || model == "" {
+			continue
+		}
+		if p := c.price(model); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// unstatedCost is the table's price of what was used since the last cost event, nil on a backend that states its cost.
+func (c *collector) unstatedCost() *execution.Cost {
+	if c.caps.Agent.CostReported || c.unpriced.IsZero() {
+		return nil
+	}
+	p := c.modelPrice()
+	if p == nil {
+		return nil
+	}
+	usd := p.Of(c.unpriced)
+	if usd == nil {
+		return nil
+	}
+	cost := execution.CostOf(c.unpriced, usd, execution.CostFromTable)
+	return &cost
+}
+
+func (c *collector) turnCost() *execution.Cost {
+	if c.turnUsage.IsZero() && !c.turnPriced {
+		return nil
+	}
+	var usd *float64
+	if c.turnPriced {
+		v := c.turnUSD
+		usd = &v
+	}
+	cost := execution.CostOf(c.turnUsage, usd, c.source())
+	return &cost
+}
+
+func (c *collector) source() execution.CostSource {
+	if c.hasPrice {
+		return execution.CostFromAgent
+	}
+	return execution.CostFromTable
+}
+
+// cost is the cost of the run, nil when nothing was used.
+func (c *collector) cost() *execution.Cost {
+	if c.usage.IsZero() && !c.hasPrice && !c.hasTable {
+		return nil
+	}
+	var usd *float64
+	if c.hasPrice || c.hasTable {
+		v := c.stated + c.tabled
+		usd = &v
+	}
+	cost := execution.CostOf(c.usage, usd, c.source())
+	return &cost
+}

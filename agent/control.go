@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// ending says why a run is over, or about to be.
+type ending struct {
+	kind  endKind
+	cause error          // of the context
+	by    execution.Body // the question that nobody answers
+}
+
+type endKind int
+
+const (
+	endNone      endKind = iota // the run goes on
+	endOver                     // the backend ended by itself
+	endTimeout                  // a deadline has passed
+	endCancel                   // the caller's context was cancelled
+	endAbort                    // Abort
+	endInterrupt                // Interrupt, on a backend without a message for it
+	endTurnLimit
+	endBudget
+	endApproval // nobody there to approve
+	endInput    // nobody there to answer
+)
+
+// The causes of cancellation that an adapter sees.
+var (
+	errAborted       = errors.New("aborted")
+	errInterrupted   = errors.New("interrupted")
+	errDeadline      = fmt.Errorf("deadline of the run: %w", context.DeadlineExceeded)
+	errTurnLimit     = errors.New("turn limit reached")
+	errBudget        = errors.New("budget exceeded")
+	errAwaitApproval = errors.New("nobody there to approve")
+	errAwaitInput    = errors.New("nobody there to answer")
+	errOver          = errors.New("the run is over")
+)
+
+// Interrupt ends the running turn. A conversation goes on with the next message; a run that takes no more messages ends.
+// On a backend without a message for it the run is stopped. A second call for the same turn does nothing.
+func (r *Run) Interrupt() error {
+	r.mu.Lock()
+	switch {
+	case r.overLocked():
+		defer r.mu.Unlock()
+		return r.errorf(execution.CodeRunNotActive, "cannot interrupt, the run is %s", r.conditionLocked())
+	case r.state == execution.StatePaused:
+		r.mu.Unlock()
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot interrupt a paused run: resume or abort it")
+	case r.interrupting:
+		r.mu.Unlock()
+		return nil
+	case r.inbox != nil && !r.turnOpen:
+		r.mu.Unlock()
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot interrupt, no turn is running")
+	case r.inbox != nil && r.caps.Agent.Has(execution.VerbInterrupt):
+		r.interrupting = true
+		r.setLocked(execution.StateInterrupted)
+		r.push(execution.Interrupted{})
+		r.inbox.put(execution.Interrupt{})
+		r.mu.Unlock()
+		r.pump(false)
+		r.log.lift()
+		return nil
+	}
+	r.mu.Unlock()
+	r.stop(ending{kind: endInterrupt, cause: errInterrupted}, execution.Interrupted{})
+	return nil
+}
+
+// Abort stops the run and everything it started. The cause is recorded; nil is fine. After the end it does nothing.
+func (r *Run) Abort(cause error) {
+	if cause == nil {
+		cause = errAborted
+	} else {
+		cause = fmt.Errorf("%w: %w", errAborted, cause)
+	}
+	r.stop(ending{kind: endAbort, cause: cause}, execution.Aborted{})
+}
+
+// stop ends the run for a reason of ours; the first reason wins. body, if any, is emitted.
+func (r *Run) stop(e ending, body execution.Body) {
+	r.mu.Lock()
+	if r.overLocked() {
+		r.mu.Unlock()
+		return
+	}
+	r.end = e
+	if body != nil {
+		r.push(body)
+	}
+	r.mu.Unlock()
+	r.cancel(e.cause)
+	r.pump(false)
+	r.log.lift()
+}
+
+// onCancelled notices a deadline or a cancellation that did not come through stop, and gives up an adapter that does not
+// return in time.
+func (r *Run) onCancelled() {
+	r.mu.Lock()
+	defer r.pump(false)
+	defer r.mu.Unlock()
+	if r.finishing {
+		return
+	}
+	r.cancelledLocked()
+	r.giveUp = time.AfterFunc(r.patience(), r.abandon)
+}
+
+// cancelledLocked records the end of the context as the end of the run, if that has no other reason.
+func (r *Run) cancelledLocked() {
+	if r.overLocked() {
+		return
+	}
+	r.end = ending{kind: endCancel, cause: context.Cause(r.ctx)}
+	if errors.Is(r.ctx.Err(), context.DeadlineExceeded) {
+		r.end.kind = endTimeout
+		r.push(execution.Timeout{Kind: execution.TimeoutRun})
+	} else {
+		r.push(execution.Aborted{})
+	}
+}
+
+// patience is how long an adapter may take to return once its context is done: its own grace, and time to clean up.
+func (r *Run) patience() time.Duration {
+	grace := 5 * time.Second
+	if ms := r.req.Run.GracePeriodMs; ms != nil {
+		grace = time.Duration(*ms) * time.Millisecond
+	}
+	return grace + 30*time.Second
+}
+
+// abandon ends a run whose adapter does not return. What the adapter still yields is dropped.
+func (r *Run) abandon() {
+	r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s did not return within %v of being stopped and is left behind", r.Agent(), r.patience()))
+	r.finish(failed(execution.Errorf(execution.CodeAborted, "stopped: %v", context.Cause(r.ctx))))
+	r.leave()
+}
+
+// Pause stops the agent's process where it is; Resume lets it go on.
+func (r *Run) Pause() error {
+	return r.freeze(execution.VerbPause, execution.StateRunning, execution.StatePaused, execution.Pause{}, execution.Paused{})
+}
+
+// Resume goes on after Pause.
+func (r *Run) Resume() error {
+	return r.freeze(execution.VerbResume, execution.StatePaused, execution.StateRunning, execution.Continue{}, execution.Resumed{})
+}
+
+func (r *Run) freeze(v execution.Verb, from, to execution.RunState, cmd execution.Command, body execution.Body) error {
+	r.mu.Lock()
+	if err := r.activeLocked(v); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	if r.state != from {
+		defer r.mu.Unlock()
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot %s a run that is %s", v, r.state)
+	}
+	if r.inbox == nil {
+		r.mu.Unlock()
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot %s, no agent is running now", v)
+	}
+	r.setLocked(to)
+	r.push(body)
+	r.inbox.put(cmd)
+	r.mu.Unlock()
+	r.pump(false)
+	return nil
+}

@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// drive carries the run to its end: attempts on the first backend, then on the fallbacks.
+func (r *Run) drive() {
+	defer r.leave()
+	defer r.awaitCallbacks()
+	defer r.cancel(errOver)
+	noticed := make(chan struct{})
+	stop := context.AfterFunc(r.ctx, func() { defer close(noticed); r.onCancelled() })
+	defer func() {
+		if !stop() {
+			<-noticed
+		}
+	}()
+	last := failed(execution.Errorf(execution.CodeInternal, "the adapter %s ended its goroutine", r.backend.Name))
+	defer func() { r.finish(last) }() // deferred for an adapter that calls runtime.Goexit
+
+	backends := append([]Backend{r.backend}, r.opts.Fallback...)
+	res := execution.Result{}
+	for i, b := range backends {
+		req := r.req
+		if i > 0 {
+			req = fallbackRequest(r.req, b)
+		}
+		n := negotiateBackend(b, req, r.opts)
+		r.use(b, capabilitiesOf(b), n)
+		if i > 0 {
+			r.emit(execution.Retry{Attempt: i + 1, MaxAttempts: len(backends), Code: res.Error.ErrorCode(),
+				Reason: fmt.Sprintf("falling back to %s: %s", b.Name, res.Error.Message)})
+		}
+		if b.Warning != "" {
+			r.debug(execution.DebugWarn, b.Warning)
+		}
+		if n.Supported {
+			for _, reason := range n.Reasons {
+				r.debug(execution.DebugWarn, fmt.Sprintf("%s: %s", reason.Code, reason.Message))
+			}
+			res = r.attempts(b, req)
+		} else {
+			res = unsupported(b.Name, n)
+		}
+		if i+1 == len(backends) || r.ctx.Err() != nil || !r.mayFallBack(res) {
+			break
+		}
+	}
+	last = res
+}
+
+// callbackGrace is how long the end of a run waits for callbacks that must return when their ctx ends.
+const callbackGrace = time.Second
+
+// awaitCallbacks waits for the callbacks of questions, all of which are cancelled. One that does not return is left behind: it
+// must not hold up a run that is over.
+func (r *Run) awaitCallbacks() {
+	r.mu.Lock()
+	started := r.callbacks
+	r.mu.Unlock()
+	if !started {
+		return
+	}
+	back := make(chan struct{})
+	go func() { r.asked.Wait(); close(back) }()
+	timer := time.NewTimer(callbackGrace)
+	defer timer.Stop()
+	select {
+	case <-back:
+	case <-timer.C:
+	}
+}
+
+// capabilitiesOf are the capabilities of a backend; one that panics has none.
+func capabilitiesOf(b Backend) (caps execution.Capabilities) {
+	defer func() {
+		if recover() != nil {
+			caps = execution.Capabilities{}
+		}
+	}()
+	return b.Adapter.Capabilities()
+}
+
+// attempts repeats the execution on one backend as the retry policy says.
+func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
+	policy := execution.RetryPolicy{MaxAttempts: 1}
+	if req.Run.RetryPolicy != nil {
+		policy = *req.Run.RetryPolicy
+	}
+	for attempt := 1; ; attempt++ {
+		r.exclusive(r.col.beginAttempt)
+		res := r.execute(b, req)
+		res.Attempts = attempt
+		if r.ctx.Err() != nil || !r.shouldRetry(b, res, attempt, policy) {
+			return res
+		}
+		delay := policy.Delay(attempt, rand.Float64())
+		code := res.Error.ErrorCode()
+		r.exclusive(func() {
+			r.seq.closeTurn(execution.TurnFailed, r.publish)
+			if r.col.after > 0 && (code == execution.CodeRateLimited || code == execution.CodeProvider) {
+				delay = r.col.after // the provider knows better than the policy
+			}
+		})
+		r.emit(execution.Retry{Attempt: attempt + 1, MaxAttempts: policy.MaxAttempts, Reason: res.Error.Message,
+			DelayMs: delay.Milliseconds(), Code: code})
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-r.ctx.Done():
+			timer.Stop()
+			return res
+		}
+	}
+}
+
+// execute is one attempt: it iterates the adapter and returns its result. A panic of the adapter becomes a failure.
+func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
+	if err := r.ctx.Err(); err != nil {
+		return failed(execution.Errorf(execution.CodeAborted, "not started: %v", context.Cause(r.ctx)))
+	}
+	in := r.newInbox()
+	defer r.dropInbox()
+	got := false
+	defer func() {
+		p := recover()
+		switch {
+		case p != nil && got: // it has said its last word before
+			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s panicked after its result: %v", b.Name, p))
+		case p != nil:
+			res = failed(execution.Errorf(execution.CodeInternal, "the adapter %s panicked: %v", b.Name, p))
+			res.Error.Code = execution.FailureBackendExecution
+		}
+	}()
+	var broken error
+	bodiless := false
+	for ev, err := range b.Adapter.Execute(r.ctx, r.wired(req, capabilitiesOf(b)), in.forAdapter()) {
+		if got {
+			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s went on after its result: the rest is dropped", b.Name))
+			break
+		}
+		if err != nil {
+			broken = err
+			break
+		}
+		switch f := ev.Body.(type) {
+		case nil:
+			if !bodiless {
+				bodiless = true
+				r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s yielded an event without a body: it is dropped", b.Name))
+			}
+		case execution.Finished:
+			res, got = f.Result, true
+		default:
+			r.emitWait(ev)
+		}
+	}
+	switch {
+	case got:
+		return res
+	case r.ctx.Err() != nil:
+		return failed(execution.Errorf(execution.CodeAborted, "stopped: %v", context.Cause(r.ctx)))
+	case broken != nil:
+		var e *execution.Error
+		if errors.As(broken, &e) {
+			return failed(e)
+		}
+		res = failed(execution.Errorf(execution.CodeInternal, "the adapter %s failed: %v", b.Name, broken))
+		res.Error.Code = execution.FailureBackendExecution
+		return res
+	}
+	return failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
+}
+
+// wired is the request as the adapter gets it: two-way where a question may be asked and somebody, or the end of the turn, will
+// answer it. That no more messages come is said through the inbox.
+func (r *Run) wired(req execution.Request, caps execution.Capabilities) execution.Request {
+	c := req.Clone()
+	asks := c.Run.ApprovalMode == "" || c.Run.ApprovalMode == execution.ApprovalPrompt
+	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (r.opts.OnApproval != nil || r.wantsInterrupt()) || r.opts.OnInput != nil) {
+		c.Run.Interactive = true
+	}
+	return c
+}
+
+// failed is the result of an error.
+func failed(err *execution.Error) execution.Result {
+	res := execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(err.Code, err.Error())}
+	if err.Code == execution.CodeCapability {
+		res.Status = execution.StatusUnsupported
+	}
+	if err.Capability != "" {
+		res.Error.Metadata["capability"] = err.Capability
+	}
+	return res
+}

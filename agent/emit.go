@@ -1,0 +1,265 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// emission is an event to process, or something to do under the exclusion that processing has.
+type emission struct {
+	event execution.Event
+	agent bool // yielded by the adapter, not made here
+	do    func()
+}
+
+// The queue of emissions is processed by one goroutine at a time, in order. A handler, or another goroutine, that emits
+// meanwhile only queues, so handlers may call the run's methods. Where the order of an event and of what it reports
+// matters, both are done under mu: push, then act, then pump after mu is released. Lock order: mu, then emitMu.
+
+// emit puts an event of the host's own into the stream.
+func (r *Run) emit(b execution.Body) {
+	r.push(b)
+	r.pump(false)
+}
+
+// push queues an event of the host's own. Whoever pushes pumps, without mu.
+func (r *Run) push(b execution.Body) {
+	r.emitMu.Lock()
+	r.emitQ = append(r.emitQ, emission{event: execution.Event{Body: b}})
+	r.emitMu.Unlock()
+}
+
+// exclusive runs fn between two events and returns when it has run. It is for the goroutine that drives the run.
+func (r *Run) exclusive(fn func()) {
+	r.emitMu.Lock()
+	r.emitQ = append(r.emitQ, emission{do: fn})
+	r.emitMu.Unlock()
+	r.pump(true)
+}
+
+// pump processes the queue unless somebody else does. The driver waits for its turn and then goes on until the queue is
+// empty; everybody else gives way to it, so that no caller is kept by an agent that never stops talking.
+func (r *Run) pump(driver bool) {
+	r.emitMu.Lock()
+	defer r.emitMu.Unlock()
+	if driver {
+		r.awaitTurnLocked()
+	} else if r.emitting {
+		return
+	}
+	r.drainLocked(driver)
+}
+
+func (r *Run) awaitTurnLocked() {
+	r.waiting++
+	for r.emitting {
+		r.idle.Wait()
+	}
+	r.waiting--
+}
+
+func (r *Run) drainLocked(driver bool) {
+	r.emitting = true
+	for len(r.emitQ) > 0 && (driver || r.waiting == 0) {
+		next := r.emitQ[0]
+		r.emitQ = r.emitQ[1:]
+		r.emitMu.Unlock()
+		if next.do != nil {
+			next.do()
+		} else {
+			r.process(next)
+		}
+		r.emitMu.Lock()
+	}
+	if len(r.emitQ) == 0 {
+		r.emitQ = nil
+	}
+	r.emitting = false
+	r.idle.Broadcast()
+}
+
+// emitWait processes an event of the agent. It waits while a holding reader asks for it.
+func (r *Run) emitWait(e execution.Event) {
+	if room := r.log.full(); room != nil {
+		select {
+		case <-room:
+		case <-r.ctx.Done():
+		}
+	}
+	r.emitMu.Lock()
+	r.awaitTurnLocked()
+	if len(r.emitQ) > 0 {
+		r.emitQ = append(r.emitQ, emission{event: e, agent: true})
+	} else {
+		r.emitting = true
+		r.emitMu.Unlock()
+		r.process(emission{event: e, agent: true})
+		r.emitMu.Lock()
+	}
+	r.drainLocked(true)
+	r.emitMu.Unlock()
+}
+
+func (r *Run) debug(level execution.DebugLevel, message string) {
+	r.emit(execution.Debug{Level: level, Message: message})
+}
+
+// process brings one event into the order of the contract, publishes it, and reacts to it.
+func (r *Run) process(em emission) {
+	if r.seq.ended {
+		return // nothing follows finished
+	}
+	if em.agent {
+		r.anticipate(em.event)
+	}
+	r.seq.order(em.event, r.publish)
+	if em.agent {
+		r.react(em.event)
+	} else if _, queued := em.event.Body.(execution.InputQueued); queued {
+		r.deliver("")
+	}
+}
+
+// publish stamps one event and hands it to collector, handlers and readers.
+func (r *Run) publish(e execution.Event) {
+	now := time.Now()
+	if now.Before(r.seq.last) {
+		now = r.seq.last
+	}
+	r.seq.last = now
+	r.seq.n++
+	e.Seq, e.Time, e.RunID = r.seq.n, now, r.ID()
+	e.Turn = max(r.seq.turn, 0)
+	e.Agent = r.col.name
+	r.col.observe(e)
+	if _, ok := e.Body.(execution.TurnStart); ok && e.Parent == "" {
+		r.turnStarted()
+	}
+	r.call(e)
+	r.log.append(e, e.Terminal())
+}
+
+// call runs the handlers. The list is read under the lock because On may grow it meanwhile.
+func (r *Run) call(e execution.Event) {
+	r.emitMu.Lock()
+	handlers := r.handlers
+	r.emitMu.Unlock()
+	for _, h := range handlers {
+		if h.dead {
+			continue
+		}
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					h.dead = true
+					r.debug(execution.DebugWarn, fmt.Sprintf("an event handler panicked and is not called again: %v", p))
+				}
+			}()
+			if !h.fn(e) {
+				h.dead = true
+			}
+		}()
+	}
+}
+
+// anticipate notes what a reader of the event may rely on, before anybody sees it: a question can be answered as soon as it is
+// seen, and no longer once its withdrawal is.
+func (r *Run) anticipate(e execution.Event) {
+	switch b := e.Body.(type) {
+	case execution.ApprovalRequired:
+		r.expect(execution.Question{ID: b.ID, Body: b})
+	case execution.InputRequired:
+		r.expect(execution.Question{ID: b.ID, Body: b})
+	case execution.QuestionWithdrawn:
+		r.withdraw(b.ID)
+	case execution.ApprovalGranted:
+		r.withdraw(b.ID)
+	case execution.ApprovalDenied:
+		r.withdraw(b.ID)
+	case execution.InputTaken:
+		r.arrived(b.ID)
+	case execution.InputCancelled:
+		r.arrived(b.ID)
+	case execution.Retry:
+		r.col.retries++
+	}
+}
+
+// react does what follows from an event of the agent.
+func (r *Run) react(e execution.Event) {
+	r.running()
+	own := e.Parent == ""
+	switch b := e.Body.(type) {
+	case execution.ApprovalRequired:
+		r.ask(execution.Question{ID: b.ID, Body: b})
+	case execution.InputRequired:
+		r.ask(execution.Question{ID: b.ID, Body: b})
+	case execution.ToolResultEvent, execution.ToolError, execution.MCPToolResult, execution.MCPToolError:
+		if own {
+			r.deliver(execution.WhenAfterTool)
+		}
+	case execution.MessageStop:
+		if own {
+			r.deliver(execution.WhenAfterResponse)
+		}
+	case execution.TurnEnd:
+		if own {
+			r.turnEnded()
+		}
+	case execution.InputCancelled:
+		r.refused(b.ID)
+	case execution.TurnStart, execution.StepStart, execution.StepEnd, execution.TokenUsage, execution.CostEvent:
+		r.enforce(e)
+	}
+}
+
+// running notes the first sign of life.
+func (r *Run) running() {
+	if r.alive {
+		return
+	}
+	r.alive = true
+	r.mu.Lock()
+	if r.state == execution.StateSpawned {
+		r.setLocked(execution.StateRunning)
+	}
+	r.mu.Unlock()
+}
+
+// turnStarted notes that the agent works, whoever asked for it.
+func (r *Run) turnStarted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turnOpen, r.opener = true, ""
+	r.settleInterruptLocked()
+}
+
+// turnEnded hands over the next queued message. One message makes one turn: the others wait for the end of that one.
+func (r *Run) turnEnded() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turnOpen, r.opener = false, ""
+	r.settleInterruptLocked()
+	r.deliverNextLocked()
+}
+
+func (r *Run) settleInterruptLocked() {
+	r.interrupting = false
+	if r.state == execution.StateInterrupted {
+		r.setLocked(execution.StateRunning)
+	}
+}
+
+// enforce stops the run at a limit that the backend does not enforce itself.
+func (r *Run) enforce(e execution.Event) {
+	if limit := r.req.Run.MaxTurns; limit > 0 && !r.col.caps.Agent.MaxTurns && (r.seq.turns > limit || r.col.overTurns(e, limit)) {
+		r.stop(ending{kind: endTurnLimit, cause: errTurnLimit}, execution.TurnLimit{MaxTurns: limit})
+	}
+	if budget := r.req.Run.MaxBudgetUSD; budget != nil && !r.col.caps.Agent.Budget {
+		if spent, known := r.col.spent(); known && spent >= *budget {
+			r.stop(ending{kind: endBudget, cause: errBudget}, nil)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package agent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// finish makes the one result and ends the stream. Only its first call does.
+func (r *Run) finish(res execution.Result) {
+	r.finish1.Do(func() {
+		end := r.conclude(res)
+		r.cancel(errOver)
+		r.exclusive(func() {
+			res = r.outcome(res, end)
+			r.seq.finish(res, r.publish)
+			r.fill(&res)
+			r.mu.Lock()
+			final := finalState(res)
+			if !r.setLocked(final) {
+				r.setLocked(execution.StateRunning)
+				r.setLocked(final)
+			}
+			r.mu.Unlock()
+			r.result = res
+			r.publish(execution.Event{Body: execution.Finished{Result: res}})
+			r.seq.ended = true
+		})
+		close(r.done)
+	})
+}
+
+// conclude closes the run for its caller: from here on nothing can be said or stopped.
+func (r *Run) conclude(res execution.Result) ending {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finishing, r.inputOpen = true, false
+	if r.giveUp != nil {
+		r.giveUp.Stop()
+	}
+	if r.end.kind == endNone && r.ctx.Err() != nil && res.Status != execution.StatusCompleted {
+		r.cancelledLocked() // the end came before its cause was noticed
+	}
+	if r.end.kind == endNone {
+		r.end = ending{kind: endOver, cause: errOver}
+	}
+	for _, in := range r.queue {
+		r.push(execution.InputCancelled{ID: in.id, Reason: "the run ended"})
+	}
+	r.queue = nil
+	for _, p := range r.pending {
+		p.cancel()
+		r.push(execution.QuestionWithdrawn{ID: p.q.ID, Reason: "the run ended"})
+	}
+	r.pending = nil
+	if r.inbox != nil {
+		r.inbox.close()
+		r.inbox = nil
+	}
+	return r.end
+}
+
+// outcome rewrites what the backend said where the end was not the backend's doing.
+func (r *Run) outcome(res execution.Result, end ending) execution.Result {
+	res.BackendID = r.Agent()
+	replace := func(status execution.Status, exit execution.ExitReason, code execution.ErrorCode, message string) {
+		stderr := ""
+		if res.Error != nil {
+			stderr = res.Error.Stderr
+		}
+		res.Status, res.ExitReason = status, exit
+		res.Error = nil
+		if code != "" {
+			res.Error = execution.NewResultError(code, message)
+			res.Error.Stderr = stderr
+		}
+	}
+	switch end.kind {
+	case endOver:
+		r.checked(&res)
+		if !r.seq.open && r.col.lastTurn.Reason == execution.TurnInterrupted && res.Status != execution.StatusUnsupported {
+			replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the turn was interrupted")
+		}
+		// The words of the decision table hold for every backend.
+		if res.ExitReason == execution.ExitTurnLimit && res.Status != execution.StatusDeferred {
+			replace(execution.StatusDeferred, execution.ExitTurnLimit, "", "")
+		}
+	case endTimeout:
+		replace(execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout, "the run took longer than "+r.limitText(end.cause))
+	case endInterrupt:
+		replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the run was interrupted")
+	case endTurnLimit:
+		replace(execution.StatusDeferred, execution.ExitTurnLimit, "", "")
+	case endBudget:
+		spent, _ := r.col.spent()
+		replace(execution.StatusFailed, execution.ExitCompleted, execution.CodeBudgetExceeded,
+			fmt.Sprintf("the budget of %.4f USD is used up: %.4f USD spent", *r.req.Run.MaxBudgetUSD, spent))
+	case endApproval:
+		q, _ := end.by.(execution.ApprovalRequired)
+		replace(execution.StatusAwaitingApproval, execution.ExitCompleted, "", "")
+		res.ApprovalRequest = &execution.ApprovalRequest{Reason: cmp.Or(q.Detail, q.Action), ApprovalKey: string(q.ID),
+			Metadata: map[string]any{"toolName": q.ToolName, "toolCallId": q.ToolCallID, "input": q.Input, "riskLevel": q.Risk}}
+		r.continuation(&res, execution.ContinuationApproval, map[string]any{"approvalId": string(q.ID), "action": q.Action})
+	case endInput:
+		q, _ := end.by.(execution.InputRequired)
+		replace(execution.StatusNeedsClarification, execution.ExitCompleted, "", "")
+		res.Output = &execution.Output{Text: q.Question}
+		r.continuation(&res, execution.ContinuationClarification, map[string]any{"question": q.Question})
+	case endAbort:
+		message := "the run was aborted"
+		if end.cause != errAborted {
+			message = fmt.Sprintf("the run was %v", end.cause)
+		}
+		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, message)
+	default:
+		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, fmt.Sprintf("the run was cancelled: %v", end.cause))
+	}
+	switch res.Status {
+	case execution.StatusDeferred:
+		r.continuation(&res, execution.ContinuationDeferred, map[string]any{"stopReason": string(res.ExitReason)})
+	case execution.StatusNeedsClarification:
+		r.continuation(&res, execution.ContinuationClarification, nil)
+	case execution.StatusAwaitingApproval:
+		r.continuation(&res, execution.ContinuationApproval, nil)
+	case execution.StatusFailed:
+		if res.Error.Code == execution.FailureTimeout {
+			r.continuation(&res, execution.ContinuationDeferred, nil)
+		}
+	}
+	return res
+}
+
+// checked repairs a result that a backend must not give: each status has what belongs to it, and a failure is never
+// passed on as a success.
+func (r *Run) checked(res *execution.Result) {
+	invalid := func(what string) {
+		*res = failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended with %s", r.Agent(), what))
+		res.BackendID = r.Agent()
+	}
+	switch res.Status {
+	case execution.StatusCompleted:
+		if res.Error != nil {
+			res.Status = execution.StatusFailed
+		}
+	case execution.StatusFailed:
+		if res.Error == nil {
+			res.Error = execution.NewResultError(execution.CodeInternal, "the adapter "+r.Agent()+" gave no reason")
+			res.Error.Code = execution.FailureBackendExecution
+		}
+	case execution.StatusUnsupported:
+		if res.Error == nil {
+			res.Error = execution.NewResultError(execution.CodeCapability, "the adapter "+r.Agent()+" cannot do this and gave no reason")
+		}
+	case execution.StatusAwaitingApproval:
+		if res.ApprovalRequest == nil {
+			invalid("awaiting_approval and no approval request")
+		}
+	case execution.StatusNeedsClarification, execution.StatusDeferred:
+	case "":
+		invalid("a result without a status")
+	default:
+		invalid(fmt.Sprintf("the unknown status %q", res.Status))
+	}
+}
+
+func (r *Run) limitText(cause error) string {
+	if errors.Is(cause, errDeadline) {
+		return r.limit().String()
+	}
+	return "the caller's deadline"
+}
+
+// continuation adds the way to go on, where there is a session to go on with.
+func (r *Run) continuation(res *execution.Result, kind string, state map[string]any) {
+	if res.Continuation != nil {
+		return
+	}
+	session := cmp.Or(res.SessionID, r.col.sessionID)
+	if state == nil {
+		state = map[string]any{}
+	}
+	state["agent"], state["runId"] = r.Agent(), string(r.ID())
+	if session == "" || r.req.Run.NoSession || !r.col.caps.Agent.CanResume {
+		if kind == execution.ContinuationDeferred {
+			return
+		}
+	} else {
+		state["sessionId"] = session
+	}
+	res.Continuation = &execution.Continuation{Kind: kind, State: state}
+}
+
+// fill completes the result with what the stream showed.
+func (r *Run) fill(res *execution.Result) {
+	c := r.col
+	res.SchemaVersion = execution.SchemaVersion
+	res.AssistantID, res.TurnID, res.CorrelationID = r.req.AssistantID, r.req.TurnID, r.req.SessionID
+	res.RunID, res.Agent, res.Tags = r.ID(), r.Agent(), r.req.Run.Tags
+	res.SessionID = cmp.Or(res.SessionID, c.sessionID)
+	res.Model = cmp.Or(res.Model, c.model)
+	stated := res.Text
+	res.Text = c.text.String()
+	if res.Status == execution.StatusCompleted {
+		res.ExitReason = cmp.Or(res.ExitReason, execution.ExitCompleted)
+		out := execution.Output{}
+		if res.Output != nil {
+			out = *res.Output
+		}
+		out.Text = cmp.Or(out.Text, c.lastTurn.Text, c.message, res.Text, stated)
+		if len(out.Structured) == 0 {
+			out.Structured = c.lastTurn.Structured
+		}
+		res.Output = &out
+	}
+	if res.ExitReason == "" {
+		switch {
+		case res.Status != execution.StatusFailed:
+		case res.Signal != "":
+			res.ExitReason = execution.ExitKilled
+		default:
+			res.ExitReason = execution.ExitCrash
+		}
+	}
+	if u := c.usage; !u.IsZero() {
+		res.Usage = &u
+	}
+	// The stream covers every attempt and backend, the result of the last one only itself.
+	if cost := c.cost(); cost != nil && (cost.TotalUSD != nil || res.Cost == nil) {
+		res.Cost = cost
+	}
+	res.Retries = max(res.Retries, c.retries)
+	res.TurnCount = r.seq.turns
+	res.Attempts = max(res.Attempts, 1)
+	if res.Status == execution.StatusUnsupported {
+		res.Attempts = 0
+	}
+	now := time.Now()
+	res.DurationMs = now.Sub(c.started).Milliseconds()
+	n := c.negotiated
+	if n.Degraded && len(res.Degradation) == 0 {
+		res.Degradation = n.Reasons
+	}
+	res.Trace = &execution.Trace{Summary: execution.TraceSummary{StartedAt: c.started, CompletedAt: now,
+		StepCount: max(c.steps, c.stepsDone, c.stepsSeen), ToolCallCount: c.toolCalls, Degraded: n.Degraded}}
+	if n.EffectiveCapabilities.TraceDepth.Rank() >= execution.TraceStandard.Rank() {
+		res.Trace.Events = c.trace
+	}
+	r.traceEnd(res, now)
+	res.Events = c.collected
+}
+
+// traceEnd adds how the run ended, where the trace does not say so yet.
+func (r *Run) traceEnd(res *execution.Result, now time.Time) {
+	t := res.Trace
+	add := func(kind execution.TraceEventType, data map[string]any) {
+		t.Events = append(t.Events[:len(t.Events):len(t.Events)], execution.TraceEvent{Type: kind, At: now, Data: data})
+	}
+	switch {
+	case res.Status == execution.StatusDeferred:
+		add(execution.TraceDeferred, map[string]any{"stopReason": string(res.ExitReason)})
+	case res.Error != nil:
+		code := res.Error.ErrorCode()
+		for _, e := range t.Events {
+			if e.Type == execution.TraceFailure && e.Data["code"] == code {
+				return
+			}
+		}
+		add(execution.TraceFailure, map[string]any{"code": code, "message": res.Error.Message})
+	}
+}
+
+func finalState(res execution.Result) execution.RunState {
+	switch res.ExitReason {
+	case execution.ExitReasonAbort:
+		return execution.StateAborted
+	case execution.ExitByTimeout, execution.ExitInactivity:
+		return execution.StateTimedOut
+	case execution.ExitKilled:
+		return execution.StateKilled
+	case execution.ExitCrash:
+		return execution.StateCrashed
+	}
+	return execution.StateCompleted
+}

@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// inbox carries commands to one execution. It is unbounded: commands are made by people and by policy, one per question
+// or message. Safe for concurrent use.
+type inbox struct {
+	run     context.Context // ends with the run; calls of tools end with it, see CallTool
+	handler ToolHandler
+	tools   []execution.Tool
+
+	mu     sync.Mutex // guards the rest
+	queue  []execution.Command
+	closed bool
+	wake   chan struct{}
+}
+
+func newInbox(run context.Context, handler ToolHandler, tools []execution.Tool) *inbox {
+	return &inbox{run: run, handler: handler, tools: tools, wake: make(chan struct{}, 1)}
+}
+
+// put queues a command; false when the execution is over.
+func (b *inbox) put(c execution.Command) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.queue = append(b.queue, c)
+	b.signal()
+	return true
+}
+
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.signal()
+}
+
+func (b *inbox) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Receive implements adapter.Inbox. A done ctx wins over commands that wait: nothing new is begun in a run that ends.
+func (b *inbox) Receive(ctx context.Context) (execution.Command, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		}
+		b.mu.Lock()
+		if len(b.queue) > 0 {
+			c := b.queue[0]
+			b.queue = b.queue[1:]
+			if len(b.queue) > 0 || b.closed {
+				b.signal()
+			}
+			b.mu.Unlock()
+			return c, nil
+		}
+		closed := b.closed
+		if closed {
+			b.signal() // for another goroutine that waits
+		}
+		b.mu.Unlock()
+		if closed {
+			return nil, io.EOF
+		}
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// forAdapter is the inbox as the adapter sees it: a tool host only when there is somebody who handles tools.
+func (b *inbox) forAdapter() adapter.Inbox {
+	if b.handler == nil {
+		return b
+	}
+	return toolInbox{b}
+}
+
+type toolInbox struct{ *inbox }
+
+// CallTool implements adapter.ToolHost. A panic of the handler is the tool's failure, not the host's.
+func (t toolInbox) CallTool(ctx context.Context, call execution.ToolCall) (res execution.ToolResult, err error) {
+	t.mu.Lock()
+	closed := t.closed
+	t.mu.Unlock()
+	if closed {
+		return execution.ToolResult{}, execution.Errorf(execution.CodeRunNotActive, "call tool %s: the run is over", call.Name)
+	}
+	if !slices.ContainsFunc(t.tools, func(have execution.Tool) bool { return have.Name == call.Name }) {
+		return execution.ToolResult{Error: fmt.Sprintf("there is no tool %q", call.Name)}, nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = execution.ToolResult{Error: fmt.Sprintf("the handler of tool %s panicked: %v", call.Name, p)}, nil
+		}
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(t.run, func() { cancel(context.Cause(t.run)) })()
+	return t.handler(ctx, call)
+}

@@ -1,0 +1,202 @@
+package agent
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// queuedInput is a message of the caller on its way to the agent.
+type queuedInput struct {
+	id        execution.InputID
+	text      string
+	when      execution.When
+	announced bool // input_queued is published; nothing about a message is said before that
+}
+
+// Send says something in the conversation, at the earliest at the given moment; empty means now. It returns when the
+// message is queued: input_taken or input_cancelled tells what became of it. The run must be interactive and its input open.
+func (r *Run) Send(text string, when execution.When) (execution.InputID, error) {
+	verb := execution.VerbSend
+	switch when {
+	case "":
+		when = execution.WhenNow
+	case execution.WhenNextTurn:
+		verb = execution.VerbQueue
+	case execution.WhenAfterTool, execution.WhenAfterResponse:
+		verb = execution.VerbSteer
+	}
+	return r.say(text, when, verb)
+}
+
+// Queue says something in a later turn; empty means next-turn.
+func (r *Run) Queue(text string, when execution.When) (execution.InputID, error) {
+	if when == "" {
+		when = execution.WhenNextTurn
+	}
+	return r.say(text, when, execution.VerbQueue)
+}
+
+// Steer says something to the turn that runs; empty means after-response.
+func (r *Run) Steer(text string, when execution.When) (execution.InputID, error) {
+	if when == "" {
+		when = execution.WhenAfterResponse
+	}
+	return r.say(text, when, execution.VerbSteer)
+}
+
+// Continue asks for another turn of the conversation.
+func (r *Run) Continue(text string) (execution.InputID, error) {
+	return r.say(text, execution.WhenNextTurn, execution.VerbContinue)
+}
+
+func (r *Run) say(text string, when execution.When, verb execution.Verb) (execution.InputID, error) {
+	if strings.TrimSpace(text) == "" {
+		return "", r.errorf(execution.CodeValidation, "cannot %s an empty message", verb)
+	}
+	switch when {
+	case execution.WhenNow, execution.WhenAfterTool, execution.WhenAfterResponse, execution.WhenNextTurn:
+	default:
+		return "", r.errorf(execution.CodeValidation, "%q is no moment of delivery: want now, after-tool, after-response or next-turn", when)
+	}
+	r.mu.Lock()
+	if err := r.activeLocked(verb); err != nil {
+		r.mu.Unlock()
+		return "", err
+	}
+	if !r.inputOpen {
+		r.mu.Unlock()
+		return "", r.errorf(execution.CodeStdinNotAvailable, "cannot %s, the run takes no more messages", verb)
+	}
+	r.inputs++
+	in := queuedInput{id: execution.InputID(string(r.ID()) + "-" + strconv.Itoa(r.inputs)), text: text, when: when}
+	r.queue = append(r.queue, in)
+	r.push(execution.InputQueued{ID: in.id, Text: text, When: when})
+	r.mu.Unlock()
+	r.pump(false)
+	return in.id, nil
+}
+
+// deliver hands over the queued messages whose moment has come. boundary is the moment that just passed, empty for none; then
+// what was queued before is announced. It runs under emit's exclusion.
+func (r *Run) deliver(boundary execution.When) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if boundary == "" {
+		// Announcements come in the order of the queue.
+		if i := slices.IndexFunc(r.queue, func(in queuedInput) bool { return !in.announced }); i >= 0 {
+			r.queue[i].announced = true
+		}
+	}
+	keep := r.queue[:0:0]
+	for _, in := range r.queue {
+		if r.dueLocked(in, boundary) && r.handLocked(in) {
+			continue
+		}
+		keep = append(keep, in)
+	}
+	r.queue = keep
+	r.endInputLocked()
+}
+
+func (r *Run) dueLocked(in queuedInput, boundary execution.When) bool {
+	if !in.announced {
+		return false
+	}
+	switch {
+	case in.when == execution.WhenNow || !r.turnOpen:
+		return true
+	case boundary == execution.WhenAfterResponse:
+		// The turn may end without another tool.
+		return in.when == execution.WhenAfterResponse || in.when == execution.WhenAfterTool
+	}
+	return boundary != "" && in.when == boundary
+}
+
+// handLocked gives a message to the agent. One that finds no turn running makes one, which the next message waits for.
+func (r *Run) handLocked(in queuedInput) bool {
+	if r.inbox == nil || !r.inbox.put(execution.Say{ID: in.id, Text: in.text, When: in.when}) {
+		return false
+	}
+	r.handed = append(r.handed, in.id)
+	if !r.turnOpen {
+		r.turnOpen, r.opener = true, in.id
+	}
+	return true
+}
+
+// deliverNextLocked hands over the next queued message after a turn, and closes the input if that was the last.
+func (r *Run) deliverNextLocked() {
+	if len(r.queue) > 0 && r.queue[0].announced && r.handLocked(r.queue[0]) {
+		r.queue = r.queue[1:]
+	}
+	r.endInputLocked()
+}
+
+// arrived notes that the agent said what became of a message.
+func (r *Run) arrived(id execution.InputID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handed = slices.DeleteFunc(r.handed, func(h execution.InputID) bool { return h == id })
+}
+
+// refused goes on after the agent refused a message: if that was to make a turn, there will be none to wait for.
+func (r *Run) refused(id execution.InputID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opener == id && id != "" {
+		r.turnOpen, r.opener = false, ""
+		r.deliverNextLocked()
+	}
+}
+
+// CloseInput says that no more messages will come: the run ends after what is running and queued. Questions can still be
+// answered. It may be called more than once.
+func (r *Run) CloseInput() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inputOpen = false
+	r.endInputLocked()
+}
+
+// endInputLocked tells the backend that nothing more will be said, once that is certain.
+func (r *Run) endInputLocked() {
+	if r.inputOpen || r.endSent || len(r.queue) > 0 || r.inbox == nil {
+		return
+	}
+	r.endSent = r.inbox.put(execution.EndInput{})
+}
+
+// newInbox makes the inbox of an attempt. A run whose caller says nothing more starts with EndInput.
+func (r *Run) newInbox() *inbox {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inbox = newInbox(r.ctx, r.opts.Tools, r.req.Tools)
+	r.turnOpen, r.opener, r.endSent = true, "", false // the request's own message is a turn
+	r.endInputLocked()
+	return r.inbox
+}
+
+// dropInbox ends the conversation with one execution: what it did not take or answer is cancelled.
+func (r *Run) dropInbox() {
+	r.mu.Lock()
+	if r.inbox != nil {
+		r.inbox.close()
+		r.inbox = nil
+	}
+	r.turnOpen, r.opener = false, ""
+	r.settleInterruptLocked()
+	for _, id := range r.handed {
+		r.push(execution.InputCancelled{ID: id, Reason: "the agent ended before it took the message"})
+	}
+	r.handed = nil
+	for _, p := range r.pending {
+		p.cancel()
+		r.push(execution.QuestionWithdrawn{ID: p.q.ID, Reason: "the agent that asked has ended"})
+	}
+	r.pending = nil
+	r.mu.Unlock()
+	r.pump(true)
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// eventLog keeps the events of a run for any number of readers. Bound: max events; when it is full the oldest quarter is
+// dropped, and a reader that has not seen them gets a Gap that counts them. Events that a holding reader has not seen are
+// kept until there are twice as many. Safe for concurrent use.
+type eventLog struct {
+	mu      sync.Mutex
+	events  []execution.Event // events[i].Seq == base+i
+	base    uint64            // Seq of events[0]
+	next    uint64            // Seq of the next event
+	max     int
+	closed  bool
+	lifted  bool // the source does not wait for a holding reader until one reads on
+	holders int
+	readers map[*reader]struct{}
+	room    chan struct{} // closed and replaced when a holding reader moves on or holding is lifted
+}
+
+type reader struct {
+	next uint64 // first Seq not yet handed out
+	hold bool
+	wake chan struct{} // buffered, one signal is enough
+}
+
+func newEventLog(max int) *eventLog {
+	return &eventLog{base: 1, next: 1, max: max, readers: map[*reader]struct{}{}, room: make(chan struct{})}
+}
+
+// append adds a stamped event and wakes the readers.
+func (l *eventLog) append(e execution.Event, last bool) {
+	l.mu.Lock()
+	if len(l.events) >= l.max {
+		l.dropLocked()
+	}
+	l.events = append(l.events, e)
+	l.next++
+	l.closed = l.closed || last
+	for r := range l.readers {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+	l.mu.Unlock()
+}
+
+// quarter is how many events go at once.
+func (l *eventLog) quarter() uint64 { return uint64(max(l.max/4, 1)) }
+
+func (l *eventLog) dropLocked() {
+	drop := l.quarter()
+	if need, held := l.heldLocked(); held && len(l.events) < 2*l.max {
+		drop = min(drop, need-l.base)
+	}
+	if drop == 0 {
+		return
+	}
+	n := copy(l.events, l.events[drop:])
+	clear(l.events[n:])
+	l.events = l.events[:n]
+	l.base += drop
+}
+
+// heldLocked is the oldest event that a holding reader still needs.
+func (l *eventLog) heldLocked() (need uint64, held bool) {
+	if l.holders == 0 {
+		return 0, false
+	}
+	need = math.MaxUint64
+	for r := range l.readers {
+		if r.hold {
+			need, held = min(need, max(r.next, l.base)), true
+		}
+	}
+	return need, held
+}
+
+// full returns a channel to wait on when a reader that slows the source down is about to lose events, nil otherwise.
+func (l *eventLog) full() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holders == 0 || l.lifted || len(l.events) < l.max {
+		return nil
+	}
+	if need, held := l.heldLocked(); held && need < l.base+l.quarter() {
+		return l.room
+	}
+	return nil
+}
+
+// lift lets a source go on that full holds back, until a holding reader reads on.
+func (l *eventLog) lift() {
+	l.mu.Lock()
+	if l.holders > 0 {
+		l.lifted = true
+		l.roomLocked()
+	}
+	l.mu.Unlock()
+}
+
+func (l *eventLog) roomLocked() {
+	close(l.room)
+	l.room = make(chan struct{})
+}
+
+const readBatch = 256
+
+// read yields the events after seq, then live ones to the end.
+func (l *eventLog) read(ctx context.Context, after uint64, hold bool) iter.Seq2[execution.Event, error] {
+	return func(yield func(execution.Event, error) bool) {
+		r := &reader{next: min(after, math.MaxUint64-1) + 1, hold: hold, wake: make(chan struct{}, 1)}
+		l.enter(r)
+		defer l.leave(r)
+		buf := make([]execution.Event, 0, readBatch)
+		for {
+			gap, events, ended := l.take(r, buf[:0])
+			left := len(events)
+			if gap.Count > 0 {
+				head := execution.Event{Seq: gap.To, Body: gap}
+				if len(events) > 0 {
+					head.Time, head.RunID, head.Agent = events[0].Time, events[0].RunID, events[0].Agent
+				}
+				if !yield(head, nil) {
+					return
+				}
+			}
+			for _, e := range events {
+				if ctx.Err() != nil {
+					break
+				}
+				if !yield(e, nil) {
+					return
+				}
+				left--
+			}
+			switch {
+			case left == 0 && ended:
+				return
+			case ctx.Err() != nil:
+				yield(execution.Event{}, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx)))
+				return
+			case len(events) > 0:
+				continue
+			}
+			select {
+			case <-r.wake:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+func (l *eventLog) enter(r *reader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.readers[r] = struct{}{}
+	if r.hold {
+		l.holders++
+	}
+}
+
+func (l *eventLog) leave(r *reader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.readers, r)
+	if r.hold {
+		l.holders--
+		l.roomLocked()
+	}
+}
+
+// take moves a reader on by at most a batch. ended means that there is nothing behind what it returns.
+func (l *eventLog) take(r *reader, buf []execution.Event) (gap execution.Gap, events []execution.Event, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.next < l.base {
+		gap = execution.Gap{Count: l.base - r.next, From: r.next, To: l.base - 1}
+		r.next = l.base
+	}
+	if r.next < l.next {
+		have := l.events[r.next-l.base:]
+		buf = append(buf, have[:min(len(have), readBatch)]...)
+		r.next += uint64(len(buf))
+	}
+	if r.hold && len(buf) > 0 {
+		l.lifted = false
+		l.roomLocked()
+	}
+	return gap, buf, l.closed && r.next >= l.next
+}

@@ -1,0 +1,317 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Situation is what negotiation must know besides capabilities and request.
+type Situation struct {
+	Agent        string
+	ToolHandler  bool // somebody carries out the request's tools
+	Models       []execution.Model
+	DefaultModel string
+	Price        func(model string) *execution.Price
+}
+
+// negotiation gathers reasons; the same finding twice is one reason.
+type negotiation struct{ execution.Negotiation }
+
+func (n *negotiation) add(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
+	r := execution.Reason{Code: code, Severity: severity, Capability: capability, Message: fmt.Sprintf(format, args...)}
+	for _, have := range n.Reasons {
+		if have.Code == r.Code && have.Severity == r.Severity && have.Capability == r.Capability {
+			return
+		}
+	}
+	n.Reasons = append(n.Reasons, r)
+}
+
+// with adds an adapter's own reasons.
+func (n *negotiation) with(reasons []execution.Reason) *negotiation {
+	for _, r := range reasons {
+		if r.Validate() != nil { // what it means is unknown, so the request is not run on the chance
+			r.Code, r.Severity = execution.ReasonOther, execution.SeverityBlocking
+		}
+		n.add(r.Severity, r.Code, r.Capability, "%s", r.Message)
+	}
+	return n.conclude()
+}
+
+func (n *negotiation) conclude() *negotiation {
+	n.Supported, n.Degraded = true, false
+	for _, r := range n.Reasons {
+		if r.Severity == execution.SeverityBlocking {
+			n.Supported = false
+		} else {
+			n.Degraded = true
+		}
+	}
+	return n
+}
+
+// Negotiate holds a request against capabilities. It is pure: the same arguments give the same answer, and nothing is started, read or
+// changed. Supported means that no reason blocks; degraded that some reason does not.
+//
+// The table is that of the BYOH specification with its gaps closed: a contradiction is one reason, forbidden things that are
+// present block, tools that need approval block on a backend that cannot ask, unknown enum values block, a message that will
+// not fit is reported, and the effective capabilities are what this request will really get. The capability gating of the
+// agent-mux specification is part of it.
+func Negotiate(caps execution.Capabilities, req execution.Request, s Situation) execution.Negotiation {
+	return negotiate(caps, req, s).Negotiation
+}
+
+func negotiate(caps execution.Capabilities, req execution.Request, s Situation) *negotiation {
+	n := &negotiation{execution.Negotiation{SchemaVersion: execution.SchemaVersion, Reasons: []execution.Reason{}, EffectiveCapabilities: caps}}
+	if err := req.Validate(); err != nil {
+		n.add(execution.SeverityBlocking, execution.ReasonOther, "request", "%v", err)
+	}
+	n.requirements(caps, req, s)
+	n.options(caps, req, s)
+	n.limits(caps, req, s)
+	n.effective(req)
+	return n.conclude()
+}
+
+const (
+	block = execution.SeverityBlocking
+	warn  = execution.SeverityWarning
+	info  = execution.SeverityInfo
+)
+
+// requirements is the table of the BYOH specification.
+func (n *negotiation) requirements(caps execution.Capabilities, req execution.Request, s Situation) {
+	q := execution.Requirements{}
+	if req.Requirements != nil {
+		q = *req.Requirements
+	}
+	noTools := caps.ToolUse == execution.ToolsNone
+	switch {
+	case len(req.Tools) > 0 && q.ToolUse == execution.ToolUseForbidden:
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "the request brings tools and forbids their use")
+	case len(req.Tools) > 0 && noTools:
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "%s uses no tools, the request brings %d", s.Agent, len(req.Tools))
+	case len(req.Tools) > 0 && !s.ToolHandler:
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "the request brings %d tools and nobody handles their calls", len(req.Tools))
+	case q.ToolUse == execution.ToolUseRequired && noTools:
+		n.add(block, execution.ReasonToolUseUnsupported, "toolUse", "%s uses no tools, they are required", s.Agent)
+	}
+	if q.ToolUse == execution.ToolUseForbidden && len(req.Tools) == 0 && caps.Agent.NativeTools {
+		n.add(block, execution.ReasonToolUseUnsupported, "toolUse", "%s uses tools of its own, which the request forbids", s.Agent)
+	}
+	if !caps.StructuredToolCalls {
+		switch q.StructuredToolCalls {
+		case execution.PreferencePreferred:
+			n.add(warn, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s has no structured tool calls", s.Agent)
+		case execution.PreferenceRequired:
+			n.add(block, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s has no structured tool calls, they are required", s.Agent)
+		}
+	} else if q.StructuredToolCalls == execution.PreferenceForbidden && (len(req.Tools) > 0 || q.ToolUse == execution.ToolUseRequired) {
+		n.add(block, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s calls tools in structured form only, which the request forbids", s.Agent)
+	}
+	switch {
+	case caps.ContinuationSupport == execution.ContinuationsNone && q.ContinuationSupport == execution.SupportPreferred:
+		n.add(warn, execution.ReasonContinuationUnsupported, "continuationSupport", "%s cannot go on where it stopped", s.Agent)
+	case caps.ContinuationSupport == execution.ContinuationsNone && q.ContinuationSupport == execution.SupportRequired:
+		n.add(block, execution.ReasonContinuationUnsupported, "continuationSupport", "%s cannot go on where it stopped, this is required", s.Agent)
+	case caps.ContinuationSupport == execution.ContinuationsOpaqueResume && q.ContinuationSupport == execution.SupportPreferred:
+		n.add(warn, execution.ReasonContinuationUnsupported, "continuationSupport", "%s resumes its session, it has no structured continuation", s.Agent)
+	case caps.ContinuationSupport == execution.ContinuationsOpaqueResume && q.ContinuationSupport == execution.SupportRequired:
+		n.add(block, execution.ReasonContinuationUnsupported, "continuationSupport", "%s resumes its session, a structured continuation is required", s.Agent)
+	}
+	if req.Continuation != nil {
+		from, _ := req.Continuation.State["agent"].(string)
+		switch {
+		case caps.ContinuationSupport == execution.ContinuationsNone:
+			n.add(block, execution.ReasonContinuationUnsupported, "continuation", "%s cannot go on where it stopped, the request continues something", s.Agent)
+		case from != "" && from != s.Agent:
+			n.add(block, execution.ReasonContinuationUnsupported, "continuation", "the request continues something that %s began", from)
+		}
+	}
+	if caps.ApprovalInterrupts == execution.ApprovalsNone {
+		switch q.ApprovalInterrupts {
+		case execution.SupportPreferred:
+			n.add(warn, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts", "%s cannot pause for an approval", s.Agent)
+		case execution.SupportRequired:
+			n.add(block, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts", "%s cannot pause for an approval, this is required", s.Agent)
+		}
+		for _, t := range req.Tools {
+			if t.RequiresApproval {
+				n.add(block, execution.ReasonApprovalInterruptUnsupported, "tools", "tool %s needs approval and %s cannot ask for one", t.Name, s.Agent)
+			}
+		}
+	}
+	if q.TraceDepth.Rank() > caps.TraceDepth.Rank() {
+		n.add(warn, execution.ReasonTraceDepthReduced, "traceDepth", "%s shows a %s trace, %s is asked for", s.Agent, caps.TraceDepth, q.TraceDepth)
+	}
+	has := len(req.Message.Attachments) > 0
+	switch {
+	case has && q.Attachments == execution.AttachmentsForbidden:
+		n.add(block, execution.ReasonAttachmentsUnsupported, "attachments", "the request brings attachments and forbids them")
+	case !caps.Attachments && (has || q.Attachments == execution.AttachmentsRequired):
+		n.add(block, execution.ReasonAttachmentsUnsupported, "attachments", "%s takes no attachments", s.Agent)
+	}
+}
+
+// options is the capability gating of the agent-mux specification, RunOptions.
+func (n *negotiation) options(caps execution.Capabilities, req execution.Request, s Situation) {
+	a, o := caps.Agent, req.Run
+	refuse := func(unsupported bool, code execution.ReasonCode, capability, what string) {
+		if unsupported {
+			n.add(block, code, capability, "%s does not support %s", s.Agent, what)
+		}
+	}
+	refuse(o.ThinkingEffort != "" && !a.Thinking, execution.ReasonOther, "thinking", "a thinking effort")
+	refuse(o.ThinkingEffort != "" && a.Thinking && !slices.Contains(a.ThinkingEfforts, o.ThinkingEffort), execution.ReasonOther, "thinking",
+		fmt.Sprintf("the thinking effort %s (it has %s)", o.ThinkingEffort, join(a.ThinkingEfforts)))
+	refuse(o.ThinkingBudgetTokens > 0 && !a.ThinkingBudgetTokens, execution.ReasonOther, "thinkingBudgetTokens", "a thinking budget in tokens")
+	refuse(len(o.ThinkingOverride) > 0, execution.ReasonOther, "thinking", "free-form thinking parameters")
+	refuse(o.Stream == execution.StreamOn && !a.TextStreaming, execution.ReasonOther, "textStreaming", "streaming of text")
+	refuse((o.OutputFormat == execution.FormatJSON || o.OutputFormat == execution.FormatJSONL) && !a.JSONMode, execution.ReasonOther, "jsonMode", "a JSON output format")
+	refuse(len(o.OutputSchema) > 0 && !a.StructuredOutput, execution.ReasonOther, "structuredOutput", "output that satisfies a schema")
+	refuse(len(o.MCPServers) > 0 && !a.MCP, execution.ReasonToolUseUnsupported, "mcp", "MCP servers")
+	for _, m := range o.MCPServers {
+		refuse(a.MCP && !slices.Contains(a.MCPTransports, m.Transport), execution.ReasonToolUseUnsupported, "mcp",
+			fmt.Sprintf("the MCP transport %s of server %s (it has %s)", m.Transport, m.Name, join(a.MCPTransports)))
+	}
+	refuse(len(req.Tools) > 0 && !a.MCP && !caps.StructuredToolCalls, execution.ReasonToolUseUnsupported, "tools", "tools of the caller")
+	refuse(len(o.Skills) > 0 && !a.Skills, execution.ReasonOther, "skills", "skills")
+	refuse(o.AgentsDoc != "" && !a.AgentsMD, execution.ReasonOther, "agentsMd", "an agents document")
+	refuse(o.ForkSessionID != "" && !a.CanFork, execution.ReasonContinuationUnsupported, "sessionFork", "forking a session")
+	refuse(o.SessionID != "" && !a.CanResume, execution.ReasonContinuationUnsupported, "sessionResume", "resuming a session")
+	refuse(o.NoSession && !a.CanRunEphemeral, execution.ReasonOther, "sessionEphemeral", "running without leaving a session")
+	refuse(o.ApprovalMode != "" && !slices.Contains(a.ApprovalModes, o.ApprovalMode), execution.ReasonApprovalInterruptUnsupported, "approvalMode",
+		fmt.Sprintf("the approval mode %s (it has %s)", o.ApprovalMode, join(a.ApprovalModes)))
+	refuse(o.Interactive && !a.InteractiveMode, execution.ReasonOther, "interactive", "a conversation: messages and answers while it runs")
+	if o.SystemPromptMode != "" && req.Instructions.SystemPrompt != "" && !slices.Contains(a.SystemPromptModes, o.SystemPromptMode) {
+		severity := warn // 004: falls back to joining the texts
+		if o.SystemPromptMode == execution.SystemPromptReplace {
+			severity = block // the agent's own prompt would stay in force
+		}
+		n.add(severity, execution.ReasonOther, "systemPromptMode", "%s cannot %s a system prompt (it has %s)", s.Agent, o.SystemPromptMode, join(a.SystemPromptModes))
+	}
+	if (o.Temperature != nil || o.TopP != nil || o.TopK > 0) && !a.Sampling {
+		n.add(info, execution.ReasonOther, "sampling", "%s has no temperature, topP or topK; they are ignored", s.Agent)
+	}
+	if (o.MaxTokens > 0 || o.MaxOutputTokens > 0) && !a.OutputTokenLimit {
+		n.add(info, execution.ReasonOther, "maxOutputTokens", "%s has no output token limit; it is ignored", s.Agent)
+	}
+	if o.Profile != "" {
+		n.add(block, execution.ReasonOther, "profile", "the profile %s was not resolved before the request was made", o.Profile)
+	}
+}
+
+// limits looks at sizes and money.
+func (n *negotiation) limits(caps execution.Capabilities, req execution.Request, s Situation) {
+	model := req.Run.Model
+	if model == "" {
+		model = s.DefaultModel
+	}
+	if req.Run.MaxBudgetUSD != nil && !caps.Agent.Budget {
+		switch {
+		case model == "":
+			n.add(block, execution.ReasonOther, "budget", "%s has no budget of its own and no model is named, so no price is known: name one with --model", s.Agent)
+		case !caps.Agent.CostReported && (s.Price == nil || s.Price(model) == nil):
+			n.add(block, execution.ReasonOther, "budget", "%s has no budget of its own and the price of model %s is unknown", s.Agent, model)
+		}
+	}
+	if req.Run.MaxTurns > 0 && !caps.Agent.MaxTurns && caps.TraceDepth == execution.TraceMinimal {
+		n.add(block, execution.ReasonOther, "maxTurns", "%s has no turn limit and shows no turns that could be counted", s.Agent)
+	}
+	window := map[execution.ContextStrategy]int64{execution.ContextSmall: 16_000, execution.ContextMedium: 128_000, execution.ContextLarge: 200_000}[caps.MaxContextStrategy]
+	if m := findModel(s.Models, model); m != nil && m.ContextWindow > 0 {
+		window = m.ContextWindow
+	}
+	if tokens := estimateTokens(req); window > 0 && tokens > window*3/4 {
+		n.add(warn, execution.ReasonContextPressureExpected, "context", "about %d tokens are sent into a window of about %d", tokens, window)
+	}
+}
+
+// estimateTokens takes four bytes for a token: rough, and only used to warn.
+func estimateTokens(req execution.Request) int64 {
+	n := len(req.Message.Text) + len(req.Instructions.SystemPrompt) + len(req.Instructions.DeveloperPrompt)
+	if req.Context != nil {
+		for _, b := range req.Context.Blocks {
+			n += len(b.Label) + len(b.Text)
+		}
+	}
+	return int64(n / 4)
+}
+
+// effective narrows the capabilities to what this request gets.
+func (n *negotiation) effective(req execution.Request) {
+	e := &n.EffectiveCapabilities
+	if q := req.Requirements; q != nil {
+		if q.TraceDepth != "" && q.TraceDepth.Rank() < e.TraceDepth.Rank() {
+			e.TraceDepth = q.TraceDepth
+		}
+		if q.ToolUse == execution.ToolUseForbidden {
+			e.ToolUse, e.StructuredToolCalls = execution.ToolsNone, false
+		}
+		if q.StructuredToolCalls == execution.PreferenceForbidden {
+			e.StructuredToolCalls = false
+		}
+		if q.ContinuationSupport == execution.SupportNone {
+			e.ContinuationSupport = execution.ContinuationsNone
+		}
+		if q.ApprovalInterrupts == execution.SupportNone {
+			e.ApprovalInterrupts = execution.ApprovalsNone
+		}
+		if q.Attachments == execution.AttachmentsForbidden {
+			e.Attachments = false
+		}
+	}
+	if req.Run.NoSession {
+		e.ContinuationSupport = execution.ContinuationsNone
+	}
+	if req.Run.ApprovalMode == execution.ApprovalYolo || req.Run.ApprovalMode == execution.ApprovalDeny {
+		e.ApprovalInterrupts = execution.ApprovalsNone
+	}
+	e.Notes = append([]string{}, e.Notes...)
+	a := &e.Agent
+	for _, list := range []*[]string{&a.PluginFormats, &a.Platforms, &a.AuthFiles} {
+		*list = slices.Clone(*list)
+	}
+	a.MCPTransports, a.ApprovalModes, a.ThinkingEfforts = slices.Clone(a.MCPTransports), slices.Clone(a.ApprovalModes), slices.Clone(a.ThinkingEfforts)
+	a.AuthMethods, a.SystemPromptModes, a.Verbs = slices.Clone(a.AuthMethods), slices.Clone(a.SystemPromptModes), slices.Clone(a.Verbs)
+}
+
+// unsupported is the result of a request that is never run.
+func unsupported(backend string, n execution.Negotiation) execution.Result {
+	var messages []string
+	capability := ""
+	for _, r := range n.Reasons {
+		if r.Severity == execution.SeverityBlocking {
+			messages = append(messages, r.Message)
+			if capability == "" {
+				capability = r.Capability
+			}
+		}
+	}
+	e := execution.NewResultError(execution.CodeCapability, strings.Join(messages, "; "))
+	e.Metadata["agent"], e.Metadata["capability"] = backend, capability
+	return execution.Result{Status: execution.StatusUnsupported, Error: e, Degradation: n.Reasons}
+}
+
+func findModel(models []execution.Model, id string) *execution.Model {
+	for i, m := range models {
+		if m.ID == id || slices.Contains(m.Aliases, id) {
+			return &models[i]
+		}
+	}
+	return nil
+}
+
+func join[T ~string](list []T) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = string(v)
+	}
+	return strings.Join(parts, ", ")
+}

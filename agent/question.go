@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+type pendingQuestion struct {
+	q      execution.Question
+	ctx    context.Context // of the callback; ends with the question
+	cancel context.CancelFunc
+}
+
+// Pending lists the questions that wait for an answer, oldest first.
+func (r *Run) Pending() []execution.Question {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]execution.Question, len(r.pending))
+	for i, p := range r.pending {
+		list[i] = p.q
+	}
+	return list
+}
+
+// Answer answers a pending question. An unknown, answered or withdrawn one is INTERACTION_NOT_FOUND.
+func (r *Run) Answer(id execution.QuestionID, d execution.Decision) error {
+	r.mu.Lock()
+	err := r.answerLocked(id, d)
+	r.mu.Unlock()
+	if err == nil {
+		r.answered()
+	}
+	return err
+}
+
+// answered lets the answers of the caller take effect.
+func (r *Run) answered() {
+	r.pump(false)
+	r.log.lift()
+}
+
+func (r *Run) answerLocked(id execution.QuestionID, d execution.Decision) error {
+	if r.overLocked() {
+		return r.errorf(execution.CodeRunNotActive, "cannot answer, the run is %s", r.conditionLocked())
+	}
+	p := r.takeLocked(id)
+	if p == nil {
+		return r.errorf(execution.CodeInteractionNotFound, "no question %s is pending: it was answered or withdrawn", id)
+	}
+	r.decideLocked(p.q, d)
+	return nil
+}
+
+// decideLocked sends a decision to the agent and says so. Questions exist only while there is an inbox to answer to.
+func (r *Run) decideLocked(q execution.Question, d execution.Decision) {
+	if r.inbox == nil {
+		return
+	}
+	a, isApproval := q.Approval()
+	if !isApproval && d.Text != "" {
+		d.Approve = true
+	}
+	if d.Approve {
+		r.push(execution.ApprovalGranted{ID: q.ID, Detail: d.Reason})
+	} else {
+		r.push(execution.ApprovalDenied{ID: q.ID, Reason: d.Reason, ToolName: a.ToolName})
+	}
+	r.inbox.put(execution.Answer{ID: q.ID, Decision: d})
+}
+
+// takeLocked removes a pending question; nil when it is not pending.
+func (r *Run) takeLocked(id execution.QuestionID) *pendingQuestion {
+	i := slices.IndexFunc(r.pending, func(p *pendingQuestion) bool { return p.q.ID == id })
+	if i < 0 {
+		return nil
+	}
+	p := r.pending[i]
+	r.pending = slices.Delete(r.pending, i, i+1)
+	p.cancel()
+	return p
+}
+
+// Approve approves the oldest pending approval.
+func (r *Run) Approve(detail string) error {
+	return r.answerOldest(execution.Decision{Approve: true, Reason: detail})
+}
+
+// Deny refuses the oldest pending approval.
+func (r *Run) Deny(reason string) error { return r.answerOldest(execution.Decision{Reason: reason}) }
+
+func (r *Run) answerOldest(d execution.Decision) error {
+	r.mu.Lock()
+	err := func() error {
+		for _, p := range r.pending {
+			if _, ok := p.q.Approval(); ok {
+				return r.answerLocked(p.q.ID, d)
+			}
+		}
+		if r.overLocked() {
+			return r.errorf(execution.CodeRunNotActive, "cannot answer, the run is %s", r.conditionLocked())
+		}
+		return r.errorf(execution.CodeNoPendingInteraction, "no approval is pending")
+	}()
+	r.mu.Unlock()
+	if err == nil {
+		r.answered()
+	}
+	return err
+}
+
+// ApproveAll approves every pending approval and reports how many.
+func (r *Run) ApproveAll() int { return r.answerAll(execution.Decision{Approve: true}) }
+
+// DenyAll refuses every pending approval and reports how many.
+func (r *Run) DenyAll(reason string) int { return r.answerAll(execution.Decision{Reason: reason}) }
+
+func (r *Run) answerAll(d execution.Decision) int {
+	n := 0
+	r.mu.Lock()
+	for _, p := range slices.Clone(r.pending) {
+		if _, ok := p.q.Approval(); ok && r.answerLocked(p.q.ID, d) == nil {
+			n++
+		}
+	}
+	r.mu.Unlock()
+	if n > 0 {
+		r.answered()
+	}
+	return n
+}
+
+// route is who answers a question.
+type route int
+
+const (
+	byApproval   route = iota // the mode approves
+	byRefusal                 // the mode refuses
+	byCallback                // the caller's function
+	byCaller                  // whoever holds the run
+	byNextInput               // nobody is there: the caller's next request
+	byNextGrant               // nobody is there, and the caller wants to be asked between turns
+	byNobodyHere              // nobody is there: refused
+)
+
+func (r *Run) route(q execution.Question) route {
+	_, isApproval := q.Approval()
+	mode := r.req.Run.ApprovalMode
+	somebody := r.req.Run.Interactive && !r.req.Run.NonInteractive
+	switch {
+	case isApproval && mode == execution.ApprovalYolo:
+		return byApproval
+	case isApproval && mode == execution.ApprovalDeny:
+		return byRefusal
+	case isApproval && r.opts.OnApproval != nil, !isApproval && r.opts.OnInput != nil && mode != execution.ApprovalDeny:
+		return byCallback
+	case somebody:
+		return byCaller
+	case !isApproval:
+		return byNextInput
+	case r.wantsInterrupt():
+		return byNextGrant
+	}
+	return byNobodyHere
+}
+
+// wantsInterrupt reports whether the caller wants the turn to end for an approval instead of a denial.
+func (r *Run) wantsInterrupt() bool {
+	q := r.req.Requirements
+	return q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
+}
+
+// expect makes a question pending that somebody will answer. A question that is pending already is asked once.
+func (r *Run) expect(q execution.Question) {
+	if to := r.route(q); to != byCallback && to != byCaller {
+		return
+	}
+	q.CreatedAt = time.Now().UnixMilli()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inbox == nil || r.findLocked(q.ID) != nil {
+		return
+	}
+	p := &pendingQuestion{q: q}
+	p.ctx, p.cancel = context.WithCancel(r.ctx)
+	r.pending = append(r.pending, p)
+}
+
+func (r *Run) findLocked(id execution.QuestionID) *pendingQuestion {
+	for _, p := range r.pending {
+		if p.q.ID == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// ask deals with a question that the backend asked and everybody has seen.
+func (r *Run) ask(q execution.Question) {
+	switch r.route(q) {
+	case byApproval:
+		r.decide(q, execution.Decision{Approve: true, Reason: "approval mode yolo"})
+	case byRefusal:
+		r.decide(q, execution.Decision{Reason: "approval mode deny"})
+	case byCallback:
+		r.mu.Lock()
+		p := r.findLocked(q.ID) // a handler may have answered it
+		r.callbacks = r.callbacks || p != nil
+		r.mu.Unlock()
+		if p != nil {
+			r.asked.Go(func() { r.callBack(p) })
+		}
+	case byCaller:
+	case byNextInput:
+		r.stop(ending{kind: endInput, cause: errAwaitInput, by: q.Body}, nil)
+	case byNextGrant:
+		r.stop(ending{kind: endApproval, cause: errAwaitApproval, by: q.Body}, nil)
+	case byNobodyHere:
+		a, _ := q.Approval()
+		r.debug(execution.DebugWarn, "nobody is there to approve "+a.Action+": it was denied")
+		r.decide(q, execution.Decision{Reason: "nobody is there to approve it"})
+	}
+}
+
+// callBack asks the caller's function. A panic of it refuses: the safe answer.
+func (r *Run) callBack(p *pendingQuestion) {
+	d, err := func() (d execution.Decision, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				r.debug(execution.DebugWarn, "the callback of a question panicked: it was denied")
+				d, err = execution.Decision{Reason: "the callback failed"}, nil
+			}
+		}()
+		if a, ok := p.q.Approval(); ok {
+			return r.opts.OnApproval(p.ctx, a), nil
+		}
+		text, err := r.opts.OnInput(p.ctx, p.q.Body.(execution.InputRequired))
+		return execution.Decision{Approve: err == nil, Text: text}, err
+	}()
+	if err != nil {
+		d = execution.Decision{Reason: err.Error()}
+	}
+	r.mu.Lock()
+	if r.findLocked(p.q.ID) == p { // otherwise somebody else answered, or nobody waits any more
+		_ = r.answerLocked(p.q.ID, d)
+	}
+	r.mu.Unlock()
+	r.answered()
+}
+
+// decide answers a question that never became pending.
+func (r *Run) decide(q execution.Question, d execution.Decision) {
+	r.mu.Lock()
+	if !r.overLocked() {
+		r.decideLocked(q, d)
+	}
+	r.mu.Unlock()
+	r.pump(false)
+}
+
+// withdraw drops a pending question.
+func (r *Run) withdraw(id execution.QuestionID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takeLocked(id)
+}

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Run is the handle of one run. All methods are safe for concurrent use.
+type Run struct {
+	req     execution.Request
+	opts    Options
+	backend Backend // the first; see use for the one that runs
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	log     *eventLog
+	done    chan struct{} // closed when result is set
+	gone    chan struct{} // closed when drive has returned, or was given up
+	result  execution.Result
+	finish1 sync.Once
+	leave1  sync.Once
+	asked   sync.WaitGroup // callbacks of questions
+
+	// emission: one goroutine at a time processes the queue, see emit.go
+	emitMu   sync.Mutex // guards the next five
+	emitQ    []emission
+	emitting bool
+	waiting  int // drivers that want to process
+	idle     *sync.Cond
+	handlers []*Handler
+	// seq, col and alive belong to whoever processes.
+	seq   sequencer
+	col   *collector
+	alive bool // the agent has given a sign of life
+
+	mu           sync.Mutex // guards everything below
+	state        execution.RunState
+	caps         execution.Capabilities
+	current      Backend
+	inbox        *inbox // of the execution that runs, nil between executions
+	inputOpen    bool   // the caller may still say something
+	endSent      bool
+	queue        []queuedInput
+	handed       []execution.InputID // messages given to the agent that it has not taken yet
+	inputs       int
+	turnOpen     bool
+	opener       execution.InputID // the message that is to make the turn, until that has begun
+	interrupting bool              // the open turn was interrupted and has not ended
+	pending      []*pendingQuestion
+	callbacks    bool // a callback was started
+	end          ending
+	finishing    bool
+	giveUp       *time.Timer
+}
+
+func newRun(ctx context.Context, b Backend, req execution.Request, opts Options) *Run {
+	r := &Run{req: req, opts: opts, backend: b, current: b, caps: capabilitiesOf(b), log: newEventLog(max(cmp.Or(opts.EventBuffer, DefaultEventBuffer), 100)),
+		gone: make(chan struct{}), done: make(chan struct{}),
+		state: execution.StateSpawned, inputOpen: req.Run.Interactive && !req.Run.NonInteractive}
+	for _, h := range opts.Handlers {
+		r.handlers = append(r.handlers, &h)
+	}
+	r.idle = sync.NewCond(&r.emitMu)
+	r.col = newCollector(r)
+	r.seq.run = r
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	if limit := r.limit(); limit > 0 {
+		// The timer outlives nothing: cancel releases it.
+		c, stop := context.WithTimeoutCause(r.ctx, limit, errDeadline)
+		parent := r.cancel
+		r.ctx, r.cancel = c, func(cause error) { parent(cause); stop() }
+	}
+	return r
+}
+
+// limit is the shortest of the deadlines that are not ctx's own; 0 is none.
+func (r *Run) limit() time.Duration {
+	var d time.Duration
+	candidates := []time.Duration{r.opts.MaxElapsed, milliseconds(r.req.Run.TimeoutMs)}
+	if q := r.req.Requirements; q != nil {
+		candidates = append(candidates, milliseconds(q.MaxElapsedMs))
+	}
+	for _, c := range candidates {
+		if c > 0 && (d == 0 || c < d) {
+			d = c
+		}
+	}
+	return d
+}
+
+// milliseconds makes a duration of a number from the wire, which may be larger than a duration can be.
+func milliseconds(ms int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	return time.Duration(min(ms, most)) * time.Millisecond
+}
+
+// ID is the run's id.
+func (r *Run) ID() execution.RunID { return r.req.Run.RunID }
+
+// Request is the request as it was started, defaults filled in.
+func (r *Run) Request() execution.Request { return r.req.Clone() }
+
+// Agent is the name of the backend that runs, or ran last.
+func (r *Run) Agent() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current.Name
+}
+
+// State is the run's state now.
+func (r *Run) State() execution.RunState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// Events yields the events after the given number, then live ones, and ends behind finished. Any number of readers may
+// read, each at its own pace; one that is too slow for the buffer gets a Gap that counts what it missed. The sequence's error is
+// that of ctx. A consumer's panic passes through.
+func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[execution.Event, error] {
+	return r.log.read(ctx, after, false)
+}
+
+// EventsHeld is Events for a reader that must not miss anything: when it falls behind by the whole buffer, the agent's
+// output waits for it. Events of the host never wait, and Interrupt, Answer and Abort lift the wait until the reader reads
+// on. Only what comes meanwhile beyond twice the buffer can be missed, and is counted by a Gap.
+func (r *Run) EventsHeld(ctx context.Context, after uint64) iter.Seq2[execution.Event, error] {
+	return r.log.read(ctx, after, true)
+}
+
+// Result waits for the one result. Its error is that of ctx; a failed run is a result. All callers share its maps and
+// slices and must not change them.
+func (r *Run) Result(ctx context.Context) (execution.Result, error) {
+	select {
+	case <-r.gone:
+		return r.result, nil
+	default:
+	}
+	select {
+	case <-r.gone:
+		return r.result, nil
+	case <-ctx.Done():
+		return execution.Result{}, fmt.Errorf("wait for run %s: %w: %w", r.ID(), ctx.Err(), context.Cause(ctx))
+	}
+}
+
+// Done is closed when the result is there.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// use makes b the backend that runs.
+func (r *Run) use(b Backend, caps execution.Capabilities, n execution.Negotiation) {
+	r.mu.Lock()
+	r.current, r.caps = b, caps
+	r.mu.Unlock()
+	r.exclusive(func() {
+		r.seq.closeTurn(execution.TurnFailed, r.publish)
+		r.seq.session, r.seq.fallback = false, nil
+		r.col.use(b, caps, n, cmp.Or(r.req.Run.Model, b.DefaultModel), priceFunc(b, r.opts))
+	})
+}
+
+func (r *Run) errorf(code execution.ErrorCode, format string, args ...any) *execution.Error {
+	return execution.Errorf(code, "run %s: "+format, append([]any{r.ID()}, args...)...)
+}
+
+// overLocked reports whether nothing can be said to the run any more.
+func (r *Run) overLocked() bool { return r.end.kind != endNone || r.state.Terminal() }
+
+// conditionLocked is the state in words, for errors.
+func (r *Run) conditionLocked() string {
+	if r.state.Terminal() {
+		return string(r.state)
+	}
+	return "ending"
+}
+
+// activeLocked refuses a verb on a run that is over or whose backend cannot do it.
+func (r *Run) activeLocked(v execution.Verb) error {
+	if r.overLocked() {
+		return r.errorf(execution.CodeRunNotActive, "cannot %s, the run is %s", v, r.conditionLocked())
+	}
+	if !r.caps.Agent.Has(v) {
+		e := r.errorf(execution.CodeCapability, "%s does not support %s", r.current.Name, v)
+		e.Agent, e.Capability = r.current.Name, string(v)
+		return e
+	}
+	return nil
+}
+
+// setLocked makes a legal transition; an illegal one is not made.
+func (r *Run) setLocked(to execution.RunState) bool {
+	if !LegalTransition(r.state, to) {
+		return false
+	}
+	r.state = to
+	return true
+}
+
+// On adds a handler for the events from now on; off removes it.
+func (r *Run) On(h Handler) (off func()) {
+	r.emitMu.Lock()
+	defer r.emitMu.Unlock()
+	var removed atomic.Bool
+	inner := h.fn
+	h.fn = func(e execution.Event) bool { return !removed.Load() && inner(e) }
+	r.handlers = append(r.handlers[:len(r.handlers):len(r.handlers)], &h)
+	return func() { removed.Store(true) }
+}
+
+// leave says that nobody drives the run any more.
+func (r *Run) leave() { r.leave1.Do(func() { close(r.gone) }) }

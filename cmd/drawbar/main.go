@@ -1,0 +1,20 @@
+// Command drawbar drives coding agents through one seam.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/drawbar/drawbar"
+	_ "github.com/drawbar/drawbar/adapter/all"
+	"github.com/drawbar/drawbar/internal/cli/demo"
+	"github.com/drawbar/drawbar/internal/cli/root"
+)
+
+func main() {
+	if demo.IsAgent(os.Args, os.Getenv) {
+		os.Exit(demo.Agent(context.Background(), os.Stdin, os.Stdout, os.Getenv))
+	}
+	drawbar.Supervise()
+	os.Exit(root.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

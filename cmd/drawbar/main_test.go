@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/internal/cli/demo"
+)
+
+func TestMain(m *testing.M) {
+	if demo.IsAgent(os.Args, os.Getenv) {
+		main()
+	}
+	drawbar.Supervise() // in the role of a supervisor this binary is no test
+	testscript.Main(m, map[string]func(){"drawbar": main})
+}
+
+// TestScripts runs the command line as a user does. The agent is the demo's stand-in, under the vendor's name; the model
+// is "drawbar model serve".
+func TestScripts(t *testing.T) {
+	const dir = "testdata/script"
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d scripts: %v", len(files), err)
+	}
+	ran := make(chan string, len(files))
+	t.Run("all", func(t *testing.T) {
+		testscript.Run(t, testscript.Params{
+			Dir: dir,
+			Setup: func(env *testscript.Env) error {
+				for _, d := range []string{"home", "bin", "repo", "empty"} {
+					if err := os.Mkdir(filepath.Join(env.WorkDir, d), 0o700); err != nil {
+						return err
+					}
+				}
+				// The stand-in answers to the vendor's name only where a script puts $WORK/bin on the PATH.
+				self, err := os.Executable()
+				if err != nil {
+					return err
+				}
+				if err := os.Symlink(self, filepath.Join(env.WorkDir, "bin", "claude")); err != nil && runtime.GOOS != "windows" {
+					return err
+				}
+				for _, p := range filepath.SplitList(env.Getenv("PATH")) {
+					if _, err := os.Stat(filepath.Join(p, "drawbar")); err == nil {
+						env.Setenv("DRAWBAR", filepath.Join(p, "drawbar"))
+						break
+					}
+				}
+				env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+				env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+				env.Setenv("OLDPATH", env.Getenv("PATH"))
+				env.Setenv("PATH", filepath.Join(env.WorkDir, "bin")+string(os.PathListSeparator)+env.Getenv("PATH"))
+				env.Setenv("DRAWBAR_DEMO_AGENT", "1")
+				env.Setenv("ANTHROPIC_API_KEY", "dummy-key-not-real")
+				env.Setenv("GORACE", "atexit_sleep_ms=0")
+				env.Setenv("NO_COLOR", "1")
+				env.Defer(func() { ran <- env.WorkDir })
+				return nil
+			},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big},
+		})
+	})
+	if len(ran) != len(files) {
+		t.Errorf("%d of %d scripts ran", len(ran), len(files))
+	}
+}

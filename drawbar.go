@@ -1,0 +1,428 @@
+// Package drawbar is the one door to the product for programs: a client that knows the agents, runs them, and keeps a
+// record of the runs.
+//
+// Blank-import github.com/drawbar/drawbar/adapter/all for the built-in agents, or only the adapters that you want:
+//
+//	client, err := drawbar.New(drawbar.Options{})
+//	run, err := client.Run(ctx, execution.Request{Message: execution.Message{Text: "fix the test"},
+//		Run: execution.RunOptions{Agent: "claude"}}, agent.Options{})
+//	for event, err := range run.Events(ctx, 0) { ... }
+//	result, err := run.Result(ctx)
+//
+// On Linux a program that calls Supervise first thing in main has every descendant of its agents ended also when it is
+// killed itself.
+package drawbar
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/control"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// Options configure a client. The zero value is a client of the built-in agents that records its runs.
+type Options struct {
+	// Agents are the agents known from the start; nil means those registered by blank imports.
+	Agents []adapter.Descriptor
+	// Host is what detection may look at; nil is this machine.
+	Host *adapter.Host
+	// DefaultAgent runs requests that name none.
+	DefaultAgent string
+	// Defaults fill the options that a request leaves at their zero value. Agent and RunID are not taken from it.
+	Defaults execution.RunOptions
+	// StateDir is where runs are recorded; empty is the platform's state directory (DRAWBAR_STATE_DIR overrides it).
+	StateDir string
+	// NoRecord keeps no record of runs.
+	NoRecord bool
+	// Control lets other processes of this user reach the runs: drawbar attach, stop and wait. It needs the record.
+	Control bool
+	// Logger takes warnings about the record, such as a full disk; a run goes on without its record. nil drops them.
+	Logger *slog.Logger
+}
+
+// Client runs agents. It is safe for concurrent use. Making one touches no file.
+type Client struct {
+	opts     Options
+	registry *adapter.Registry
+	models   Models
+
+	mu     sync.Mutex
+	store  *runstore.Store
+	closed bool
+	open   sync.WaitGroup // records being finished
+}
+
+// New makes a client. Its error is about options that contradict each other.
+func New(o Options) (*Client, error) {
+	if o.NoRecord && o.StateDir != "" {
+		return nil, execution.Errorf(execution.CodeValidation, "drawbar.New: StateDir is set and NoRecord too: nothing would be written there")
+	}
+	agents := o.Agents
+	if agents == nil {
+		agents = adapter.Builtins()
+	}
+	host := adapter.OSHost(cliagent.Spawn)
+	if o.Host != nil {
+		host = *o.Host
+	}
+	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host)}
+	c.models = Models{c.registry}
+	if o.DefaultAgent != "" {
+		if _, err := c.registry.Get(o.DefaultAgent); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Supervise must be the first call in main of a program that wants its agents ended with it on Linux: the program
+// re-executes itself as a small supervisor of each run, and in that role Supervise never returns. Elsewhere it does nothing.
+func Supervise() { process.MaybeKeeper() }
+
+// Adapters is the registry of agents.
+func (c *Client) Adapters() *adapter.Registry { return c.registry }
+
+// Models are the models the agents declare.
+func (c *Client) Models() Models { return c.models }
+
+// Detect looks whether an agent is installed; see adapter.Registry.Detect.
+func (c *Client) Detect(ctx context.Context, name string) (*adapter.InstalledInfo, error) {
+	return c.registry.Detect(ctx, name)
+}
+
+// RunOptions are agent.Options with what only a client can resolve.
+type RunOptions struct {
+	agent.Options
+	// Fallback names agents to try in order when the one before cannot do it.
+	Fallback []string
+	// Parent is the run that started this one, for the record.
+	Parent execution.RunID
+	// Detached marks a run that outlives the command that started it, for the record.
+	Detached bool
+}
+
+// Run starts a run. What the request leaves out is filled in: the agent, ids, times, and the client's defaults. The error
+// is an *execution.Error about the request; whatever happens later is in the run's result.
+func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions) (*agent.Run, error) {
+	req, entry, err := c.prepare(req)
+	if err != nil {
+		return nil, err
+	}
+	backend := c.backend(entry)
+	for _, name := range opts.Fallback {
+		e, err := c.registry.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		opts.Options.Fallback = append(opts.Options.Fallback, c.backend(e))
+	}
+	if req.Run.RunID == "" {
+		req.Run.RunID = agent.NewRunID()
+	}
+	if err := req.Validate(); err != nil {
+		return nil, err // before anything is written
+	}
+	learn, err := c.checkVersion(entry.Descriptor, req)
+	if err != nil {
+		return nil, err
+	}
+	writer := c.record(req, entry.Descriptor, opts)
+	if writer != nil {
+		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))
+	}
+	run, err := agent.New(backend).Start(ctx, req, opts.Options)
+	if err != nil {
+		if writer != nil {
+			c.warn(writer.Close())
+		}
+		return nil, err
+	}
+	if learn != nil {
+		c.open.Go(func() { learn(run.Done()) })
+	}
+	if writer == nil {
+		return run, nil
+	}
+	var server *control.Server
+	if c.opts.Control {
+		server, err = control.Serve(writer.Run().ControlPath(), run)
+		if err != nil {
+			c.warn(fmt.Errorf("other commands cannot reach run %s: %w", run.ID(), err))
+		}
+	}
+	c.open.Go(func() {
+		<-run.Done()
+		if server != nil {
+			c.warn(server.Close())
+		}
+		res, err := run.Result(context.Background())
+		c.warn(err)
+		c.warn(writer.Finish(res))
+	})
+	return run, nil
+}
+
+// Negotiate answers what a request would get from its agent. It starts, reads and writes nothing.
+func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Negotiation, error) {
+	req, entry, err := c.prepare(req)
+	if err != nil {
+		return execution.Negotiation{}, err
+	}
+	return agent.New(c.backend(entry)).Negotiate(req, opts.Options), nil
+}
+
+func (c *Client) backend(e adapter.Entry) agent.Backend {
+	d := e.Descriptor
+	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: d.Models, DefaultModel: d.DefaultModel, Warning: e.Warning}
+}
+
+// prepare resolves the agent and fills in what the request leaves out.
+func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entry, error) {
+	req = req.Clone()
+	name := cmp.Or(req.Run.Agent, c.opts.DefaultAgent)
+	if name == "" {
+		return req, adapter.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is named").WithHint("name one of: drawbar agents list")
+	}
+	entry, err := c.registry.Get(name)
+	if err != nil {
+		return req, adapter.Entry{}, err
+	}
+	req.Run.Agent = entry.Descriptor.Name
+	c.defaults(&req.Run)
+	req.SchemaVersion = cmp.Or(req.SchemaVersion, execution.SchemaVersion)
+	req.AssistantID = cmp.Or(req.AssistantID, "drawbar")
+	req.TurnID = cmp.Or(req.TurnID, newID("turn_"))
+	req.Message.ID = cmp.Or(req.Message.ID, newID("msg_"))
+	if req.Message.ReceivedAt.IsZero() {
+		req.Message.ReceivedAt = time.Now().UTC()
+	}
+	if req.Run.Cwd == "" {
+		if req.Run.Cwd, err = os.Getwd(); err != nil {
+			return req, entry, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err).WithHint("name one with Run.Cwd (--cwd)")
+		}
+	}
+	return req, entry, nil
+}
+
+// defaults applies the client's defaults field by field: scalars replace, lists are taken whole, maps merge one level.
+func (c *Client) defaults(o *execution.RunOptions) {
+	d := c.opts.Defaults
+	if o.SessionID == "" && o.ForkSessionID == "" && !o.NoSession {
+		o.NoSession = d.NoSession
+	}
+	o.Model = cmp.Or(o.Model, d.Model)
+	o.SystemPromptMode = cmp.Or(o.SystemPromptMode, d.SystemPromptMode)
+	o.ThinkingEffort = cmp.Or(o.ThinkingEffort, d.ThinkingEffort)
+	o.ThinkingBudgetTokens = cmp.Or(o.ThinkingBudgetTokens, d.ThinkingBudgetTokens)
+	o.Temperature, o.TopP, o.TopK = cmp.Or(o.Temperature, d.Temperature), cmp.Or(o.TopP, d.TopP), cmp.Or(o.TopK, d.TopK)
+	o.MaxTokens, o.MaxOutputTokens = cmp.Or(o.MaxTokens, d.MaxTokens), cmp.Or(o.MaxOutputTokens, d.MaxOutputTokens)
+	o.Stream, o.OutputFormat = cmp.Or(o.Stream, d.Stream), cmp.Or(o.OutputFormat, d.OutputFormat)
+	o.Cwd, o.Environment = cmp.Or(o.Cwd, d.Cwd), cmp.Or(o.Environment, d.Environment)
+	o.TimeoutMs, o.InactivityTimeoutMs = cmp.Or(o.TimeoutMs, d.TimeoutMs), cmp.Or(o.InactivityTimeoutMs, d.InactivityTimeoutMs)
+	o.GracePeriodMs, o.MaxTurns = cmp.Or(o.GracePeriodMs, d.GracePeriodMs), cmp.Or(o.MaxTurns, d.MaxTurns)
+	o.MaxBudgetUSD, o.ApprovalMode = cmp.Or(o.MaxBudgetUSD, d.MaxBudgetUSD), cmp.Or(o.ApprovalMode, d.ApprovalMode)
+	o.AgentsDoc, o.ProjectID = cmp.Or(o.AgentsDoc, d.AgentsDoc), cmp.Or(o.ProjectID, d.ProjectID)
+	o.RetryPolicy = cmp.Or(o.RetryPolicy, d.RetryPolicy)
+	o.Debug, o.CollectEvents = o.Debug || d.Debug, o.CollectEvents || d.CollectEvents
+	if !o.NonInteractive {
+		o.Interactive = o.Interactive || d.Interactive
+	}
+	if o.OutputSchema == nil {
+		o.OutputSchema = bytes.Clone(d.OutputSchema)
+	}
+	if o.MCPServers == nil {
+		o.MCPServers = slices.Clone(d.MCPServers)
+	}
+	if o.Skills == nil {
+		o.Skills = slices.Clone(d.Skills)
+	}
+	if o.Tags == nil {
+		o.Tags = slices.Clone(d.Tags)
+	}
+	o.Env = merge(d.Env, o.Env)
+	o.ThinkingOverride = merge(d.ThinkingOverride, o.ThinkingOverride)
+}
+
+func merge[V any](under, over map[string]V) map[string]V {
+	if len(under) == 0 {
+		return over
+	}
+	m := maps.Clone(under)
+	maps.Copy(m, over)
+	return m
+}
+
+func newID(prefix string) string {
+	var b [10]byte
+	rand.Read(b[:])
+	return prefix + hex.EncodeToString(b[:])
+}
+
+// Store is the record of runs, opened on first use. It is nil with NoRecord.
+func (c *Client) openStore() (*runstore.Store, error) {
+	if c.opts.NoRecord {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("the client is closed")
+	}
+	if c.store != nil {
+		return c.store, nil
+	}
+	dir := c.opts.StateDir
+	if dir == "" {
+		var err error
+		if dir, err = runstore.DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	s, err := runstore.Open(dir, runstore.Options{Logger: c.opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	c.store = s
+	return s, nil
+}
+
+// record begins the record of a run. Without one the run goes on: a full disk must not stop work.
+func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOptions) *runstore.Writer {
+	s, err := c.openStore()
+	if err != nil || s == nil {
+		c.warn(err)
+		return nil
+	}
+	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
+		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, StartedAt: time.Now(), Parent: opts.Parent,
+		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: secrets(req, d)})
+	if err != nil {
+		c.warn(err)
+		return nil
+	}
+	return w
+}
+
+// secrets are the values that must not be written: the agent's keys, and what the request passes under names that tell.
+func secrets(req execution.Request, d adapter.Descriptor) []string {
+	var list []string
+	for _, k := range d.Keys {
+		if v := os.Getenv(k); telling(k) && v != "" {
+			list = append(list, v)
+		}
+	}
+	for k, v := range req.Run.Env {
+		if telling(k) {
+			list = append(list, v)
+		}
+	}
+	for _, m := range req.Run.MCPServers {
+		for k, v := range m.Env {
+			if telling(k) {
+				list = append(list, v)
+			}
+		}
+		for _, v := range m.Headers {
+			list = append(list, v)
+			if _, token, ok := strings.Cut(v, " "); ok {
+				list = append(list, token)
+			}
+		}
+	}
+	return list
+}
+
+func telling(name string) bool {
+	name = strings.ToUpper(name)
+	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) warn(err error) {
+	if err != nil && c.opts.Logger != nil {
+		c.opts.Logger.Warn(err.Error())
+	}
+}
+
+// Close waits until the records of ended runs are written and closes the store. Runs that are still going should have
+// been awaited or aborted; Close waits for them.
+func (c *Client) Close() error {
+	c.open.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.store == nil {
+		return nil
+	}
+	err := c.store.Close()
+	c.store = nil
+	return err
+}
+
+// Models answers questions about models from what the agents declare.
+type Models struct{ registry *adapter.Registry }
+
+// List is the models of an agent; an agent whose models are found out at run time has none.
+func (m Models) List(agentName string) ([]execution.Model, error) {
+	return m.registry.Models(agentName)
+}
+
+// Model finds a model of an agent by id or alias. An unknown one is an error that lists some.
+func (m Models) Model(agentName, id string) (execution.Model, error) {
+	list, err := m.registry.Models(agentName)
+	if err != nil {
+		return execution.Model{}, err
+	}
+	var names []string
+	for _, have := range list {
+		if have.ID == id || slices.Contains(have.Aliases, id) {
+			return have, nil
+		}
+		names = append(names, have.ID)
+	}
+	e := execution.Errorf(execution.CodeModelNotFound, "%s declares no model %s", agentName, id)
+	if len(names) > 0 {
+		return execution.Model{}, e.WithHint("it declares %s; any other id is passed on as it is", strings.Join(names, ", "))
+	}
+	return execution.Model{}, e
+}
+
+// Estimate is the price of a usage on a model, nil when no price is known.
+func (m Models) Estimate(agentName, id string, u execution.Usage) (*float64, error) {
+	model, err := m.Model(agentName, id)
+	if err != nil || model.Price == nil {
+		return nil, err
+	}
+	return model.Price.Of(u), nil
+}
+
+// NewExecutionAdapter is the BYOH specification's factory: one agent behind negotiate and execute.
+func (c *Client) NewExecutionAdapter(name string) (*agent.Agent, error) {
+	entry, err := c.registry.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(c.backend(entry)), nil
+}

@@ -1,0 +1,182 @@
+package drawbar_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// TestAnotherModule builds and runs a program that lives in a module of its own, with an adapter of its own.
+func TestAnotherModule(t *testing.T) {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(mod), "module github.com/drawbar/drawbar", "module example.org/consumer", 1)
+	text += fmt.Sprintf("\nrequire github.com/drawbar/drawbar v0.0.0\n\nreplace github.com/drawbar/drawbar => %q\n", filepath.ToSlash(root))
+	sum, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(filepath.Join("testdata", "consumer", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"go.mod": text, "go.sum": string(sum), "main.go": string(program)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "hello\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// echo answers with the prompt; it is the smallest adapter there is.
+type echo struct{}
+
+func (echo) Capabilities() execution.Capabilities {
+	no := execution.HookUnsupported
+	return execution.Capabilities{SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNone, ContinuationSupport: execution.ContinuationsNone,
+		ApprovalInterrupts: execution.ApprovalsNone, TraceDepth: execution.TraceMinimal, MaxContextStrategy: execution.ContextUnknown, Notes: []string{},
+		Agent: execution.AgentCapabilities{SessionPersistence: "none", StructuredSession: execution.TransportNone, Platforms: []string{"linux"}, TextStreaming: true,
+			ApprovalModes: []execution.ApprovalMode{execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks:  execution.RuntimeHooks{PreToolUse: no, PostToolUse: no, SessionStart: no, SessionEnd: no, Stop: no, UserPromptSubmit: no}}}
+}
+
+func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) iter.Seq2[execution.Event, error] {
+	return func(yield func(execution.Event, error) bool) {
+		text := string(req.Message.Text)
+		_ = yield(execution.Event{Body: execution.TextDelta{Delta: text, Accumulated: text}}, nil) &&
+			yield(execution.Event{Body: execution.MessageStop{Text: text}}, nil) &&
+			yield(execution.Event{Body: execution.TurnEnd{}}, nil) &&
+			yield(execution.Event{Body: execution.Finished{Result: execution.Result{BackendID: "echo", Status: execution.StatusCompleted}}}, nil)
+	}
+}
+
+func echoDescriptor() adapter.Descriptor {
+	return adapter.Descriptor{Name: "echo", DisplayName: "Echo", Command: "echo", Config: adapter.ConfigSchema{Agent: "echo"}, New: func() adapter.Adapter { return echo{} }}
+}
+
+func client(t *testing.T, o drawbar.Options) *drawbar.Client {
+	t.Helper()
+	o.Agents = []adapter.Descriptor{echoDescriptor()}
+	if !o.NoRecord && o.StateDir == "" {
+		o.StateDir = filepath.Join(t.TempDir(), "state")
+	}
+	c, err := drawbar.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestClientFillsInAndRecords(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	c := client(t, drawbar.Options{StateDir: state, DefaultAgent: "echo", Defaults: execution.RunOptions{Tags: []string{"t1"}, Model: "m1"}})
+	if _, err := os.Stat(state); err == nil {
+		t.Error("making a client touched the disk")
+	}
+	run, err := c.Run(t.Context(), execution.Request{Message: execution.Message{Text: "hello"}}, drawbar.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := run.Result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := run.Request()
+	if res.Text != "hello" || res.AssistantID != "drawbar" || res.TurnID == "" || req.Message.ID == "" || req.Run.Model != "m1" || req.Run.Cwd == "" || len(res.Tags) != 1 {
+		t.Errorf("result %+v\nrequest %+v", res, req)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(state, "runs", string(run.ID()), "result.json")); err != nil {
+		t.Errorf("the run is not on record: %v", err)
+	}
+}
+
+func TestClientRefuses(t *testing.T) {
+	c := client(t, drawbar.Options{NoRecord: true})
+	ctx := t.Context()
+	for _, tc := range []struct {
+		name string
+		req  execution.Request
+		code execution.ErrorCode
+		hint string
+	}{
+		{"no agent", execution.Request{Message: execution.Message{Text: "x"}}, execution.CodeValidation, "agents list"},
+		{"unknown agent", execution.Request{Message: execution.Message{Text: "x"}, Run: execution.RunOptions{Agent: "ecko"}}, execution.CodeUnknownAgent, "echo"},
+		{"blank prompt", execution.Request{Message: execution.Message{Text: " "}, Run: execution.RunOptions{Agent: "echo"}}, execution.CodeValidation, ""},
+		{"bad run id", execution.Request{Message: execution.Message{Text: "x"}, Run: execution.RunOptions{Agent: "echo", RunID: "../x"}}, execution.CodeValidation, ""},
+	} {
+		_, err := c.Run(ctx, tc.req, drawbar.RunOptions{})
+		if execution.CodeOf(err) != tc.code || !strings.Contains(fmt.Sprint(err), tc.hint) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	if _, err := c.Run(ctx, execution.Request{Message: execution.Message{Text: "x"}, Run: execution.RunOptions{Agent: "echo"}}, drawbar.RunOptions{Fallback: []string{"nosuch"}}); execution.CodeOf(err) != execution.CodeUnknownAgent {
+		t.Errorf("unknown fallback: %v", err)
+	}
+	if _, err := drawbar.New(drawbar.Options{NoRecord: true, StateDir: "/x"}); err == nil {
+		t.Error("contradicting options were accepted")
+	}
+	if _, err := drawbar.New(drawbar.Options{Agents: []adapter.Descriptor{echoDescriptor()}, DefaultAgent: "nosuch"}); err == nil {
+		t.Error("an unknown default agent was accepted")
+	}
+	n, err := c.Negotiate(execution.Request{Message: execution.Message{Text: "x"}, Run: execution.RunOptions{Agent: "echo", ApprovalMode: execution.ApprovalYolo}}, drawbar.RunOptions{})
+	if err != nil || n.Supported {
+		t.Errorf("negotiation: %+v, %v", n, err)
+	}
+}
+
+func ExampleClient_Run() {
+	c, err := drawbar.New(drawbar.Options{Agents: []adapter.Descriptor{echoDescriptor()}, NoRecord: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	ctx := context.Background()
+	run, err := c.Run(ctx, execution.Request{Message: execution.Message{Text: "hello"}, Run: execution.RunOptions{Agent: "echo"}},
+		drawbar.RunOptions{Options: agent.Options{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for e, err := range run.Events(ctx, 0) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if d, ok := e.Body.(execution.TextDelta); ok {
+			fmt.Println(d.Delta)
+		}
+	}
+	// Output: hello
+}

@@ -1,0 +1,478 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	_ "github.com/drawbar/drawbar/adapter/all"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/modelserver"
+)
+
+// binary is the built drawbar, programs the folder with the agents' programs; both come from e2e/run.
+var (
+	binary   = os.Getenv("DRAWBAR_E2E_BINARY")
+	programs = os.Getenv("DRAWBAR_E2E_PROGRAMS")
+)
+
+const echoServer = "DRAWBAR_E2E_ECHO_SERVER"
+
+func TestMain(m *testing.M) {
+	drawbar.Supervise()
+	if os.Getenv(echoServer) != "" {
+		serveEcho()
+		return
+	}
+	if binary == "" || programs == "" {
+		fmt.Fprintln(os.Stderr, "e2e: run these tests with e2e/run")
+		os.Exit(2)
+	}
+	if err := loopbackUp(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: bring up the loopback interface:", err)
+		os.Exit(2)
+	}
+	ifaces, err := net.Interfaces()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(2)
+	}
+	for _, i := range ifaces {
+		if i.Flags&net.FlagLoopback == 0 && i.Flags&net.FlagUp != 0 {
+			fmt.Fprintf(os.Stderr, "e2e: the network interface %s is up; the agents run only where there is nothing but loopback\n", i.Name)
+			os.Exit(2)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// loopbackUp switches on the one interface of a fresh network namespace.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, ifr); err != nil {
+		return err
+	}
+	ifr.SetUint16(ifr.Uint16() | unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
+}
+
+// serveEcho is an MCP server on standard input and output with one tool.
+func serveEcho() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
+	type in struct {
+		Text string `json:"text"`
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "says it back"}, func(_ context.Context, _ *mcp.CallToolRequest, v in) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "echo: " + v.Text}}}, nil, nil
+	})
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		os.Exit(1)
+	}
+}
+
+// kit is what differs between the agents in a script.
+type kit struct {
+	name  string
+	write func(path, content string) string // a tool call that writes a file
+	shell func(command string) string       // a tool call that runs a command
+	mcp   func(server, tool, input string) string
+	env   []string // for scenarios that fail: fewer retries of the agent's own
+}
+
+func q(s string) string {
+	b, _ := json.Marshal(s) // a string always encodes
+	return string(b)
+}
+
+var kits = []kit{
+	{
+		name: "claude",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"Write","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		env: []string{"CLAUDE_CODE_MAX_RETRIES=2"},
+	},
+	{
+		name: "codex",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s}}`, q("printf '%s' "+shellQuote(c)+" > "+shellQuote(p)))
+		},
+		shell: func(c string) string { return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s}}`, q(c)) },
+		mcp: func(s, t, in string) string {
+			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
+		},
+	},
+}
+
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// forEach runs a test for every agent.
+func forEach(t *testing.T, f func(t *testing.T, k kit)) {
+	for _, k := range kits {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			f(t, k)
+		})
+	}
+}
+
+// lab is a private world for one test: home, work and state directories, and a model server.
+type lab struct {
+	t      *testing.T
+	kit    kit
+	root   string
+	home   string
+	work   string
+	model  *modelserver.Server
+	server *modelserver.Running
+	env    map[string]string
+	args   []string // for every run
+}
+
+func newLab(t *testing.T, k kit, script string) *lab {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{t: t, kit: k, root: root, home: filepath.Join(root, "home"), work: filepath.Join(root, "work")}
+	for _, d := range []string{l.home, l.work, filepath.Join(root, "state"), filepath.Join(root, "tmp")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed, err := modelserver.Parse([]byte(script))
+	if err != nil {
+		t.Fatalf("script: %v\n%s", err, script)
+	}
+	l.model = modelserver.New(parsed, modelserver.Options{})
+	if l.server, err = l.model.Listen(context.Background(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.server.Close(); err != nil {
+			t.Error(err)
+		}
+		l.noSurvivors()
+	})
+	l.env = map[string]string{"HOME": l.home, "PATH": programs + ":" + filepath.Dir(mustLook(t, "node")) + ":/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
+		"TMPDIR": filepath.Join(root, "tmp"), "XDG_STATE_HOME": filepath.Join(root, "state"), "DRAWBAR_E2E_LAB": root, "IS_SANDBOX": "1"}
+	l.redirect(l.server.URL())
+	return l
+}
+
+func mustLook(t *testing.T, name string) string {
+	p, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// redirect points the agent at the model server, by the adapter's own account of how that is done.
+func (l *lab) redirect(url string) {
+	l.t.Helper()
+	c, err := drawbar.New(drawbar.Options{NoRecord: true})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	e, err := c.Adapters().Get(l.kit.name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r, ok := adapter.As[adapter.ModelRedirector](e.Adapter)
+	if !ok {
+		l.t.Fatalf("%s cannot be pointed at a scripted model", l.kit.name)
+	}
+	to := r.RedirectModel(url, l.home)
+	for k, v := range to.Env {
+		l.env[k] = v
+	}
+	l.env["HOME"] = l.home
+	for path, content := range to.Files {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			l.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// patient takes back limits on retries, so that "for ever" is for ever.
+func (l *lab) patient() {
+	delete(l.env, "CLAUDE_CODE_MAX_RETRIES")
+	config := filepath.Join(l.env["CODEX_HOME"], "config.toml")
+	if b, err := os.ReadFile(config); err == nil {
+		var out []string
+		for line := range strings.Lines(string(b)) {
+			if name, _, ok := strings.Cut(line, "="); ok && strings.HasSuffix(strings.TrimSpace(name), "_max_retries") {
+				line = strings.TrimSpace(name) + " = 100\n"
+			}
+			out = append(out, line)
+		}
+		if err := os.WriteFile(config, []byte(strings.Join(out, "")), 0o600); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+func (l *lab) environ() []string {
+	var list []string
+	for k, v := range l.env {
+		list = append(list, k+"="+v)
+	}
+	return list
+}
+
+// outcome is what a run of the binary showed.
+type outcome struct {
+	events []execution.Event
+	result execution.Result
+	code   int
+	stdout string
+	stderr string
+	took   time.Duration
+}
+
+// run runs "drawbar run AGENT --json ARGS" to its end.
+func (l *lab) run(args ...string) outcome {
+	l.t.Helper()
+	full := append([]string{"run", l.kit.name, "--json", "--cwd", l.work}, append(slices.Clone(l.args), args...)...)
+	o := l.command(full...)
+	for line := range strings.Lines(o.stdout) {
+		var e execution.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			l.t.Fatalf("a line of --json is no event: %v\n%s\nstderr: %s", err, line, o.stderr)
+		}
+		o.events = append(o.events, e)
+		if f, ok := e.Body.(execution.Finished); ok {
+			o.result = f.Result
+		}
+	}
+	if len(o.events) == 0 || !o.events[len(o.events)-1].Terminal() {
+		l.t.Fatalf("the stream does not end with finished: %d events, exit code %d\nstdout: %s\nstderr: %s", len(o.events), o.code, o.stdout, o.stderr)
+	}
+	l.order(o)
+	return o
+}
+
+func (l *lab) command(args ...string) outcome {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env, cmd.Dir = l.environ(), l.work
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	start := time.Now()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		l.t.Fatalf("drawbar %s: %v", strings.Join(args, " "), err)
+	}
+	if ctx.Err() != nil {
+		l.t.Fatalf("drawbar %s did not end\nstdout: %s\nstderr: %s", strings.Join(args, " "), out.String(), errs.String())
+	}
+	return outcome{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String(), took: time.Since(start)}
+}
+
+// order holds the stream against the ordering contract.
+func (l *lab) order(o outcome) {
+	l.t.Helper()
+	var seq uint64
+	open := false
+	for i, e := range o.events {
+		if e.Seq <= seq {
+			l.t.Errorf("event %d: number %d after %d", i, e.Seq, seq)
+		}
+		seq = e.Seq
+		switch e.Body.(type) {
+		case execution.TurnStart:
+			if open {
+				l.t.Errorf("event %d: a turn begins inside a turn", i)
+			}
+			open = true
+		case execution.TurnEnd:
+			if !open {
+				l.t.Errorf("event %d: a turn ends that never began", i)
+			}
+			open = false
+		}
+	}
+	if err := o.result.Validate(); err != nil {
+		l.t.Errorf("%v", err)
+	}
+}
+
+// bodies are the events of one kind.
+func bodies[T execution.Body](o outcome) []T {
+	var list []T
+	for _, e := range o.events {
+		if b, ok := e.Body.(T); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// turns counts the model requests that were turns.
+func (l *lab) turns() int {
+	n := 0
+	for _, r := range l.model.Requests() {
+		if r.Side == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// sent is the bodies of the turn requests, for looking at what reached the model.
+func (l *lab) sent() []string {
+	var list []string
+	for _, r := range l.model.Requests() {
+		if r.Side == "" {
+			list = append(list, string(r.Body))
+		}
+	}
+	return list
+}
+
+// want fails unless the run ended as expected.
+func (o outcome) want(t *testing.T, status execution.Status, code execution.ErrorCode, exit int) {
+	t.Helper()
+	if o.result.Status != status || o.result.Error.ErrorCode() != code || o.code != exit {
+		t.Fatalf("got %s %q exit %d, want %s %q exit %d\nerror: %+v\nstderr: %s", o.result.Status, o.result.Error.ErrorCode(), o.code, status, code, exit, o.result.Error, o.stderr)
+	}
+}
+
+func (o outcome) completed(t *testing.T) {
+	t.Helper()
+	o.want(t, execution.StatusCompleted, "", 0)
+}
+
+// noSurvivors fails when a process of this lab is still there. Its environment names the lab.
+func (l *lab) noSurvivors() {
+	l.t.Helper()
+	deadline := time.Now().Add(2 * time.Second)
+	for {
+		left := l.processes()
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.t.Errorf("left running: %s", strings.Join(left, "; "))
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (l *lab) processes() []string {
+	var left []string
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, d := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(d))
+		if pid == os.Getpid() {
+			continue
+		}
+		env, _ := os.ReadFile(filepath.Join(d, "environ")) // it may be gone, which is what we want
+		cwd, _ := os.Readlink(filepath.Join(d, "cwd"))
+		if !bytes.Contains(env, []byte("DRAWBAR_E2E_LAB="+l.root)) && !strings.HasPrefix(cwd, l.root) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(d, "stat"))
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			continue
+		}
+		cmdline, _ := os.ReadFile(filepath.Join(d, "cmdline"))
+		left = append(left, fmt.Sprintf("%d %s", pid, bytes.ReplaceAll(cmdline, []byte{0}, []byte(" "))))
+	}
+	return left
+}
+
+// started is a run of the binary that goes on while the test acts.
+type started struct {
+	l   *lab
+	cmd *exec.Cmd
+	out *bufio.Scanner
+	err bytes.Buffer
+}
+
+func (l *lab) start(args ...string) *started {
+	l.t.Helper()
+	s := &started{l: l, cmd: exec.Command(binary, append([]string{"run", l.kit.name, "--json", "--cwd", l.work}, args...)...)}
+	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = l.environ(), l.work, &s.err
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	s.out = bufio.NewScanner(out)
+	s.out.Buffer(nil, 64<<20)
+	if err := s.cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	return s
+}
+
+// until reads events up to the first one that f accepts.
+func (s *started) until(f func(execution.Event) bool) execution.Event {
+	s.l.t.Helper()
+	for s.out.Scan() {
+		var e execution.Event
+		if err := json.Unmarshal(s.out.Bytes(), &e); err != nil {
+			s.l.t.Fatalf("%v: %s", err, s.out.Bytes())
+		}
+		if f(e) {
+			return e
+		}
+	}
+	_ = s.cmd.Wait()
+	s.l.t.Fatalf("the event did not come; stderr: %s", s.err.String())
+	return execution.Event{}
+}
+
+// end reads to the end.
+func (s *started) end() outcome {
+	s.l.t.Helper()
+	e := s.until(func(e execution.Event) bool { return e.Terminal() })
+	for s.out.Scan() {
+		s.l.t.Errorf("a line behind finished: %s", s.out.Text())
+	}
+	_ = s.cmd.Wait() // the exit code says it
+	return outcome{result: e.Body.(execution.Finished).Result, code: s.cmd.ProcessState.ExitCode(), stderr: s.err.String()}
+}

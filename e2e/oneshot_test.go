@@ -1,0 +1,491 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+func TestPlain(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"Hello from the scripted model.","chunks":5}]}`)
+		o := l.run("say hello")
+		o.completed(t)
+		if o.result.Text != "Hello from the scripted model." || o.result.Output.Text != o.result.Text {
+			t.Errorf("text %q, output %+v", o.result.Text, o.result.Output)
+		}
+		if _, ok := firstDomain(o).Body.(execution.SessionStart); !ok {
+			t.Errorf("the first domain event is %s", firstDomain(o).Body.Type())
+		}
+		if ends := bodies[execution.SessionEnd](o); len(ends) != 1 || ends[0].SessionID == "" || ends[0].SessionID != o.result.SessionID {
+			t.Errorf("session_end: %+v, session %q", ends, o.result.SessionID)
+		}
+		if u := o.result.Usage; u == nil || u.Input != 100 || u.Output != 20 {
+			t.Errorf("usage %+v, want 100 in and 20 out", u)
+		}
+		if o.result.Cost == nil || o.result.Model == "" || o.result.DurationMs == 0 || o.result.TurnCount != 1 {
+			t.Errorf("cost %+v, model %q, %d ms, %d turns", o.result.Cost, o.result.Model, o.result.DurationMs, o.result.TurnCount)
+		}
+		if o.result.UnknownLines != 0 {
+			t.Errorf("%d lines were not understood", o.result.UnknownLines)
+		}
+		if l.turns() != 1 {
+			t.Errorf("%d model turns", l.turns())
+		}
+		// The human form: the answer alone on standard output.
+		l2 := newLab(t, k, `{"turns":[{"text":"Hello again."}]}`)
+		h := l2.command("run", k.name, "--cwd", l2.work, "say hello")
+		if h.code != 0 || h.stdout != "Hello again.\n" || !strings.Contains(h.stderr, k.name) {
+			t.Errorf("exit %d, stdout %q, stderr %q", h.code, h.stdout, h.stderr)
+		}
+	})
+}
+
+func firstDomain(o outcome) execution.Event {
+	for _, e := range o.events {
+		if g := execution.EventGroup(e.Body.Type()); g != "debug" && g != "drawbar" {
+			return e
+		}
+	}
+	return execution.Event{}
+}
+
+func TestThinking(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"thinking":"let me see","text":"done"}]}`)
+		o := l.run("think")
+		o.completed(t)
+		if stops := bodies[execution.ThinkingStop](o); len(stops) != 1 || stops[0].Thinking != "let me see" {
+			t.Errorf("thinking_stop: %+v", stops)
+		}
+		if o.result.Text != "done" {
+			t.Errorf("text %q", o.result.Text)
+		}
+	})
+}
+
+func TestToolWritesFile(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"placeholder"}]}`)
+		path := filepath.Join(l.work, "hello.txt")
+		l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"All done."}]}`, k.write(path, "hi there")))
+		o := l.run("--approve", "yolo", "write it")
+		o.completed(t)
+		if b, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(b)) != "hi there" {
+			t.Errorf("file: %q, %v", b, err)
+		}
+		if len(bodies[execution.ToolCallReady](o)) != 1 || len(bodies[execution.ToolResultEvent](o)) != 1 {
+			t.Errorf("tool events: %+v %+v", bodies[execution.ToolCallReady](o), bodies[execution.ToolResultEvent](o))
+		}
+		if k.name == "claude" {
+			if c := bodies[execution.FileCreate](o); len(c) != 1 || c[0].Path != path || c[0].ByteCount != 8 {
+				t.Errorf("file_create: %+v", c)
+			}
+		}
+		if o.result.Trace.Summary.ToolCallCount != 1 || o.result.Usage.Input != 200 || o.result.Usage.Output != 40 {
+			t.Errorf("%+v %+v", o.result.Trace.Summary, o.result.Usage)
+		}
+	})
+}
+
+// relab gives a lab another script, for scripts that name its paths.
+func relab(t *testing.T, l *lab, script string) *lab {
+	t.Helper()
+	n := newLab(t, l.kit, script)
+	n.work = l.work
+	return n
+}
+
+func TestShell(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"ok"}]}`, k.shell("echo SHELL-OK")))
+		o := l.run("--approve", "yolo", "run it")
+		o.completed(t)
+		start, exit := bodies[execution.ShellStart](o), bodies[execution.ShellExit](o)
+		if len(start) != 1 || !strings.Contains(start[0].Command, "SHELL-OK") || len(exit) != 1 || exit[0].ExitCode != 0 {
+			t.Errorf("shell events: %+v %+v", start, exit)
+		}
+		if r := bodies[execution.ToolResultEvent](o); len(r) != 1 || !strings.Contains(string(r[0].Output), "SHELL-OK") {
+			t.Errorf("tool_result: %+v", r)
+		}
+	})
+}
+
+func TestFailingShell(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"it failed"}]}`, k.shell("echo broken; exit 3")))
+		o := l.run("--approve", "yolo", "run it")
+		o.completed(t)
+		if exit := bodies[execution.ShellExit](o); len(exit) != 1 || exit[0].ExitCode != 3 {
+			t.Errorf("shell_exit: %+v", exit)
+		}
+		if e := bodies[execution.ToolError](o); len(e) != 1 || !strings.Contains(e[0].Error, "broken") {
+			t.Errorf("tool_error: %+v", e)
+		}
+	})
+}
+
+func TestSeveralModelCalls(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"text":"two at once","tools":[%s,%s]},{"tools":[%s]},{"text":"All done."}]}`,
+			k.shell("echo one"), k.shell("echo two"), k.shell("echo three")))
+		o := l.run("--approve", "yolo", "go")
+		o.completed(t)
+		if n := len(bodies[execution.ToolResultEvent](o)); n != 3 {
+			t.Errorf("%d tool results, want 3", n)
+		}
+		if o.result.Usage.Input != 300 || o.result.Usage.Output != 60 {
+			t.Errorf("usage %+v: three calls of 100 in and 20 out", o.result.Usage)
+		}
+		if o.result.Output.Text != "All done." {
+			t.Errorf("final text %q", o.result.Output.Text)
+		}
+	})
+}
+
+func TestPermissionDeniedWithoutPerson(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		for _, mode := range []string{"deny", "prompt"} {
+			l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+			path := filepath.Join(l.home, "outside.txt")
+			l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"I may not."}]}`, k.write(path, "no")))
+			o := l.run("--approve", mode, "write it")
+			o.completed(t)
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("%s: the file was written without permission", mode)
+			}
+			if len(bodies[execution.ApprovalDenied](o))+len(bodies[execution.ToolError](o)) == 0 {
+				t.Errorf("%s: nothing in the stream says that it was refused", mode)
+			}
+		}
+	})
+}
+
+func TestResumeForkAndUnknownSession(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"one"},{"text":"two"},{"text":"three"}]}`)
+		first := l.run("remember the word plover")
+		first.completed(t)
+		id := first.result.SessionID
+		second := l.run("--session", id, "which word?")
+		second.completed(t)
+		if second.result.SessionID != id {
+			t.Errorf("resumed session %q, want %q", second.result.SessionID, id)
+		}
+		if starts := bodies[execution.SessionStart](second); len(starts) != 1 || !starts[0].Resumed {
+			t.Errorf("session_start: %+v", starts)
+		}
+		if second.result.Usage.Input != 100 || second.result.Usage.Output != 20 {
+			t.Errorf("usage of the resumed turn is %+v, want its own 100 and 20", second.result.Usage)
+		}
+		forked := l.run("--fork", execution.UnifiedSession(k.name, id), "and now?")
+		forked.completed(t)
+		if forked.result.SessionID == id || forked.result.SessionID == "" {
+			t.Errorf("the fork has session %q", forked.result.SessionID)
+		}
+		if starts := bodies[execution.SessionStart](forked); len(starts) != 1 || starts[0].ForkedFrom != id {
+			t.Errorf("session_start of the fork: %+v", starts)
+		}
+		for i, body := range l.sent() {
+			if !strings.Contains(body, "plover") {
+				t.Errorf("model turn %d does not know the earlier turn", i)
+			}
+		}
+		unknown := l.run("--session", "00000000-0000-4000-8000-000000000000", "hello?")
+		unknown.want(t, execution.StatusFailed, execution.CodeSessionNotFound, execution.ExitSession)
+	})
+}
+
+func TestNoSession(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"one"}]}`)
+		o := l.run("--no-session", "hi")
+		o.completed(t)
+		again := l.run("--session", o.result.SessionID, "still there?")
+		again.want(t, execution.StatusFailed, execution.CodeSessionNotFound, execution.ExitSession)
+	})
+}
+
+func TestModelOverride(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
+		model := map[string]string{"claude": "claude-haiku-4-5", "codex": "gpt-5.4"}[k.name]
+		o := l.run("--model", model, "hi")
+		o.completed(t)
+		if o.result.Model != model {
+			t.Errorf("the result names the model %q", o.result.Model)
+		}
+		for _, r := range l.model.Requests() {
+			if r.Side == "" && r.Model != model {
+				t.Errorf("the agent asked for %q", r.Model)
+			}
+		}
+	})
+}
+
+func TestEffort(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		sent := map[string]string{}
+		for _, effort := range []string{"low", "high"} {
+			l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
+			l.run("--effort", effort, "hi").completed(t)
+			sent[effort] = l.sent()[0]
+			if !strings.Contains(sent[effort], `"`+effort+`"`) {
+				t.Errorf("effort %s does not reach the model: %.2000s", effort, sent[effort])
+			}
+		}
+	})
+}
+
+func TestSystemPrompt(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		sizes := map[string]int{}
+		for _, mode := range []string{"append", "replace"} {
+			l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
+			o := l.run("--system", "ALWAYS-SAY-QUAIL", "--system-mode", mode, "hi")
+			o.completed(t)
+			body := l.sent()[0]
+			if strings.Count(body, "ALWAYS-SAY-QUAIL") != 1 {
+				t.Errorf("%s: the system prompt is in the request %d times", mode, strings.Count(body, "ALWAYS-SAY-QUAIL"))
+			}
+			sizes[mode] = len(body)
+		}
+		if sizes["replace"] >= sizes["append"] {
+			t.Errorf("replacing the prompt sends %d bytes, appending to it %d: the agent's own is still there", sizes["replace"], sizes["append"])
+		}
+	})
+}
+
+func TestMCPServer(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.mcp("echo", "echo", `{"text":"ping"}`)))
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"echo": map[string]any{"command": self, "env": map[string]string{echoServer: "1"}}}})
+		file := filepath.Join(l.root, "mcp.json")
+		if err := os.WriteFile(file, config, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := l.run("--mcp", file, "--approve", "yolo", "echo")
+		o.completed(t)
+		start, res := bodies[execution.MCPToolCallStart](o), bodies[execution.MCPToolResult](o)
+		if len(start) != 1 || start[0].Server != "echo" || start[0].ToolName != "echo" || len(res) != 1 || !strings.Contains(string(res[0].Output), "echo: ping") {
+			t.Errorf("mcp events: %+v %+v, errors %+v", start, res, bodies[execution.MCPToolError](o))
+		}
+	})
+}
+
+func TestStructuredOutput(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		turn := `{"text":"{\"bird\":\"heron\"}"}`
+		if k.name == "claude" {
+			turn = `{"tools":[{"name":"StructuredOutput","input":{"bird":"heron"}}]},{"text":"done"}`
+		}
+		l := newLab(t, k, `{"turns":[`+turn+`]}`)
+		file := filepath.Join(l.root, "schema.json")
+		schema := `{"type":"object","properties":{"bird":{"type":"string"}},"required":["bird"],"additionalProperties":false}`
+		if err := os.WriteFile(file, []byte(schema), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := l.run("--schema", file, "name a bird")
+		o.completed(t)
+		var got map[string]string
+		if err := json.Unmarshal(o.result.Output.Structured, &got); err != nil || got["bird"] != "heron" {
+			t.Errorf("structured output %s: %v", o.result.Output.Structured, err)
+		}
+	})
+}
+
+func TestMaxTurns(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s],"repeat":true}]}`, k.shell("echo again")))
+		o := l.run("--approve", "yolo", "--max-turns", "2", "go on")
+		o.want(t, execution.StatusDeferred, "", 1)
+		if o.result.ExitReason != execution.ExitTurnLimit {
+			t.Errorf("exit reason %s", o.result.ExitReason)
+		}
+		if n := l.turns(); n > 3 {
+			t.Errorf("%d model calls with a limit of 2", n)
+		}
+		if o.result.Continuation == nil || o.result.Continuation.State["sessionId"] != o.result.SessionID {
+			t.Errorf("continuation %+v", o.result.Continuation)
+		}
+	})
+}
+
+func TestBudget(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s],"usage":{"input":100000,"output":20000},"repeat":true}]}`, k.shell("echo again")))
+		args := []string{"--approve", "yolo", "--budget", "0.5", "go on"}
+		if k.name == "codex" {
+			args = append([]string{"--model", "gpt-5.4"}, args...)
+		}
+		o := l.run(args...)
+		o.want(t, execution.StatusFailed, execution.CodeBudgetExceeded, 1)
+		if o.result.Error.Code != execution.FailureBudgetExceeded || o.result.Cost == nil || o.result.Cost.TotalUSD == nil || *o.result.Cost.TotalUSD < 0.5 {
+			t.Errorf("error %+v, cost %+v", o.result.Error, o.result.Cost)
+		}
+		if n := l.turns(); n > 3 {
+			t.Errorf("%d model calls", n)
+		}
+		if k.name == "codex" {
+			refused := l.command("run", k.name, "--json", "--model", "no-price-known", "--budget", "1", "hi")
+			if refused.code != execution.ExitCapability {
+				t.Errorf("a budget without a price: exit %d\n%s%s", refused.code, refused.stdout, refused.stderr)
+			}
+		}
+	})
+}
+
+func TestUnauthorized(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"status":401,"error":{"type":"authentication_error","message":"invalid x-api-key"},"repeat":true}]}`)
+		l.env["CLAUDE_CODE_MAX_RETRIES"] = "2"
+		o := l.run("hi")
+		o.want(t, execution.StatusFailed, execution.CodeAuth, execution.ExitAuth)
+		if len(bodies[execution.AuthError](o)) != 1 {
+			t.Errorf("auth_error events: %+v", bodies[execution.AuthError](o))
+		}
+	})
+}
+
+func TestRateLimitThenSuccess(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"retryAfter":1},{"text":"now it works"}]}`)
+		o := l.run("hi")
+		o.completed(t)
+		if o.result.Retries != 1 || len(bodies[execution.Retry](o)) != 1 || o.took < time.Second {
+			t.Errorf("%d retries, events %+v, after %s", o.result.Retries, bodies[execution.Retry](o), o.took)
+		}
+		if o.result.Text != "now it works" {
+			t.Errorf("text %q", o.result.Text)
+		}
+	})
+}
+
+func TestFailuresForEver(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		for name, turn := range map[string]string{
+			"429": `{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"repeat":true}`,
+			"500": `{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				l := newLab(t, k, `{"turns":[`+turn+`]}`)
+				l.patient()
+				o := l.run("--timeout", "20s", "--grace", "2s", "hi")
+				o.want(t, execution.StatusFailed, execution.CodeTimeout, execution.ExitTimeout)
+				if o.result.Retries < 2 {
+					t.Errorf("%d retries counted; the model saw %d calls", o.result.Retries, l.turns())
+				}
+				if o.took > 30*time.Second {
+					t.Errorf("it took %s", o.took)
+				}
+			})
+		}
+	})
+}
+
+func TestLimitedRetriesEnd(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}]}`)
+		l.env["CLAUDE_CODE_MAX_RETRIES"] = "2"
+		o := l.run("hi")
+		o.want(t, execution.StatusFailed, execution.CodeProvider, 1)
+		l = newLab(t, k, `{"turns":[{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"repeat":true}]}`)
+		l.env["CLAUDE_CODE_MAX_RETRIES"] = "1"
+		l.run("hi").want(t, execution.StatusFailed, execution.CodeRateLimited, execution.ExitRateLimited)
+	})
+}
+
+func TestCutStream(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"this answer is cut","chunks":4,"cut":"mid-text"},{"text":"All of it."}]}`)
+		o := l.run("hi")
+		o.completed(t)
+		if o.result.Output.Text != "All of it." {
+			t.Errorf("output %q", o.result.Output.Text)
+		}
+	})
+}
+
+func TestGarbage(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"garbage":true,"repeat":true}]}`)
+		l.env["CLAUDE_CODE_MAX_RETRIES"] = "1"
+		o := l.run("--timeout", "60s", "hi")
+		if o.result.Status != execution.StatusFailed || o.code == 0 || o.result.Error.Message == "" {
+			t.Errorf("%s, exit %d, %+v", o.result.Status, o.code, o.result.Error)
+		}
+	})
+}
+
+func TestNoCredential(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"never said"}]}`)
+		for name := range l.env {
+			if strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") {
+				delete(l.env, name)
+			}
+		}
+		o := l.run("hi")
+		o.want(t, execution.StatusFailed, execution.CodeAuth, execution.ExitAuth)
+		if l.turns() != 0 {
+			t.Errorf("%d model calls without a credential", l.turns())
+		}
+	})
+}
+
+func TestHangWithTimeout(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
+		o := l.run("--timeout", "4s", "--grace", "2s", "hi")
+		o.want(t, execution.StatusFailed, execution.CodeTimeout, execution.ExitTimeout)
+		if kinds := bodies[execution.Timeout](o); len(kinds) != 1 || kinds[0].Kind != execution.TimeoutRun {
+			t.Errorf("timeout events %+v", kinds)
+		}
+		if o.result.ExitReason != execution.ExitByTimeout || o.took > 10*time.Second {
+			t.Errorf("exit reason %s after %s", o.result.ExitReason, o.took)
+		}
+	})
+}
+
+func TestIdleTimeout(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
+		o := l.run("--idle-timeout", "3s", "--grace", "2s", "hi")
+		o.want(t, execution.StatusFailed, execution.CodeInactivityTimeout, execution.ExitTimeout)
+		// A running tool is not silence.
+		l = newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"patient"}]}`, k.shell("tail -f /dev/null & p=$!; sleep 5; kill $p; echo slept")))
+		o = l.run("--approve", "yolo", "--idle-timeout", "3s", "hi")
+		o.completed(t)
+	})
+}
+
+func TestTwoAgentsInParallel(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	for _, k := range kits {
+		for i := range 2 {
+			l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"%s %d"}]}`, k.shell("sleep 0.3; echo x"), k.name, i))
+			wg.Go(func() {
+				o := l.run("--approve", "yolo", "go")
+				if want := fmt.Sprintf("%s %d", k.name, i); o.result.Output == nil || o.result.Output.Text != want {
+					t.Errorf("%s: %s %+v", want, o.result.Status, o.result.Error)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}

@@ -1,0 +1,399 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// talk is a run in this process, for the verbs of the handle.
+type talk struct {
+	l      *lab
+	run    *agent.Run
+	events chan execution.Event
+}
+
+func (l *lab) talk(req execution.Request, opts drawbar.RunOptions) *talk {
+	l.t.Helper()
+	c, err := drawbar.New(drawbar.Options{StateDir: filepath.Join(l.root, "state", "drawbar")})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req.Run.Agent, req.Run.Cwd, req.Run.Env, req.Run.Environment = l.kit.name, l.work, l.env, execution.EnvironmentMinimal
+	if req.Run.TimeoutMs == 0 {
+		req.Run.TimeoutMs = 90_000
+	}
+	run, err := c.Run(context.Background(), req, opts)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	k := &talk{l: l, run: run, events: make(chan execution.Event, 1<<16)}
+	go func() {
+		defer close(k.events)
+		for e, err := range run.Events(context.Background(), 0) {
+			if err != nil {
+				return
+			}
+			k.events <- e
+		}
+	}()
+	l.t.Cleanup(func() {
+		run.Abort(nil)
+		if err := c.Close(); err != nil {
+			l.t.Error(err)
+		}
+	})
+	return k
+}
+
+// until waits for an event that f accepts.
+func (k *talk) until(what string, f func(execution.Event) bool) execution.Event {
+	k.l.t.Helper()
+	limit := time.After(60 * time.Second)
+	for {
+		select {
+		case e, ok := <-k.events:
+			if !ok {
+				res, _ := k.run.Result(context.Background())
+				k.l.t.Fatalf("the run ended before %s: %s %+v", what, res.Status, res.Error)
+			}
+			if f(e) {
+				return e
+			}
+		case <-limit:
+			k.l.t.Fatalf("%s did not come; state %s", what, k.run.State())
+		}
+	}
+}
+
+func await[T execution.Body](k *talk) T {
+	k.l.t.Helper()
+	var zero T
+	e := k.until(string(zero.Type()), func(e execution.Event) bool { _, ok := e.Body.(T); return ok })
+	return e.Body.(T)
+}
+
+func (k *talk) result() execution.Result {
+	k.l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	res, err := k.run.Result(ctx)
+	if err != nil {
+		k.l.t.Fatal(err)
+	}
+	return res
+}
+
+func ask(text string) execution.Request {
+	return execution.Request{Message: execution.Message{Text: execution.Prompt(text)}}
+}
+
+func interactive(text string) execution.Request {
+	r := ask(text)
+	r.Run.Interactive = true
+	return r
+}
+
+func TestSeveralTurns(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"first"},{"text":"second"},{"text":"third"}]}`)
+		c := l.talk(interactive("one"), drawbar.RunOptions{})
+		if end := await[execution.TurnEnd](c); end.TurnIndex != 0 {
+			t.Errorf("turn %d", end.TurnIndex)
+		}
+		if _, err := c.run.Continue("two"); err != nil {
+			t.Fatal(err)
+		}
+		if taken := await[execution.InputTaken](c); taken.Steered {
+			t.Errorf("a message between turns steered: %+v", taken)
+		}
+		await[execution.TurnEnd](c)
+		if _, err := c.run.Queue("three", ""); err != nil {
+			t.Fatal(err)
+		}
+		c.run.CloseInput()
+		res := c.result()
+		if res.Status != execution.StatusCompleted || res.TurnCount != 3 || res.Output.Text != "third" || res.Text != "firstsecondthird" {
+			t.Errorf("%s, %d turns, %q, %q, %+v", res.Status, res.TurnCount, res.Output.Text, res.Text, res.Error)
+		}
+		if res.Usage.Input != 300 || res.Usage.Output != 60 {
+			t.Errorf("usage %+v of three turns", res.Usage)
+		}
+	})
+}
+
+func TestPermissionAllowAndDeny(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		for _, allow := range []bool{true, false} {
+			t.Run(fmt.Sprint(allow), func(t *testing.T) {
+				l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+				path := filepath.Join(l.home, "asked.txt")
+				l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"so be it"}]}`, escalated(k, path)))
+				c := l.talk(interactive("write it"), drawbar.RunOptions{})
+				q := await[execution.ApprovalRequired](c)
+				if q.Action == "" || q.ToolName == "" || len(c.run.Pending()) != 1 {
+					t.Errorf("question %+v, pending %+v", q, c.run.Pending())
+				}
+				c.run.CloseInput()
+				if err := c.run.Answer(q.ID, execution.Decision{Approve: allow, Reason: "because of the test"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.run.Answer(q.ID, execution.Decision{Approve: true}); execution.CodeOf(err) != execution.CodeInteractionNotFound {
+					t.Errorf("a second answer: %v", err)
+				}
+				res := c.result()
+				if res.Status != execution.StatusCompleted {
+					t.Fatalf("%s %+v", res.Status, res.Error)
+				}
+				if _, err := os.Stat(path); (err == nil) != allow {
+					t.Errorf("allowed %v, the file: %v", allow, err)
+				}
+			})
+		}
+	})
+}
+
+// escalated is a tool call that must ask whatever the sandbox allows.
+func escalated(k kit, path string) string {
+	if k.name == "codex" {
+		return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+path))
+	}
+	return k.write(path, "hi")
+}
+
+func TestPermissionByCallback(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+		path := filepath.Join(l.home, "asked.txt")
+		l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, escalated(k, path)))
+		asked := 0
+		c := l.talk(ask("write it"), drawbar.RunOptions{Options: agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
+			asked++
+			return execution.Decision{Approve: true}
+		}}})
+		res := c.result()
+		if _, err := os.Stat(path); err != nil || asked != 1 || res.Status != execution.StatusCompleted {
+			t.Errorf("asked %d times, file %v, %s %+v", asked, err, res.Status, res.Error)
+		}
+	})
+}
+
+func TestAwaitingApproval(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+		path := filepath.Join(l.home, "asked.txt")
+		l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, escalated(k, path)))
+		req := ask("write it")
+		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
+		res := l.talk(req, drawbar.RunOptions{}).result()
+		if res.Status != execution.StatusAwaitingApproval || res.ApprovalRequest == nil || res.Continuation == nil || res.Continuation.State["sessionId"] == nil {
+			t.Errorf("%s, %+v, %+v, %+v", res.Status, res.ApprovalRequest, res.Continuation, res.Error)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Error("the file was written before anybody allowed it")
+		}
+	})
+}
+
+func TestInterruptAndGoOn(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"hang":"mid-text","text":"this will never be whole","chunks":4},{"text":"after the interrupt"}]}`)
+		c := l.talk(interactive("hang"), drawbar.RunOptions{})
+		await[execution.TextDelta](c)
+		if err := c.run.Interrupt(); err != nil {
+			t.Fatal(err)
+		}
+		if end := await[execution.TurnEnd](c); end.Reason != execution.TurnInterrupted {
+			t.Errorf("the turn ended %s", end.Reason)
+		}
+		if _, err := c.run.Continue("go on"); err != nil {
+			t.Fatal(err)
+		}
+		c.run.CloseInput()
+		res := c.result()
+		if res.Status != execution.StatusCompleted || res.Output.Text != "after the interrupt" {
+			t.Errorf("%s %+v %+v", res.Status, res.Output, res.Error)
+		}
+	})
+}
+
+func TestSteer(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"as you wish"},{"text":"as you wish"}]}`, k.shell("sleep 1; echo x")))
+		req := interactive("work")
+		req.Run.ApprovalMode = execution.ApprovalYolo
+		c := l.talk(req, drawbar.RunOptions{})
+		await[execution.ToolCallReady](c)
+		if _, err := c.run.Send("TURN-LEFT", execution.WhenNow); err != nil {
+			t.Fatal(err)
+		}
+		await[execution.InputTaken](c)
+		c.run.CloseInput()
+		res := c.result()
+		if res.Status != execution.StatusCompleted {
+			t.Fatalf("%s %+v", res.Status, res.Error)
+		}
+		found := false
+		for _, body := range l.sent() {
+			found = found || strings.Contains(body, "TURN-LEFT")
+		}
+		if !found {
+			t.Error("the message never reached the model")
+		}
+	})
+}
+
+func TestCallerTools(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.mcp("drawbar", "weather", `{"place":"Oslo"}`)))
+		req := ask("what is the weather?")
+		req.Run.ApprovalMode = execution.ApprovalYolo
+		req.Tools = []execution.Tool{{Name: "weather", Description: "the weather of a place", InputSchema: json.RawMessage(`{"type":"object","properties":{"place":{"type":"string"}}}`)}}
+		var calls []execution.ToolCall
+		c := l.talk(req, drawbar.RunOptions{Options: agent.Options{Tools: func(_ context.Context, call execution.ToolCall) (execution.ToolResult, error) {
+			calls = append(calls, call)
+			return execution.ToolResult{Output: json.RawMessage(`"rain in Oslo"`)}, nil
+		}}})
+		res := c.result()
+		if res.Status != execution.StatusCompleted || len(calls) != 1 || calls[0].Name != "weather" || !strings.Contains(string(calls[0].Input), "Oslo") {
+			t.Errorf("%s %+v, calls %+v", res.Status, res.Error, calls)
+		}
+		if sent := l.sent(); !strings.Contains(sent[len(sent)-1], "rain in Oslo") {
+			t.Error("the tool's answer did not reach the model")
+		}
+	})
+}
+
+func TestPauseAndResume(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"slow and steady wins","chunks":20,"chunkDelayMs":150}]}`)
+		c := l.talk(ask("slowly"), drawbar.RunOptions{})
+		if k.name == "claude" {
+			await[execution.TextDelta](c)
+		} else {
+			await[execution.TurnStart](c)
+		}
+		if err := c.run.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		await[execution.Paused](c)
+		if err := c.run.Pause(); execution.CodeOf(err) != execution.CodeInvalidStateTransition {
+			t.Errorf("a second pause: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if err := c.run.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		if res := c.result(); res.Status != execution.StatusCompleted || res.Text != "slow and steady wins" {
+			t.Errorf("%s %q %+v", res.Status, res.Text, res.Error)
+		}
+	})
+}
+
+func TestAbortWhileToolRuns(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, k.shell("(setsid tail -f /dev/null &) ; tail -f /dev/null")))
+		req := ask("hang")
+		req.Run.ApprovalMode = execution.ApprovalYolo
+		grace := int64(1000)
+		req.Run.GracePeriodMs = &grace
+		c := l.talk(req, drawbar.RunOptions{})
+		await[execution.ToolCallReady](c)
+		time.Sleep(500 * time.Millisecond) // the tool's processes start
+		if len(l.processes()) < 2 {
+			t.Errorf("the tool does not run: %v", l.processes())
+		}
+		c.run.Abort(nil)
+		res := c.result()
+		if res.Status != execution.StatusFailed || res.Error.ErrorCode() != execution.CodeAborted || res.ExitReason != execution.ExitReasonAbort {
+			t.Errorf("%s %+v", res.Status, res.Error)
+		}
+		l.noSurvivors()
+	})
+}
+
+// TestKilledDrawbar kills the binary itself: nothing of the agent may be left.
+func TestKilledDrawbar(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, k.shell("(setsid tail -f /dev/null &) ; tail -f /dev/null")))
+		s := l.start("--approve", "yolo", "hang")
+		s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
+		time.Sleep(500 * time.Millisecond)
+		if err := s.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.cmd.Wait() // killed
+		l.noSurvivors()
+		ps := l.command("ps", "--all", "--json")
+		if !strings.Contains(ps.stdout, `"state":"lost"`) {
+			t.Errorf("the record does not tell the truth: %s", ps.stdout)
+		}
+	})
+}
+
+func TestSignals(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		for _, tc := range []struct {
+			signal syscall.Signal
+			code   execution.ErrorCode
+			exit   int
+		}{{syscall.SIGINT, execution.CodeInterrupted, 130}, {syscall.SIGTERM, execution.CodeAborted, 13}} {
+			l := newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
+			s := l.start("--grace", "2s", "hang")
+			s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.SessionStart); return ok })
+			if err := s.cmd.Process.Signal(tc.signal); err != nil {
+				t.Fatal(err)
+			}
+			s.end().want(t, execution.StatusFailed, tc.code, tc.exit)
+		}
+	})
+}
+
+func TestDetachedRun(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"from afar","chunks":6,"chunkDelayMs":200}]}`)
+		d := l.command("run", k.name, "--cwd", l.work, "--detach", "say it")
+		id := strings.TrimSpace(d.stdout)
+		if d.code != 0 || len(id) != 26 {
+			t.Fatalf("exit %d, %q, %s", d.code, d.stdout, d.stderr)
+		}
+		if ps := l.command("ps"); !strings.Contains(ps.stdout, id) {
+			t.Errorf("ps does not list it: %s%s", ps.stdout, ps.stderr)
+		}
+		logs := l.command("logs", "-f", id[:12])
+		if logs.code != 0 || !strings.Contains(logs.stdout, "from afar") {
+			t.Errorf("logs: exit %d, %q, %s", logs.code, logs.stdout, logs.stderr)
+		}
+		wait := l.command("wait", id)
+		if wait.code != 0 || !strings.Contains(wait.stdout, "completed") {
+			t.Errorf("wait: exit %d, %s%s", wait.code, wait.stdout, wait.stderr)
+		}
+		if cost := l.command("cost", "--json"); !strings.Contains(cost.stdout, `"inputTokens":100`) {
+			t.Errorf("cost: %s", cost.stdout)
+		}
+
+		l = newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
+		d = l.command("run", k.name, "--cwd", l.work, "--grace", "2s", "-d", "hang")
+		id = strings.TrimSpace(d.stdout)
+		stop := l.command("stop", id)
+		if stop.code != 0 || !strings.Contains(stop.stdout, "aborted") {
+			t.Errorf("stop: exit %d, %s%s", stop.code, stop.stdout, stop.stderr)
+		}
+		l.noSurvivors()
+		if wait := l.command("wait", id); wait.code != execution.ExitAborted {
+			t.Errorf("wait for the stopped run: exit %d", wait.code)
+		}
+	})
+}

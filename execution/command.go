@@ -1,0 +1,59 @@
+package execution
+
+import "encoding/json"
+
+// Command is something said to a running backend. The set is sealed: Say, Answer, Interrupt, EndInput, Pause, Continue.
+type Command interface{ command() }
+
+// Say sends a message into the conversation.
+type Say struct {
+	ID   InputID
+	Text string
+	When When
+}
+
+// When is the earliest moment a message may be taken.
+type When string
+
+// The delivery moments. Now reaches a running turn (steering) where the backend can do that.
+const (
+	WhenNow           When = "now"
+	WhenAfterTool     When = "after-tool"
+	WhenAfterResponse When = "after-response"
+	WhenNextTurn      When = "next-turn"
+)
+
+var whens = []When{WhenNow, WhenAfterTool, WhenAfterResponse, WhenNextTurn}
+
+// Answer answers a question the backend asked.
+type Answer struct {
+	ID       QuestionID
+	Decision Decision
+}
+
+// Decision is the answer to a question: approval or refusal with a reason, or text for an input question.
+type Decision struct {
+	Approve bool            `json:"approve"`
+	Reason  string          `json:"reason,omitempty"`       // of a refusal, told to the agent; of an approval, recorded
+	Text    string          `json:"text,omitempty"`         // the answer to an input question
+	Input   json.RawMessage `json:"updatedInput,omitempty"` // run the tool with this input instead
+}
+
+// Interrupt ends the running turn, not the conversation.
+type Interrupt struct{}
+
+// EndInput says that nothing more will be said: the backend ends after what is running and queued.
+type EndInput struct{}
+
+// Pause stops the backend where it is, Continue lets it go on. Time limits of silence do not run meanwhile.
+type (
+	Pause    struct{}
+	Continue struct{}
+)
+
+func (Pause) command()     {}
+func (Continue) command()  {}
+func (Say) command()       {}
+func (Answer) command()    {}
+func (Interrupt) command() {}
+func (EndInput) command()  {}

@@ -1,0 +1,157 @@
+package execution
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one thing that happened in a run. An adapter sets Body, and Parent, Origin and Raw where they apply; package
+// agent stamps the rest on its copy. Events are immutable once emitted.
+type Event struct {
+	Seq    uint64    // 1, 2, 3 ... within the run; 0 before it is stamped
+	Time   time.Time // never before an earlier event's; milliseconds on the wire
+	Turn   int       // zero-based index of the turn it belongs to
+	RunID  RunID
+	Agent  string
+	Parent string          // tool call of the sub-agent that it comes from; empty for the agent itself
+	Origin string          // "hook" for events made by a hook
+	Raw    json.RawMessage // the agent's own line, in debug mode only
+	Body   Body
+}
+
+// Body is what happened. The set is sealed: see EventTypes. Values are immutable, shared by all readers.
+type Body interface {
+	// Type is the event's name on the wire.
+	Type() EventType
+	body()
+}
+
+// EventType is the wire name of an event.
+type EventType string
+
+// Terminal reports whether the body ends the stream.
+func (e Event) Terminal() bool {
+	_, ok := e.Body.(Finished)
+	return ok
+}
+
+type eventHead struct {
+	SchemaVersion string          `json:"schemaVersion,omitempty"`
+	Type          EventType       `json:"type"`
+	RunID         RunID           `json:"runId"`
+	Agent         string          `json:"agent"`
+	Timestamp     int64           `json:"timestamp"`
+	Seq           uint64          `json:"seq,omitempty"`
+	Turn          int             `json:"turn"`
+	Parent        string          `json:"parentToolCallId,omitempty"`
+	Origin        string          `json:"origin,omitempty"`
+	Raw           json.RawMessage `json:"raw,omitempty"`
+}
+
+// MarshalJSON writes the event as one flat object: the base fields, then those of the body.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.Body == nil {
+		return nil, fmt.Errorf("event %d of run %s has no body", e.Seq, e.RunID)
+	}
+	raw := e.Raw
+	if len(raw) > 0 && !json.Valid(raw) {
+		quoted, err := json.Marshal(string(raw))
+		if err != nil {
+			return nil, err
+		}
+		raw = quoted
+	}
+	head, err := json.Marshal(eventHead{SchemaVersion: SchemaVersion, Type: e.Body.Type(), RunID: e.RunID, Agent: e.Agent,
+		Timestamp: e.Time.UnixMilli(), Seq: e.Seq, Turn: e.Turn, Parent: e.Parent, Origin: e.Origin, Raw: raw})
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(e.Body)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s event: %w", e.Body.Type(), err)
+	}
+	if len(body) > 2 {
+		head[len(head)-1] = ','
+		head = append(head, body[1:]...)
+	}
+	return head, nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. An unknown event type or an unknown major version is an error.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	var h eventHead
+	if err := json.Unmarshal(b, &h); err != nil {
+		return err
+	}
+	if err := CheckSchemaVersion(h.SchemaVersion); err != nil {
+		return err
+	}
+	decode, ok := bodyDecoders[h.Type]
+	if !ok {
+		return fmt.Errorf("unknown event type %q", clip(string(h.Type), 60))
+	}
+	body, err := decode(b)
+	if err != nil {
+		return fmt.Errorf("decode %s event: %w", h.Type, err)
+	}
+	*e = Event{Seq: h.Seq, Time: time.UnixMilli(h.Timestamp).UTC(), Turn: h.Turn, RunID: h.RunID, Agent: h.Agent,
+		Parent: h.Parent, Origin: h.Origin, Raw: bytes.Clone(h.Raw), Body: body}
+	return nil
+}
+
+// bodyRow is one line of the table of event types.
+type bodyRow struct {
+	group  string
+	typ    EventType
+	zero   Body
+	decode func([]byte) (Body, error)
+}
+
+func row[T Body](group string) bodyRow {
+	var zero T
+	return bodyRow{group, zero.Type(), zero, func(b []byte) (Body, error) {
+		var v T
+		err := json.Unmarshal(b, &v)
+		return v, err
+	}}
+}
+
+var bodyDecoders = func() map[EventType]func([]byte) (Body, error) {
+	m := make(map[EventType]func([]byte) (Body, error), len(bodyTable))
+	for _, r := range bodyTable {
+		m[r.typ] = r.decode
+	}
+	return m
+}()
+
+// EventTypes lists every event type in the order of the documentation.
+func EventTypes() []EventType {
+	types := make([]EventType, len(bodyTable))
+	for i, r := range bodyTable {
+		types[i] = r.typ
+	}
+	return types
+}
+
+// EventGroup is the group of an event type, empty for an unknown one. Drawbar's own additions are in the group
+// "drawbar".
+func EventGroup(t EventType) string {
+	for _, r := range bodyTable {
+		if r.typ == t {
+			return r.group
+		}
+	}
+	return ""
+}
+
+// ZeroBody is the zero body of an event type, nil for an unknown one. Schema generation reads it.
+func ZeroBody(t EventType) Body {
+	for _, r := range bodyTable {
+		if r.typ == t {
+			return r.zero
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package execution
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Request asks for one turn, or for a conversation of turns when Run.Interactive is set. It joins the request of the
+// BYOH execution adapter specification with the run options of the agent-mux specification (Run).
+//
+// SessionID correlates with the caller's own conversation; the agent's session to resume is Run.SessionID.
+type Request struct {
+	SchemaVersion string         `json:"schemaVersion"`
+	AssistantID   string         `json:"assistantId"`
+	TurnID        string         `json:"turnId"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	UserID        string         `json:"userId,omitempty"`
+	ThreadID      string         `json:"threadId,omitempty"`
+	Message       Message        `json:"message"`
+	Instructions  Instructions   `json:"instructions"`
+	Context       *Context       `json:"context,omitempty"`
+	Continuation  *Continuation  `json:"continuation,omitempty"`
+	Tools         []Tool         `json:"tools,omitempty"`
+	Requirements  *Requirements  `json:"requirements,omitempty"`
+	Metadata      map[string]any `json:"metadata,omitempty"`
+	Run           RunOptions     `json:"run"`
+}
+
+// Message is what the person or program says.
+type Message struct {
+	ID          string       `json:"id"`
+	Text        Prompt       `json:"text"`
+	ReceivedAt  time.Time    `json:"receivedAt"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+}
+
+// Prompt is a prompt's text. In JSON it may also be an array of strings, which is joined with newlines.
+type Prompt string
+
+// UnmarshalJSON reads a string or an array of strings.
+func (p *Prompt) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		var parts []string
+		if err := json.Unmarshal(b, &parts); err != nil {
+			return err
+		}
+		*p = Prompt(strings.Join(parts, "\n"))
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	*p = Prompt(s)
+	return nil
+}
+
+// Attachment is a file or an image that goes with a message or comes with a result. As input it has exactly one source:
+// FilePath (absolute), URL or Base64 (which needs MimeType).
+type Attachment struct {
+	ID       string         `json:"id,omitempty"`
+	Type     string         `json:"type,omitempty"`
+	Name     string         `json:"name,omitempty"`
+	URL      string         `json:"url,omitempty"`
+	FilePath string         `json:"filePath,omitempty"`
+	Base64   string         `json:"base64,omitempty"`
+	MimeType string         `json:"mimeType,omitempty"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// Instructions are composed by the caller; an adapter passes them on, it does not write them.
+type Instructions struct {
+	SystemPrompt    string         `json:"systemPrompt"`
+	DeveloperPrompt string         `json:"developerPrompt,omitempty"`
+	ResponseStyle   *ResponseStyle `json:"responseStyle,omitempty"`
+}
+
+// ResponseStyle asks for a form of answer; backends follow it as far as they can.
+type ResponseStyle struct {
+	PreferMarkdown bool `json:"preferMarkdown,omitempty"`
+	MaxAnswerChars int  `json:"maxAnswerChars,omitempty"`
+}
+
+// Context is what the caller wants the model to know besides the message.
+type Context struct {
+	Blocks     []ContextBlock `json:"blocks"`
+	Structured map[string]any `json:"structured,omitempty"`
+}
+
+// ContextBlock is one labelled piece of context.
+type ContextBlock struct {
+	ID       string          `json:"id"`
+	Label    string          `json:"label"`
+	Text     string          `json:"text"`
+	Category ContextCategory `json:"category,omitempty"`
+	Metadata map[string]any  `json:"metadata,omitempty"`
+}
+
+// ContextCategory says where a context block comes from.
+type ContextCategory string
+
+// The context categories.
+const (
+	ContextMemory     ContextCategory = "memory"
+	ContextWorkspace  ContextCategory = "workspace"
+	ContextEnrichment ContextCategory = "enrichment"
+	ContextGuardrail  ContextCategory = "guardrail"
+	ContextOther      ContextCategory = "other"
+)
+
+var contextCategories = []ContextCategory{ContextMemory, ContextWorkspace, ContextEnrichment, ContextGuardrail, ContextOther}
+
+// Continuation carries what a later turn needs to go on where an earlier one stopped. In a result it has no ID:
+// persistence belongs to the caller. Kind is clarification, approval, deferred, or any other word the backend knows.
+type Continuation struct {
+	ContinuationID string         `json:"continuationId,omitempty"`
+	Kind           string         `json:"kind,omitempty"`
+	State          map[string]any `json:"state,omitempty"`
+	Metadata       map[string]any `json:"metadata,omitempty"`
+}
+
+// The kinds of continuation that this package gives a meaning to.
+const (
+	ContinuationClarification = "clarification"
+	ContinuationApproval      = "approval"
+	ContinuationDeferred      = "deferred"
+)
+
+// Tool is a tool of the caller, offered to the backend for this turn. Policy has already selected it.
+type Tool struct {
+	Name             string          `json:"name"`
+	Description      string          `json:"description,omitempty"`
+	InputSchema      json.RawMessage `json:"inputSchema,omitempty"` // a JSON Schema; absent means any object
+	RequiresApproval bool            `json:"requiresApproval,omitempty"`
+	Metadata         map[string]any  `json:"metadata,omitempty"`
+}
+
+// ToolCall is one call of a caller's tool by the backend.
+type ToolCall struct {
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// ToolResult answers a ToolCall. Error set means that the tool failed; the backend is told its text.
+type ToolResult struct {
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// Clone returns a deep enough copy: slices and maps of the request itself are fresh, nested free-form values are shared
+// and must be treated as immutable.
+func (r Request) Clone() Request {
+	c := r
+	c.Message.Attachments = append([]Attachment(nil), r.Message.Attachments...)
+	c.Tools = append([]Tool(nil), r.Tools...)
+	if r.Context != nil {
+		x := *r.Context
+		x.Blocks = append([]ContextBlock(nil), r.Context.Blocks...)
+		c.Context = &x
+	}
+	if r.Continuation != nil {
+		x := *r.Continuation
+		c.Continuation = &x
+	}
+	if r.Requirements != nil {
+		x := *r.Requirements
+		c.Requirements = &x
+	}
+	c.Metadata = cloneMap(r.Metadata)
+	c.Run = r.Run.clone()
+	return c
+}
+
+func cloneMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return nil
+	}
+	c := make(map[string]V, len(m))
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// Validate checks the request by itself, without looking at any file or backend, and reports every fault at once as an
+// *Error with code VALIDATION_ERROR.
+func (r Request) Validate() error {
+	var f faults
+	if err := CheckSchemaVersion(r.SchemaVersion); err != nil {
+		f.addf("schemaVersion", fmt.Sprintf("%q", r.SchemaVersion), SchemaVersion, err.Error())
+	}
+	if strings.TrimSpace(r.AssistantID) == "" {
+		f.addf("assistantId", "an empty string", "an id", "is required")
+	}
+	if strings.TrimSpace(r.TurnID) == "" {
+		f.addf("turnId", "an empty string", "an id", "is required")
+	}
+	if strings.TrimSpace(string(r.Message.Text)) == "" {
+		f.addf("message.text", "a blank prompt", "some text", "is required")
+	}
+	for i, a := range r.Message.Attachments {
+		a.validate(fmt.Sprintf("message.attachments[%d]", i), &f)
+	}
+	if r.Context != nil {
+		for i, b := range r.Context.Blocks {
+			f.add(optional(fmt.Sprintf("context.blocks[%d].category", i), b.Category, contextCategories))
+		}
+	}
+	names := map[string]bool{}
+	for i, t := range r.Tools {
+		at := fmt.Sprintf("tools[%d]", i)
+		switch {
+		case !validToolName(t.Name):
+			f.addf(at+".name", fmt.Sprintf("%q", t.Name), "1 to 64 letters, digits, - or _", "is no tool name")
+		case names[t.Name]:
+			f.addf(at+".name", fmt.Sprintf("%q", t.Name), "", "is used twice")
+		}
+		names[t.Name] = true
+		if len(t.InputSchema) > 0 {
+			var schema map[string]any
+			if json.Unmarshal(t.InputSchema, &schema) != nil {
+				f.addf(at+".inputSchema", clip(string(t.InputSchema), 40), "a JSON object", "is no JSON Schema")
+			}
+		}
+	}
+	if r.Requirements != nil {
+		r.Requirements.validate(&f)
+	}
+	r.Run.validate(&f)
+	return f.err("invalid request")
+}
+
+func validToolName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, c := range s {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func (a Attachment) validate(at string, f *faults) {
+	n := 0
+	for _, s := range []string{a.URL, a.FilePath, a.Base64} {
+		if s != "" {
+			n++
+		}
+	}
+	if n != 1 {
+		f.addf(at, fmt.Sprintf("%d sources", n), "exactly one of filePath, url, base64", "needs one source")
+	}
+	if a.Base64 != "" && a.MimeType == "" {
+		f.addf(at+".mimeType", "", "a media type", "is required with base64")
+	}
+	if a.FilePath != "" && !absolute(a.FilePath) {
+		f.addf(at+".filePath", fmt.Sprintf("%q", a.FilePath), "an absolute path", "is relative")
+	}
+}
+
+// absolute accepts the absolute paths of every platform, since a request may be checked on another one than it runs on.
+func absolute(p string) bool {
+	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\\`) {
+		return true
+	}
+	return len(p) > 2 && p[1] == ':' && (p[2] == '\\' || p[2] == '/')
+}

@@ -1,0 +1,298 @@
+package execution
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RunOptions are the options of one run (agent-mux specification, RunOptions), less the callbacks, which belong to
+// package agent. Zero values mean "not stated".
+type RunOptions struct {
+	Agent                string            `json:"agent,omitempty"`
+	Model                string            `json:"model,omitempty"`
+	SystemPromptMode     SystemPromptMode  `json:"systemPromptMode,omitempty"` // default prepend
+	ThinkingEffort       ThinkingEffort    `json:"thinkingEffort,omitempty"`
+	ThinkingBudgetTokens int               `json:"thinkingBudgetTokens,omitempty"` // >= 1024; wins over the effort
+	ThinkingOverride     map[string]any    `json:"thinkingOverride,omitempty"`
+	Temperature          *float64          `json:"temperature,omitempty"` // 0..2
+	TopP                 *float64          `json:"topP,omitempty"`        // 0..1
+	TopK                 int               `json:"topK,omitempty"`        // >= 1
+	MaxTokens            int               `json:"maxTokens,omitempty"`
+	MaxOutputTokens      int               `json:"maxOutputTokens,omitempty"` // wins over maxTokens
+	SessionID            string            `json:"sessionId,omitempty"`       // the agent's session to resume
+	ForkSessionID        string            `json:"forkSessionId,omitempty"`
+	NoSession            bool              `json:"noSession,omitempty"` // leave nothing to resume
+	Stream               StreamMode        `json:"stream,omitempty"`    // default auto
+	OutputFormat         OutputFormat      `json:"outputFormat,omitempty"`
+	OutputSchema         json.RawMessage   `json:"outputSchema,omitempty"` // a JSON Schema the final answer must satisfy
+	Interactive          bool              `json:"interactive,omitempty"`  // keep the conversation open for messages and answers
+	NonInteractive       bool              `json:"nonInteractive,omitempty"`
+	Cwd                  string            `json:"cwd,omitempty"` // absolute
+	Env                  map[string]string `json:"env,omitempty"`
+	Environment          EnvironmentMode   `json:"environment,omitempty"`       // default inherit
+	TimeoutMs            int64             `json:"timeout,omitempty"`           // ms; 0 is none
+	InactivityTimeoutMs  int64             `json:"inactivityTimeout,omitempty"` // ms; 0 is none
+	GracePeriodMs        *int64            `json:"gracePeriodMs,omitempty"`     // TERM to KILL; default 5000
+	MaxTurns             int               `json:"maxTurns,omitempty"`
+	MaxBudgetUSD         *float64          `json:"maxBudgetUsd,omitempty"` // >= 0
+	ApprovalMode         ApprovalMode      `json:"approvalMode,omitempty"` // default prompt
+	Skills               []string          `json:"skills,omitempty"`
+	AgentsDoc            string            `json:"agentsDoc,omitempty"`
+	MCPServers           []MCPServer       `json:"mcpServers,omitempty"`
+	RetryPolicy          *RetryPolicy      `json:"retryPolicy,omitempty"`
+	RunID                RunID             `json:"runId,omitempty"`
+	Tags                 []string          `json:"tags,omitempty"`
+	ProjectID            string            `json:"projectId,omitempty"`
+	Profile              string            `json:"profile,omitempty"`
+	CollectEvents        bool              `json:"collectEvents,omitempty"`
+	Debug                bool              `json:"debug,omitempty"` // lines no parser knows become log events
+	Invocation           InvocationMode    `json:"invocation,omitempty"`
+}
+
+// SystemPromptMode says how the system prompt meets the agent's own.
+type SystemPromptMode string
+
+// The system prompt modes.
+const (
+	SystemPromptPrepend SystemPromptMode = "prepend"
+	SystemPromptAppend  SystemPromptMode = "append"
+	SystemPromptReplace SystemPromptMode = "replace"
+)
+
+var systemPromptModes = []SystemPromptMode{SystemPromptPrepend, SystemPromptAppend, SystemPromptReplace}
+
+// ThinkingEffort is how hard the model is to think.
+type ThinkingEffort string
+
+// The thinking efforts.
+const (
+	EffortLow    ThinkingEffort = "low"
+	EffortMedium ThinkingEffort = "medium"
+	EffortHigh   ThinkingEffort = "high"
+	EffortMax    ThinkingEffort = "max"
+)
+
+var thinkingEfforts = []ThinkingEffort{EffortLow, EffortMedium, EffortHigh, EffortMax}
+
+// ApprovalMode says who answers permission questions: yolo approves all, deny refuses all, prompt asks.
+type ApprovalMode string
+
+// The approval modes.
+const (
+	ApprovalYolo   ApprovalMode = "yolo"
+	ApprovalPrompt ApprovalMode = "prompt"
+	ApprovalDeny   ApprovalMode = "deny"
+)
+
+var approvalModes = []ApprovalMode{ApprovalYolo, ApprovalPrompt, ApprovalDeny}
+
+// StreamMode is auto (stream what the agent streams), on (refuse an agent that cannot stream text) or off (whole
+// messages only).
+type StreamMode string
+
+// The stream modes. In JSON the booleans true and false are read as on and off.
+const (
+	StreamAuto StreamMode = "auto"
+	StreamOn   StreamMode = "on"
+	StreamOff  StreamMode = "off"
+)
+
+var streamModes = []StreamMode{StreamAuto, StreamOn, StreamOff}
+
+// UnmarshalJSON reads the mode's name or a boolean.
+func (m *StreamMode) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "true":
+		*m = StreamOn
+		return nil
+	case "false":
+		*m = StreamOff
+		return nil
+	}
+	return json.Unmarshal(b, (*string)(m))
+}
+
+// OutputFormat is the form of output asked of the agent.
+type OutputFormat string
+
+// The output formats.
+const (
+	FormatText  OutputFormat = "text"
+	FormatJSON  OutputFormat = "json"
+	FormatJSONL OutputFormat = "jsonl"
+)
+
+var outputFormats = []OutputFormat{FormatText, FormatJSON, FormatJSONL}
+
+// InvocationMode is where the agent's process is started.
+type InvocationMode string
+
+// InvocationLocal starts the agent on this machine.
+const InvocationLocal InvocationMode = "local"
+
+var invocationModes = []InvocationMode{InvocationLocal}
+
+// EnvironmentMode is what the agent's process inherits of this process's environment.
+type EnvironmentMode string
+
+// The environment modes: inherit takes all but other agents' host markers, minimal an allow-list plus the adapter's own keys.
+const (
+	EnvironmentInherit EnvironmentMode = "inherit"
+	EnvironmentMinimal EnvironmentMode = "minimal"
+)
+
+var environmentModes = []EnvironmentMode{EnvironmentInherit, EnvironmentMinimal}
+
+// MCPServer is a Model Context Protocol server attached to the run.
+type MCPServer struct {
+	Name      string            `json:"name"`
+	Transport MCPTransport      `json:"transport"`
+	Command   string            `json:"command,omitempty"` // stdio
+	Args      []string          `json:"args,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	URL       string            `json:"url,omitempty"` // sse, streamable-http
+	Headers   map[string]string `json:"headers,omitempty"`
+}
+
+// MCPTransport is how an MCP server is reached.
+type MCPTransport string
+
+// The MCP transports.
+const (
+	MCPStdio          MCPTransport = "stdio"
+	MCPSSE            MCPTransport = "sse"
+	MCPStreamableHTTP MCPTransport = "streamable-http"
+)
+
+var mcpTransports = []MCPTransport{MCPStdio, MCPSSE, MCPStreamableHTTP}
+
+var mcpName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func (m MCPServer) validate(at string, f *faults) {
+	if !mcpName.MatchString(m.Name) {
+		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is no server name")
+	}
+	f.add(oneOf(at+".transport", m.Transport, mcpTransports))
+	switch m.Transport {
+	case MCPStdio:
+		if m.Command == "" {
+			f.addf(at+".command", "", "a command", "is required for stdio")
+		}
+		if m.URL != "" || len(m.Headers) > 0 {
+			f.addf(at+".url", strconv.Quote(m.URL), "no url and no headers", "belongs to http transports, not stdio")
+		}
+	case MCPSSE, MCPStreamableHTTP:
+		if !strings.HasPrefix(m.URL, "http://") && !strings.HasPrefix(m.URL, "https://") {
+			f.addf(at+".url", strconv.Quote(m.URL), "an http or https URL", "is required for "+string(m.Transport))
+		}
+		if m.Command != "" || len(m.Args) > 0 || len(m.Env) > 0 {
+			f.addf(at+".command", strconv.Quote(m.Command), "no command, args or env", "belongs to stdio")
+		}
+	}
+}
+
+func (o RunOptions) clone() RunOptions {
+	o.ThinkingOverride = cloneMap(o.ThinkingOverride)
+	o.Env = cloneMap(o.Env)
+	o.Skills = slices.Clone(o.Skills)
+	o.MCPServers = slices.Clone(o.MCPServers)
+	o.Tags = slices.Clone(o.Tags)
+	if o.RetryPolicy != nil {
+		p := *o.RetryPolicy
+		p.RetryOn = slices.Clone(p.RetryOn)
+		o.RetryPolicy = &p
+	}
+	return o
+}
+
+func (o RunOptions) validate(f *faults) {
+	exclusive := []string{}
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{{"sessionId", o.SessionID != ""}, {"forkSessionId", o.ForkSessionID != ""}, {"noSession", o.NoSession}} {
+		if s.set {
+			exclusive = append(exclusive, s.name)
+		}
+	}
+	if len(exclusive) > 1 {
+		f.addf("run."+exclusive[1], strings.Join(exclusive, " and "), "one of them", "contradicts run."+exclusive[0])
+	}
+	if o.Interactive && o.NonInteractive {
+		f.addf("run.nonInteractive", "both", "one of them", "contradicts run.interactive")
+	}
+	if strings.HasPrefix(o.SessionID, "-") || strings.HasPrefix(o.ForkSessionID, "-") {
+		f.addf("run.sessionId", strconv.Quote(o.SessionID+o.ForkSessionID), "a session id", "begins with a dash")
+	}
+	if strings.HasPrefix(o.Model, "-") {
+		f.addf("run.model", strconv.Quote(o.Model), "a model id", "begins with a dash")
+	}
+	f.add(optional("run.systemPromptMode", o.SystemPromptMode, systemPromptModes))
+	f.add(optional("run.thinkingEffort", o.ThinkingEffort, thinkingEfforts))
+	f.add(optional("run.stream", o.Stream, streamModes))
+	f.add(optional("run.outputFormat", o.OutputFormat, outputFormats))
+	f.add(optional("run.approvalMode", o.ApprovalMode, approvalModes))
+	f.add(optional("run.invocation", o.Invocation, invocationModes))
+	f.add(optional("run.environment", o.Environment, environmentModes))
+	if o.ThinkingBudgetTokens != 0 && o.ThinkingBudgetTokens < 1024 {
+		f.addf("run.thinkingBudgetTokens", strconv.Itoa(o.ThinkingBudgetTokens), ">= 1024", "is too small")
+	}
+	between("run.temperature", o.Temperature, 0, 2, f)
+	between("run.topP", o.TopP, 0, 1, f)
+	between("run.maxBudgetUsd", o.MaxBudgetUSD, 0, 1e9, f)
+	for name, v := range map[string]int{"run.topK": o.TopK, "run.maxTokens": o.MaxTokens, "run.maxOutputTokens": o.MaxOutputTokens, "run.maxTurns": o.MaxTurns} {
+		if v < 0 {
+			f.addf(name, strconv.Itoa(v), ">= 1", "is out of range")
+		}
+	}
+	for name, v := range map[string]int64{"run.timeout": o.TimeoutMs, "run.inactivityTimeout": o.InactivityTimeoutMs} {
+		if v < 0 {
+			f.addf(name, strconv.FormatInt(v, 10), "milliseconds >= 0", "is negative")
+		}
+	}
+	if o.GracePeriodMs != nil && *o.GracePeriodMs < 0 {
+		f.addf("run.gracePeriodMs", strconv.FormatInt(*o.GracePeriodMs, 10), "milliseconds >= 0", "is negative")
+	}
+	if o.Cwd != "" && !absolute(o.Cwd) {
+		f.addf("run.cwd", strconv.Quote(o.Cwd), "an absolute path", "is relative")
+	}
+	for k := range o.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") {
+			f.addf("run.env", strconv.Quote(k), "a name without = and NUL", "is no variable name")
+		} else if strings.Contains(o.Env[k], "\x00") {
+			f.addf("run.env."+k, "a value with NUL", "a value without NUL", "cannot be passed to a process")
+		}
+	}
+	if len(o.OutputSchema) > 0 {
+		var schema map[string]any
+		if json.Unmarshal(o.OutputSchema, &schema) != nil {
+			f.addf("run.outputSchema", clip(string(o.OutputSchema), 40), "a JSON object", "is no JSON Schema")
+		}
+	}
+	seen := map[string]bool{}
+	for i, m := range o.MCPServers {
+		m.validate(fmt.Sprintf("run.mcpServers[%d]", i), f)
+		if seen[m.Name] {
+			f.addf(fmt.Sprintf("run.mcpServers[%d].name", i), strconv.Quote(m.Name), "", "is used twice")
+		}
+		seen[m.Name] = true
+	}
+	if o.RetryPolicy != nil {
+		o.RetryPolicy.validate(f)
+	}
+	if o.RunID != "" {
+		if _, err := ParseRunID(string(o.RunID)); err != nil {
+			f.addf("run.runId", strconv.Quote(clip(string(o.RunID), 40)), "a ULID", err.Error())
+		}
+	}
+}
+
+func between(field string, v *float64, lo, hi float64, f *faults) {
+	if v != nil && !(*v >= lo && *v <= hi) {
+		f.addf(field, strconv.FormatFloat(*v, 'g', -1, 64), fmt.Sprintf("%g to %g", lo, hi), "is out of range")
+	}
+}

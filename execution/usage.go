@@ -1,0 +1,109 @@
+package execution
+
+// Usage counts tokens (agent-mux specification, tokenUsage). Input counts what was sent, cached parts included
+// only in Cached; Total is input + output + cached.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	Thinking   int64 `json:"thinking,omitempty"`   // part of Output
+	Cached     int64 `json:"cached,omitempty"`     // read from the provider's cache, not part of Input
+	CacheWrite int64 `json:"cacheWrite,omitempty"` // written to the provider's cache, not part of Input
+	Total      int64 `json:"total"`
+}
+
+// Add is the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{Input: u.Input + v.Input, Output: u.Output + v.Output, Thinking: u.Thinking + v.Thinking,
+		Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite, Total: u.Total + v.Total}
+}
+
+// Sub is the difference of two usages, for backends that report running totals.
+func (u Usage) Sub(v Usage) Usage {
+	return u.Add(Usage{Input: -v.Input, Output: -v.Output, Thinking: -v.Thinking, Cached: -v.Cached, CacheWrite: -v.CacheWrite, Total: -v.Total})
+}
+
+// IsZero reports whether nothing was counted.
+func (u Usage) IsZero() bool { return u == Usage{} }
+
+// CostSource says where a price comes from.
+type CostSource string
+
+// The sources of a price.
+const (
+	CostFromAgent CostSource = "agent" // the agent stated it
+	CostFromTable CostSource = "table" // tokens times the price table
+)
+
+var costSources = []CostSource{CostFromAgent, CostFromTable}
+
+// Cost is a cost record (agent-mux specification, CostRecord). TotalUSD is nil when no price is known; the record then says
+// Unpriced, because unknown is not free.
+type Cost struct {
+	TotalUSD            *float64   `json:"totalUsd,omitempty"`
+	Unpriced            bool       `json:"unpriced,omitempty"`
+	Source              CostSource `json:"source,omitempty"`
+	InputTokens         int64      `json:"inputTokens"`
+	OutputTokens        int64      `json:"outputTokens"`
+	ThinkingTokens      int64      `json:"thinkingTokens,omitempty"`
+	CacheCreationTokens int64      `json:"cacheCreationTokens,omitempty"`
+	CacheReadTokens     int64      `json:"cacheReadTokens,omitempty"`
+}
+
+// CostOf makes the record of a usage; usd is nil when no price is known.
+func CostOf(u Usage, usd *float64, source CostSource) Cost {
+	c := Cost{TotalUSD: usd, Unpriced: usd == nil, InputTokens: u.Input, OutputTokens: u.Output,
+		ThinkingTokens: u.Thinking, CacheCreationTokens: u.CacheWrite, CacheReadTokens: u.Cached}
+	if usd != nil {
+		c.Source = source
+	}
+	return c
+}
+
+// Usage is the token part of a cost record.
+func (c Cost) Usage() Usage {
+	return Usage{Input: c.InputTokens, Output: c.OutputTokens, Thinking: c.ThinkingTokens, Cached: c.CacheReadTokens,
+		CacheWrite: c.CacheCreationTokens, Total: c.InputTokens + c.OutputTokens + c.CacheReadTokens + c.CacheCreationTokens}
+}
+
+// Price is the price of a model in US dollars per million tokens. CacheRead and CacheWrite are nil when unknown; tokens of
+// that kind then make a cost unpriced.
+type Price struct {
+	Input      float64  `json:"input"`
+	Output     float64  `json:"output"`
+	CacheRead  *float64 `json:"cacheRead,omitempty"`
+	CacheWrite *float64 `json:"cacheWrite,omitempty"`
+}
+
+// Of is the price of a usage in US dollars, nil when a kind of token in it has no price. Thinking tokens are part of
+// the output and are not charged twice.
+func (p Price) Of(u Usage) *float64 {
+	usd := float64(u.Input)*p.Input/1e6 + float64(u.Output)*p.Output/1e6
+	for _, part := range []struct {
+		n     int64
+		price *float64
+	}{{u.Cached, p.CacheRead}, {u.CacheWrite, p.CacheWrite}} {
+		if part.n == 0 {
+			continue
+		}
+		if part.price == nil {
+			return nil
+		}
+		usd += float64(part.n) * *part.price / 1e6
+	}
+	return &usd
+}
+
+// Model is what is known of one model of an agent. Zero numbers mean unknown.
+type Model struct {
+	ID              string           `json:"modelId"`
+	Aliases         []string         `json:"aliases,omitempty"`
+	DisplayName     string           `json:"displayName,omitempty"`
+	Provider        string           `json:"provider,omitempty"`
+	ContextWindow   int64            `json:"contextWindow,omitempty"`
+	MaxOutputTokens int64            `json:"maxOutputTokens,omitempty"`
+	Thinking        bool             `json:"supportsThinking,omitempty"`
+	ThinkingEfforts []ThinkingEffort `json:"thinkingEffortLevels,omitempty"`
+	Deprecated      bool             `json:"deprecated,omitempty"`
+	Successor       string           `json:"successorModelId,omitempty"`
+	Price           *Price           `json:"price,omitempty"`
+}

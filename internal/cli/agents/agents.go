@@ -1,0 +1,206 @@
+// Package agents is "drawbar agents": which agents are known, what they can do, and which of them are installed.
+package agents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, show what they can do, and detect installed ones", Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return list(app) }}
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "List the agents that Drawbar knows", Args: cli.Args(cobra.NoArgs),
+			RunE: func(*cobra.Command, []string) error { return list(app) }},
+		&cobra.Command{Use: "show AGENT", Short: "Show what an agent can do and how it is installed", Args: cli.Args(cobra.ExactArgs(1)),
+			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
+		&cobra.Command{Use: "detect [AGENT...]", Short: "Look which agents are installed, in which version, and logged in",
+			RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }},
+	)
+	return cmd
+}
+
+func list(app *cli.App) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	infos := c.Adapters().List()
+	return app.Answer(infos, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tNAME\tCOMMAND\tMINIMUM\tSOURCE")
+		for _, i := range infos {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Source)
+		}
+		w.Flush()
+	})
+}
+
+// view is what "agents show" answers.
+type view struct {
+	Agent        string                  `json:"agent"`
+	DisplayName  string                  `json:"displayName"`
+	Command      string                  `json:"cliCommand"`
+	Aliases      []string                `json:"aliases,omitempty"`
+	MinVersion   string                  `json:"minVersion,omitempty"`
+	Tested       []string                `json:"testedVersions,omitempty"`
+	Docs         string                  `json:"documentation,omitempty"`
+	Install      []adapter.InstallMethod `json:"installMethods"`
+	Config       adapter.ConfigSchema    `json:"configSchema"`
+	Capabilities execution.Capabilities  `json:"capabilities"`
+}
+
+func show(app *cli.App, name string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	e, err := c.Adapters().Get(name)
+	if err != nil {
+		return err
+	}
+	install, err := c.Adapters().InstallInstructions(name, "")
+	if err != nil {
+		return err
+	}
+	d := e.Descriptor
+	v := view{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, Aliases: d.Aliases, MinVersion: d.MinVersion, Tested: d.TestedVersions,
+		Docs: d.Docs, Install: install, Config: d.Config, Capabilities: e.Adapter.Capabilities()}
+	return app.Answer(v, func() {
+		app.Printf("%s (%s)\n\n", v.DisplayName, v.Agent)
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
+		field("command", v.Command)
+		field("aliases", orNone(strings.Join(v.Aliases, ", ")))
+		field("minimum version", orNone(v.MinVersion))
+		field("tested versions", orNone(strings.Join(v.Tested, ", ")))
+		for _, m := range v.Install {
+			field("install ("+m.Type+")", m.Command)
+		}
+		field("configuration", orNone(strings.Join(slices.Concat(v.Config.ConfigFiles, v.Config.ProjectConfigFiles), ", ")))
+		field("documentation", orNone(v.Docs))
+		w.Flush()
+		app.Printf("\n")
+		matrix(app, v.Capabilities)
+	})
+}
+
+// matrix prints capabilities as a table.
+func matrix(app *cli.App, caps execution.Capabilities) {
+	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	yes := func(b bool) string {
+		if b {
+			return "yes"
+		}
+		return "no"
+	}
+	a := caps.Agent
+	row("tool use", caps.ToolUse)
+	row("structured tool calls", yes(caps.StructuredToolCalls))
+	row("continuation", caps.ContinuationSupport)
+	row("approval interrupts", caps.ApprovalInterrupts)
+	row("trace depth", caps.TraceDepth)
+	row("attachments", yes(caps.Attachments))
+	row("context window", caps.MaxContextStrategy)
+	row("resume / fork / ephemeral", yes(a.CanResume)+" / "+yes(a.CanFork)+" / "+yes(a.CanRunEphemeral))
+	row("conversation", a.StructuredSession)
+	row("verbs", orNone(words(a.Verbs)))
+	row("streams text / tools / thinking", yes(a.TextStreaming)+" / "+yes(a.ToolCallStreaming)+" / "+yes(a.ThinkingStreaming))
+	row("MCP servers", orNone(words(a.MCPTransports)))
+	row("approval modes", orNone(words(a.ApprovalModes)))
+	row("thinking efforts", orNone(words(a.ThinkingEfforts)))
+	row("thinking budget", yes(a.ThinkingBudgetTokens))
+	row("system prompt", orNone(words(a.SystemPromptModes)))
+	row("structured output", yes(a.StructuredOutput))
+	row("own turn limit / budget / price", yes(a.MaxTurns)+" / "+yes(a.Budget)+" / "+yes(a.CostReported))
+	row("skills / agents document", yes(a.Skills)+" / "+yes(a.AgentsMD))
+	row("sub-agents", yes(a.SubagentDispatch))
+	row("platforms", orNone(strings.Join(a.Platforms, ", ")))
+	for _, n := range caps.Notes {
+		row("note", n)
+	}
+	w.Flush()
+}
+
+func words[T ~string](list []T) string {
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = string(v)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func detect(ctx context.Context, app *cli.App, names []string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	var found []adapter.InstalledInfo
+	if len(names) == 0 {
+		found = c.Adapters().Installed(ctx)
+	}
+	for _, name := range names {
+		if _, err := c.Adapters().Get(name); err != nil {
+			return err
+		}
+		info, err := c.Adapters().Detect(ctx, name)
+		if err != nil {
+			return err
+		}
+		if info != nil {
+			found = append(found, *info)
+		}
+	}
+	return app.Answer(found, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tLOGIN\tPATH")
+		for _, i := range found {
+			installed, version, path := "no", "-", "-"
+			if i.Installed {
+				installed = "yes"
+			}
+			if i.Version != "" {
+				version = i.Version
+				switch {
+				case !i.MeetsMinVersion:
+					version += " (too old, minimum " + i.MinVersion + ")"
+				case !i.WithinTested:
+					version += " (not tested)"
+				}
+			}
+			if i.CLIPath != "" {
+				path = i.CLIPath
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, installed, version, i.AuthState, path)
+		}
+		w.Flush()
+		for _, i := range found {
+			if i.Notes != "" {
+				app.Notef("%s: %s", i.Agent, i.Notes)
+			}
+			if !i.Installed {
+				if methods, err := c.Adapters().InstallInstructions(i.Agent, ""); err == nil && len(methods) > 0 {
+					app.Notef("install %s: %s", i.Agent, methods[0].Command)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+// Package cli holds what the commands share: streams, the envelope of JSON answers, errors, request flags, and the
+// rendering of events. Every command has a package of its own below; what only one command needs lives there.
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/runstore"
+)
+
+// App is what a command is given: the streams, the flags of every command, and the ways to client and record. Both are made
+// on first use, so that a command which needs neither pays for neither.
+type App struct {
+	In      io.Reader
+	Out     io.Writer
+	Err     io.Writer
+	Getenv  func(string) string
+	Version string
+
+	JSON    bool // --json
+	NoColor bool // --no-color
+
+	// Overridden by tests; nil means this machine.
+	MakeClient func(drawbar.Options) (*drawbar.Client, error)
+
+	once   sync.Once
+	client *drawbar.Client
+	err    error
+	stdin  *lineReader
+}
+
+// Client is the process's client. Warnings of the record go to standard error.
+func (a *App) Client() (*drawbar.Client, error) {
+	a.once.Do(func() {
+		make := a.MakeClient
+		if make == nil {
+			make = drawbar.New
+		}
+		a.client, a.err = make(drawbar.Options{Logger: a.logger(), Control: true})
+	})
+	return a.client, a.err
+}
+
+// Store opens the record of runs for a command that reads it.
+func (a *App) Store() (*runstore.Store, error) {
+	dir, err := runstore.DefaultDir()
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "%w", err)
+	}
+	s, err := runstore.Open(dir, runstore.Options{Logger: a.logger()})
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "open the record of runs in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// Close waits for the records of runs to be written.
+func (a *App) Close() error {
+	if a.client == nil {
+		return nil
+	}
+	return a.client.Close()
+}
+
+// Printf writes data to standard output.
+func (a *App) Printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }
+
+// Notef writes to standard error what is no data.
+func (a *App) Notef(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) }
+
+// Warnf writes a warning to standard error.
+func (a *App) Warnf(format string, args ...any) { a.Notef("warning: "+format, args...) }
+
+// logger writes warnings of the product to standard error.
+func (a *App) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn,
+		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+			if attr.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return attr
+		}}))
+}
+
+type envelope struct {
+	OK    bool             `json:"ok"`
+	Data  any              `json:"data,omitempty"`
+	Error *execution.Error `json:"error,omitempty"`
+}
+
+// Answer prints data: as the JSON envelope with --json, else through human.
+func (a *App) Answer(data any, human func()) error {
+	if !a.JSON {
+		human()
+		return nil
+	}
+	return a.encode(envelope{OK: true, Data: data})
+}
+
+// Line writes a value as one line of JSON, without the envelope: for streams.
+func (a *App) Line(v any) error { return a.encode(v) }
+
+func (a *App) encode(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = a.Out.Write(append(b, '\n'))
+	return err
+}
+
+// Fail reports an error the way the flags ask for: as the JSON envelope on standard output, or as a line on standard
+// error with what to type next behind it.
+func (a *App) Fail(err error) {
+	var e *execution.Error
+	if !errors.As(err, &e) {
+		e = &execution.Error{Code: execution.CodeOf(err), Message: err.Error()}
+	}
+	if a.JSON {
+		_ = a.encode(envelope{Error: e}) // a closed standard output leaves nobody to tell
+		return
+	}
+	message := err.Error()
+	if e.Hint != "" {
+		message = strings.TrimSuffix(message, "; "+e.Hint)
+	}
+	a.Notef("drawbar: %s", message)
+	if e.Hint != "" {
+		a.Notef("  try: %s", e.Hint)
+	}
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Color reports whether a stream is written in colour: a terminal, without NO_COLOR, --no-color and TERM=dumb, or
+// CLICOLOR_FORCE.
+func (a *App) Color(stream any) bool {
+	if a.NoColor || a.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	if f := a.Getenv("CLICOLOR_FORCE"); f != "" && f != "0" {
+		return true
+	}
+	return IsTerminal(stream) && a.Getenv("TERM") != "dumb"
+}
+
+// lineReader reads lines in a goroutine of its own, because a read of a terminal cannot be cancelled. It lives as long as the
+// process.
+type lineReader struct {
+	lines chan string
+	err   error
+}
+
+// ReadLine waits for a line of standard input. A line that arrives after ctx is done waits for the next call.
+func (a *App) ReadLine(ctx context.Context) (string, error) {
+	if a.stdin == nil {
+		r := &lineReader{lines: make(chan string)}
+		a.stdin = r
+		go func() {
+			sc := bufio.NewScanner(a.In)
+			sc.Buffer(nil, 1<<20)
+			for sc.Scan() {
+				r.lines <- sc.Text()
+			}
+			r.err = sc.Err()
+			close(r.lines)
+		}()
+	}
+	select {
+	case line, ok := <-a.stdin.lines:
+		if !ok {
+			if a.stdin.err != nil {
+				return "", a.stdin.err
+			}
+			return "", io.EOF
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// Usage makes an error about the command line.
+func Usage(format string, args ...any) *execution.Error {
+	return execution.Errorf(execution.CodeValidation, format, args...)
+}
+
+// Args wraps a cobra argument check so that its error names the command's usage.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return Usage("%s: %v", cmd.CommandPath(), err).WithHint("%s", cmd.UseLine())
+		}
+		return nil
+	}
+}

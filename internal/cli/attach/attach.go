@@ -1,0 +1,77 @@
+// Package attach is "drawbar attach": follow a live run and talk to it from another terminal.
+package attach
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/logs"
+	"github.com/drawbar/drawbar/internal/cli/run"
+	"github.com/drawbar/drawbar/internal/control"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var debug, readOnly bool
+	var after uint64
+	cmd := &cobra.Command{
+		Use: "attach RUN", Short: "Follow a live run and talk to it",
+		Long: `Follow a live run and talk to it: a line answers the question that is pending, else it is a message to the agent.
+/queue, /steer, /interrupt, /pause, /resume and /abort act on the run. Ctrl-C leaves; the run goes on.`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, leave := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer leave()
+			s, err := app.Store()
+			if err != nil {
+				return err
+			}
+			r, err := s.Get(args[0])
+			if err := errors.Join(err, s.Close()); err != nil {
+				return cli.RecordError(err)
+			}
+			if r.Live && !readOnly {
+				go talk(ctx, app, r.ControlPath()) // a read of a terminal cannot be cancelled: it ends with the input or the process
+			}
+			return logs.Print(ctx, app, string(r.ID), after, true, debug)
+		},
+	}
+	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and lines that were not understood")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "only follow")
+	cmd.Flags().Uint64Var(&after, "after", 0, "events after this number")
+	return cmd
+}
+
+func talk(ctx context.Context, app *cli.App, path string) {
+	do := func(c control.Call) (control.Reply, error) {
+		if c.Verb == "close-input" {
+			return control.Reply{}, nil // leaving is not the end of the conversation
+		}
+		return control.Do(ctx, path, c)
+	}
+	for {
+		line, err := app.ReadLine(ctx)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				app.Warnf("%v", err)
+			}
+			return
+		}
+		call, quit := run.Parse(line, do)
+		if quit {
+			return
+		}
+		if call.Verb == "" {
+			continue
+		}
+		if _, err := do(call); err != nil && ctx.Err() == nil {
+			app.Notef("  %v", err)
+		}
+	}
+}

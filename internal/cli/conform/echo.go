@@ -1,0 +1,30 @@
+package conform
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// Hidden is the name of the command that serves the suite's MCP server.
+const Hidden = "__echo-mcp"
+
+// NewEcho makes the MCP server that the suite attaches to an agent: one tool that says back what it is told.
+func NewEcho(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: Hidden, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: app.Version}, nil)
+			type in struct {
+				Text string `json:"text"`
+			}
+			mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "says it back"}, func(_ context.Context, _ *mcp.CallToolRequest, v in) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "echo: " + v.Text}}}, nil, nil
+			})
+			return s.Run(cmd.Context(), &mcp.StdioTransport{})
+		},
+	}
+}

@@ -1,0 +1,77 @@
+// Package cost is "drawbar cost": what the runs on record cost.
+package cost
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/runstore"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var f runstore.Filter
+	var by, since, until string
+	cmd := &cobra.Command{
+		Use: "cost", Short: "Sum what runs cost, by day, agent, model, project, tag or session",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			group := runstore.GroupBy(by)
+			switch group {
+			case runstore.GroupDay, runstore.GroupAgent, runstore.GroupModel, runstore.GroupProject, runstore.GroupTag, runstore.GroupSession:
+			default:
+				return cli.Usage("--by %q is no grouping", by).WithHint("day, agent, model, project, tag or session")
+			}
+			var err error
+			now := time.Now()
+			if f.Since, err = cli.Since("since", since, now); err != nil {
+				return err
+			}
+			if f.Until, err = cli.Since("until", until, now); err != nil {
+				return err
+			}
+			s, err := app.Store()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			report, err := s.Cost(f, group)
+			if err != nil {
+				return cli.RecordError(err)
+			}
+			return app.Answer(report, func() { show(app, report, by) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&by, "by", "agent", "day, agent, model, project, tag or session")
+	fl.StringVar(&f.Agent, "agent", "", "runs of this agent")
+	fl.StringVar(&f.Tag, "tag", "", "runs with this tag")
+	fl.StringVar(&f.Cwd, "cwd", "", "runs in this directory")
+	fl.StringVar(&since, "since", "", "started since: 24h, 7d, a date")
+	fl.StringVar(&until, "until", "", "started before")
+	return cmd
+}
+
+func show(app *cli.App, r runstore.Report, by string) {
+	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\tRUNS\tIN\tOUT\tCACHE READ\tCACHE WRITE\tUSD\tUNPRICED RUNS\t\n", by)
+	line := func(key string, s runstore.Sum) {
+		if key == "" {
+			key = "-"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%.4f\t%d\t\n", key, s.Runs, cli.Count(s.InputTokens), cli.Count(s.OutputTokens),
+			cli.Count(s.CacheReadTokens), cli.Count(s.CacheCreationTokens), s.TotalUSD, s.Unpriced)
+	}
+	for _, g := range r.Groups {
+		line(g.Key, g.Sum)
+	}
+	line("total", r.Total)
+	w.Flush()
+	if r.Total.Unpriced > 0 {
+		app.Notef("%d runs used tokens whose price is unknown: the sum is too low by them", r.Total.Unpriced)
+	}
+}

@@ -1,0 +1,207 @@
+// Package doctor is "drawbar doctor": is this machine fit to run agents, and what to do where it is not.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/runstore"
+)
+
+// check is one finding. State is ok, note (worth knowing) or problem (something will not work).
+type check struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Found string `json:"found"`
+	Do    string `json:"do,omitempty"`
+}
+
+const (
+	ok      = "ok"
+	note    = "note"
+	problem = "problem"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check this machine: agents, logins, the record, tools",
+		Long: "Check this machine: agents, logins, the record of runs, tools. It runs no agent's work and uses no network. The exit code is 1 when something will not work.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := app.Client()
+			if err != nil {
+				return err
+			}
+			checks := []check{{"drawbar", ok, fmt.Sprintf("%s, %s, %s/%s", app.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
+			checks = append(checks, platform(), record(app))
+			checks = append(checks, tools(cmd.Context())...)
+			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
+			checks = append(checks, drift(app)...)
+			bad := false
+			for _, c := range checks {
+				bad = bad || c.State == problem
+			}
+			err = app.Answer(checks, func() {
+				for _, c := range checks {
+					mark := map[string]string{ok: "✓", note: "•", problem: "✗"}[c.State]
+					app.Printf("%s %-14s %s\n", mark, c.Name, c.Found)
+					if c.Do != "" {
+						app.Printf("  %-14s try: %s\n", "", c.Do)
+					}
+				}
+			})
+			if err == nil && bad {
+				return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+			}
+			return err
+		},
+	}
+}
+
+func platform() check {
+	switch runtime.GOOS {
+	case "linux":
+		return check{"supervision", ok, "every process of an agent ends with its run, also when drawbar is killed", ""}
+	case "windows":
+		return check{"supervision", note, "a job object per run; this platform has been compiled, not run", ""}
+	}
+	return check{"supervision", note, "processes of an agent are found by parent and mark: best effort on this platform", ""}
+}
+
+// record tries to write where runs are recorded.
+func record(app *cli.App) check {
+	c := check{Name: "record", State: problem}
+	dir, err := runstore.DefaultDir()
+	if err != nil {
+		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory"
+		return c
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory that you may write"
+		return c
+	}
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory that you may write"
+		return c
+	}
+	_ = f.Close() // nothing was written
+	_ = os.Remove(f.Name())
+	s, err := app.Store()
+	if err != nil {
+		c.Found = err.Error()
+		return c
+	}
+	defer s.Close()
+	runs, err := s.List(runstore.Filter{Limit: 1})
+	if err != nil {
+		c.Found, c.Do = err.Error(), "drawbar rebuilds its index from "+filepath.Join(dir, "runs")+" when the database is moved away"
+		return c
+	}
+	c.State, c.Found = ok, dir
+	if len(runs) == 0 {
+		c.Found += ", no runs yet"
+	}
+	return c
+}
+
+// tools are programs that some work needs.
+func tools(ctx context.Context) []check {
+	var list []check
+	for _, t := range []struct{ name, why string }{{"git", "repositories and diffs"}, {"node", "agents installed from npm"}} {
+		c := check{Name: t.name, State: note, Found: "not found; needed for " + t.why}
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: t.name, Args: []string{"--version"}})
+		cancel()
+		if err == nil && out.Code == 0 {
+			c.State, c.Found = ok, adapter.FindVersion(out.Stdout)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func agents(ctx context.Context, r *adapter.Registry) []check {
+	var list []check
+	installed := 0
+	for _, i := range r.Installed(ctx) {
+		c := check{Name: i.Agent, State: ok}
+		if !i.Installed {
+			c.State, c.Found = note, "not installed"
+			if methods, err := r.InstallInstructions(i.Agent, ""); err == nil && len(methods) > 0 {
+				c.Do = methods[0].Command
+			}
+			list = append(list, c)
+			continue
+		}
+		installed++
+		version := "an unknown version"
+		if i.Version != "" {
+			version = i.Version
+		}
+		c.Found = fmt.Sprintf("%s, %s", version, i.AuthState)
+		switch {
+		case !i.MeetsMinVersion:
+			c.State = problem
+			c.Found += ", below the minimum " + i.MinVersion
+		case !i.WithinTested:
+			c.State = note
+			c.Found += ", not a version that was tested"
+		}
+		if i.AuthState == adapter.Unauthenticated || i.AuthState == adapter.AuthExpired {
+			c.State = problem
+			if e, err := r.Get(i.Agent); err == nil {
+				if g, has := adapter.As[adapter.AuthGuide](e.Adapter); has {
+					c.Do = g.AuthGuidance().LoginCommand
+				}
+			}
+		}
+		list = append(list, c)
+	}
+	if installed == 0 {
+		list = append(list, check{"agents", problem, "no agent is installed", "install one of those above, or see it work without one: drawbar demo"})
+	}
+	return list
+}
+
+// drift looks for output that was not understood in recent runs: the sign of an agent that changed its format.
+func drift(app *cli.App) []check {
+	s, err := app.Store()
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	runs, err := s.List(runstore.Filter{Limit: 20})
+	if err != nil {
+		return nil // record has said so
+	}
+	unknown := map[string]int{}
+	for _, r := range runs {
+		if r.Live {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		res, err := s.Wait(ctx, string(r.ID))
+		cancel()
+		if err == nil && res.UnknownLines > 0 {
+			unknown[r.Agent] += res.UnknownLines
+		}
+	}
+	var list []check
+	for _, a := range cli.SortedKeys(unknown) {
+		list = append(list, check{a + " output", note, fmt.Sprintf("%d lines of recent runs were not understood", unknown[a]), "drawbar run " + a + " --debug, to see them"})
+	}
+	return list
+}

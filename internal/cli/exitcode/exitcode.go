@@ -1,0 +1,100 @@
+// Package exitcode is the one table of exit codes of the command line. They are documented by "drawbar help exit-codes"
+// and never reused.
+package exitcode
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Code is one exit code with its meaning.
+type Code struct {
+	Code    int
+	Name    string
+	Meaning string
+}
+
+var table = []Code{
+	{execution.ExitOK, "ok", "the command did what was asked; a run completed"},
+	{execution.ExitGeneral, "general", "something failed that has no code of its own; a run ended without completing: turn limit, budget, a question nobody answered"},
+	{execution.ExitUsage, "usage", "the command line or the request is wrong; nothing was started"},
+	{execution.ExitAgentNotFound, "agent-not-found", "no agent of that name is known"},
+	{execution.ExitNotInstalled, "not-installed", "the agent is known but its program is not on this machine"},
+	{execution.ExitAuth, "auth", "the agent is not logged in, or its provider refused the credentials"},
+	{execution.ExitCapability, "capability", "the agent cannot do what the request asks; nothing was started"},
+	{execution.ExitConfig, "config", "a configuration or state file cannot be read or written"},
+	{execution.ExitSession, "session", "no such session or run"},
+	{execution.ExitProfile, "profile", "no such profile"},
+	{execution.ExitPlugin, "plugin", "a plugin of the agent failed"},
+	{execution.ExitTimeout, "timeout", "a time limit was reached: of the run, or of silence"},
+	{execution.ExitCrashed, "crashed", "the agent's process ended without a result"},
+	{execution.ExitAborted, "aborted", "the run was aborted: drawbar stop, SIGTERM, a second Ctrl-C"},
+	{execution.ExitRateLimited, "rate-limited", "the provider's rate limit ended the run"},
+	{execution.ExitContext, "context", "the model's context window is full"},
+	{execution.ExitInterruptedKey, "interrupted", "the first Ctrl-C ended the run"},
+}
+
+// Table is a copy of all exit codes, ascending.
+func Table() []Code { return append([]Code(nil), table...) }
+
+// Of is the exit code of an error; 0 for nil.
+func Of(err error) int {
+	if err == nil {
+		return execution.ExitOK
+	}
+	var coded *Error
+	if errors.As(err, &coded) {
+		return coded.Code
+	}
+	return execution.CodeOf(err).Row().Exit
+}
+
+// OfResult is the exit code of a run.
+func OfResult(r execution.Result) int {
+	switch r.Status {
+	case execution.StatusCompleted:
+		return execution.ExitOK
+	case execution.StatusFailed, execution.StatusUnsupported:
+		return r.Error.ErrorCode().Row().Exit
+	}
+	return execution.ExitGeneral // a valid end that is not the one that was asked for
+}
+
+// Error ends the command with a code of its own. Silent says that all has been said already.
+type Error struct {
+	Code   int
+	Err    error
+	Silent bool
+}
+
+// Error is the wrapped error's text.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap gives the wrapped error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Help is the text of "drawbar help exit-codes".
+func Help() string {
+	var b strings.Builder
+	b.WriteString("Exit codes of drawbar:\n\n")
+	for _, c := range table {
+		fmt.Fprintf(&b, "  %3d  %-16s %s\n", c.Code, c.Name, c.Meaning)
+	}
+	b.WriteString("\nError codes of results and events, and the exit code of each:\n\n")
+	for _, row := range execution.ErrorRows() {
+		again := ""
+		if row.Retryable {
+			again = ", retryable"
+		}
+		fmt.Fprintf(&b, "  %3d  %-26s %s%s\n", row.Exit, row.Code, row.Failure, again)
+	}
+	return b.String()
+}

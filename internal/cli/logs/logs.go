@@ -1,0 +1,53 @@
+// Package logs is "drawbar logs": the events of a run, from its record.
+package logs
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var follow, debug bool
+	var after uint64
+	cmd := &cobra.Command{
+		Use: "logs RUN", Short: "Print the events of a run; -f follows a live one",
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return Print(cmd.Context(), app, args[0], after, follow, debug)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run ends")
+	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and lines that were not understood")
+	cmd.Flags().Uint64Var(&after, "after", 0, "events after this number")
+	return cmd
+}
+
+// Print writes the events of a run: JSON lines with --json, else as "drawbar run" shows them.
+func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, debug bool) error {
+	s, err := app.Store()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	render := cli.NewRenderer(app, debug, nil)
+	for e, err := range s.Events(ctx, id, after, follow) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return cli.RecordError(err)
+		}
+		if app.JSON {
+			if err := app.Line(e); err != nil {
+				return err
+			}
+			continue
+		}
+		render.Event(e)
+	}
+	return nil
+}

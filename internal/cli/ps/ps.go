@@ -1,0 +1,89 @@
+// Package ps is "drawbar ps": the runs on record.
+package ps
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/runstore"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var f runstore.Filter
+	var all, quiet bool
+	var since, until string
+	cmd := &cobra.Command{
+		Use: "ps", Short: "List runs: the live ones, or all with --all",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			var err error
+			now := time.Now()
+			if f.Since, err = cli.Since("since", since, now); err != nil {
+				return err
+			}
+			if f.Until, err = cli.Since("until", until, now); err != nil {
+				return err
+			}
+			if f.Limit < 1 {
+				return cli.Usage("--limit %d is out of range", f.Limit).WithHint("1 or more")
+			}
+			f.Live = !all
+			s, err := app.Store()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			runs, err := s.List(f)
+			if err != nil {
+				return cli.RecordError(err)
+			}
+			if runs == nil {
+				runs = []runstore.Run{}
+			}
+			return app.Answer(runs, func() { show(app, runs, now, quiet) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVarP(&all, "all", "a", false, "ended runs too")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "ids only")
+	fl.StringVar(&f.Agent, "agent", "", "runs of this agent")
+	fl.StringVar(&f.Tag, "tag", "", "runs with this tag")
+	fl.StringVar(&f.Cwd, "cwd", "", "runs in this directory")
+	fl.StringVar(&f.Session, "session", "", "runs of this session of an agent")
+	fl.StringVar(&since, "since", "", "started since: 24h, 7d, a date")
+	fl.StringVar(&until, "until", "", "started before")
+	fl.IntVar(&f.Limit, "limit", 50, "at most this many")
+	return cmd
+}
+
+func show(app *cli.App, runs []runstore.Run, now time.Time, quiet bool) {
+	if quiet {
+		for _, r := range runs {
+			app.Printf("%s\n", r.ID)
+		}
+		return
+	}
+	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
+	for _, r := range runs {
+		state := string(r.State)
+		if r.ErrorCode != "" {
+			state += " (" + string(r.ErrorCode) + ")"
+		}
+		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
+		if len(prompt) > 60 {
+			prompt = append(prompt[:59], '…')
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), cli.Money(r.Cost), string(prompt))
+	}
+	w.Flush()
+	if len(runs) == 0 {
+		app.Notef("no runs; start one with: drawbar run AGENT \"what to do\"")
+	}
+}

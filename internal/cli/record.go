@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/runstore"
+)
+
+// RecordError gives an error of the record its code: a run that does not exist exits as a session that does not.
+func RecordError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, runstore.ErrBadID):
+		return execution.Errorf(execution.CodeValidation, "%w", err).WithHint("drawbar ps --all lists runs")
+	case errors.Is(err, runstore.ErrNotFound), errors.Is(err, runstore.ErrAmbiguous), errors.Is(err, runstore.ErrNoSession):
+		return execution.Errorf(execution.CodeSessionNotFound, "%w", err)
+	case errors.Is(err, runstore.ErrLost):
+		return execution.Errorf(execution.CodeAgentCrash, "%w", err)
+	}
+	return execution.Errorf(execution.CodeConfig, "%w", err)
+}
+
+// Age is a duration for a person, in the one unit that matters.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Since reads a moment: a duration back from now such as 24h or 7d, a date, or a date and time in RFC 3339.
+func Since(flag, s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if n := len(s) - 1; s[n] == 'd' {
+		if d, err := time.ParseDuration(s[:n] + "h"); err == nil && d >= 0 {
+			return now.Add(-24 * d), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, Usage("--%s %q is no moment", flag, s).WithHint("a duration such as 24h or 7d, a date such as 2006-01-02, or RFC 3339")
+}

@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Renderer writes events for a person: what the agent says to standard output, tools, questions and cost to standard
+// error. It is used by one goroutine at a time; the status line has its own lock.
+type Renderer struct {
+	out, err io.Writer
+	color    bool
+	debug    bool
+	status   *StatusLine
+	midLine  bool // standard output is in the middle of a line
+	streamed bool // this message came in deltas
+	thinking bool
+	tools    map[string]string
+	names    map[string]string
+}
+
+// NewRenderer makes a renderer for the app's streams. status may be nil.
+func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
+	return &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status,
+		tools: map[string]string{}, names: map[string]string{}}
+}
+
+func (r *Renderer) paint(code, s string) string {
+	if !r.color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+const (
+	dim    = "2"
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+// note writes a line to standard error, under whatever standard output has open.
+func (r *Renderer) note(format string, args ...any) {
+	r.status.Hide()
+	r.breakLine()
+	fmt.Fprintf(r.err, format+"\n", args...)
+}
+
+func (r *Renderer) breakLine() {
+	if r.midLine {
+		fmt.Fprintln(r.out)
+		r.midLine = false
+	}
+}
+
+func (r *Renderer) say(text string) {
+	if text == "" {
+		return
+	}
+	r.status.Hide()
+	io.WriteString(r.out, printable(text))
+	r.midLine = !strings.HasSuffix(text, "\n")
+	r.status.Allow(!r.midLine)
+}
+
+// Event writes one event.
+func (r *Renderer) Event(e execution.Event) {
+	r.status.Event(e)
+	indent := ""
+	if e.Parent != "" {
+		indent = "  │ "
+	}
+	switch b := e.Body.(type) {
+	case execution.TextDelta:
+		if e.Parent == "" {
+			r.streamed = true
+			r.say(b.Delta)
+		}
+	case execution.MessageStop:
+		if e.Parent == "" {
+			if !r.streamed {
+				r.say(b.Text)
+			}
+			r.streamed = false
+			r.breakLine()
+			r.status.Allow(true)
+		}
+	case execution.ThinkingStop:
+		if r.debug && b.Thinking != "" {
+			r.note("%s%s", indent, r.paint(dim, "thinking: "+oneLine(b.Thinking, 200)))
+		}
+	case execution.ToolCallReady:
+		r.names[b.ToolCallID] = b.ToolName
+		r.note("%s%s %s", indent, r.paint(bold, "● "+b.ToolName), r.paint(dim, Summarize(b.Input)))
+	case execution.MCPToolCallStart:
+		r.names[b.ToolCallID] = b.Server + "/" + b.ToolName
+		r.note("%s%s %s", indent, r.paint(bold, "● "+b.Server+"/"+b.ToolName), r.paint(dim, Summarize(b.Input)))
+	case execution.ToolError:
+		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
+	case execution.MCPToolError:
+		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
+	case execution.ShellExit:
+		if b.ExitCode != 0 {
+			r.note("%s%s", indent, r.paint(yellow, fmt.Sprintf("  exit code %d", b.ExitCode)))
+		}
+	case execution.FileCreate:
+		r.note("%s%s", indent, r.paint(green, "  + "+shorten(b.Path)))
+	case execution.FileWrite:
+		r.note("%s%s", indent, r.paint(green, "  ~ "+shorten(b.Path)))
+	case execution.FilePatch:
+		r.note("%s%s", indent, r.paint(green, "  ~ "+shorten(b.Path)))
+	case execution.FileDelete:
+		r.note("%s%s", indent, r.paint(green, "  - "+shorten(b.Path)))
+	case execution.SubagentSpawn:
+		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, oneLine(b.Prompt, 120)))
+	case execution.ApprovalRequired:
+		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, oneLine(b.Detail, 200)))
+	case execution.ApprovalGranted:
+		r.note("%s%s", indent, r.paint(green, "  allowed"+because(b.Detail)))
+	case execution.ApprovalDenied:
+		r.note("%s%s", indent, r.paint(red, "  denied"+because(b.Reason)))
+	case execution.InputRequired:
+		r.note("%s%s", indent, r.paint(yellow, "? "+printable(b.Question)))
+	case execution.QuestionWithdrawn:
+		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
+	case execution.Retry:
+		r.note("%s", r.paint(yellow, fmt.Sprintf("↻ attempt %d of %d in %s: %s", b.Attempt, b.MaxAttempts, time.Duration(b.DelayMs)*time.Millisecond, oneLine(b.Reason, 200))))
+	case execution.RateLimited:
+		r.note("%s", r.paint(yellow, "rate limited"+resets(b)))
+	case execution.ContextCompacted:
+		r.note("%s", r.paint(dim, "the agent shortened its context"))
+	case execution.Interrupted:
+		r.note("%s", r.paint(yellow, "interrupted"))
+	case execution.Timeout:
+		r.note("%s", r.paint(red, "time limit reached: "+string(b.Kind)))
+	case execution.TurnLimit:
+		r.note("%s", r.paint(yellow, fmt.Sprintf("turn limit of %d reached", b.MaxTurns)))
+	case execution.InputCancelled:
+		r.note("%s", r.paint(yellow, "a message was not delivered: "+b.Reason))
+	case execution.Gap:
+		r.note("%s", r.paint(yellow, fmt.Sprintf("%d events were missed", b.Count)))
+	case execution.Debug:
+		if r.debug || b.Level == execution.DebugWarn {
+			r.note("%s", r.paint(dim, string(b.Level)+": "+oneLine(b.Message, 500)))
+		}
+	case execution.Log:
+		if r.debug {
+			r.note("%s", r.paint(dim, string(b.Source)+": "+oneLine(b.Line, 500)))
+		}
+	case execution.Finished:
+		r.status.Hide()
+		r.breakLine()
+		r.finish(b.Result)
+	}
+}
+
+func (r *Renderer) name(id, name string) string {
+	if name != "" {
+		return name
+	}
+	return r.names[id]
+}
+
+// finish writes how it ended: an error in full, then one line of cost.
+func (r *Renderer) finish(res execution.Result) {
+	if res.Error != nil {
+		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, string(res.Status)+" ("+string(res.Error.ErrorCode())+"):"), printable(res.Error.Message))
+		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
+			fmt.Fprintf(r.err, "%s\n", r.paint(dim, printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
+		}
+	} else if res.Status != execution.StatusCompleted {
+		line := string(res.Status)
+		if res.ApprovalRequest != nil {
+			line += ": " + res.ApprovalRequest.Reason
+		}
+		if res.Status == execution.StatusNeedsClarification && res.Output != nil {
+			line += ": " + res.Output.Text
+		}
+		fmt.Fprintln(r.err, r.paint(yellow, printable(line)))
+	}
+	for _, d := range res.Degradation {
+		if res.Status != execution.StatusUnsupported {
+			fmt.Fprintln(r.err, r.paint(dim, "degraded: "+d.Message))
+		}
+	}
+	parts := []string{res.Agent}
+	if res.Model != "" {
+		parts = append(parts, res.Model)
+	}
+	parts = append(parts, (time.Duration(res.DurationMs) * time.Millisecond).Round(10*time.Millisecond).String())
+	parts = append(parts, Money(res.Cost))
+	if res.Usage != nil {
+		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
+	}
+	if res.UnknownLines > 0 {
+		parts = append(parts, fmt.Sprintf("%d lines not understood", res.UnknownLines))
+	}
+	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
+	if res.SessionID != "" {
+		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("run %s, session %s", res.RunID, execution.UnifiedSession(res.Agent, res.SessionID)))))
+	}
+}
+
+// Money is a cost for a person.
+func Money(c *execution.Cost) string {
+	switch {
+	case c == nil:
+		return "no cost"
+	case c.TotalUSD == nil:
+		return "price unknown"
+	case c.Source == execution.CostFromTable:
+		return fmt.Sprintf("$%.4f (from the price table)", *c.TotalUSD)
+	}
+	return fmt.Sprintf("$%.4f", *c.TotalUSD)
+}
+
+// Count is a number of tokens for a person.
+func Count(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n >= 10_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + oneLine(reason, 200)
+}
+
+func resets(b execution.RateLimited) string {
+	switch {
+	case b.ResetsAt > 0:
+		return " until " + time.UnixMilli(b.ResetsAt).Format("15:04:05")
+	case b.RetryAfterMs > 0:
+		return fmt.Sprintf(" for %s", time.Duration(b.RetryAfterMs)*time.Millisecond)
+	}
+	return ""
+}
+
+// Summarize is a tool's input in one line: the fields that say most first.
+func Summarize(input json.RawMessage) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(input, &m) != nil {
+		return oneLine(string(input), 120)
+	}
+	for _, key := range []string{"command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt", "text"} {
+		if raw, ok := m[key]; ok {
+			var s string
+			if json.Unmarshal(raw, &s) == nil {
+				return oneLine(s, 120)
+			}
+			return oneLine(string(raw), 120)
+		}
+	}
+	if len(m) == 0 {
+		return ""
+	}
+	return oneLine(string(input), 120)
+}
+
+func shorten(path string) string {
+	if len(path) <= 100 {
+		return printable(path)
+	}
+	return printable("…/" + filepath.Base(path))
+}
+
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(printable(s)), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// printable takes out what would move a terminal's cursor or change its state: an agent's output is not trusted.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			return r
+		}
+		return -1
+	}, s)
+}

@@ -1,0 +1,142 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// order is what a background run is started with, on its standard input.
+type order struct {
+	Request  execution.Request `json:"request"`
+	Fallback []string          `json:"fallback,omitempty"`
+}
+
+// startLimit is how long a background run may take until it is on record.
+const startLimit = 15 * time.Second
+
+// Detach starts a request in a process of its own that outlives this one, waits until the run is on record, and prints its id.
+// The run's input stays open for "drawbar attach" only as long as its first turn runs.
+func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
+	n, err := client.Negotiate(req, opts)
+	if err != nil {
+		return err
+	}
+	if !n.Supported {
+		for _, r := range n.Reasons {
+			if r.Severity == execution.SeverityBlocking {
+				return execution.Errorf(execution.CodeCapability, "%s", r.Message)
+			}
+		}
+	}
+	if req.Run.RunID == "" {
+		req.Run.RunID = agent.NewRunID()
+	}
+	store, err := app.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	body, err := json.Marshal(order{req, opts.Fallback})
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	outDir, err := os.MkdirTemp("", "drawbar-detach-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(outDir)
+	output := filepath.Join(outDir, "output")
+	child, err := process.Detach(process.Spec{Path: self, Args: []string{Hidden}, Dir: req.Run.Cwd, Env: os.Environ(), Stdin: body}, output)
+	if err != nil {
+		return execution.Errorf(execution.CodeSpawn, "start the background run: %w", err)
+	}
+	deadline := time.Now().Add(startLimit)
+	for {
+		if _, err := store.Get(string(req.Run.RunID)); err == nil {
+			break
+		} else if !errors.Is(err, runstore.ErrNotFound) {
+			return err
+		}
+		said, _ := os.ReadFile(output) // it is there once the child has said something
+		if !child.Alive() || time.Now().After(deadline) {
+			return execution.Errorf(execution.CodeSpawn, "the background run did not start: %s", strings.TrimSpace(string(said)))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return app.Answer(map[string]any{"runId": req.Run.RunID, "agent": req.Run.Agent}, func() {
+		app.Printf("%s\n", req.Run.RunID)
+		app.Notef("running in the background; follow it with: drawbar attach %s", req.Run.RunID)
+	})
+}
+
+// Hidden is the name of the command that Detach starts.
+const Hidden = "__detached"
+
+// NewDetached makes the command that carries a background run. It is no command for people.
+func NewDetached(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: Hidden, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var o order
+			if err := json.NewDecoder(app.In).Decode(&o); err != nil {
+				return cli.Usage("read the order of a background run: %v", err)
+			}
+			client, err := app.Client()
+			if err != nil {
+				return err
+			}
+			return background(cmd.Context(), app, client, o)
+		},
+	}
+}
+
+// background runs an order: nobody reads its output, questions wait for "drawbar attach".
+func background(ctx context.Context, app *cli.App, client *drawbar.Client, o order) error {
+	req := o.Request
+	entry, err := client.Adapters().Get(req.Run.Agent)
+	if err != nil {
+		return err
+	}
+	req.Run.Interactive = entry.Adapter.Capabilities().Agent.InteractiveMode
+	run, err := client.Run(ctx, req, drawbar.RunOptions{Fallback: o.Fallback, Detached: true})
+	if err != nil {
+		return err
+	}
+	over, end := context.WithCancel(ctx)
+	obeyed := make(chan struct{})
+	go func() { defer close(obeyed); obey(over, run) }()
+	defer func() { end(); <-obeyed }()
+	off := run.On(agent.On(func(e execution.Event, _ execution.TurnEnd) {
+		if e.Parent == "" {
+			run.CloseInput() // what was queued meanwhile is still taken
+		}
+	}))
+	defer off()
+	res, err := run.Result(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	return ended(res)
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// StatusLine is the live line of a terminal: who works, since when, at what, at what cost. A nil one does nothing. It is
+// safe for concurrent use.
+type StatusLine struct {
+	mu      sync.Mutex
+	w       io.Writer
+	start   time.Time
+	agent   string
+	doing   string
+	tokens  int64
+	usd     float64
+	shown   bool
+	allowed bool
+	frame   int
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// NewStatusLine starts a status line; Close ends it. It is drawn only while Allow says that the cursor is at the start of a line.
+func NewStatusLine(w io.Writer, agentName string) *StatusLine {
+	s := &StatusLine{w: w, start: time.Now(), agent: agentName, doing: "starting", allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		tick := time.NewTicker(125 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.draw()
+			case <-s.stop:
+				s.Hide()
+				return
+			}
+		}
+	}()
+	return s
+}
+
+func (s *StatusLine) draw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.allowed {
+		return
+	}
+	s.frame++
+	parts := []string{s.agent, time.Since(s.start).Round(time.Second).String(), s.doing}
+	if s.tokens > 0 {
+		parts = append(parts, Count(s.tokens)+" tokens")
+	}
+	if s.usd > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", s.usd))
+	}
+	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], oneLine(strings.Join(parts, " · "), 100))
+	s.shown = true
+}
+
+// Hide clears the line until the next tick.
+func (s *StatusLine) Hide() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown {
+		io.WriteString(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+// Allow says whether the line may be drawn.
+func (s *StatusLine) Allow(ok bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.allowed = ok
+	s.mu.Unlock()
+}
+
+// Event takes note of what is going on.
+func (s *StatusLine) Event(e execution.Event) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch b := e.Body.(type) {
+	case execution.TurnStart:
+		s.doing = "waiting for the model"
+	case execution.ThinkingStart:
+		s.doing = "thinking"
+	case execution.MessageStart:
+		s.doing = "answering"
+	case execution.ToolCallReady:
+		s.doing = b.ToolName + " " + Summarize(b.Input)
+	case execution.MCPToolCallStart:
+		s.doing = b.Server + "/" + b.ToolName
+	case execution.ToolResultEvent, execution.ToolError, execution.MCPToolResult, execution.MCPToolError:
+		s.doing = "waiting for the model"
+	case execution.Retry:
+		s.doing = "waiting to retry"
+	case execution.Paused:
+		s.doing = "paused"
+	case execution.Resumed:
+		s.doing = "going on"
+	case execution.TokenUsage:
+		s.tokens += b.InputTokens + b.OutputTokens + b.CachedTokens + b.CacheWriteTokens
+	case execution.CostEvent:
+		if b.Cost.TotalUSD != nil {
+			s.usd += *b.Cost.TotalUSD
+		}
+	}
+}
+
+// Close clears the line and ends its goroutine.
+func (s *StatusLine) Close() {
+	if s == nil {
+		return
+	}
+	close(s.stop)
+	<-s.done
+}

@@ -1,0 +1,96 @@
+// Package stop is "drawbar stop": end live runs and everything they started.
+package stop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/control"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "stop RUN...", Short: "Stop runs and everything they started",
+		Long: "Stop runs and everything they started: the agent is asked to end, and ended after the grace period of its run. With --force the process that drives it is killed, and the agent's tree with it.",
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error { return stop(cmd.Context(), app, ids, force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "kill at once")
+	return cmd
+}
+
+// limit is how long a stopped run may take until its record says so: a grace period and some.
+const limit = 30 * time.Second
+
+type outcome struct {
+	RunID execution.RunID    `json:"runId"`
+	State execution.RunState `json:"state"`
+	Was   string             `json:"was"` // live or ended
+}
+
+func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
+	s, err := app.Store()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	outcomes := []outcome{}
+	for _, id := range ids {
+		run, err := s.Get(id)
+		if err != nil {
+			return cli.RecordError(err)
+		}
+		o := outcome{RunID: run.ID, State: run.State, Was: "ended"}
+		if run.Live {
+			o.Was = "live"
+			if err := end(ctx, run, force); err != nil {
+				return err
+			}
+			wctx, cancel := context.WithTimeout(ctx, limit)
+			_, err := s.Wait(wctx, string(run.ID))
+			cancel()
+			if err != nil && !errors.Is(err, runstore.ErrLost) {
+				return execution.Errorf(execution.CodeTimeout, "run %s does not end: %w", run.ID, err).WithHint("drawbar stop --force %s", run.ID)
+			}
+			if now, err := s.Get(string(run.ID)); err == nil {
+				o.State = now.State
+			}
+		}
+		outcomes = append(outcomes, o)
+	}
+	return app.Answer(outcomes, func() {
+		for _, o := range outcomes {
+			if o.Was == "ended" {
+				app.Printf("%s had ended already: %s\n", o.RunID, o.State)
+			} else {
+				app.Printf("%s %s\n", o.RunID, o.State)
+			}
+		}
+	})
+}
+
+// end asks the run's own process; where that does not answer, it is signalled, but only if it is surely the same process.
+func end(ctx context.Context, run runstore.Run, force bool) error {
+	pid, alive := run.Process()
+	if !force {
+		if _, err := control.Do(ctx, run.ControlPath(), control.Call{Verb: string(execution.VerbAbort), Text: "stopped by drawbar stop"}); err == nil {
+			return nil
+		}
+	}
+	if !alive {
+		return nil
+	}
+	if err := process.SignalPID(pid, force); err != nil {
+		return execution.Errorf(execution.CodeInternal, "stop run %s: %w", run.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+// Package version is "drawbar version".
+package version
+
+import (
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			v := map[string]string{"version": app.Version, "schemaVersion": execution.SchemaVersion, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+			return app.Answer(v, func() { app.Printf("drawbar %s (%s, %s)\n", v["version"], v["go"], v["platform"]) })
+		},
+	}
+}

@@ -1,0 +1,72 @@
+// Package wait is "drawbar wait": wait for runs, and exit as they did.
+package wait
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "wait RUN...", Short: "Wait until runs have ended; the exit code is that of the first that did not complete",
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if timeout < 0 {
+				return cli.Usage("--timeout %s is out of range", timeout)
+			}
+			ctx := cmd.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			return wait(ctx, app, ids)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (0: never)")
+	return cmd
+}
+
+func wait(ctx context.Context, app *cli.App, ids []string) error {
+	s, err := app.Store()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	code := 0
+	results := []execution.Result{}
+	for _, id := range ids {
+		res, err := s.Wait(ctx, id)
+		if err != nil {
+			if ctx.Err() != nil {
+				return execution.Errorf(execution.CodeTimeout, "run %s is still going", id).WithHint("drawbar attach %s", id)
+			}
+			return cli.RecordError(err)
+		}
+		results = append(results, res)
+		if c := exitcode.OfResult(res); code == 0 {
+			code = c
+		}
+	}
+	err = app.Answer(results, func() {
+		for _, r := range results {
+			line := string(r.Status)
+			if r.Error != nil {
+				line += ": " + r.Error.Message
+			}
+			app.Printf("%s %s\n", r.RunID, line)
+		}
+	})
+	if err == nil && code != 0 {
+		return &exitcode.Error{Code: code, Silent: true}
+	}
+	return err
+}

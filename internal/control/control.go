@@ -1,0 +1,240 @@
+// Package control lets another process of the same user talk to a run: one JSON object per line over a unix socket whose
+// file only that user can open. It carries the verbs of the run handle; events are read from the run store, not here.
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Call is one request. Verb is one of the verbs of a run, or "status", "close-input" and "answer".
+type Call struct {
+	Verb     string               `json:"verb"`
+	Text     string               `json:"text,omitempty"`
+	When     execution.When       `json:"when,omitempty"`
+	Question execution.QuestionID `json:"interactionId,omitempty"`
+	Decision *execution.Decision  `json:"decision,omitempty"`
+}
+
+// Reply answers a Call.
+type Reply struct {
+	OK      bool               `json:"ok"`
+	Error   *execution.Error   `json:"error,omitempty"`
+	Input   execution.InputID  `json:"inputId,omitempty"`
+	State   execution.RunState `json:"state,omitempty"`
+	Pending []PendingQuestion  `json:"pending,omitempty"`
+}
+
+// PendingQuestion is a question that waits for an answer.
+type PendingQuestion struct {
+	ID       execution.QuestionID `json:"interactionId"`
+	Approval bool                 `json:"approval"`
+	Text     string               `json:"text"`
+	Detail   string               `json:"detail,omitempty"`
+}
+
+// maxLine bounds a call: a prompt of 5 MB with its JSON escapes fits.
+const maxLine = 32 << 20
+
+// Server answers calls for one run.
+type Server struct {
+	listener net.Listener
+	run      *agent.Run
+	path     string
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{}
+	closed   bool
+}
+
+// Serve listens at path, which must not be in use, until Close. The socket is made for this user alone, and so is its
+// directory when it is not there yet; one that others may write to is refused.
+func Serve(path string, run *agent.Run) (*Server, error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if !info.IsDir() || !private(info) {
+		return nil, fmt.Errorf("control socket: %s is not a directory of this user alone", dir)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	s := &Server{listener: l, run: run, path: path, conns: map[net.Conn]struct{}{}}
+	s.wg.Go(s.accept)
+	return s, nil
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			c.Close()
+			return
+		}
+		s.conns[c] = struct{}{}
+		s.wg.Go(func() { s.serve(c) })
+		s.mu.Unlock()
+	}
+}
+
+func (s *Server) serve(c net.Conn) {
+	defer func() {
+		c.Close()
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+	}()
+	in := bufio.NewScanner(c)
+	in.Buffer(make([]byte, 0, 4096), maxLine)
+	out := json.NewEncoder(c)
+	for in.Scan() {
+		var call Call
+		reply := Reply{}
+		if err := json.Unmarshal(in.Bytes(), &call); err != nil {
+			reply.Error = execution.Errorf(execution.CodeValidation, "control call: %v", err)
+		} else {
+			reply = Apply(s.run, call)
+		}
+		if out.Encode(reply) != nil {
+			return
+		}
+	}
+}
+
+// Apply carries out a call on a run of this process.
+func Apply(r *agent.Run, c Call) Reply {
+	var err error
+	var reply Reply
+	switch c.Verb {
+	case "status":
+	case "close-input":
+		r.CloseInput()
+	case "answer":
+		if c.Decision == nil {
+			err = execution.Errorf(execution.CodeValidation, "control call: answer needs a decision")
+		} else {
+			err = r.Answer(c.Question, *c.Decision)
+		}
+	case string(execution.VerbSend):
+		reply.Input, err = r.Send(c.Text, c.When)
+	case string(execution.VerbQueue):
+		reply.Input, err = r.Queue(c.Text, c.When)
+	case string(execution.VerbSteer):
+		reply.Input, err = r.Steer(c.Text, c.When)
+	case string(execution.VerbContinue):
+		reply.Input, err = r.Continue(c.Text)
+	case string(execution.VerbApprove):
+		err = r.Approve(c.Text)
+	case string(execution.VerbDeny):
+		err = r.Deny(c.Text)
+	case string(execution.VerbInterrupt):
+		err = r.Interrupt()
+	case string(execution.VerbAbort):
+		var cause error
+		if c.Text != "" {
+			cause = errors.New(c.Text)
+		}
+		r.Abort(cause)
+	case string(execution.VerbPause):
+		err = r.Pause()
+	case string(execution.VerbResume):
+		err = r.Resume()
+	default:
+		err = execution.Errorf(execution.CodeValidation, "control call: unknown verb %q", c.Verb)
+	}
+	reply.OK, reply.State = err == nil, r.State()
+	if err != nil {
+		var e *execution.Error
+		if !errors.As(err, &e) {
+			e = execution.Errorf(execution.CodeInternal, "%v", err)
+		}
+		reply.Error = e
+	}
+	for _, q := range r.Pending() {
+		p := PendingQuestion{ID: q.ID}
+		if a, ok := q.Approval(); ok {
+			p.Approval, p.Text, p.Detail = true, a.Action, a.Detail
+		} else if i, ok := q.Body.(execution.InputRequired); ok {
+			p.Text, p.Detail = i.Question, i.Context
+		}
+		reply.Pending = append(reply.Pending, p)
+	}
+	return reply
+}
+
+// Close stops answering, removes the socket and waits for every connection.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	err := s.listener.Close()
+	for c := range s.conns {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	if rmErr := os.Remove(s.path); rmErr != nil && !errors.Is(rmErr, os.ErrNotExist) {
+		err = errors.Join(err, rmErr)
+	}
+	return err
+}
+
+// Do makes one call to the run whose socket is at path.
+func Do(ctx context.Context, path string, call Call) (Reply, error) {
+	var d net.Dialer
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return Reply{}, fmt.Errorf("reach the run: %w", err)
+	}
+	defer c.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := c.SetDeadline(deadline); err != nil {
+			return Reply{}, err
+		}
+	}
+	if err := json.NewEncoder(c).Encode(call); err != nil {
+		return Reply{}, fmt.Errorf("reach the run: %w", err)
+	}
+	var reply Reply
+	if err := json.NewDecoder(c).Decode(&reply); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the run ended")
+		}
+		return Reply{}, fmt.Errorf("reach the run: %w", err)
+	}
+	if reply.Error != nil {
+		return reply, reply.Error
+	}
+	return reply, nil
+}

@@ -1,0 +1,125 @@
+package modelserver
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// reply is one answer as every wire needs it.
+type reply struct {
+	turn  *turn
+	model string
+	ids   func(prefix string) string
+	now   time.Time
+}
+
+// frame is one step of a streamed answer.
+type frame struct {
+	event string // SSE event name; none on wires without
+	data  any    // marshalled, unless it is a string, which is sent as it is
+	kind  pieceKind
+}
+
+type pieceKind byte
+
+const (
+	notPiece pieceKind = iota
+	textPiece
+	otherPiece // thinking or tool input
+)
+
+// encoder is one wire: how a reply is streamed, how it looks whole, how an error looks.
+type encoder interface {
+	frames(*request, *reply) []frame
+	whole(*request, *reply) any
+	failure(status int, errorType, message, retryAfter string) any
+}
+
+var encoders = map[Wire]encoder{
+	WireAnthropic: anthropicWire{}, WireResponses: responsesWire{}, WireChat: chatWire{}, WireGemini: geminiWire{},
+}
+
+// object is a JSON object under construction; encoding/json writes its keys sorted.
+type object = map[string]any
+
+// marshal encodes v without escaping < > and &, as the services do.
+func marshal(v any) []byte {
+	if s, ok := v.(string); ok {
+		return []byte(s)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		// Replies are built of strings, numbers and checked JSON only.
+		panic(fmt.Sprintf("model server: encode a reply: %v", err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// Ids are unique in the process by the counter, and across processes by the random part: a session that is resumed
+// against a second server must not meet the ids of the first again.
+var (
+	counter   atomic.Uint64
+	processID = strings.ToLower(rand.Text()[:8])
+)
+
+func newID(prefix string) string {
+	return fmt.Sprintf("%sscripted%s%06d", prefix, processID, counter.Add(1))
+}
+
+// fullName is a tool's name on the wires that know no namespaces.
+func (t tool) fullName() string {
+	if t.namespace == "" {
+		return t.name
+	}
+	return t.namespace + "__" + t.name
+}
+
+// arguments is a tool's input as JSON of an object, also for a custom call on a wire that has none.
+func (t tool) arguments() json.RawMessage {
+	if t.custom {
+		return marshal(object{"input": t.input})
+	}
+	return json.RawMessage(t.input)
+}
+
+// halves cuts s near its middle, between characters.
+func halves(s string) []string {
+	if len(s) < 2 {
+		return []string{s}
+	}
+	return evenly(s, 2)
+}
+
+// stopWords are the reasons for an end by wire: Anthropic, Chat, Gemini, Responses.
+var stopWords = [][4]string{
+	{"end_turn", "stop", "STOP", "completed"},
+	{"max_tokens", "length", "MAX_TOKENS", "max_output_tokens"},
+	{"tool_use", "tool_calls", "STOP", "completed"},
+	{"refusal", "content_filter", "SAFETY", "content_filter"},
+}
+
+// endReason returns why the turn ends in the words of a wire; a word that no wire knows is passed on.
+func (t *turn) endReason(column int) string {
+	reason := t.stopReason
+	if reason == "" {
+		reason = "end_turn"
+		if len(t.tools) > 0 {
+			reason = "tool_use"
+		}
+	}
+	for _, row := range stopWords {
+		for _, word := range row {
+			if word == reason {
+				return row[column]
+			}
+		}
+	}
+	return reason
+}

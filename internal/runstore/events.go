@@ -1,0 +1,188 @@
+package runstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	pollEvery  = 20 * time.Millisecond  // how often a follower looks for more
+	checkEvery = 200 * time.Millisecond // how often it asks whether the writer still runs
+)
+
+// Events gives the recorded events of a run whose Seq is greater than after, as they were but for secrets, with the accumulated
+// texts rebuilt. With follow it goes on until the finished event; without, it ends with what is written now. A torn last line is
+// no event.
+//
+// A line that cannot be read yields an error that matches ErrBadLine, and the sequence goes on. Any other error ends it: of a
+// follower, ErrLost when the writer's process is gone, ErrIncomplete when the run ended and its record stops short, or ctx's with
+// its cause. Each use of the sequence reads from the start, by itself.
+func (s *Store) Events(ctx context.Context, idOrPrefix string, after uint64, follow bool) iter.Seq2[execution.Event, error] {
+	return func(yield func(execution.Event, error) bool) {
+		id, err := s.resolve(idOrPrefix)
+		if err != nil {
+			yield(execution.Event{}, err)
+			return
+		}
+		f := follower{id: id, dir: s.runDir(id), tail: newTail(s.runDir(id)), texts: newAccumulator()}
+		f.ended = f.look
+		defer f.tail.close()
+		f.read(ctx, after, follow, yield)
+	}
+}
+
+type follower struct {
+	id    execution.RunID
+	dir   string
+	tail  *tail
+	texts *accumulator
+	lines int
+	asked time.Time // when the writer was last looked for
+	over  error     // why there will be no more lines
+	ended func() error
+}
+
+func (f *follower) read(ctx context.Context, after uint64, follow bool, yield func(execution.Event, error) bool) {
+	timer := time.NewTimer(pollEvery)
+	defer timer.Stop()
+	for {
+		if f.lines%256 == 0 && ctx.Err() != nil {
+			yield(execution.Event{}, cancelled(ctx))
+			return
+		}
+		line, err := f.tail.next()
+		if err != nil {
+			yield(execution.Event{}, fmt.Errorf("run %s: %w", f.id, err))
+			return
+		}
+		if line != nil {
+			f.lines++
+			e, err := f.event(line)
+			if err != nil && !yield(execution.Event{}, err) {
+				return
+			}
+			if err == nil && (e.Seq > after && !yield(e, nil) || e.Terminal()) {
+				return
+			}
+			continue
+		}
+		if !follow {
+			return
+		}
+		// What ended the writing was seen before the last look at the file, so nothing is missed.
+		if f.over != nil {
+			yield(execution.Event{}, f.over)
+			return
+		}
+		if f.over = f.ended(); f.over != nil {
+			continue
+		}
+		timer.Reset(pollEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			yield(execution.Event{}, cancelled(ctx))
+			return
+		}
+	}
+}
+
+func (f *follower) event(line []byte) (execution.Event, error) {
+	var e execution.Event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, fmt.Errorf("run %s: %w: line %d of %s or before: %v", f.id, ErrBadLine, f.lines, segmentName(f.tail.segment), err)
+	}
+	return f.texts.rebuild(e), nil
+}
+
+// look says why no more lines will come, nil while some may.
+func (f *follower) look() error {
+	if exists(filepath.Join(f.dir, resultName)) {
+		return fmt.Errorf("run %s: %w: it has a result, but its events stop before the last", f.id, ErrIncomplete)
+	}
+	if time.Since(f.asked) < checkEvery {
+		return nil
+	}
+	f.asked = time.Now()
+	m, err := readMeta(f.dir)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.id, err)
+	}
+	if m.Process.recording(f.dir) {
+		return nil
+	}
+	if exists(filepath.Join(f.dir, resultName)) {
+		return nil // written since; the next look says so
+	}
+	return lostError(f.id, m)
+}
+
+func lostError(id execution.RunID, m metaFile) error {
+	return fmt.Errorf("%w: process %d that recorded %s is gone and left no result; see what was recorded with drawbar logs %s", ErrLost, m.Process.PID, id, id)
+}
+
+func cancelled(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
+}
+
+// Wait gives the result of a run when it has ended. A run that is lost is ErrLost.
+func (s *Store) Wait(ctx context.Context, idOrPrefix string) (execution.Result, error) {
+	id, err := s.resolve(idOrPrefix)
+	if err != nil {
+		return execution.Result{}, err
+	}
+	dir := s.runDir(id)
+	timer := time.NewTimer(pollEvery)
+	defer timer.Stop()
+	var asked time.Time
+	for gone := false; ; {
+		r, err := readResult(dir)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return r, err
+		}
+		m, err := readMeta(dir)
+		if err != nil {
+			return execution.Result{}, fmt.Errorf("wait for run %s: %w", id, err)
+		}
+		if gone {
+			return execution.Result{}, lostError(id, m)
+		}
+		if time.Since(asked) >= checkEvery {
+			asked = time.Now()
+			if gone = !m.Process.recording(dir); gone {
+				continue // the result may have come between the two looks
+			}
+		}
+		timer.Reset(pollEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return execution.Result{}, cancelled(ctx)
+		}
+	}
+}
+
+func readResult(dir string) (execution.Result, error) {
+	path := filepath.Join(dir, resultName)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return execution.Result{}, err
+	}
+	var r execution.Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return execution.Result{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	if err := execution.CheckSchemaVersion(r.SchemaVersion); err != nil {
+		return execution.Result{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return r, nil
+}

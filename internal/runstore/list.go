@@ -1,0 +1,182 @@
+package runstore
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Filter selects runs; its zero value selects all. The fields are joined by and.
+type Filter struct {
+	Agent   string
+	Since   time.Time // started at or after it
+	Until   time.Time // started before it
+	State   execution.RunState
+	Tag     string
+	Cwd     string // exactly this directory
+	Session string // the agent's own session id, or agent:id
+	Limit   int    // the newest so many; 0 is no limit. Sums ignore it.
+	Live    bool   // only runs that are being recorded now
+}
+
+func (f Filter) where() (string, []any) {
+	var terms []string
+	var args []any
+	add := func(term string, values ...any) {
+		terms = append(terms, term)
+		args = append(args, values...)
+	}
+	if f.Agent != "" {
+		add(`agent = ?`, f.Agent)
+	}
+	if !f.Since.IsZero() {
+		add(`started >= ?`, f.Since.UnixMilli())
+	}
+	if !f.Until.IsZero() {
+		add(`started < ?`, f.Until.UnixMilli())
+	}
+	if f.State != "" {
+		add(`state = ?`, string(f.State))
+	}
+	if f.Tag != "" {
+		add(`id IN (SELECT run FROM run_tags WHERE tag = ?)`, f.Tag)
+	}
+	if f.Cwd != "" {
+		add(`cwd = ?`, filepath.Clean(f.Cwd))
+	}
+	if f.Session != "" {
+		if agent, native, ok := execution.SplitSession(f.Session); ok {
+			add(`(session = ? OR agent = ? AND session = ?)`, f.Session, agent, native)
+		} else {
+			add(`session = ?`, f.Session)
+		}
+	}
+	if f.Live {
+		add(`settled = 0`)
+	}
+	if len(terms) == 0 {
+		return "", nil
+	}
+	return ` WHERE ` + strings.Join(terms, ` AND `), args
+}
+
+// List gives the selected runs, newest first. Runs that were running when their row was written are looked at again, so that
+// their state is the present one.
+func (s *Store) List(f Filter) ([]Run, error) {
+	if f.Limit < 0 {
+		return nil, fmt.Errorf("list runs: limit %d is negative", f.Limit)
+	}
+	var runs []Run
+	err := s.read(func(db *sql.DB) (err error) {
+		where, args := f.where()
+		query := `SELECT id, agent, model, session, project, parent, cwd, prompt, tags, approval, detached, state, status, exit_reason,
+			error_code, started, ended, duration, turns, has_cost, usd, unpriced, cost_source, input, output, thinking, cache_read, cache_write, settled
+			FROM runs` + where + ` ORDER BY started DESC, id DESC`
+		var size int // a run is large to move, so the list is made in its final size
+		if err := db.QueryRow(`SELECT count(*) FROM runs`+where, args...).Scan(&size); err != nil {
+			return err
+		}
+		if f.Limit > 0 {
+			query += ` LIMIT ?`
+			args = append(args, f.Limit)
+			size = min(size, f.Limit)
+		}
+		rows, err := db.Query(query, args...)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		runs = make([]Run, 0, size)
+		for rows.Next() {
+			run, err := s.scan(rows)
+			if err != nil {
+				return err
+			}
+			runs = append(runs, run)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	for i, r := range runs {
+		if !r.Live {
+			continue
+		}
+		if m, err := readMeta(r.dir); err == nil {
+			runs[i].process = m.Process
+		}
+	}
+	return runs, nil
+}
+
+func (s *Store) scan(rows *sql.Rows) (Run, error) {
+	var r Run
+	var c execution.Cost
+	var tags string
+	var started, ended int64
+	var hasCost, settled bool
+	var usd sql.NullFloat64
+	if err := rows.Scan((*string)(&r.ID), &r.Agent, &r.Model, &r.SessionID, &r.ProjectID, (*string)(&r.Parent), &r.Cwd, &r.Prompt, &tags,
+		(*string)(&r.ApprovalMode), &r.Detached, (*string)(&r.State), (*string)(&r.Status), (*string)(&r.ExitReason), (*string)(&r.ErrorCode),
+		&started, &ended, &r.DurationMs, &r.TurnCount, &hasCost, &usd, &c.Unpriced, (*string)(&c.Source), &c.InputTokens, &c.OutputTokens,
+		&c.ThinkingTokens, &c.CacheReadTokens, &c.CacheCreationTokens, &settled); err != nil {
+		return Run{}, err
+	}
+	r.Live, r.dir = !settled, s.runDir(r.ID)
+	r.StartedAt = time.UnixMilli(started).UTC()
+	if ended != 0 {
+		r.EndedAt = time.UnixMilli(ended).UTC()
+	}
+	if hasCost {
+		if usd.Valid {
+			c.TotalUSD = &usd.Float64
+		}
+		r.Cost = &c
+	}
+	if tags != "" {
+		if err := json.Unmarshal([]byte(tags), &r.Tags); err != nil {
+			return Run{}, fmt.Errorf("tags of run %s: %w", r.ID, err)
+		}
+	}
+	return r, nil
+}
+
+// LastSession is the session that the agent's newest run in cwd was in, for continuing where one left off. Without one the
+// error matches ErrNoSession.
+func (s *Store) LastSession(agent, cwd string) (string, error) {
+	var session string
+	err := s.read(func(db *sql.DB) error {
+		return db.QueryRow(`SELECT session FROM runs WHERE session <> '' AND agent = ? AND cwd = ? ORDER BY started DESC, id DESC LIMIT 1`,
+			agent, filepath.Clean(cwd)).Scan(&session)
+	})
+	if errors.Is(err, sql.ErrNoRows) || err == nil && session == "" {
+		return "", fmt.Errorf("%w of %s in %s", ErrNoSession, agent, cwd)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the last session of %s in %s: %w", agent, cwd, err)
+	}
+	return session, nil
+}
+
+// read calls f with a database that agrees with the run directories. Where nothing was ever recorded it does nothing, and
+// makes no file.
+func (s *Store) read(f func(*sql.DB) error) error {
+	if _, err := os.Lstat(filepath.Join(s.dir, runsName)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return s.index.use(true, func(db *sql.DB) error {
+		if err := s.reconcile(db); err != nil {
+			return err
+		}
+		return f(db)
+	})
+}

@@ -1,0 +1,59 @@
+package runstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// lockName is the file in a run's directory whose lock the recording process holds: the first segment, which stays in its place.
+const lockName = "events-0001.jsonl"
+
+var errLocked = errors.New("locked by another process")
+
+// acquire takes the exclusive lock on path, waiting at most patience. The lock belongs to the open file and ends with it,
+// also when the process is killed.
+func acquire(path string, patience time.Duration) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockWithin(f, patience); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func lockWithin(f *os.File, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for {
+		err := tryLock(f, true)
+		if !errors.Is(err, errLocked) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s is %w", f.Name(), errLocked)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// lockHeld reports whether another open file holds the exclusive lock on path. Askers do not disturb each other: they
+// take a shared lock.
+func lockHeld(path string) (bool, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrPermission) {
+		f, err = os.Open(path)
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	err = tryLock(f, false)
+	if errors.Is(err, errLocked) {
+		return true, nil
+	}
+	return false, err
+}

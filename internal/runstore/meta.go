@@ -1,0 +1,139 @@
+package runstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	metaName      = "meta.json"
+	resultName    = "result.json"
+	metaVersion   = 1
+	previewLength = 200
+)
+
+// Meta is what is known of a run before it starts. RunID and Agent are required.
+type Meta struct {
+	RunID        execution.RunID
+	Agent        string
+	Model        string
+	Cwd          string // absolute
+	Prompt       string // its first 200 characters are kept, without secrets
+	Tags         []string
+	ProjectID    string
+	StartedAt    time.Time       // default: now
+	Parent       execution.RunID // the run that started this one, such as the earlier attempt or the race it belongs to
+	Detached     bool
+	ApprovalMode execution.ApprovalMode
+	// Secrets are values to take out of everything that is written, such as the keys in the agent's environment. Values of
+	// fewer than 6 characters are not looked for. They are not stored.
+	Secrets []string
+}
+
+// metaFile is meta.json.
+type metaFile struct {
+	V            int                    `json:"v"`
+	RunID        execution.RunID        `json:"runId"`
+	Agent        string                 `json:"agent"`
+	Model        string                 `json:"model,omitempty"`
+	SessionID    string                 `json:"sessionId,omitempty"`
+	Cwd          string                 `json:"cwd,omitempty"`
+	Prompt       string                 `json:"prompt,omitempty"`
+	Tags         []string               `json:"tags,omitempty"`
+	ProjectID    string                 `json:"projectId,omitempty"`
+	Parent       execution.RunID        `json:"parentRunId,omitempty"`
+	Detached     bool                   `json:"detached,omitempty"`
+	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
+	StartedAt    int64                  `json:"startedAt"` // ms
+	Process      process                `json:"process"`
+}
+
+func (m Meta) file(s secrets) metaFile {
+	tags := make([]string, len(m.Tags))
+	for i, t := range m.Tags {
+		tags[i] = s.text(t)
+	}
+	cwd := m.Cwd
+	if cwd != "" {
+		cwd = filepath.Clean(cwd)
+	}
+	return metaFile{V: metaVersion, RunID: m.RunID, Agent: s.text(m.Agent), Model: s.text(m.Model), Cwd: s.text(cwd),
+		Prompt: preview(m.Prompt, s), Tags: tags, ProjectID: s.text(m.ProjectID), Parent: m.Parent, Detached: m.Detached,
+		ApprovalMode: m.ApprovalMode, StartedAt: m.StartedAt.UnixMilli(), Process: self()}
+}
+
+func (m Meta) check() error {
+	if _, err := execution.ParseRunID(string(m.RunID)); err != nil {
+		return fmt.Errorf("begin run: %w: %v", ErrBadID, err)
+	}
+	if m.Agent == "" {
+		return fmt.Errorf("begin run %s: the agent's name is missing", m.RunID)
+	}
+	return nil
+}
+
+// preview is the beginning of a prompt. It is cut after the secrets are out, so that half of one cannot stay, and looks only
+// as far as the longest of them could reach.
+func preview(prompt string, s secrets) string {
+	reach := previewLength*4 + 4096
+	if len(s.values) > 0 {
+		reach += len(s.values[0])
+	}
+	prompt = s.text(prompt[:min(len(prompt), reach)])
+	n := 0
+	for i := range prompt {
+		if n == previewLength {
+			return strings.ToValidUTF8(prompt[:i], "\uFFFD")
+		}
+		n++
+	}
+	return strings.ToValidUTF8(prompt, "\uFFFD")
+}
+
+func readMeta(dir string) (metaFile, error) {
+	b, err := os.ReadFile(filepath.Join(dir, metaName))
+	if err != nil {
+		return metaFile{}, err
+	}
+	var m metaFile
+	if err := json.Unmarshal(b, &m); err != nil {
+		return metaFile{}, fmt.Errorf("read %s: %w", filepath.Join(dir, metaName), err)
+	}
+	if m.V > metaVersion {
+		return metaFile{}, fmt.Errorf("read %s: %w: version %d, this program reads %d; update drawbar", filepath.Join(dir, metaName), ErrNewerSchema, m.V, metaVersion)
+	}
+	if string(m.RunID) != filepath.Base(dir) {
+		return metaFile{}, fmt.Errorf("read %s: it is about run %.40q", filepath.Join(dir, metaName), m.RunID)
+	}
+	return m, nil
+}
+
+// writeAtomically replaces a file so that a reader sees the old or the new content, never a part. durable makes it survive a
+// power failure.
+func writeAtomically(path string, data []byte, durable bool) (err error) {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = rename(tmp, path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+	}
+	return err
+}

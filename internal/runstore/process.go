@@ -1,0 +1,54 @@
+package runstore
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// process identifies the recording process so that a number that was given to another process is not taken for it.
+type process struct {
+	PID       int    `json:"pid"`
+	Start     uint64 `json:"pidStart,omitempty"`     // in the platform's own unit; 0 when unknown
+	Boot      string `json:"boot,omitempty"`         // this boot of this machine; Start compares within it only
+	Namespace string `json:"pidNamespace,omitempty"` // PID means something within it only
+	Host      string `json:"host,omitempty"`
+}
+
+var self = sync.OnceValue(func() process {
+	p := process{PID: os.Getpid(), Boot: bootID(), Namespace: pidNamespace()}
+	p.Host, _ = os.Hostname()
+	if p.Boot == "" {
+		p.Boot = "host:" + p.Host
+	}
+	if start, ok, err := processStart(p.PID); err == nil && ok {
+		p.Start = start
+	}
+	return p
+})
+
+// check reports whether the process runs, as far as its number can tell that from here.
+func (p process) check() (alive, known bool) {
+	me := self()
+	if p.PID <= 0 || p.Start == 0 || p.Boot != me.Boot || p.Namespace != me.Namespace {
+		return false, false
+	}
+	start, ok, err := processStart(p.PID)
+	if err != nil {
+		return false, false
+	}
+	return ok && start == p.Start, true
+}
+
+// recording reports whether the process that records the run in dir is still there. Where its number means nothing
+// (another container, another machine, an earlier boot) the lock in dir decides; where that cannot be tested either, a
+// process of another machine gets the benefit of the doubt.
+func (p process) recording(dir string) bool {
+	if alive, known := p.check(); known {
+		return alive
+	}
+	if held, err := lockHeld(filepath.Join(dir, lockName)); err == nil {
+		return held
+	}
+	return p.Host != self().Host
+}

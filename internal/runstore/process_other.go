@@ -1,0 +1,12 @@
+//go:build !linux && !darwin && !windows
+
+package runstore
+
+import "errors"
+
+// processStart is unknown on this platform: the lock in the run directory tells whether a run is alive.
+func processStart(int) (start uint64, ok bool, err error) { return 0, false, errors.ErrUnsupported }
+
+func bootID() string { return "" }
+
+func pidNamespace() string { return "" }

@@ -1,0 +1,124 @@
+package runstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// runIDLength is the length of a whole run id.
+const runIDLength = 26
+
+// parsePrefix checks that s can be the beginning of a run id and gives it in upper case. Its strictness is what keeps a
+// path out of the file system.
+func parsePrefix(s string) (string, error) {
+	id := strings.Map(func(r rune) rune { // ASCII only: capitals of other letters can be ASCII
+		if r >= 'a' && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, s)
+	bad := func(why string) error {
+		return fmt.Errorf("%w: %.40q %s; want a ULID or its first characters, as drawbar ps prints them", ErrBadID, s, why)
+	}
+	switch {
+	case id == "":
+		return "", bad("is empty")
+	case len(id) > runIDLength:
+		return "", bad(fmt.Sprintf("has %d characters, a ULID has %d", len(id), runIDLength))
+	}
+	// What is missing is filled up so that one strict check, that of package execution, decides.
+	if _, err := execution.ParseRunID(id + strings.Repeat("0", runIDLength-len(id))); err != nil {
+		i := strings.IndexFunc(id, func(r rune) bool { return r > 0x7f || !strings.ContainsRune("0123456789ABCDEFGHJKMNPQRSTVWXYZ", r) })
+		if i < 0 {
+			return "", bad("begins with a digit above 7")
+		}
+		return "", bad(fmt.Sprintf("has %q, which no ULID contains", []rune(s[i:])[0]))
+	}
+	return id, nil
+}
+
+// resolve finds the one run that idOrPrefix names.
+func (s *Store) resolve(idOrPrefix string) (execution.RunID, error) {
+	prefix, err := parsePrefix(idOrPrefix)
+	if err != nil {
+		return "", err
+	}
+	if len(prefix) == runIDLength {
+		_, err := os.Lstat(filepath.Join(s.runDir(execution.RunID(prefix)), metaName))
+		if err == nil {
+			return execution.RunID(prefix), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("look up run %s: %w", prefix, err)
+		}
+	}
+	ids, err := s.ids()
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(ids)
+	i, _ := slices.BinarySearch(ids, execution.RunID(prefix))
+	matches := ids[i:]
+	for n, id := range matches {
+		if !strings.HasPrefix(string(id), prefix) {
+			matches = matches[:n]
+			break
+		}
+	}
+	switch {
+	case len(matches) == 1 && len(prefix) < runIDLength:
+		return matches[0], nil
+	case len(matches) > 1:
+		candidates := slices.Clone(matches)
+		slices.Reverse(candidates)
+		return "", &AmbiguousError{Prefix: prefix, Candidates: candidates}
+	}
+	return "", &NotFoundError{ID: prefix, Nearest: nearest(ids, prefix)}
+}
+
+// ids lists the recorded runs, in no order.
+func (s *Store) ids() ([]execution.RunID, error) {
+	f, err := os.Open(filepath.Join(s.dir, runsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	ids := make([]execution.RunID, 0, len(names))
+	for _, name := range names {
+		if id, err := execution.ParseRunID(name); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// nearest is the id with the fewest differing characters in the length of s, the newest of equals.
+func nearest(ids []execution.RunID, s string) (best execution.RunID) {
+	least := runIDLength + 1
+	for _, id := range ids {
+		n := 0
+		for i := range len(s) {
+			if id[i] != s[i] {
+				n++
+			}
+		}
+		if n <= least {
+			best, least = id, n
+		}
+	}
+	return best
+}

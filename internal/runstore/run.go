@@ -1,0 +1,276 @@
+package runstore
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// StateLost is the state of a run whose recording process is gone without leaving a result. The agent may have finished its
+// work or not; nobody was there to see it.
+const StateLost execution.RunState = "lost"
+
+// Run is what is known of one run. A run that is being recorded has state running and no EndedAt; a lost one has the cost,
+// turns and time of the last event that were recorded.
+type Run struct {
+	ID           execution.RunID        `json:"runId"`
+	Agent        string                 `json:"agent"`
+	Model        string                 `json:"model,omitempty"`
+	SessionID    string                 `json:"sessionId,omitempty"`
+	ProjectID    string                 `json:"projectId,omitempty"`
+	Parent       execution.RunID        `json:"parentRunId,omitempty"`
+	Cwd          string                 `json:"cwd,omitempty"`
+	Prompt       string                 `json:"prompt,omitempty"` // the first 200 characters
+	Tags         []string               `json:"tags,omitempty"`
+	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
+	Detached     bool                   `json:"detached,omitempty"`
+	State        execution.RunState     `json:"state"` // running, a state a run ends in, interrupted for one that an interrupt ended, or lost
+	Live         bool                   `json:"live"`
+	Status       execution.Status       `json:"status,omitempty"`
+	ExitReason   execution.ExitReason   `json:"exitReason,omitempty"`
+	ErrorCode    execution.ErrorCode    `json:"errorCode,omitempty"`
+	StartedAt    time.Time              `json:"startedAt"`
+	EndedAt      time.Time              `json:"endedAt,omitzero"`
+	DurationMs   int64                  `json:"durationMs,omitempty"` // of a live run: 0
+	TurnCount    int                    `json:"turnCount,omitempty"`
+	Cost         *execution.Cost        `json:"cost,omitempty"`
+
+	dir     string
+	process process
+}
+
+// Dir is the run's directory.
+func (r Run) Dir() string { return r.dir }
+
+// Process is the process that records the run, and whether it is that very process that runs now: a number that was given to
+// another process, or that means another process here, is not alive. Only a live one may be signalled. Of a run that List found
+// ended it knows nothing.
+func (r Run) Process() (pid int, alive bool) {
+	alive, _ = r.process.check()
+	return r.process.PID, alive
+}
+
+// socketLimit is what a socket's path may be long: the smallest limit of the platforms is 103 bytes and a NUL.
+const socketLimit = 100
+
+// ControlPath is the path of the run's control socket: in its directory, or where that is too long for a socket under a
+// hashed name in drawbar-<uid> in the directory for temporary files. It creates nothing; whoever listens there creates that
+// directory with mode 0700 and checks that it is its own.
+func (r Run) ControlPath() string { return controlPath(r.dir, os.TempDir(), os.Getuid(), runtime.GOOS) }
+
+func controlPath(dir, temp string, uid int, goos string) string {
+	path := filepath.Join(dir, "control.sock")
+	if len(path) <= socketLimit {
+		return path
+	}
+	owner := "drawbar"
+	if uid >= 0 {
+		owner += "-" + strconv.Itoa(uid)
+	}
+	sum := sha256.Sum256([]byte(dir))
+	name := filepath.Join(owner, hex.EncodeToString(sum[:10])+".sock")
+	if path = filepath.Join(temp, name); len(path) > socketLimit && goos != "windows" {
+		path = filepath.Join("/tmp", name)
+	}
+	return path
+}
+
+// resultHead is the part of a result that a list shows; the rest of result.json is skipped.
+type resultHead struct {
+	Status     execution.Status       `json:"status"`
+	Error      *execution.ResultError `json:"error"`
+	Model      string                 `json:"model"`
+	SessionID  string                 `json:"sessionId"`
+	Cost       *execution.Cost        `json:"cost"`
+	DurationMs int64                  `json:"durationMs"`
+	ExitReason execution.ExitReason   `json:"exitReason"`
+	TurnCount  int                    `json:"turnCount"`
+}
+
+func headOf(r execution.Result) resultHead {
+	return resultHead{Status: r.Status, Error: r.Error, Model: r.Model, SessionID: r.SessionID, Cost: r.Cost, DurationMs: r.DurationMs, ExitReason: r.ExitReason, TurnCount: r.TurnCount}
+}
+
+func (m metaFile) run(dir string) Run {
+	return Run{ID: m.RunID, Agent: m.Agent, Model: m.Model, SessionID: m.SessionID, ProjectID: m.ProjectID, Parent: m.Parent, Cwd: m.Cwd,
+		Prompt: m.Prompt, Tags: m.Tags, ApprovalMode: m.ApprovalMode, Detached: m.Detached, StartedAt: time.UnixMilli(m.StartedAt).UTC(),
+		State: execution.StateRunning, Live: true, dir: dir, process: m.Process}
+}
+
+func (r Run) ended(h resultHead, at time.Time) Run {
+	r.State, r.Live = stateOf(h), false
+	r.Status, r.ExitReason, r.ErrorCode = h.Status, h.ExitReason, h.Error.ErrorCode()
+	r.Model, r.SessionID = cmp.Or(h.Model, r.Model), cmp.Or(h.SessionID, r.SessionID)
+	r.DurationMs, r.TurnCount, r.Cost = h.DurationMs, h.TurnCount, h.Cost
+	r.EndedAt = at.UTC().Truncate(time.Millisecond)
+	return r
+}
+
+// stateOf is the state that a result stands for. A backend that states no exit reason is judged by its status.
+func stateOf(h resultHead) execution.RunState {
+	switch h.ExitReason {
+	case execution.ExitCompleted, execution.ExitTurnLimit:
+		return execution.StateCompleted
+	case execution.ExitReasonAbort:
+		return execution.StateAborted
+	case execution.ExitInterrupted:
+		return execution.StateInterrupted
+	case execution.ExitByTimeout, execution.ExitInactivity:
+		return execution.StateTimedOut
+	case execution.ExitKilled:
+		return execution.StateKilled
+	case execution.ExitCrash:
+		return execution.StateCrashed
+	}
+	if h.Status != execution.StatusFailed && h.Status != execution.StatusUnsupported {
+		return execution.StateCompleted
+	}
+	if h.Error != nil {
+		switch h.Error.Code {
+		case execution.FailureTimeout:
+			return execution.StateTimedOut
+		case execution.FailureCancelled:
+			return execution.StateAborted
+		}
+	}
+	return execution.StateCrashed
+}
+
+// load reads a run from its directory, which is the truth about it.
+func load(dir string) (Run, error) {
+	m, err := readMeta(dir)
+	if err != nil {
+		return Run{}, err
+	}
+	run := m.run(dir)
+	done, err := run.finish()
+	if done || err != nil {
+		return run, err
+	}
+	if m.Process.recording(dir) {
+		return run, nil
+	}
+	// It may have written the result between the two looks.
+	if done, err := run.finish(); done || err != nil {
+		return run, err
+	}
+	return run.lost()
+}
+
+// finish completes r from its result when there is one.
+func (r *Run) finish() (bool, error) {
+	path := filepath.Join(r.dir, resultName)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var h resultHead
+	if err := json.Unmarshal(b, &h); err != nil {
+		return false, fmt.Errorf("read %s: %w", path, err)
+	}
+	at := r.StartedAt
+	if info, err := os.Stat(path); err == nil {
+		at = info.ModTime()
+	}
+	*r = r.ended(h, at)
+	return true, nil
+}
+
+// lost tells of a run without a result what its events tell.
+func (r Run) lost() (Run, error) {
+	r.State, r.Live = StateLost, false
+	r.ErrorCode, r.ExitReason, r.Status = execution.CodeAgentCrash, execution.ExitCrash, execution.StatusFailed
+	var sum tally
+	tail := newTail(r.dir)
+	defer tail.close()
+	for {
+		line, err := tail.next()
+		if err != nil {
+			return r, err
+		}
+		if line == nil {
+			break
+		}
+		var e execution.Event
+		if json.Unmarshal(line, &e) == nil {
+			sum.add(e)
+		}
+	}
+	if !sum.last.IsZero() {
+		r.EndedAt = sum.last.UTC()
+		r.DurationMs = max(0, r.EndedAt.Sub(r.StartedAt).Milliseconds())
+	} else {
+		r.EndedAt = r.StartedAt
+	}
+	r.SessionID, r.Model = cmp.Or(sum.session, r.SessionID), cmp.Or(sum.model, r.Model)
+	r.TurnCount, r.Cost = sum.turns, sum.cost()
+	return r, nil
+}
+
+// tally sums what events say of a run. Cost and usage events are increments.
+type tally struct {
+	last           time.Time
+	session, model string
+	turns          int
+	usd            float64
+	priced         bool
+	unpriced       bool
+	source         execution.CostSource
+	spent          execution.Usage // of cost events
+	used           execution.Usage // of token_usage events
+}
+
+func (t *tally) add(e execution.Event) {
+	if e.Time.After(t.last) {
+		t.last = e.Time
+	}
+	switch b := e.Body.(type) {
+	case execution.SessionStart:
+		if e.Parent == "" {
+			t.session, t.model = b.SessionID, cmp.Or(b.Model, t.model)
+		}
+	case execution.SessionResume:
+		t.session = b.SessionID
+	case execution.TurnStart:
+		t.turns = max(t.turns, b.TurnIndex+1)
+	case execution.CostEvent:
+		t.spent = t.spent.Add(b.Cost.Usage())
+		t.unpriced = t.unpriced || b.Cost.Unpriced || b.Cost.TotalUSD == nil
+		if b.Cost.TotalUSD != nil {
+			t.usd, t.priced, t.source = t.usd+*b.Cost.TotalUSD, true, b.Cost.Source
+		}
+	case execution.TokenUsage:
+		t.used = t.used.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens})
+	}
+}
+
+func (t *tally) cost() *execution.Cost {
+	used := t.used
+	if used.IsZero() {
+		used = t.spent
+	}
+	if used.IsZero() && !t.priced && !t.unpriced {
+		return nil
+	}
+	var usd *float64
+	if t.priced {
+		usd = &t.usd
+	}
+	c := execution.CostOf(used, usd, t.source)
+	c.Unpriced = c.Unpriced || t.unpriced
+	return &c
+}

@@ -1,0 +1,96 @@
+package runstore
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// segmentBuffer is how much is gathered for one write.
+const segmentBuffer = 256 << 10
+
+// file is what a segment needs of *os.File.
+type file interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// segment writes lines to the current segment and goes on to the next when it is full. A line is never split between two.
+// It is used by one goroutine.
+type segment struct {
+	dir    string
+	limit  int64
+	number int
+	file   file
+	size   int64 // including what is buffered
+	buf    []byte
+	wrap   func(file) file // fault injection
+}
+
+func (s *segment) open(number int) error {
+	f, err := os.OpenFile(filepath.Join(s.dir, segmentName(number)), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	s.number, s.file, s.size = number, f, 0
+	if s.wrap != nil {
+		s.file = s.wrap(f)
+	}
+	return nil
+}
+
+func (s *segment) append(line []byte) error {
+	if s.size > 0 && s.size+int64(len(line)) > s.limit {
+		if err := s.flush(); err != nil {
+			return err
+		}
+		if err := s.close(true); err != nil {
+			return err
+		}
+		if err := s.open(s.number + 1); err != nil {
+			return err
+		}
+	}
+	s.buf = append(s.buf, line...)
+	s.size += int64(len(line))
+	if len(s.buf) >= segmentBuffer {
+		return s.flush()
+	}
+	return nil
+}
+
+func (s *segment) flush() error {
+	if len(s.buf) == 0 || s.file == nil {
+		return nil
+	}
+	_, err := s.file.Write(s.buf)
+	if cap(s.buf) > 4*segmentBuffer {
+		s.buf = nil
+	}
+	s.buf = s.buf[:0]
+	if err != nil {
+		return fmt.Errorf("write %s: %w", segmentName(s.number), err)
+	}
+	return nil
+}
+
+// close ends the current segment, durably if asked. A closed one is closed again without effect.
+func (s *segment) close(durable bool) error {
+	if s.file == nil {
+		return nil
+	}
+	f := s.file
+	s.file = nil
+	var err error
+	if durable {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("close %s: %w", segmentName(s.number), err)
+	}
+	return nil
+}

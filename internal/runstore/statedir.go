@@ -1,0 +1,41 @@
+package runstore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// DefaultDir is the state directory: DRAWBAR_STATE_DIR, else drawbar under XDG_STATE_HOME, else the platform's place:
+// ~/.local/state/drawbar, on macOS ~/Library/Application Support/drawbar, on Windows %LocalAppData%\drawbar. Variables with
+// a relative path are ignored, but a relative DRAWBAR_STATE_DIR is an error. It touches no file.
+func DefaultDir() (string, error) { return defaultDir(runtime.GOOS, os.Getenv, os.UserHomeDir) }
+
+func defaultDir(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
+	if dir := getenv("DRAWBAR_STATE_DIR"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return "", errors.New("DRAWBAR_STATE_DIR is " + dir + ", a relative path; set it to an absolute one")
+		}
+		return filepath.Clean(dir), nil
+	}
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "drawbar"), nil
+	}
+	if goos == "windows" {
+		if dir := getenv("LOCALAPPDATA"); filepath.IsAbs(dir) {
+			return filepath.Join(dir, "drawbar"), nil
+		}
+	}
+	h, err := home()
+	if err != nil || !filepath.IsAbs(h) {
+		return "", errors.New("the home directory is unknown, so there is no place for the record of runs; set HOME or DRAWBAR_STATE_DIR")
+	}
+	switch goos {
+	case "windows":
+		return filepath.Join(h, "AppData", "Local", "drawbar"), nil
+	case "darwin", "ios":
+		return filepath.Join(h, "Library", "Application Support", "drawbar"), nil
+	}
+	return filepath.Join(h, ".local", "state", "drawbar"), nil
+}

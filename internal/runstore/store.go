@@ -1,0 +1,137 @@
+package runstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+const runsName = "runs"
+
+// Options are the settings of a store; the zero value has the defaults.
+type Options struct {
+	Logger       *slog.Logger   // warnings about the record itself; default: none
+	Location     *time.Location // where days begin in cost reports; default: local time
+	SegmentBytes int64          // a segment of events is continued in the next one before it gets longer; default 64 MiB
+	FlushEvery   time.Duration  // how long an event may wait to be written; default 25 ms
+}
+
+// Store is the record of runs in one state directory. It is safe for concurrent use, and any number of stores and processes
+// may use one directory at once.
+type Store struct {
+	dir   string
+	opts  Options
+	index *index
+
+	mu      sync.Mutex
+	writers map[*Writer]struct{}
+	closed  bool
+}
+
+// Open names the record in dir, an absolute path. It touches no file: directories appear with the first run, and the database is
+// opened when a list, a sum or an ended run needs it. The caller closes the store.
+func Open(dir string, opts Options) (*Store, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("open run store %q: want an absolute path", dir)
+	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.Location = cmp.Or(opts.Location, time.Local)
+	opts.SegmentBytes = cmp.Or(opts.SegmentBytes, 64<<20)
+	opts.FlushEvery = cmp.Or(opts.FlushEvery, 25*time.Millisecond)
+	s := &Store{dir: filepath.Clean(dir), opts: opts, writers: map[*Writer]struct{}{}}
+	s.index = newIndex(s)
+	return s, nil
+}
+
+// Dir is the state directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Close waits until everything is written and closes the database. A run that is still being recorded ends as crashed, since
+// nobody is left to say how it ended.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	open := make([]*Writer, 0, len(s.writers))
+	for w := range s.writers {
+		open = append(open, w)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, w := range open {
+		errs = append(errs, w.Close())
+	}
+	return errors.Join(append(errs, s.index.close())...)
+}
+
+func (s *Store) runDir(id execution.RunID) string { return filepath.Join(s.dir, runsName, string(id)) }
+
+// Begin starts the record of a run: its directory, meta.json and the first segment exist when it returns; the row in the
+// database follows. An id that is recorded already is ErrExists. A record that cannot be written is no reason not to run: all
+// methods of the nil Writer that comes with an error do nothing.
+func (s *Store) Begin(meta Meta) (*Writer, error) {
+	if err := meta.check(); err != nil {
+		return nil, err
+	}
+	if meta.StartedAt.IsZero() {
+		meta.StartedAt = time.Now()
+	}
+	secrets := newSecrets(meta.Secrets)
+	w := &Writer{store: s, meta: meta.file(secrets), secrets: secrets, dir: s.runDir(meta.RunID), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
+	if err := s.start(w); err != nil {
+		return nil, err
+	}
+	s.index.put(w.Run())
+	return w, nil
+}
+
+func (s *Store) start(w *Writer) error {
+	if err := w.create(); err != nil {
+		if errors.Is(err, ErrExists) {
+			return fmt.Errorf("record run %s: %w", w.meta.RunID, err)
+		}
+		return fmt.Errorf("record run %s: %w; make room in %s or set DRAWBAR_STATE_DIR", w.meta.RunID, err, s.dir)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		w.discard()
+		return fmt.Errorf("record run %s: %w", w.meta.RunID, ErrClosed)
+	}
+	s.writers[w] = struct{}{}
+	go w.loop()
+	return nil
+}
+
+func (s *Store) forget(w *Writer) {
+	s.mu.Lock()
+	delete(s.writers, w)
+	s.mu.Unlock()
+}
+
+// Get finds a run by its id or the beginning of it, in either case. It reads the run's directory and needs no database.
+func (s *Store) Get(idOrPrefix string) (Run, error) {
+	id, err := s.resolve(idOrPrefix)
+	if err != nil {
+		return Run{}, err
+	}
+	run, err := load(s.runDir(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Run{}, &NotFoundError{ID: string(id)}
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("get run %s: %w", id, err)
+	}
+	return run, nil
+}
+
+// mkdirs makes the directories above a run's.
+func (s *Store) mkdirs() error { return os.MkdirAll(filepath.Join(s.dir, runsName), 0o700) }

@@ -1,0 +1,438 @@
+package runstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	// queueLimit bounds the events that wait to be written. An Append beyond it waits stallLimit for room once; after that events
+	// are dropped, and counted in a gap event, until there is room again.
+	queueLimit = 1 << 16
+	stallLimit = time.Second
+	// urgent is the number of waiting events that are written without waiting for more.
+	urgent = 512
+)
+
+// Writer records one run. It is safe for concurrent use; the events of a run come in the order of the calls. The nil
+// Writer records nothing.
+type Writer struct {
+	store   *Store
+	secrets secrets
+	dir     string
+	lock    *os.File
+
+	wake, space chan struct{} // one token each: events wait, room was made
+	stop        chan struct{} // closed when no more events come
+	done        chan struct{} // closed when the goroutine has ended
+
+	finish sync.Once
+	result error // of Finish
+
+	mu       sync.Mutex
+	meta     metaFile
+	queue    []execution.Event
+	seq      uint64 // of the last event taken
+	stopped  bool
+	stalled  bool
+	gap      execution.Gap
+	dropped  uint64
+	failure  error // the first
+	failedAt uint64
+
+	// of the goroutine
+	segment segment
+	slimmer *slimmer
+	hold    *hold
+	spare   []execution.Event // the memory of the last batch
+	written uint64            // the last event that was given to the file system
+}
+
+// create makes the run's directory and its first files.
+func (w *Writer) create() (err error) {
+	err = os.Mkdir(w.dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = w.store.mkdirs(); err == nil {
+			err = os.Mkdir(w.dir, 0o700)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrExists, w.dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			w.discard()
+		}
+	}()
+	w.segment = segment{dir: w.dir, limit: w.store.opts.SegmentBytes}
+	if err = w.segment.open(1); err != nil {
+		return err
+	}
+	// A file system without locks costs only the judgement of readers elsewhere: see process.recording.
+	if w.lock, err = acquire(filepath.Join(w.dir, lockName), 0); err != nil && !isNoLock(err) {
+		return err
+	}
+	w.slimmer, w.hold = newSlimmer(), newHold(w.secrets)
+	return w.writeMeta(w.meta)
+}
+
+// discard removes what create made of a run that is not going to be.
+func (w *Writer) discard() {
+	w.release()
+	_ = w.segment.close(false)
+	_ = os.RemoveAll(w.dir)
+}
+
+// isNoLock reports an error of the lock itself, not of its file.
+func isNoLock(err error) bool {
+	var p *fs.PathError
+	return !errors.As(err, &p)
+}
+
+func (w *Writer) writeMeta(m metaFile) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return writeAtomically(filepath.Join(w.dir, metaName), append(b, '\n'), false)
+}
+
+func (w *Writer) release() {
+	if w.lock != nil {
+		_ = w.lock.Close()
+		w.lock = nil
+	}
+}
+
+// Append records an event. It queues the event and returns; only a file system that takes nothing for as long as 65,536 more
+// events make it wait, for a second and once. An event without Seq gets the next one. After Finish it does nothing. Errors are
+// reported by Finish.
+func (w *Writer) Append(e execution.Event) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return
+	}
+	if e.Seq == 0 {
+		e.Seq = w.seq + 1
+	}
+	w.seq = e.Seq
+	if w.failure != nil {
+		return
+	}
+	if len(w.queue) >= queueLimit && !w.stalled {
+		w.waitForRoom()
+		if w.stopped {
+			return
+		}
+	}
+	if len(w.queue) >= queueLimit {
+		w.stalled = true
+		if w.gap.Count == 0 {
+			w.gap.From = e.Seq
+		}
+		w.gap.Count, w.gap.To = w.gap.Count+1, e.Seq
+		w.dropped++
+		return
+	}
+	w.closeGap(e)
+	w.queue = append(w.queue, e)
+	if n := len(w.queue); n <= 2 || n == urgent {
+		poke(w.wake)
+	}
+}
+
+// closeGap puts the account of dropped events in their place. The caller holds w.mu.
+func (w *Writer) closeGap(next execution.Event) {
+	w.stalled = false
+	if w.gap.Count == 0 {
+		return
+	}
+	w.queue = append(w.queue, execution.Event{Seq: w.gap.To, Time: next.Time, Turn: next.Turn, RunID: w.meta.RunID, Agent: w.meta.Agent, Body: w.gap})
+	w.gap = execution.Gap{}
+}
+
+func (w *Writer) waitForRoom() {
+	timer := time.NewTimer(stallLimit)
+	defer timer.Stop()
+	for len(w.queue) >= queueLimit && w.failure == nil && !w.stopped {
+		w.mu.Unlock()
+		select {
+		case <-w.space:
+			w.mu.Lock()
+		case <-timer.C:
+			w.mu.Lock()
+			return
+		}
+	}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// loop writes what Append queues. It sleeps while nothing comes.
+func (w *Writer) loop() {
+	defer close(w.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var wait time.Duration // until a kept-back event must be written
+	for {
+		if wait > 0 {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-w.wake:
+			w.gather(timer)
+		case <-timer.C:
+		case <-w.stop:
+			w.write(w.take(), true)
+			return
+		}
+		wait = w.write(w.take(), false)
+	}
+}
+
+// gather gives more events the time to come, so that a stream of small ones costs few writes.
+func (w *Writer) gather(timer *time.Timer) {
+	w.mu.Lock()
+	n := len(w.queue)
+	w.mu.Unlock()
+	if n >= urgent {
+		return
+	}
+	timer.Reset(w.store.opts.FlushEvery)
+	select {
+	case <-w.wake: // urgent
+	case <-timer.C:
+	case <-w.stop:
+	}
+}
+
+func (w *Writer) take() []execution.Event {
+	clear(w.spare)
+	w.mu.Lock()
+	batch := w.queue
+	w.queue, w.spare = w.spare[:0], batch
+	w.mu.Unlock()
+	poke(w.space)
+	return batch
+}
+
+// write puts a batch into the file, but for what must wait; it says for how long. last ends all waiting.
+func (w *Writer) write(batch []execution.Event, last bool) (wait time.Duration) {
+	now := time.Now()
+	for _, e := range batch {
+		if start, ok := e.Body.(execution.SessionStart); ok && e.Parent == "" {
+			w.noteSession(start)
+		}
+		w.hold.push(w.slimmer.slim(e), now)
+	}
+	if last {
+		w.hold.endAll()
+	}
+	ready, wait := w.hold.ready(now)
+	if len(ready) == 0 || w.failed() {
+		return wait
+	}
+	for _, e := range ready {
+		if err := w.segment.append(w.line(e)); err != nil {
+			w.fail(err)
+			return wait
+		}
+	}
+	if err := w.segment.flush(); err != nil {
+		w.fail(err)
+		return wait
+	}
+	w.written = ready[len(ready)-1].Seq
+	return wait
+}
+
+// line is the stored form of an event. An event that has none leaves a note in its place.
+func (w *Writer) line(e execution.Event) []byte {
+	b, err := e.MarshalJSON()
+	if err != nil {
+		kind := execution.EventType("empty")
+		if e.Body != nil {
+			kind = e.Body.Type()
+		}
+		e.Raw = nil
+		e.Body = execution.Debug{Level: execution.DebugWarn, Message: fmt.Sprintf("a %s event could not be recorded: %v", kind, err)}
+		if b, err = e.MarshalJSON(); err != nil {
+			return nil
+		}
+	}
+	return append(w.secrets.json(b), '\n')
+}
+
+// noteSession keeps meta.json up to date, so that a session can be resumed although its run was lost.
+func (w *Writer) noteSession(s execution.SessionStart) {
+	w.mu.Lock()
+	w.meta.SessionID = w.secrets.text(s.SessionID)
+	if s.Model != "" {
+		w.meta.Model = w.secrets.text(s.Model)
+	}
+	m := w.meta
+	w.mu.Unlock()
+	if err := w.writeMeta(m); err != nil {
+		w.fail(err)
+		return
+	}
+	w.store.index.put(m.run(w.dir))
+}
+
+func (w *Writer) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failure != nil
+}
+
+func (w *Writer) fail(err error) {
+	w.mu.Lock()
+	first := w.failure == nil
+	if first {
+		w.failure, w.failedAt = err, w.written+1
+	}
+	w.mu.Unlock()
+	if first {
+		w.store.opts.Logger.Warn("the record of a run is incomplete", "run_id", w.meta.RunID, "error", err)
+	}
+	poke(w.space)
+}
+
+// Finish ends the record with the run's result: the events are on the disk, result.json is in place, the row and the line of the
+// run index are written when it returns. Result.Events are not stored again. It returns every fault of the whole record, the
+// first of each kind. A second call returns what the first did.
+func (w *Writer) Finish(r execution.Result) error {
+	if w == nil {
+		return nil
+	}
+	w.finish.Do(func() { w.result = w.end(r) })
+	return w.result
+}
+
+// Close is for a run whose end nobody reported: it finishes the record with a crash. After Finish it only returns what that
+// returned.
+func (w *Writer) Close() error {
+	if w == nil {
+		return nil
+	}
+	w.finish.Do(func() {
+		w.mu.Lock()
+		m := w.meta
+		w.mu.Unlock()
+		started, now := time.UnixMilli(m.StartedAt).UTC(), time.Now().UTC()
+		w.result = w.end(execution.Result{SchemaVersion: execution.SchemaVersion, BackendID: m.Agent, Status: execution.StatusFailed,
+			ExitReason: execution.ExitCrash, Error: execution.NewResultError(execution.CodeInternal, "the run was given up without a result"),
+			Model: m.Model, SessionID: m.SessionID, DurationMs: now.Sub(started).Milliseconds(), Tags: m.Tags,
+			Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: started, CompletedAt: now}}})
+	})
+	return w.result
+}
+
+func (w *Writer) end(r execution.Result) error {
+	defer w.store.forget(w)
+	warm := make(chan struct{})
+	go func() { // opening the database takes as long as the disk takes for the rest
+		w.store.index.warm()
+		close(warm)
+	}()
+	defer func() { <-warm }()
+	w.mu.Lock()
+	w.stopped = true
+	w.closeGap(execution.Event{Time: time.Now()})
+	w.mu.Unlock()
+	close(w.stop)
+	<-w.done
+
+	errs := []error{w.shortfall()}
+	note := func(what string, err error, hint string) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("record run %s: %s: %w; %s", w.meta.RunID, what, err, hint))
+		}
+	}
+	room := "make room in " + w.store.dir + " or set DRAWBAR_STATE_DIR"
+	note("end of the events", w.segment.close(true), room)
+	ended := time.Now()
+	r.Events = nil
+	r.RunID, r.SchemaVersion = w.meta.RunID, execution.SchemaVersion
+	if r.Agent == "" {
+		r.Agent = w.meta.Agent
+	}
+	b, err := json.Marshal(r)
+	if err == nil {
+		b = append(w.secrets.json(b), '\n')
+		if err = writeAtomically(filepath.Join(w.dir, resultName), b, true); err == nil {
+			err = syncDir(w.dir)
+		}
+	}
+	note("result", err, room)
+	// The row and the line say what result.json says, secrets taken out.
+	head := headOf(r)
+	if err == nil {
+		head = resultHead{}
+		err = json.Unmarshal(b, &head)
+	}
+	run := w.meta.run(w.dir).ended(head, ended)
+	w.release()
+	if err == nil {
+		note("row", w.store.index.putAndWait(run), "the record itself is whole, and its row is made by the next drawbar ps that can")
+	}
+	note("run index", w.store.appendRunIndex(run), "the record itself is whole")
+	return errors.Join(errs...)
+}
+
+// shortfall says what of the events is not in the record.
+func (w *Writer) shortfall() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var errs []error
+	if w.failure != nil {
+		errs = append(errs, fmt.Errorf("record run %s: events from %d to %d: %w; make room in %s or set DRAWBAR_STATE_DIR", w.meta.RunID, w.failedAt, w.seq, w.failure, w.store.dir))
+	}
+	if w.dropped > 0 {
+		errs = append(errs, fmt.Errorf("record run %s: %d events were dropped because %s took them too slowly", w.meta.RunID, w.dropped, w.store.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Dir is the run's directory, empty for the nil Writer.
+func (w *Writer) Dir() string {
+	if w == nil {
+		return ""
+	}
+	return w.dir
+}
+
+// Run is the run as it stands at its start, with its control path and process.
+func (w *Writer) Run() Run {
+	if w == nil {
+		return Run{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.meta
+	m.Tags = slices.Clone(m.Tags)
+	return m.run(w.dir)
+}

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroup is a leaf below our own control group that holds one run. Where the own group is not ours to divide, its path
+// is empty and every method does nothing.
+type cgroup struct {
+	path string
+	fd   int // of the directory, in the keeper; -1 otherwise
+}
+
+// ownGroup names the leaf for a run. It does not make it.
+func ownGroup(mark string) cgroup {
+	base := ownGroupDir()
+	if base == "" {
+		return cgroup{fd: -1}
+	}
+	return cgroup{path: base + "/drawbar-" + mark, fd: -1}
+}
+
+// makeGroup makes the leaf, or returns an empty one.
+func makeGroup(path string) cgroup {
+	none := cgroup{fd: -1}
+	if path == "" || syscall.Mkdir(path, 0o700) != nil {
+		return none
+	}
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil || unix.Access(path+"/cgroup.kill", unix.W_OK) != nil {
+		if err == nil {
+			_ = syscall.Close(fd)
+		}
+		_ = syscall.Rmdir(path)
+		return none
+	}
+	return cgroup{path: path, fd: fd}
+}
+
+// kill ends every process of the group at once.
+func (g cgroup) kill() {
+	if g.path == "" {
+		return
+	}
+	writeSmall(g.path+"/cgroup.kill", "1")
+}
+
+// remove removes the group when it is empty.
+func (g cgroup) remove() bool {
+	return g.path == "" || syscall.Rmdir(g.path) != syscall.EBUSY
+}
+
+// removeSoon removes the group of processes that were just killed: they stay in it until they are gone altogether.
+func (g cgroup) removeSoon() {
+	for deadline := time.Now().Add(time.Second); !g.remove() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// ownGroupDir is the directory of our own group in the unified hierarchy if we may make groups in it and move
+// processes there, else empty.
+func ownGroupDir() string {
+	own := ""
+	var buf [4096]byte
+	n := readSmall("/proc/self/cgroup", buf[:])
+	for line := range strings.Lines(string(buf[:n])) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			own = p
+		}
+	}
+	m := unifiedMount()
+	below, ok := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/"))
+	if own == "" || m.dir == "" || !ok || strings.Contains(own, "..") {
+		return ""
+	}
+	dir := strings.TrimSuffix(m.dir+below, "/")
+	if unix.Access(dir, unix.W_OK) != nil || unix.Access(dir+"/cgroup.procs", unix.W_OK) != nil {
+		return ""
+	}
+	return dir
+}
+
+type mount struct{ root, dir string }
+
+// unifiedMount finds the mount of the unified hierarchy, once: it does not change during the life of a program.
+var unifiedMount = sync.OnceValue(func() mount {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return mount{}
+	}
+	for line := range strings.Lines(string(data)) {
+		left, right, ok := strings.Cut(line, " - ")
+		f := strings.Fields(left)
+		if ok && strings.HasPrefix(right, "cgroup2 ") && len(f) >= 6 && !strings.Contains(f[5], "ro,") {
+			return mount{root: f[3], dir: f[4]}
+		}
+	}
+	return mount{}
+})

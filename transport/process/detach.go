@@ -1,0 +1,82 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Detached is a process that outlives the one that started it.
+type Detached struct {
+	pid  int
+	mu   sync.Mutex
+	done bool
+}
+
+// PID is the process's id.
+func (d *Detached) PID() int { return d.pid }
+
+// Alive reports whether the process still runs, as far as its parent can tell.
+func (d *Detached) Alive() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.done
+}
+
+// Detach starts a process in a session of its own that nobody here stops or waits for: no keeper, no streams. Stdin is
+// given through a file that is already removed, standard output and error go to the file output. Of s it takes Path,
+// Args, Dir, Env and Stdin.
+func Detach(s Spec, output string) (*Detached, error) {
+	in, err := os.CreateTemp("", "drawbar-detach-*")
+	if err != nil {
+		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
+	}
+	defer func() { in.Close(); os.Remove(in.Name()) }()
+	if _, err := in.Write(s.Stdin); err != nil {
+		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
+	}
+	if _, err := in.Seek(0, 0); err != nil {
+		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
+	}
+	out, err := os.OpenFile(output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
+	}
+	defer out.Close()
+	p, err := os.StartProcess(s.Path, append([]string{s.Path}, s.Args...), &os.ProcAttr{Dir: s.Dir, Env: s.Env,
+		Files: []*os.File{in, out, out}, Sys: detachedAttr()})
+	if err != nil {
+		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
+	}
+	d := &Detached{pid: p.Pid}
+	// The wait reaps the child should it end while this process is still here; it ends with this process at the latest.
+	go func() {
+		_, _ = p.Wait() // how it ended is told by what it left, not by its exit code
+		d.mu.Lock()
+		d.done = true
+		d.mu.Unlock()
+	}()
+	return d, nil
+}
+
+// SignalPID asks the process to end, or ends it. The caller makes sure that the number still means the process it knows.
+func SignalPID(pid int, kill bool) error {
+	if pid <= 1 {
+		return fmt.Errorf("signal process %d: no such process of ours", pid)
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return fmt.Errorf("signal process %d: %w", pid, err)
+	}
+	defer func() { _ = p.Release() }() // it was never waited for
+	if kill {
+		err = p.Kill()
+	} else {
+		err = askToEnd(p)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal process %d: %w", pid, err)
+	}
+	return nil
+}

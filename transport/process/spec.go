@@ -1,0 +1,114 @@
+package process
+
+import (
+	"cmp"
+	"time"
+)
+
+// Stream names an output stream of a process. The zero value is invalid.
+type Stream uint8
+
+// The streams of a process. A pseudo-terminal and Spec.Merge have Stdout only.
+const (
+	Stdout Stream = iota + 1
+	Stderr
+)
+
+// String returns "stdout", "stderr" or "invalid".
+func (s Stream) String() string {
+	switch s {
+	case Stdout:
+		return "stdout"
+	case Stderr:
+		return "stderr"
+	}
+	return "invalid"
+}
+
+// The defaults of Spec.
+const (
+	DefaultMaxLine    = 64 << 20
+	DefaultGrace      = 5 * time.Second
+	DefaultDrain      = 2 * time.Second
+	DefaultStderrTail = 4 << 10
+)
+
+// Spec says what to start. It is a plain value; Start does not change it.
+type Spec struct {
+	// Path is the executable. The caller has looked it up; a relative path is taken from the working directory of the
+	// calling program, not from Dir.
+	Path string
+	// Args are the arguments without argv[0], which is Path.
+	Args []string
+	// Dir is the working directory. Empty means that of the calling program.
+	Dir string
+	// Env is the complete environment; nothing is inherited. A later entry of a name wins. Under a keeper the process
+	// gets exactly this; without one DRAWBAR_RUN_MARK is added. In a pseudo-terminal TERM=xterm-256color is added
+	// where Env has no TERM.
+	Env []string
+	// Stdin is queued before anything that is given to Write. It is not copied and must not change until Wait returns.
+	Stdin []byte
+	// KeepStdin leaves the input open for Write until CloseInput. Otherwise the input ends after Stdin; with an empty
+	// Stdin it is the null device.
+	KeepStdin bool
+	// Pty runs the process in a pseudo-terminal of 120 columns and 40 rows without echo. Everything it prints is
+	// Stdout. The end of the input is Ctrl-D and Interrupt is Ctrl-C, as a person would type them; a terminal in line
+	// mode drops what exceeds 4,095 bytes of one input line.
+	Pty bool
+	// Merge sends standard error down the pipe of standard output, in the order of the writes.
+	Merge bool
+	// MaxLine bounds the bytes of a delivered line. Zero means 64 MiB.
+	MaxLine int
+	// Grace is the time between TERM and KILL when Stop or the end of the context does not say otherwise. Zero means
+	// 5 s, a negative value no grace.
+	Grace time.Duration
+	// Drain is how long after the exit of the process the streams may stay open in the hands of a descendant. Zero
+	// means 2 s, a negative value no waiting.
+	Drain time.Duration
+	// StderrTail bounds Exit.StderrTail in bytes. Zero means 4 KiB, a negative value keeps nothing.
+	StderrTail int
+
+	withoutKeeper, withoutGroup bool          // for tests of what a platform lacks
+	killLimit                   time.Duration // for tests; zero means defaultKillLimit
+}
+
+func (s Spec) maxLine() int         { return cmp.Or(s.MaxLine, DefaultMaxLine) }
+func (s Spec) grace() time.Duration { return cmp.Or(s.Grace, DefaultGrace) }
+func (s Spec) drain() time.Duration { return cmp.Or(s.Drain, DefaultDrain) }
+func (s Spec) stderrTail() int      { return cmp.Or(s.StderrTail, DefaultStderrTail) }
+
+// Line is one line of output without its newline and without one carriage return before it. The bytes are those of
+// the process, valid UTF-8 or not.
+type Line struct {
+	Stream Stream
+	// Data is valid until the next call of Next. The receiver may not change or keep it.
+	Data []byte
+	// Truncated says that the line was longer than Spec.MaxLine; Data holds its beginning.
+	Truncated bool
+	// Skipped counts the bytes of a truncated line that are not in Data.
+	Skipped int64
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	// Code is the exit code, or -1 when a signal ended the process or the end is unknown (see Err).
+	Code int
+	// Signal is the name of the signal that ended the process, such as "SIGTERM"; else empty.
+	Signal string
+	// Err says what went wrong with the running of the process itself, such as ErrKeeperLost or ErrSurvivors. It is
+	// nil for a process that ended badly on its own account.
+	Err error
+	// StderrTail is the end of standard error, at most Spec.StderrTail bytes; of standard output where there is no
+	// separate standard error (Pty, Merge).
+	StderrTail string
+	// Stopped says that Stop or the end of the context asked the process to end.
+	Stopped bool
+	// Killed says that the process was still there when the grace was over.
+	Killed bool
+	// Cut says that a descendant held the streams open beyond Spec.Drain, so what it would have written is missing.
+	Cut bool
+	// Survivors counts the descendants that had to be killed after, or with, the process.
+	Survivors int
+	// Duration is the time from the start to the end of process and streams.
+	Duration time.Duration
+}

@@ -1,0 +1,123 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree finds the processes of one run in the process table, without being their parent: by the marker in their
+// environment, by the resource limit that tags them, and by being children of such. Best effort: a process that drops
+// both marks and whose parent has ended is not found.
+type tree struct {
+	mark  string
+	agent int
+	start uint64 // of the agent, so that its number is not mistaken when it is used again
+}
+
+func newTree(mark string, agent int) tree {
+	s, _ := readStat(agent)
+	return newTreeOf(mark, agent, s.start)
+}
+
+func newTreeOf(mark string, agent int, start uint64) tree {
+	return tree{mark: mark, agent: agent, start: start}
+}
+
+// tag sets the limit on the agent itself, which everything it starts from now on inherits. What it started before, in
+// the moment since its own start, has the environment only.
+func (t tree) tag() { _ = tagLimit(t.agent, t.mark) }
+
+// kill kills until nothing is found any more, or the limit is over. It returns how many processes it killed; the
+// agent itself does not count.
+func (t tree) kill(limit time.Duration) (int, error) {
+	killed := map[processID]bool{}
+	deadline := time.Now().Add(limit)
+	for pause := time.Millisecond; ; pause = nextPause(pause) {
+		left := freezeAndKill(t.find, killed)
+		delete(killed, processID{t.agent, t.start})
+		if left == 0 {
+			return len(killed), nil
+		}
+		if time.Now().After(deadline) {
+			return len(killed), fmt.Errorf("%w: %d left of the tree of process %d", ErrSurvivors, left, t.agent)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// find lists the living processes of the run.
+func (t tree) find() []procStat {
+	all := readAll()
+	env := []byte(markName + "=" + t.mark)
+	tag := strconv.FormatUint(tagOf(t.mark), 10)
+	self := os.Getpid()
+	member := make(map[int]bool)
+	for pid, s := range all {
+		if pid == self || s.dead() || s.start < t.start {
+			continue // what is older than the agent is none of its descendants
+		}
+		if pid == t.agent && s.start == t.start || hasMark(pid, env) || hasTag(pid, tag) {
+			member[pid] = true
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for pid, s := range all {
+			if !member[pid] && member[s.ppid] && pid != self {
+				member[pid], grown = true, true
+			}
+		}
+	}
+	var found []procStat
+	for pid := range member {
+		if s := all[pid]; !s.dead() {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func hasMark(pid int, mark []byte) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if bytes.Equal(v, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// The tag is a soft limit on the real-time CPU time of a process, so far away that it limits nothing. Unlike a
+// variable it survives an emptied environment, and unlike a parent it survives a double fork.
+const rlimitRTTime = 15
+
+// tagOf is the limit, in microseconds, that tags the run: more than 73,000 years.
+func tagOf(mark string) uint64 {
+	n, _ := strconv.ParseUint(mark[:min(len(mark), 15)], 16, 60)
+	return n | 1<<61
+}
+
+// tagLimit sets the tag on pid (0 is the caller) unless somebody really uses the limit.
+func tagLimit(pid int, mark string) error {
+	var old unix.Rlimit
+	if err := unix.Prlimit(pid, rlimitRTTime, nil, &old); err != nil {
+		return err
+	}
+	if old.Max != unix.RLIM_INFINITY || old.Cur < 1<<61 {
+		return nil
+	}
+	return unix.Prlimit(pid, rlimitRTTime, &unix.Rlimit{Cur: tagOf(mark), Max: old.Max}, nil)
+}
+
+func hasTag(pid int, tag string) bool {
+	limits, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	return err == nil && bytes.Contains(limits, []byte(" "+tag+" "))
+}

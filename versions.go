@@ -1,0 +1,79 @@
+package drawbar
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/versioncache"
+)
+
+// learnAfter is how long a run must last before its agent is asked for its version beside it.
+const learnAfter = time.Second
+
+// checkVersion refuses an agent that is known to be too old. What is not known yet costs no time: learn finds it out
+// beside a run that lasts, warns, and is nil when there is nothing to learn.
+func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (learn func(done <-chan struct{}), err error) {
+	if _, own := req.Run.Env["PATH"]; own || d.MinVersion == "" || c.opts.Host != nil {
+		return nil, nil // another PATH means another program than detection would find
+	}
+	dir := c.opts.StateDir
+	if dir == "" {
+		if dir, err = runstore.DefaultDir(); err != nil {
+			return nil, nil // the record says so
+		}
+	}
+	program, err := adapter.OSHost(nil).LookPath(d.Command)
+	if err != nil {
+		return nil, nil // the kit says what is missing, and how to install it
+	}
+	cache := versioncache.In(dir)
+	version := cache.Lookup(program)
+	if version != "" {
+		return nil, tooOld(d, version, program)
+	}
+	if c.opts.NoRecord {
+		return nil, nil // nothing may be written
+	}
+	return func(done <-chan struct{}) {
+		timer := time.NewTimer(learnAfter)
+		defer timer.Stop()
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			select {
+			case <-done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		defer func() { cancel(); <-ended }()
+		info, err := c.registry.Detect(ctx, d.Name)
+		if err != nil || info == nil || info.Version == "" {
+			return
+		}
+		c.warn(cache.Store(program, info.Version))
+		c.warn(tooOld(d, info.Version, program))
+	}, nil
+}
+
+func tooOld(d adapter.Descriptor, version, program string) error {
+	if order, err := adapter.CompareVersions(version, d.MinVersion); err != nil || order >= 0 {
+		return nil // a version that cannot be compared is not known to be too old
+	}
+	e := execution.Errorf(execution.CodeAgentNotInstalled, "%s %s at %s is older than %s, the oldest that works", d.DisplayName, version, filepath.Clean(program), d.MinVersion)
+	if len(d.Install) > 0 {
+		e = e.WithHint("%s", d.Install[0].Command)
+	}
+	return e
+}
