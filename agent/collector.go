@@ -200,9 +200,6 @@ func (c *collector) errorShown(res execution.Result) bool {
 // overTurns reports whether the event shows a model call beyond the limit: one that begins after it, or one at the limit
 // that called tools and so must be followed by another.
 func (c *collector) overTurns(e execution.Event, limit int) bool {
-	if e.Parent != "" {
-		return false
-	}
 	switch e.Body.(type) {
 	case execution.StepStart:
 		return c.steps > limit

@@ -39,30 +39,27 @@ func (r *Run) exclusive(fn func()) {
 	r.pump(true)
 }
 
-// pump processes the queue unless somebody else does. The driver waits for its turn and then goes on until the queue is
-// empty; everybody else gives way to it, so that no caller is kept by an agent that never stops talking.
+// pump processes the queue unless somebody else does. The driver waits for its turn instead of adding to what another
+// goroutine has to do, so no caller is kept by an agent that never stops talking.
 func (r *Run) pump(driver bool) {
 	r.emitMu.Lock()
 	defer r.emitMu.Unlock()
-	if driver {
-		r.awaitTurnLocked()
-	} else if r.emitting {
+	if r.emitting && !driver {
 		return
 	}
-	r.drainLocked(driver)
+	r.awaitTurnLocked()
+	r.drainLocked()
 }
 
 func (r *Run) awaitTurnLocked() {
-	r.waiting++
 	for r.emitting {
 		r.idle.Wait()
 	}
-	r.waiting--
 }
 
-func (r *Run) drainLocked(driver bool) {
+func (r *Run) drainLocked() {
 	r.emitting = true
-	for len(r.emitQ) > 0 && (driver || r.waiting == 0) {
+	for len(r.emitQ) > 0 {
 		next := r.emitQ[0]
 		r.emitQ = r.emitQ[1:]
 		r.emitMu.Unlock()
@@ -98,7 +95,7 @@ func (r *Run) emitWait(e execution.Event) {
 		r.process(emission{event: e, agent: true})
 		r.emitMu.Lock()
 	}
-	r.drainLocked(true)
+	r.drainLocked()
 	r.emitMu.Unlock()
 }
 
@@ -117,8 +114,6 @@ func (r *Run) process(em emission) {
 	r.seq.order(em.event, r.publish)
 	if em.agent {
 		r.react(em.event)
-	} else if _, queued := em.event.Body.(execution.InputQueued); queued {
-		r.deliver("")
 	}
 }
 

@@ -10,10 +10,9 @@ import (
 
 // queuedInput is a message of the caller on its way to the agent.
 type queuedInput struct {
-	id        execution.InputID
-	text      string
-	when      execution.When
-	announced bool // input_queued is published; nothing about a message is said before that
+	id   execution.InputID
+	text string
+	when execution.When
 }
 
 // Send says something in the conversation, at the earliest at the given moment; empty means now. It returns when the
@@ -73,23 +72,21 @@ func (r *Run) say(text string, when execution.When, verb execution.Verb) (execut
 	r.inputs++
 	in := queuedInput{id: execution.InputID(string(r.ID()) + "-" + strconv.Itoa(r.inputs)), text: text, when: when}
 	r.queue = append(r.queue, in)
-	r.push(execution.InputQueued{ID: in.id, Text: text, When: when})
+	r.push(execution.InputQueued{ID: in.id, Text: text, When: when}) // before anything that the agent may say about it
+	r.deliverLocked("")
 	r.mu.Unlock()
 	r.pump(false)
 	return in.id, nil
 }
 
-// deliver hands over the queued messages whose moment has come. boundary is the moment that just passed, empty for none; then
-// what was queued before is announced. It runs under emit's exclusion.
+// deliver hands over the queued messages whose moment has come. boundary is the moment that just passed.
 func (r *Run) deliver(boundary execution.When) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if boundary == "" {
-		// Announcements come in the order of the queue.
-		if i := slices.IndexFunc(r.queue, func(in queuedInput) bool { return !in.announced }); i >= 0 {
-			r.queue[i].announced = true
-		}
-	}
+	r.deliverLocked(boundary)
+}
+
+func (r *Run) deliverLocked(boundary execution.When) {
 	keep := r.queue[:0:0]
 	for _, in := range r.queue {
 		if r.dueLocked(in, boundary) && r.handLocked(in) {
@@ -102,9 +99,6 @@ func (r *Run) deliver(boundary execution.When) {
 }
 
 func (r *Run) dueLocked(in queuedInput, boundary execution.When) bool {
-	if !in.announced {
-		return false
-	}
 	switch {
 	case in.when == execution.WhenNow || !r.turnOpen:
 		return true
@@ -129,7 +123,7 @@ func (r *Run) handLocked(in queuedInput) bool {
 
 // deliverNextLocked hands over the next queued message after a turn, and closes the input if that was the last.
 func (r *Run) deliverNextLocked() {
-	if len(r.queue) > 0 && r.queue[0].announced && r.handLocked(r.queue[0]) {
+	if len(r.queue) > 0 && r.handLocked(r.queue[0]) {
 		r.queue = r.queue[1:]
 	}
 	r.endInputLocked()

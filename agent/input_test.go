@@ -197,6 +197,41 @@ func TestQueueIsCancelled(t *testing.T) {
 	})
 }
 
+// TestSubAgentsEndNoTurn: what waits for the end of the turn waits for the agent's own.
+func TestSubAgentsEndNoTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		early := false
+		b := backend(func(c *at.Call) execution.Result {
+			opened(c)
+			_ = c.Sleep(time.Second)
+			c.EmitFrom("t", execution.TurnEnd{Reason: execution.TurnCompleted})
+			_ = c.Sleep(time.Second)
+			for {
+				cmd, ok := c.Poll()
+				if say, said := cmd.(execution.Say); said {
+					early = true
+					c.Emit(execution.InputTaken{ID: say.ID, Steered: true})
+				}
+				if !ok {
+					break
+				}
+			}
+			ended(c)
+			return at.Completed()
+		})
+		r := start(t, b, conversation(), agent.Options{})
+		synctest.Wait()
+		if _, err := r.Queue("x", ""); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, r)
+		if early {
+			t.Error("the message came before the end of the turn")
+		}
+	})
+}
+
 // TestRefusedMessage goes on with the next one, and ends.
 func TestRefusedMessage(t *testing.T) {
 	t.Parallel()

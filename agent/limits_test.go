@@ -15,7 +15,7 @@ import (
 // steps are model calls with a tool after each but the last. usage and cost are what each takes.
 func steps(n int, cost func(*at.Call)) script {
 	return func(c *at.Call) execution.Result {
-		opened(c)
+		c.Emit(execution.SessionStart{SessionID: "s-1"})
 		for i := range n {
 			c.Emit(execution.StepStart{StepIndex: i, StepType: "model"})
 			if i < n-1 {
@@ -126,6 +126,16 @@ func tokens(c *at.Call) { c.Emit(execution.TokenUsage{InputTokens: 1000, OutputT
 
 func cached(c *at.Call) { c.Emit(execution.TokenUsage{InputTokens: 1000, CachedTokens: 9000}) }
 
+// panicsAfter is a price function that knows the price n times.
+func panicsAfter(n int) func(string) *execution.Price {
+	return func(string) *execution.Price {
+		if n--; n < 0 {
+			panic("no idea")
+		}
+		return &execution.Price{Input: 1, Output: 1}
+	}
+}
+
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	priced := func(model string) *execution.Price {
@@ -151,6 +161,7 @@ func TestBudget(t *testing.T) {
 		{"cached tokens without a price are charged as fresh ones", cached, 0.15, func(c *execution.Capabilities) { c.Agent.CostReported = false }, priced, 2, "failed"},
 		{"native", cents(1), 0.025, func(c *execution.Capabilities) { c.Agent.Budget = true }, nil, 4, "completed"},
 		{"refused: no price", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, nil, 0, "unsupported"},
+		{"the price function panics later", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, panicsAfter(1), 4, "completed"},
 		{"refused: the price function panics", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, func(string) *execution.Price { panic("x") }, 0, "unsupported"},
 	}
 	for _, tt := range tests {
@@ -160,7 +171,8 @@ func TestBudget(t *testing.T) {
 			req.Run.MaxBudgetUSD = &tt.budget
 			// The agent states a dated name of the model that was asked for.
 			dated := func(c *at.Call) execution.Result {
-				c.Emit(execution.SessionStart{SessionID: "s-0", Model: "fake-1-20260101"})
+				opened(c)
+				c.Emit(execution.SessionStart{SessionID: "s-2", Model: "fake-1-20260101"})
 				return steps(5, tt.cost)(c)
 			}
 			b := declaring(dated, func(c *execution.Capabilities) {

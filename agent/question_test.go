@@ -335,6 +335,36 @@ func TestCallbackAgainstCaller(t *testing.T) {
 	})
 }
 
+// TestLateCallback: an answer to a question that was withdrawn is none to the next one of the same id.
+func TestLateCallback(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := backend(func(c *at.Call) execution.Result {
+			opened(c)
+			c.Emit(approvalOf("q"))
+			_ = c.Sleep(time.Second)
+			c.Emit(execution.QuestionWithdrawn{ID: "q"})
+			d, _ := c.Ask(approvalOf("q"))
+			c.Say(d.Reason)
+			ended(c)
+			return at.Completed()
+		})
+		calls := 0
+		res, _ := run(t, b, request("x"), agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
+			calls++
+			if calls == 1 {
+				time.Sleep(2 * time.Second)
+				return execution.Decision{Approve: true, Reason: "to the first"}
+			}
+			time.Sleep(time.Minute)
+			return execution.Decision{Reason: "to the second"}
+		}})
+		if res.Text != "to the second" {
+			t.Errorf("got %q", res.Text)
+		}
+	})
+}
+
 // TestTwoQuestionsNobody asks for text and for permission at once, of nobody.
 func TestTwoQuestionsNobody(t *testing.T) {
 	t.Parallel()

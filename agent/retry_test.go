@@ -18,13 +18,16 @@ func flaky(n int, code execution.ErrorCode, before ...execution.Body) script {
 		opened(c)
 		c.Say("try ", string(rune('0'+c.Number)))
 		cent := 0.01
-		c.Emit(execution.TokenUsage{InputTokens: 10, OutputTokens: 1}, execution.CostEvent{Cost: execution.CostOf(execution.Usage{Input: 10, Output: 1}, &cent, execution.CostFromAgent)})
+		cost := execution.CostOf(execution.Usage{Input: 10, Output: 1}, &cent, execution.CostFromAgent)
+		c.Emit(execution.TokenUsage{InputTokens: 10, OutputTokens: 1}, execution.CostEvent{Cost: cost})
 		if c.Number <= n {
 			c.Emit(before...)
 			return at.Failed(code, "it broke")
 		}
 		ended(c)
-		return at.Completed()
+		res := at.Completed()
+		res.Cost, res.Usage = &cost, &execution.Usage{Input: 10, Output: 1, Total: 11} // of this attempt
+		return res
 	}
 }
 
@@ -285,6 +288,21 @@ func TestFallback(t *testing.T) {
 				t.Errorf("got %+v", b)
 			}
 		})
+	}
+}
+
+// TestFallbackStream: the turn of the backend that failed ends as failed, and the next one has a session of its own.
+func TestFallbackStream(t *testing.T) {
+	t.Parallel()
+	second := named("second", func(c *at.Call) execution.Result { c.Say("hi"); return at.Completed() })
+	res, events := run(t, named("first", failingWith(execution.CodeAuth)), request("x"), agent.Options{Fallback: []agent.Backend{second}})
+	const want = "session_start:s-1 turn_start message_start 'half an answer' message_stop turn_end:failed retry" +
+		" session_start: turn_start message_start 'hi' message_stop turn_end:completed session_end finished"
+	if got := sketch(events); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if res.SessionID != "" {
+		t.Errorf("the result has the session %s of a backend that failed", res.SessionID)
 	}
 }
 

@@ -28,10 +28,9 @@ type Run struct {
 	asked   sync.WaitGroup // callbacks of questions
 
 	// emission: one goroutine at a time processes the queue, see emit.go
-	emitMu   sync.Mutex // guards the next five
+	emitMu   sync.Mutex // guards the next four
 	emitQ    []emission
 	emitting bool
-	waiting  int // drivers that want to process
 	idle     *sync.Cond
 	handlers []*Handler
 	// seq, col and alive belong to whoever processes.

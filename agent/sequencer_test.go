@@ -72,6 +72,10 @@ func TestOrderIsMade(t *testing.T) {
 			c.Emit(delta("x"), execution.AuthError{}, execution.TokenUsage{InputTokens: 1}, execution.TurnEnd{Reason: execution.TurnFailed})
 		}, at.Failed(execution.CodeAuth, "x"),
 			"session_start: turn_start 'x' token_usage turn_end:failed auth_error session_end finished"},
+		{"any final error", "", nil, func(c *at.Call) {
+			c.Emit(delta("x"), execution.ErrorEvent{Code: execution.CodeProvider}, execution.TurnEnd{Reason: execution.TurnFailed})
+		}, at.Failed(execution.CodeProvider, "x"),
+			"session_start: turn_start 'x' turn_end:failed error session_end finished"},
 		{"error that was not the last word", "", nil, func(c *at.Call) { c.Emit(delta("x"), execution.AuthError{}, delta("y")) }, at.Completed(),
 			"session_start: turn_start 'x' auth_error 'y' turn_end:completed session_end finished"},
 		{"two errors", "", nil, func(c *at.Call) { c.Emit(delta("x"), execution.AuthError{}, execution.Crash{}) }, at.Failed(execution.CodeAgentCrash, "x"),
@@ -151,7 +155,10 @@ func TestOrderIsMade(t *testing.T) {
 			})
 			req := request("x")
 			req.Run.Stream = tt.mode
-			_, events := run(t, b, req, agent.Options{})
+			res, events := run(t, b, req, agent.Options{})
+			if res.SessionID == "sub" {
+				t.Error("the result has the session of a sub-agent")
+			}
 			if got := sketch(events); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}

@@ -48,6 +48,14 @@ func raw(v jsonscan.Value) json.RawMessage {
 	return bytes.Clone(v.Raw())
 }
 
+// text is a copy of a text as JSON; none at all is the empty one.
+func text(v jsonscan.Value) json.RawMessage {
+	if v.Kind() != jsonscan.String {
+		return json.RawMessage(`""`)
+	}
+	return bytes.Clone(v.Raw())
+}
+
 // member is one member of an object that object writes.
 type member struct {
 	key   string
@@ -128,7 +136,7 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 		o.emit(execution.ShellExit{ExitCode: int(code), DurationMs: ms, ToolCallID: id})
 	}
 	if status != "failed" {
-		o.emit(execution.ToolResultEvent{ToolCallID: id, ToolName: toolShell, Output: raw(output), DurationMs: ms})
+		o.emit(execution.ToolResultEvent{ToolCallID: id, ToolName: toolShell, Output: text(output), DurationMs: ms})
 		return
 	}
 	why := "the command failed"

@@ -17,7 +17,7 @@ import (
 // wireCases are what the recorded conversations with codex app-server were asked for. Each was held by this parser with
 // the real program.
 var wireCases = map[string]func(*execution.Request){
-	"text": streams, "shell": yolo, "deny": denies, "retry_ok": streams, "e401": streams, "e429": streams, "e500": streams,
+	"text": streams, "deny": denies, "retry_ok": streams, "e401": streams, "e429": streams, "e500": streams,
 	"e400": streams, "badconfig": streams, "subagent": streams, "conversation": interactive, "approvals": interactive, "input": interactive,
 	"interrupt": interactive,
 	"resume": func(r *execution.Request) {
@@ -38,6 +38,10 @@ var wireCases = map[string]func(*execution.Request){
 			{Name: "ech", Transport: execution.MCPStdio, Command: "/usr/bin/python3", Args: []string{"/srv/mcp.py"}, Env: map[string]string{"TOKEN": "not-a-secret"}},
 			{Name: "gone", Transport: execution.MCPStdio, Command: "/nonexistent-server"}}
 	},
+	"shell": func(r *execution.Request) {
+		r.Run.ApprovalMode = execution.ApprovalYolo
+		r.Run.MCPServers = []execution.MCPServer{{Name: "ech", Transport: execution.MCPStdio, Command: "/usr/bin/python3", Args: []string{"/srv/mcp.py"}}}
+	},
 	"schema": func(r *execution.Request) {
 		streams(r)
 		wantsAnswer(r)
@@ -56,7 +60,6 @@ const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAA
 
 func streams(r *execution.Request)     { r.Run.Stream = execution.StreamOn }
 func interactive(r *execution.Request) { r.Run.Interactive = true }
-func yolo(r *execution.Request)        { streams(r); r.Run.ApprovalMode = execution.ApprovalYolo }
 func denies(r *execution.Request)      { streams(r); r.Run.ApprovalMode = execution.ApprovalDeny }
 
 // conversationTest replays a recorded conversation: what Codex said is fed to the parser, what the parser says must be what

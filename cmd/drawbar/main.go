@@ -13,7 +13,7 @@ import (
 
 func main() {
 	if demo.IsAgent(os.Args, os.Getenv) {
-		os.Exit(demo.Agent(context.Background(), os.Stdin, os.Stdout, os.Getenv))
+		os.Exit(demo.Agent(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Getenv))
 	}
 	drawbar.Supervise()
 	os.Exit(root.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

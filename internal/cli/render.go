@@ -176,6 +176,9 @@ func (r *Renderer) finish(res execution.Result) {
 		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
 			fmt.Fprintf(r.err, "%s\n", r.paint(dim, printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
 		}
+		if hint, ok := res.Error.Metadata["hint"].(string); ok && hint != "" {
+			fmt.Fprintf(r.err, "  try: %s\n", printable(hint))
+		}
 	} else if res.Status != execution.StatusCompleted {
 		line := string(res.Status)
 		if res.ApprovalRequest != nil {

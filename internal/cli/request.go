@@ -109,8 +109,6 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 		o.ApprovalMode = execution.ApprovalYolo
 	case f.Deny:
 		o.ApprovalMode = execution.ApprovalDeny
-	case o.ApprovalMode == "":
-		o.ApprovalMode = execution.ApprovalPrompt
 	}
 	for name, d := range map[string]time.Duration{"timeout": f.Timeout, "idle-timeout": f.IdleTimeout, "grace": f.Grace} {
 		if d < 0 || d > 0 && d < time.Millisecond {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,9 +29,10 @@ func IsAgent(args []string, getenv func(string) string) bool {
 	return name == "claude" && getenv(marker) == "1"
 }
 
-// Agent is the demo's agent: a small one that speaks Claude Code's two-way format on its streams and the Anthropic
-// Messages API to its model. It reads files, edits them and runs commands, and asks before it changes anything.
-func Agent(ctx context.Context, in io.Reader, out io.Writer, getenv func(string) string) int {
+// Agent is the demo's agent: a small one that speaks Claude Code's formats on its streams, one-shot and two-way, and the
+// Anthropic Messages API to its model. It reads files, edits them and runs commands, and asks before it changes
+// anything; in one shot, where nobody can be asked, it refuses.
+func Agent(ctx context.Context, args []string, in io.Reader, out io.Writer, getenv func(string) string) int {
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,6 +42,22 @@ func Agent(ctx context.Context, in io.Reader, out io.Writer, getenv func(string)
 		cwd: cwd, session: uuid(), started: time.Now()}
 	a.out.SetEscapeHTML(false)
 	a.in.Buffer(nil, 8<<20)
+	if a.twoWay = slices.Contains(args, "--input-format=stream-json"); !a.twoWay {
+		prompt, err := io.ReadAll(in)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		message, err := json.Marshal(obj{"role": "user", "content": string(prompt)})
+		if err == nil {
+			err = a.turn(ctx, message)
+		}
+		if err != nil {
+			a.result(err)
+			return 1
+		}
+		return 0
+	}
 	for a.in.Scan() {
 		var m struct {
 			Type      string          `json:"type"`
@@ -69,6 +87,7 @@ type standIn struct {
 	in        *bufio.Scanner
 	out       *json.Encoder
 	base, key string
+	twoWay    bool
 	cwd       string
 	session   string
 	started   time.Time
@@ -285,6 +304,11 @@ func (a *standIn) report(id any, text string, failed bool, structured any) obj {
 
 // ask asks for permission and waits for the answer.
 func (a *standIn) ask(id any, name string, input map[string]any) (bool, string, error) {
+	if !a.twoWay {
+		reason := "permission to use " + name + " was not given"
+		a.emit(obj{"type": "system", "subtype": "permission_denied", "tool_name": name, "tool_use_id": id, "message": reason})
+		return false, reason, nil
+	}
 	request := uuid()
 	a.emit(obj{"type": "control_request", "request_id": request, "request": obj{"subtype": "can_use_tool", "tool_name": name, "display_name": name,
 		"input": input, "description": filepath.Base(fmt.Sprint(input["file_path"])), "permission_suggestions": []any{}, "tool_use_id": id}})
