@@ -161,14 +161,14 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if writer == nil {
 		return run, nil
 	}
-	var server *control.Server
-	if c.opts.Control {
-		server, err = control.Serve(writer.Run().ControlPath(), run)
-		if err != nil {
-			c.warn(fmt.Errorf("other commands cannot reach run %s: %w", run.ID(), err))
-		}
-	}
 	c.open.Go(func() {
+		var server *control.Server
+		if c.opts.Control {
+			var err error
+			if server, err = control.Serve(writer.Run().ControlPath(), run); err != nil {
+				c.warn(fmt.Errorf("other commands cannot reach run %s: %w", run.ID(), err))
+			}
+		}
 		<-run.Done()
 		if server != nil {
 			c.warn(server.Close())
@@ -276,7 +276,10 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// Store is the record of runs, opened on first use. It is nil with NoRecord.
+// lazyIndex is how short a run must be for its row in the index to be left to the next reader.
+const lazyIndex = 2 * time.Second
+
+// openStore gives the record of runs, opened on first use. It is nil with NoRecord.
 func (c *Client) openStore() (*runstore.Store, error) {
 	if c.opts.NoRecord {
 		return nil, nil
@@ -296,7 +299,7 @@ func (c *Client) openStore() (*runstore.Store, error) {
 			return nil, err
 		}
 	}
-	s, err := runstore.Open(dir, runstore.Options{Logger: c.opts.Logger})
+	s, err := runstore.Open(dir, runstore.Options{Logger: c.opts.Logger, LazyIndex: lazyIndex})
 	if err != nil {
 		return nil, err
 	}

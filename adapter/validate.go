@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/drawbar/drawbar/execution"
 )
 
 var (
-	agentName   = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
-	installType = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	agentName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
+	installType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
+	variable    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 	installPlatforms = []string{"darwin", "linux", "windows", "all"}
 	configFormats    = []string{"json", "jsonc", "toml", "yaml"}
@@ -44,7 +45,7 @@ func (f *faults) err(name string) error {
 // validate finds every fault of a descriptor on its own and makes its adapter, which is nil when it cannot be made. It
 // calls New and Capabilities and does no I/O.
 func (f *faults) validate(d Descriptor) Adapter {
-	if !agentName.MatchString(d.Name) {
+	if !agentName().MatchString(d.Name) {
 		f.add("agent", "is no agent name", strconv.Quote(clip(d.Name)), nameRule)
 	}
 	if strings.TrimSpace(d.DisplayName) == "" {
@@ -87,7 +88,7 @@ func (f *faults) aliases(d Descriptor) {
 	for i, a := range d.Aliases {
 		field := fmt.Sprintf("aliases[%d]", i)
 		switch {
-		case !agentName.MatchString(a):
+		case !agentName().MatchString(a):
 			f.add(field, "is no agent name", strconv.Quote(clip(a)), nameRule)
 		case a == d.Name:
 			f.add(field, "is the agent's own name", strconv.Quote(a), "another name")
@@ -180,7 +181,7 @@ func (f *faults) install(at string, m InstallMethod) {
 	if !slices.Contains(installPlatforms, m.Platform) {
 		f.add(at+".platform", "is not one of the allowed values", strconv.Quote(clip(m.Platform)), strings.Join(installPlatforms, ", "))
 	}
-	if !installType.MatchString(m.Type) {
+	if !installType().MatchString(m.Type) {
 		f.add(at+".type", "is no kind of installation", strconv.Quote(clip(m.Type)), "a word like npm, brew, curl or manual")
 	}
 	switch {
@@ -193,7 +194,7 @@ func (f *faults) install(at string, m InstallMethod) {
 
 func (f *faults) variables(field string, names []string) {
 	for i, n := range names {
-		if !variable.MatchString(n) {
+		if !variable().MatchString(n) {
 			f.add(fmt.Sprintf("%s[%d]", field, i), "is no variable name", strconv.Quote(clip(n)), "letters, digits and _")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxVersion bounds the length of a version, so that comparing what a program printed costs next to nothing.
@@ -56,13 +57,15 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-var versionInText = regexp.MustCompile(`\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`)
+var versionInText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`)
+})
 
 // FindVersion is the first version in what a program printed, as "0.169.0" in "codex-cli 0.169.0"; at least a major and
 // a minor number are needed. It is empty when there is none; what it finds always parses.
 func FindVersion(text string) string {
 	for {
-		at := versionInText.FindStringIndex(text)
+		at := versionInText().FindStringIndex(text)
 		if at == nil {
 			return ""
 		}

@@ -43,9 +43,9 @@ type ToolHandler func(ctx context.Context, call execution.ToolCall) (execution.T
 type Options struct {
 	// Tools carries out the request's tools. Without it a request with tools is unsupported.
 	Tools ToolHandler
-	// OnApproval answers permission questions in prompt mode, OnInput questions for text in every mode but deny. Each call has
-	// its own goroutine and a ctx that ends when the question is answered otherwise or withdrawn, or the run ends. A function
-	// that does not return then is left behind; its answer is dropped.
+	// OnApproval answers permission questions in prompt mode, OnInput questions for text in every mode but deny. Calls are
+	// concurrent. Their ctx ends when the question is answered otherwise or withdrawn, or the run ends; a function that does
+	// not return then is left behind, and its answer is dropped.
 	OnApproval func(ctx context.Context, q execution.ApprovalRequired) execution.Decision
 	OnInput    func(ctx context.Context, q execution.InputRequired) (string, error)
 	// Handlers see every event, in order, before any reader does. See On.

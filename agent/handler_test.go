@@ -192,20 +192,28 @@ func TestCallersAreNotKept(t *testing.T) {
 	t.Parallel()
 	b := backend(func(c *at.Call) execution.Result {
 		opened(c)
-		for c.Ctx.Err() == nil {
+		_, _ = c.Next()
+		for i := 0; i < 300_000 && c.Ctx.Err() == nil; i++ {
 			c.Emit(execution.TextDelta{Delta: "x", Accumulated: "x"})
 		}
 		return at.Completed()
 	})
-	r := start(t, b, conversation(), agent.Options{EventBuffer: 1000, Handlers: []agent.Handler{agent.OnAny(func(execution.Event) {})}})
-	for range 200 {
-		returned := make(chan struct{})
-		go func() { defer close(returned); _, _ = r.Queue("x", "") }()
-		select {
-		case <-returned:
-		case <-time.After(20 * time.Second):
-			t.Fatal("a caller is kept by the agent's output")
+	r := start(t, b, conversation(), agent.Options{EventBuffer: 1000, Handlers: []agent.Handler{
+		// The caller's own goroutine processes its event while the flood begins, and the flood is faster than its handlers.
+		agent.On(func(execution.Event, execution.InputQueued) { time.Sleep(20 * time.Millisecond) }),
+		agent.On(func(execution.Event, execution.TextDelta) { time.Sleep(50 * time.Microsecond) }),
+	}})
+	for e := range r.Events(t.Context(), 0) {
+		if _, ok := e.Body.(execution.TurnStart); ok {
+			break
 		}
+	}
+	returned := make(chan struct{})
+	go func() { defer close(returned); _, _ = r.Queue("x", execution.WhenNow) }()
+	select {
+	case <-returned:
+	case <-time.After(3 * time.Second):
+		t.Error("a caller is kept by the agent's output")
 	}
 	r.Abort(nil)
 	if _, err := r.Result(t.Context()); err != nil {

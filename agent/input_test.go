@@ -300,3 +300,19 @@ func TestQueuedBeforeTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestQueuedBeforeTakenByAnIdleAgent: an agent that waits takes a message at once.
+func TestQueuedBeforeTakenByAnIdleAgent(t *testing.T) {
+	t.Parallel()
+	turns := make(chan struct{}, 1)
+	r := start(t, backend(chat), conversation(), agent.Options{Handlers: []agent.Handler{agent.On(func(execution.Event, execution.TurnEnd) { turns <- struct{}{} })}})
+	for range 3000 {
+		<-turns
+		if _, err := r.Send("x", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-turns
+	r.CloseInput()
+	finish(t, r)
+}

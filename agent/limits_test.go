@@ -289,7 +289,7 @@ func TestTraceOnEveryStatus(t *testing.T) {
 		event  execution.TraceEventType
 	}{
 		execution.StatusCompleted:          {steps(2, nil), request("x"), 1, execution.TraceToolCompleted},
-		execution.StatusFailed:             {failingWith(execution.CodeProvider), request("x"), 0, execution.TraceFailure},
+		execution.StatusFailed:             {failingWith(execution.CodeModelNotFound), request("x"), 0, execution.TraceFailure},
 		execution.StatusUnsupported:        {answer, refused, 0, execution.TraceFailure},
 		execution.StatusDeferred:           {steps(2, nil), limit, 1, execution.TraceDeferred},
 		execution.StatusAwaitingApproval:   {asker(approvalOf("q")), wants, 0, execution.TraceApprovalWait},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -349,10 +350,9 @@ func TestLateCallback(t *testing.T) {
 			ended(c)
 			return at.Completed()
 		})
-		calls := 0
+		var calls atomic.Int64
 		res, _ := run(t, b, request("x"), agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
-			calls++
-			if calls == 1 {
+			if calls.Add(1) == 1 {
 				time.Sleep(2 * time.Second)
 				return execution.Decision{Approve: true, Reason: "to the first"}
 			}

@@ -156,12 +156,12 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		}
 	case execution.Crash, execution.AuthError, execution.RateLimitError, execution.ContextExceeded:
 		if own && s.open {
-			s.failure = &e
+			s.hold(e)
 			return
 		}
 	case execution.ErrorEvent:
 		if own && s.open && !b.Recoverable {
-			s.failure = &e
+			s.hold(e)
 			return
 		}
 	}
@@ -178,6 +178,9 @@ func accounting(b execution.Body) bool {
 	}
 	return false
 }
+
+// hold keeps an error back until it is known whether anything of the turn follows it.
+func (s *sequencer) hold(e execution.Event) { s.failure = &e }
 
 func (s *sequencer) releaseFailure(publish func(execution.Event)) {
 	if e := s.failure; e != nil {

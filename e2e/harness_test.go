@@ -237,8 +237,12 @@ func (l *lab) patient() {
 	if b, err := os.ReadFile(config); err == nil {
 		var out []string
 		for line := range strings.Lines(string(b)) {
-			if name, _, ok := strings.Cut(line, "="); ok && strings.HasSuffix(strings.TrimSpace(name), "_max_retries") {
-				line = strings.TrimSpace(name) + " = 100\n"
+			// Retries of the stream are told, those of the request are silent.
+			switch name, _, _ := strings.Cut(line, "="); strings.TrimSpace(name) {
+			case "request_max_retries":
+				line = "request_max_retries = 0\n"
+			case "stream_max_retries":
+				line = "stream_max_retries = 100\n"
 			}
 			out = append(out, line)
 		}
@@ -246,6 +250,24 @@ func (l *lab) patient() {
 			l.t.Fatal(err)
 		}
 	}
+}
+
+// outside is a directory that no sandbox of an agent lets it write to: neither its work directory nor a temporary one.
+func (l *lab) outside() string {
+	l.t.Helper()
+	base, err := os.UserCacheDir()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		l.t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(base, "drawbar-e2e-outside-*")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (l *lab) environ() []string {

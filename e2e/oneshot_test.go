@@ -32,7 +32,7 @@ func TestPlain(t *testing.T) {
 		if u := o.result.Usage; u == nil || u.Input != 100 || u.Output != 20 {
 			t.Errorf("usage %+v, want 100 in and 20 out", u)
 		}
-		if o.result.Cost == nil || o.result.Model == "" || o.result.DurationMs == 0 || o.result.TurnCount != 1 {
+		if o.result.Cost == nil || k.name == "claude" && o.result.Model == "" || o.result.DurationMs == 0 || o.result.TurnCount != 1 {
 			t.Errorf("cost %+v, model %q, %d ms, %d turns", o.result.Cost, o.result.Model, o.result.DurationMs, o.result.TurnCount)
 		}
 		if o.result.UnknownLines != 0 {
@@ -156,7 +156,7 @@ func TestPermissionDeniedWithoutPerson(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		for _, mode := range []string{"deny", "prompt"} {
 			l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
-			path := filepath.Join(l.home, "outside.txt")
+			path := filepath.Join(l.outside(), "outside.txt")
 			l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"I may not."}]}`, k.write(path, "no")))
 			o := l.run("--approve", mode, "write it")
 			o.completed(t)
@@ -377,7 +377,7 @@ func TestRateLimitThenSuccess(t *testing.T) {
 func TestFailuresForEver(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		for name, turn := range map[string]string{
-			"429": `{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"repeat":true}`,
+			"429": `{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"retryAfter":1,"repeat":true}`,
 			"500": `{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}`,
 		} {
 			t.Run(name, func(t *testing.T) {

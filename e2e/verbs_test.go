@@ -139,7 +139,7 @@ func TestPermissionAllowAndDeny(t *testing.T) {
 		for _, allow := range []bool{true, false} {
 			t.Run(fmt.Sprint(allow), func(t *testing.T) {
 				l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
-				path := filepath.Join(l.home, "asked.txt")
+				path := filepath.Join(l.outside(), "asked.txt")
 				l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"so be it"}]}`, escalated(k, path)))
 				c := l.talk(interactive("write it"), drawbar.RunOptions{})
 				q := await[execution.ApprovalRequired](c)
@@ -176,7 +176,7 @@ func escalated(k kit, path string) string {
 func TestPermissionByCallback(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
-		path := filepath.Join(l.home, "asked.txt")
+		path := filepath.Join(l.outside(), "asked.txt")
 		l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, escalated(k, path)))
 		asked := 0
 		c := l.talk(ask("write it"), drawbar.RunOptions{Options: agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
@@ -193,7 +193,7 @@ func TestPermissionByCallback(t *testing.T) {
 func TestAwaitingApproval(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
-		path := filepath.Join(l.home, "asked.txt")
+		path := filepath.Join(l.outside(), "asked.txt")
 		l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, escalated(k, path)))
 		req := ask("write it")
 		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}

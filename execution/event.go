@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -88,7 +89,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	if err := CheckSchemaVersion(h.SchemaVersion); err != nil {
 		return err
 	}
-	decode, ok := bodyDecoders[h.Type]
+	decode, ok := bodyDecoders()[h.Type]
 	if !ok {
 		return fmt.Errorf("unknown event type %q", clip(string(h.Type), 60))
 	}
@@ -118,18 +119,18 @@ func row[T Body](group string) bodyRow {
 	}}
 }
 
-var bodyDecoders = func() map[EventType]func([]byte) (Body, error) {
-	m := make(map[EventType]func([]byte) (Body, error), len(bodyTable))
-	for _, r := range bodyTable {
+var bodyDecoders = sync.OnceValue(func() map[EventType]func([]byte) (Body, error) {
+	m := make(map[EventType]func([]byte) (Body, error), len(bodyTable()))
+	for _, r := range bodyTable() {
 		m[r.typ] = r.decode
 	}
 	return m
-}()
+})
 
 // EventTypes lists every event type in the order of the documentation.
 func EventTypes() []EventType {
-	types := make([]EventType, len(bodyTable))
-	for i, r := range bodyTable {
+	types := make([]EventType, len(bodyTable()))
+	for i, r := range bodyTable() {
 		types[i] = r.typ
 	}
 	return types
@@ -138,7 +139,7 @@ func EventTypes() []EventType {
 // EventGroup is the group of an event type, empty for an unknown one. Drawbar's own additions are in the group
 // "drawbar".
 func EventGroup(t EventType) string {
-	for _, r := range bodyTable {
+	for _, r := range bodyTable() {
 		if r.typ == t {
 			return r.group
 		}
@@ -148,7 +149,7 @@ func EventGroup(t EventType) string {
 
 // ZeroBody is the zero body of an event type, nil for an unknown one. Schema generation reads it.
 func ZeroBody(t EventType) Body {
-	for _, r := range bodyTable {
+	for _, r := range bodyTable() {
 		if r.typ == t {
 			return r.zero
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // RunOptions are the options of one run (agent-mux specification, RunOptions), less the callbacks, which belong to
@@ -170,10 +171,10 @@ const (
 
 var mcpTransports = []MCPTransport{MCPStdio, MCPSSE, MCPStreamableHTTP}
 
-var mcpName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
 func (m MCPServer) validate(at string, f *faults) {
-	if !mcpName.MatchString(m.Name) {
+	if !mcpName().MatchString(m.Name) {
 		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is no server name")
 	}
 	f.add(oneOf(at+".transport", m.Transport, mcpTransports))

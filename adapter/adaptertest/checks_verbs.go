@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbar/drawbar/agent"
@@ -362,16 +363,16 @@ func approvalPrompt(ctx context.Context, s Subject) error {
 		return err
 	}
 	for _, approve := range []bool{true, false} {
-		asked := 0
+		var asked atomic.Int64
 		t.opts.OnApproval = func(context.Context, execution.ApprovalRequired) execution.Decision {
-			asked++
+			asked.Add(1)
 			return execution.Decision{Approve: approve, Reason: "said the suite"}
 		}
 		o, err := t.run(ctx, s)
 		if err != nil {
 			return err
 		}
-		if asked == 0 {
+		if asked.Load() == 0 {
 			return errors.New("nobody was asked")
 		}
 		if !approve {

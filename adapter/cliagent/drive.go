@@ -82,8 +82,8 @@ func (d *drive) attach(line []byte, first int) {
 	}
 }
 
-// command passes a command on and turns a refusal into the event that says so.
-func (d *drive) command(cmd execution.Command) {
+// command passes a command on. Its error is the parser's refusal, which the caller tells.
+func (d *drive) command(cmd execution.Command) error {
 	var refusal error
 	if err := guard("the parser's Command", func() { refusal = d.parser.Command(cmd, d.sink) }); err != nil {
 		d.sink.fail(err)
@@ -96,15 +96,12 @@ func (d *drive) command(cmd execution.Command) {
 		case execution.Answer:
 			d.sink.answered(c.ID)
 		}
-		return
 	}
-	d.refuse(cmd, refusal)
+	return refusal
 }
 
 func (d *drive) refuse(cmd execution.Command, err error) {
 	switch c := cmd.(type) {
-	case execution.EndInput:
-		// That nothing more will be said is a fact; there is nothing to refuse.
 	case execution.Say:
 		d.sink.Emit(execution.InputCancelled{ID: c.ID, Reason: err.Error()})
 	default:
@@ -135,7 +132,7 @@ func (d *drive) finish(exit process.Exit, why stopReason) execution.Result {
 		d.sink.fail(err)
 	}
 	// A crash is an end without a result, so whether there was one is known only here; the event keeps its place.
-	if !fromHook && !stated(res) && d.sink.failure == nil {
+	if !fromHook && !stated(res) && d.sink.failure == nil && why != stopInterrupt {
 		if b := crashEvent(exit, d.sink.crashed); b != nil {
 			d.sink.Emit(b)
 			last := len(d.sink.events) - 1

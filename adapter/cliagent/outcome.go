@@ -19,6 +19,7 @@ const (
 	stopInactivity            // the agent was silent for too long
 	stopLinger                // the agent had nothing more to do and did not end
 	stopFailure               // Sink.Fail, or a panic that leaves no conversation
+	stopInterrupt             // interrupted by a signal, since the agent takes no input
 )
 
 // stated reports whether the agent said how the run ended.
@@ -33,6 +34,9 @@ func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason)
 		if why == stopFailure || why == stopNone {
 			res.ExitReason = cmp.Or(res.ExitReason, execution.ExitCrash)
 		}
+	case why == stopInterrupt && res.Status != execution.StatusCompleted:
+		fail(&res, execution.Errorf(execution.CodeInterrupted, "%s was interrupted", d.name), false)
+		res.ExitReason = execution.ExitInterrupted
 	case why == stopInactivity:
 		fail(&res, execution.Errorf(execution.CodeInactivityTimeout, "%s was silent for too long and was stopped", d.name), false)
 		res.ExitReason = execution.ExitInactivity

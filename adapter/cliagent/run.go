@@ -304,11 +304,32 @@ func (r *run) apply(cmd execution.Command) {
 	case execution.EndInput:
 		if !r.inputEnded {
 			r.inputEnded = true
-			r.drive.command(cmd)
+			_ = r.drive.command(cmd) // that nothing more will be said is a fact; there is nothing to refuse
+		}
+	case execution.Interrupt:
+		if err := r.drive.command(cmd); execution.CodeOf(err) == execution.CodeStdinNotAvailable {
+			r.signalInterrupt()
+		} else if err != nil {
+			r.drive.refuse(cmd, err)
 		}
 	default:
-		r.drive.command(cmd)
+		if err := r.drive.command(cmd); err != nil {
+			r.drive.refuse(cmd, err)
+		}
 	}
+}
+
+// signalInterrupt interrupts an agent that takes no input as a person at its terminal would. One that does not end by it within
+// Linger is stopped.
+func (r *run) signalInterrupt() {
+	if r.why == stopNone {
+		r.why = stopInterrupt
+	}
+	if err := r.handle.Interrupt(); err != nil {
+		r.handle.Stop(0)
+		return
+	}
+	r.beginLinger()
 }
 
 func (r *run) pause(cmd execution.Command, signal func() error, on bool) {

@@ -305,6 +305,8 @@ func TestItems(t *testing.T) {
 			"message_start text_delta message_stop"},
 		{"thought within a text", []string{`{"method":"item/agentMessage/delta","params":{"threadId":"T","itemId":"m","delta":"abc"}}`, `{"method":"item/reasoning/textDelta","params":{"threadId":"T","itemId":"r","delta":"t"}}`,
 			item("completed", `{"type":"agentMessage","id":"m","text":"abcd"}`)}, "message_start text_delta message_stop thinking_start thinking_delta"},
+		{"text that a message cuts off", []string{`{"method":"item/agentMessage/delta","params":{"threadId":"T","itemId":"m","delta":"abc"}}`, item("started", `{"type":"userMessage","id":"u","content":[]}`)},
+			"message_start text_delta message_stop"},
 		{"failed command without exit", []string{item("completed", `{"type":"commandExecution","id":"c","command":"x","cwd":"/","status":"failed","aggregatedOutput":"o","exitCode":null}`)},
 			"tool_call_start tool_call_ready shell_start shell_stdout_delta tool_error"},
 		{"sub-agent of the other kind", []string{item("completed", `{"type":"subAgentActivity","id":"a","kind":"started","agentThreadId":"S","agentPath":"/root/b"}`),

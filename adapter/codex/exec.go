@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// What a line of codex exec --json says. One pass finds all of it.
+// What a line of codex exec --json says. One pass finds all of it but the members of rare items.
 const (
 	execType = iota
 	execThread
@@ -30,19 +30,13 @@ const (
 	itemArguments
 	itemResult
 	itemError
-	itemQuery
-	itemAction
-	itemItems
-	itemPrompt
-	itemReceivers
-	itemAgents
+	execItem
 	execKeyCount
 )
 
 var execKeys = jsonscan.NewKeySet("type", "thread_id", "message", "usage", "error.message",
 	"item.id", "item.type", "item.text", "item.message", "item.status", "item.command", "item.aggregated_output", "item.exit_code",
-	"item.changes", "item.server", "item.tool", "item.arguments", "item.result", "item.error", "item.query", "item.action",
-	"item.items", "item.prompt", "item.receiver_thread_ids", "item.agents_states")
+	"item.changes", "item.server", "item.tool", "item.arguments", "item.result", "item.error", "item")
 
 var _ cliagent.Parser = (*execParser)(nil)
 
@@ -56,7 +50,9 @@ type execParser struct {
 	thread string
 	id     []byte // prefix of tool call ids, and scratch behind it
 	prefix int
-	begun  map[string]struct{} // tool calls that have started and not ended
+	latest string              // the id made last
+	begun  string              // a tool call that has started and not ended, and
+	others map[string]struct{} // further ones: most of the time there is one
 	agents subagents
 
 	turns     int
@@ -69,7 +65,7 @@ type execParser struct {
 }
 
 func newExecParser(req execution.Request) *execParser {
-	return &execParser{req: req, names: jsonscan.NewInterner(256), begun: map[string]struct{}{}}
+	return &execParser{req: req, names: jsonscan.NewInterner(256), others: map[string]struct{}{}}
 }
 
 // Open has nothing to say: the prompt is what standard input consists of.
@@ -142,6 +138,7 @@ func (p *execParser) session(s *cliagent.Sink) bool {
 	p.id = append(append(p.id[:0], id[max(0, len(id)-12):]...), '/')
 	p.prefix = len(p.id)
 	s.Emit(execution.SessionStart{SessionID: id, Model: p.req.Run.Model, Cwd: p.req.Run.Cwd})
+	p.err.begun(s)
 	return true
 }
 
@@ -168,34 +165,65 @@ func (p *execParser) error(s *cliagent.Sink) bool {
 func (p *execParser) endTurn(f *failure, s *cliagent.Sink) {
 	p.ensureTurn(s)
 	p.open = false
-	clear(p.begun)
+	p.begun = ""
+	clear(p.others)
 	p.last = newOutcome(p.req, p.text, f)
 	p.last.end(p.turns-1, s)
 	p.text, p.complaint = "", ""
 }
 
-// call is the id of the item as a tool call.
+// call is the id of the item as a tool call. Its end mostly follows its start.
 func (p *execParser) call() string {
 	p.id = p.v[itemID].StrBytes(p.id[:p.prefix])
-	return p.names.Bytes(p.id)
+	if string(p.id) != p.latest {
+		p.latest = string(p.id)
+	}
+	return p.latest
 }
 
 // starts reports whether a tool call starts here, and notes its end.
 func (p *execParser) starts(id string, completed bool) bool {
-	_, begun := p.begun[id]
-	if completed {
-		delete(p.begun, id)
-	} else if !begun {
-		p.begun[id] = struct{}{}
+	if id == p.begun && id != "" {
+		if completed {
+			p.begun = ""
+		}
+		return false
 	}
-	return !begun
+	known := false
+	if len(p.others) > 0 {
+		_, known = p.others[id]
+	}
+	switch {
+	case completed && known:
+		delete(p.others, id)
+	case !completed && !known && p.begun == "":
+		p.begun = id
+	case !completed && !known:
+		p.others[id] = struct{}{}
+	}
+	return !known
+}
+
+// word is a status as a string; those that are known cost nothing.
+func word(v jsonscan.Value) string {
+	status, _ := v.Plain()
+	switch string(status) {
+	case "completed":
+		return "completed"
+	case "in_progress":
+		return "in_progress"
+	case "failed":
+		return "failed"
+	case "declined":
+		return "declined"
+	}
+	return v.Str()
 }
 
 // item reads the start or the end of an item. False means that it is not known.
 func (p *execParser) item(s *cliagent.Sink, completed bool) bool {
 	o := source{s: s}
 	typ, _ := p.v[itemType].Plain()
-	status, _ := p.v[itemStatus].Plain()
 	switch string(typ) {
 	case "command_execution":
 		p.ensureTurn(s)
@@ -205,7 +233,7 @@ func (p *execParser) item(s *cliagent.Sink, completed bool) bool {
 			o.emit(execution.ShellStart{Command: longText(p.v[itemCommand]), Cwd: p.req.Run.Cwd, ToolCallID: id})
 		}
 		if completed {
-			o.command(id, p.names.Bytes(status), longText(p.v[itemOutput]), true, p.v[itemOutput], p.v[itemExit], 0)
+			o.command(id, word(p.v[itemStatus]), longText(p.v[itemOutput]), true, p.v[itemOutput], p.v[itemExit], 0)
 		}
 	case "agent_message":
 		if completed {
@@ -225,7 +253,7 @@ func (p *execParser) item(s *cliagent.Sink, completed bool) bool {
 			o.begin(id, toolPatch, object(member{"changes", p.v[itemChanges]}))
 		}
 		if completed {
-			o.patch(id, p.names.Bytes(status), p.v[itemChanges])
+			o.patch(id, word(p.v[itemStatus]), p.v[itemChanges])
 		}
 	case "mcp_tool_call":
 		p.ensureTurn(s)
@@ -234,16 +262,20 @@ func (p *execParser) item(s *cliagent.Sink, completed bool) bool {
 			o.emit(execution.MCPToolCallStart{ToolCallID: id, Server: server, ToolName: tool, Input: raw(p.v[itemArguments])})
 		}
 		if completed {
-			o.mcpEnd(id, server, tool, p.names.Bytes(status), p.v[itemResult], p.v[itemError])
+			o.mcpEnd(id, server, tool, word(p.v[itemStatus]), p.v[itemResult], p.v[itemError])
 		}
 	case "web_search":
-		p.tool(o, completed, toolSearch, object(member{"query", p.v[itemQuery]}, member{"action", p.v[itemAction]}), p.v[itemAction])
+		action := p.v[execItem].Get("action")
+		p.tool(o, completed, toolSearch, object(member{"query", p.v[execItem].Get("query")}, member{"action", action}), action)
 	case "todo_list":
-		p.tool(o, completed, toolPlan, object(member{"items", p.v[itemItems]}), p.v[itemItems])
+		items := p.v[execItem].Get("items")
+		p.tool(o, completed, toolPlan, object(member{"items", items}), items)
 	case "collab_tool_call":
 		p.ensureTurn(s)
 		id, tool := p.call(), p.names.Str(p.v[itemTool])
-		c := collab{id: id, tool: tool, status: p.names.Bytes(status), prompt: p.v[itemPrompt], receivers: p.v[itemReceivers], agents: p.v[itemAgents]}
+		item := p.v[execItem]
+		c := collab{id: id, tool: tool, status: word(p.v[itemStatus]), prompt: item.Get("prompt"),
+			receivers: item.Get("receiver_thread_ids"), agents: item.Get("agents_states")}
 		if p.starts(id, completed) {
 			c.begin(o)
 		}

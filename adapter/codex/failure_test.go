@@ -146,6 +146,8 @@ func TestStderr(t *testing.T) {
 		{"2026-11-20 ERROR x: y", "log", false},
 	} {
 		s := cliagent.NewSink(true)
+		s.Emit(execution.SessionStart{SessionID: "T"})
+		s.Take()
 		var e stderr
 		e.line([]byte(tt.in), s)
 		var got execution.EventType
@@ -155,5 +157,35 @@ func TestStderr(t *testing.T) {
 		if got != tt.event {
 			t.Errorf("%q makes the event %q, want %q", tt.in, got, tt.event)
 		}
+	}
+}
+
+// TestEarlyRefusal: standard error may overtake standard output, and nothing comes before the session.
+func TestEarlyRefusal(t *testing.T) {
+	t.Parallel()
+	p, s := newExecParser(newRequest()), cliagent.NewSink(false)
+	p.Line(process.Stderr, []byte("2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=approval policy is Never; reject command"), s)
+	if e := s.Take(); len(e) != 0 {
+		t.Errorf("before the session come %s", types(e))
+	}
+	feed(p, s, `{"type":"thread.started","thread_id":"01a1f8c5-32d9-7da2-be2b-b413eca1dd13"}`)
+	if got := types(s.Take()); got != "session_start approval_denied" {
+		t.Errorf("the events are %s", got)
+	}
+}
+
+// TestStructured: an output schema is satisfied by a JSON object only.
+func TestStructured(t *testing.T) {
+	t.Parallel()
+	req := newRequest()
+	wantsAnswer(&req)
+	for text, want := range map[string]string{`{"answer":1}`: `{"answer":1}`, " {\"answer\":1}\n": `{"answer":1}`, `[1]`: "", `"x"`: "", "null": "", "": "", "```json\n{}\n```": ""} {
+		o := newOutcome(req, text, nil)
+		if string(o.structured) != want || (o.failure == nil) != (want != "") {
+			t.Errorf("%q is %s, %+v", text, o.structured, o.failure)
+		}
+	}
+	if o := newOutcome(newRequest(), "x", nil); o.failure != nil || o.structured != nil {
+		t.Errorf("without a schema the outcome is %+v", o)
 	}
 }

@@ -17,10 +17,14 @@ const maxFatal = 4 << 10
 // stderr reads Codex's standard error: log lines, of which those of refused tool calls are the only trace of the
 // refusal, and the message with which Codex gives up before there is a conversation.
 type stderr struct {
-	fatal  string // empty as long as there was none
-	usage  bool   // the rest of the help that follows a wrong argument
+	fatal  string   // empty as long as there was none
+	usage  bool     // the rest of the help that follows a wrong argument
+	early  []string // refusals that overtook the begin of the session on the other stream
 	denied int
 }
+
+// maxEarly bounds the refusals that wait for the session.
+const maxEarly = 64
 
 // line reads one line of standard error.
 func (e *stderr) line(line []byte, s *cliagent.Sink) {
@@ -72,6 +76,12 @@ func (e *stderr) logLine(text string, s *cliagent.Sink) bool {
 // refused is about a tool call that Codex did not carry out. A refusal of its own is shown; what a person refused is
 // known already.
 func (e *stderr) refused(why string, s *cliagent.Sink) {
+	if s.SessionID() == "" {
+		if len(e.early) < maxEarly {
+			e.early = append(e.early, why)
+		}
+		return
+	}
 	byPolicy := strings.Contains(why, "approval policy is Never") || strings.Contains(why, "rejected by user approval settings")
 	switch {
 	case byPolicy:
@@ -84,6 +94,15 @@ func (e *stderr) refused(why string, s *cliagent.Sink) {
 	case strings.Contains(why, "rejected by user"):
 	default:
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex did not carry out a tool call: " + why})
+	}
+}
+
+// begun shows what came before the session.
+func (e *stderr) begun(s *cliagent.Sink) {
+	early := e.early
+	e.early = nil
+	for _, why := range early {
+		e.refused(why, s)
 	}
 }
 

@@ -35,7 +35,7 @@ func execStream(lines int) []byte {
 		case pick < 55:
 			size := 200 + rng.IntN(600)
 			if rng.IntN(6) == 0 {
-				size = 2000 + rng.IntN(6000)
+				size = 2000 + rng.IntN(5600)
 			}
 			command := fmt.Sprintf(`/bin/bash -lc \"sed -n '1,%dp' internal/pkg/file_%d.go | grep -n 'func'\"`, 20+rng.IntN(300), item)
 			exit, status := 0, "completed"

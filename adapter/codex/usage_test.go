@@ -95,6 +95,8 @@ func TestUsageOnce(t *testing.T) {
 		{name: "repeated", lines: []string{tokens("U", 100, 100), tokens("U", 100, 100), tokens("U", 250, 150)}, want: []int64{100, 150}},
 		{name: "resumed", change: func(r *execution.Request) { r.Run.SessionID = session }, before: []string{tokens("OLD", 1000, 400)},
 			lines: []string{tokens("U", 1100, 100), tokens("U", 1150, 50)}, want: []int64{100, 50}},
+		{name: "resumed, repeated", change: func(r *execution.Request) { r.Run.SessionID = session }, before: []string{tokens("OLD", 1000, 400)},
+			lines: []string{tokens("U", 1000, 400), tokens("U", 1100, 100)}, want: []int64{100}},
 		{name: "resumed, told late", change: func(r *execution.Request) { r.Run.SessionID = session },
 			lines: []string{tokens("OLD", 1000, 400), tokens("U", 1100, 100)}, want: []int64{100}},
 		{name: "resumed, told nothing", change: func(r *execution.Request) { r.Run.SessionID = session },

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"sync"
 )
 
 // geminiWire is Google Gemini generateContent and streamGenerateContent.
@@ -111,11 +112,11 @@ func (w geminiWire) frames(_ *request, p *reply) []frame {
 	return append(out, frame{"", response([]object{{"text": ""}}, p.turn.endReason(2)), notPiece})
 }
 
-var googleStatus = regexp.MustCompile(`^[A-Z_]+$`)
+var googleStatus = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_]+$`) })
 
 func (geminiWire) failure(status int, errorType, message, retryAfter string) any {
 	// Scripts are shared between wires: a type in the words of another wire does not replace Google's.
-	if !googleStatus.MatchString(errorType) {
+	if !googleStatus().MatchString(errorType) {
 		errorType = map[int]string{
 			400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
 			429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -172,7 +173,7 @@ func Parse(data []byte) (*Script, error) {
 	return s, nil
 }
 
-var scriptID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var scriptID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`) })
 
 func (f *faults) script(root *node) *Script {
 	o := f.object(root, "turns", "onExhausted", "defaults", "side", "scripts")
@@ -181,7 +182,7 @@ func (f *faults) script(root *node) *Script {
 	scripts := f.object(o["scripts"])
 	for _, id := range sortedKeys(scripts) {
 		n := scripts[id]
-		if !scriptID.MatchString(id) {
+		if !scriptID().MatchString(id) {
 			f.add(n.path, "id must be letters, digits, dot, dash and underscore, up to 100")
 		}
 		sub := f.object(n, "turns", "onExhausted", "defaults", "side")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // endpoint is what a request asks the server to do.
@@ -34,9 +35,11 @@ var sideTexts = map[string][]struct{ kind, where, text string }{
 
 // titleTask is how programs tell a model to name or sum up a conversation, in the system prompt of a request
 // without tools.
-var titleTask = regexp.MustCompile(`(?is)\btitle generator\b|\bnaming a (coding )?session\b|` +
-	`\b(generate|write|create|provide|come up with|suggest|summarize)\b.{0,80}\b(title|name|description|summary)\b.{0,80}` +
-	`\b(session|conversation|chat|thread)\b|\bsummarize (this|the) (coding )?conversation\b`)
+var titleTask = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?is)\btitle generator\b|\bnaming a (coding )?session\b|` +
+		`\b(generate|write|create|provide|come up with|suggest|summarize)\b.{0,80}\b(title|name|description|summary)\b.{0,80}` +
+		`\b(session|conversation|chat|thread)\b|\bsummarize (this|the) (coding )?conversation\b`)
+})
 
 // longestTitleTask bounds the system prompt that is searched for one: the prompt of a real turn is far longer.
 const longestTitleTask = 16 << 10
@@ -73,7 +76,7 @@ func sideKind(end endpoint, r *request, contains []string) string {
 		// Claude asks for thinking or manages it in every turn, with --tools "" too, and in no task of its own.
 		return ""
 	}
-	if len(r.system) <= longestTitleTask && titleTask.MatchString(r.system) {
+	if len(r.system) <= longestTitleTask && titleTask().MatchString(r.system) {
 		return "title"
 	}
 	switch r.caller {

@@ -22,6 +22,9 @@ type Options struct {
 	Location     *time.Location // where days begin in cost reports; default: local time
 	SegmentBytes int64          // a segment of events is continued in the next one before it gets longer; default 64 MiB
 	FlushEvery   time.Duration  // how long an event may wait to be written; default 25 ms
+	// LazyIndex is how long a run must be to get its row in the index at once and its files forced to the disk. The rows of
+	// shorter ones are made by the next one who reads, so that they do not wait for the database. Zero: all of them.
+	LazyIndex time.Duration
 }
 
 // Store is the record of runs in one state directory. It is safe for concurrent use, and any number of stores and processes
@@ -89,7 +92,9 @@ func (s *Store) Begin(meta Meta) (*Writer, error) {
 	if err := s.start(w); err != nil {
 		return nil, err
 	}
-	s.index.put(w.Run())
+	if s.opts.LazyIndex == 0 {
+		s.index.put(w.Run())
+	}
 	return w, nil
 }
 

@@ -299,7 +299,9 @@ func (w *Writer) noteSession(s execution.SessionStart) {
 		w.fail(err)
 		return
 	}
-	w.store.index.put(m.run(w.dir))
+	if w.store.opts.LazyIndex == 0 {
+		w.store.index.put(m.run(w.dir))
+	}
 }
 
 func (w *Writer) failed() bool {
@@ -373,8 +375,10 @@ func (w *Writer) end(r execution.Result) error {
 		}
 	}
 	room := "make room in " + w.store.dir + " or set DRAWBAR_STATE_DIR"
-	note("end of the events", w.segment.close(true), room)
 	ended := time.Now()
+	// What a short run did is done again faster than a disk makes its record durable.
+	durable := ended.Sub(time.UnixMilli(w.meta.StartedAt)) >= w.store.opts.LazyIndex
+	note("end of the events", w.segment.close(durable), room)
 	r.Events = nil
 	r.RunID, r.SchemaVersion = w.meta.RunID, execution.SchemaVersion
 	if r.Agent == "" {
@@ -383,7 +387,7 @@ func (w *Writer) end(r execution.Result) error {
 	b, err := json.Marshal(r)
 	if err == nil {
 		b = append(w.secrets.json(b), '\n')
-		if err = writeAtomically(filepath.Join(w.dir, resultName), b, true); err == nil {
+		if err = writeAtomically(filepath.Join(w.dir, resultName), b, durable); err == nil && durable {
 			err = syncDir(w.dir)
 		}
 	}
@@ -396,7 +400,7 @@ func (w *Writer) end(r execution.Result) error {
 	}
 	run := w.meta.run(w.dir).ended(head, ended)
 	w.release()
-	if err == nil {
+	if err == nil && durable {
 		note("row", w.store.index.putAndWait(run), "the record itself is whole, and its row is made by the next drawbar ps that can")
 	}
 	note("run index", w.store.appendRunIndex(run), "the record itself is whole")

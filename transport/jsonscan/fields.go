@@ -11,6 +11,7 @@ import (
 // ErrNotObject for one that is no object; dst holds zero Values then. Where a key is repeated the last member counts,
 // with everything below it.
 func Fields(line []byte, dst []Value, keys *KeySet) error {
+	keys.ready()
 	dst = dst[:keys.n]
 	clear(dst)
 	i := 0
@@ -40,6 +41,7 @@ func Fields(line []byte, dst []Value, keys *KeySet) error {
 // Fields stores the members of an object in dst like the function of that name. It returns false, with zero Values in
 // dst, when v is no object.
 func (v Value) Fields(dst []Value, keys *KeySet) bool {
+	keys.ready()
 	dst = dst[:keys.n]
 	clear(dst)
 	return v.Kind() == Object && keys.scan(v.raw, 0, 0, dst) >= 0

@@ -4,11 +4,15 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"strings"
+	"sync"
 )
 
-// KeySet is a compiled list of member names that Fields looks for. It is immutable and safe for concurrent use; make one
-// per message shape, at package level.
+// KeySet is a list of member names that Fields looks for. It is immutable and safe for concurrent use; make one per
+// message shape, at package level. It is compiled when it is first used: a program with many of them must not pay for
+// all at its start.
 type KeySet struct {
+	once  sync.Once
+	paths []string
 	n     int
 	seed  uint64
 	shift uint
@@ -25,12 +29,17 @@ type keyEntry struct {
 	below      []int32 // every slot of child, cleared when the key is met again
 }
 
-// NewKeySet compiles paths. Slot i of Fields' dst belongs to paths[i]. A path is a member name, or several joined by
+// NewKeySet makes a set of paths. Slot i of Fields' dst belongs to paths[i]. A path is a member name, or several joined by
 // dots, which reach into nested objects within the same pass: "event.delta.text". A backslash before a dot or before a
 // backslash makes it part of the name. A path listed twice fills the first of its slots only.
-func NewKeySet(paths ...string) *KeySet {
+func NewKeySet(paths ...string) *KeySet { return &KeySet{paths: paths, n: len(paths)} }
+
+// ready compiles the set on first use.
+func (ks *KeySet) ready() { ks.once.Do(ks.build) }
+
+func (ks *KeySet) build() {
 	root := &node{}
-	for i, p := range paths {
+	for i, p := range ks.paths {
 		at := root
 		for _, name := range splitPath(p) {
 			at = at.sub(name)
@@ -39,7 +48,8 @@ func NewKeySet(paths ...string) *KeySet {
 			at.slot = int32(i)
 		}
 	}
-	return root.compile(len(paths))
+	c := root.compile(ks.n)
+	ks.seed, ks.shift, ks.table = c.seed, c.shift, c.table
 }
 
 // Len returns the number of paths, the least length of Fields' dst.

@@ -17,10 +17,18 @@ var keeperReady atomic.Bool
 // Otherwise it lets Start use keepers. It must be the first call of main: what runs before it runs in every keeper.
 // On other systems than Linux it does nothing.
 func MaybeKeeper() {
+	enterKeeper()
+	keeperReady.Store(true)
+}
+
+// init enters the keeper's role before the packages that are initialized after this one, which saves a keeper of a large program
+// milliseconds. Only a process that such a program started for it has the name and the variable.
+func init() { enterKeeper() }
+
+func enterKeeper() {
 	if len(os.Args) == 1 && os.Args[0] == keeperArg && os.Getenv("DRAWBAR_KEEPER") == "1" {
 		runKeeper()
 	}
-	keeperReady.Store(true)
 }
 
 // controlFD is where the keeper finds its socket; 0, 1 and 2 are those of the agent.

@@ -1,0 +1,55 @@
+package codex
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// TestConformance runs the suite on the adapter with the test binary in the place of Codex.
+func TestConformance(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the fake is found through a symbolic link")
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "codex")); err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	grace := int64(200)
+	s := adaptertest.Subject{
+		Backend: func() agent.Backend { return agent.BackendOf(Descriptor()) },
+		Request: func(sc adaptertest.Scenario) execution.Request {
+			req := adaptertest.PlayRequest(sc)
+			path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+			switch sc {
+			case adaptertest.Missing:
+				path = t.TempDir()
+			case adaptertest.Clarify, adaptertest.Think:
+				req.Run.Stream = execution.StreamOn
+			case adaptertest.Spend:
+				req.Run.Model = "gpt-5.4" // its price is known
+			case adaptertest.Talk:
+				req.Message.Text = "again"
+			}
+			req.Run.GracePeriodMs = &grace
+			req.Run.Env = map[string]string{"PATH": path, fakeVar: string(sc), stateVar: state, "GORACE": "atexit_sleep_ms=0", "HOME": state, "CODEX_API_KEY": ""}
+			return req
+		},
+		Answer: "hi", Memory: "42", Source: ".", Others: []string{"claude", "gemini"}, Limit: 30 * time.Second, Grace: 2 * time.Second,
+	}
+	if runtime.GOOS == "linux" {
+		s.Survivors = adaptertest.MarkedProcesses(stateVar + "=" + state)
+	}
+	adaptertest.Test(t, s)
+}

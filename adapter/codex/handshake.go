@@ -1,0 +1,129 @@
+package codex
+
+import (
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// response is the answer to a request of ours.
+func (p *appParser) response(s *cliagent.Sink) bool {
+	id, ok := p.v[appID].Int()
+	c, known := p.calls[id]
+	if !ok || !known || !p.v[appResult].Exists() && !p.v[appError].Exists() {
+		return false
+	}
+	delete(p.calls, id)
+	if fault := p.v[appError]; fault.Exists() {
+		p.refused(c, fault.Get("message").Str(), s)
+		return true
+	}
+	result := p.v[appResult]
+	switch c.method {
+	case "initialize":
+		s.Write(rpc{Method: "initialized"}.line())
+		if p.key != "" {
+			p.ask(s, call{method: "account/login/start"}, loginParams{"apiKey", p.key})
+			break
+		}
+		p.begin(s)
+	case "account/login/start":
+		p.begin(s)
+	case "thread/start", "thread/resume", "thread/fork":
+		return p.threadReady(c.method, result, s)
+	case "thread/inject_items":
+		p.firstTurn(s)
+	case "turn/start":
+		p.accepted(c, result, s)
+	case "turn/steer":
+		s.Emit(execution.InputTaken{ID: c.say.ID, Steered: true})
+	}
+	return true
+}
+
+func (p *appParser) begin(s *cliagent.Sink) {
+	method, params := thread(p.req)
+	p.ask(s, call{method: method}, params)
+}
+
+var threadKeys = jsonscan.NewKeySet("thread.id", "thread.forkedFromId", "model", "cwd")
+
+// threadReady is the thread of the conversation. Developer instructions take effect at the start of a thread only; for
+// an older one they become part of its history.
+func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagent.Sink) bool {
+	var v [4]jsonscan.Value
+	result.Fields(v[:], threadKeys)
+	id := v[0].Str()
+	if id == "" {
+		s.Fail(execution.Errorf(execution.CodeInvalidOutput, "codex: %s: the answer names no thread", method))
+		return false
+	}
+	p.main.id = id
+	if model := v[2].Str(); model != "" {
+		p.model = model
+	}
+	start := execution.SessionStart{SessionID: id, Resumed: method == "thread/resume", Model: p.model, Cwd: v[3].Str()}
+	if method == "thread/fork" {
+		start.ForkedFrom, _ = sessionOf(p.req)
+		if from := v[1].Str(); from != "" {
+			start.ForkedFrom = from
+		}
+	}
+	s.Emit(start)
+	p.err.begun(s)
+	switch {
+	case start.Resumed:
+		s.Emit(execution.SessionResume{SessionID: id})
+	case start.ForkedFrom != "":
+		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: start.ForkedFrom})
+	}
+	if method == "thread/start" {
+		p.main.meter.start(execution.Usage{})
+	} else if _, added := instructions(p.req); added != "" {
+		p.ask(s, call{method: "thread/inject_items"}, injectParams{id, []historyItem{{"message", "developer", []historyText{{"input_text", added}}}}})
+		return true
+	}
+	p.firstTurn(s)
+	return true
+}
+
+func (p *appParser) firstTurn(s *cliagent.Sink) {
+	p.ready = true
+	p.ask(s, call{method: "turn/start"}, turnParams{p.main.id, p.input, p.req.Run.OutputSchema})
+	p.input = nil
+}
+
+// accepted notes that a turn will begin, if it has not already.
+func (p *appParser) accepted(c call, result jsonscan.Value, s *cliagent.Sink) {
+	if c.say.ID != "" {
+		s.Emit(execution.InputTaken{ID: c.say.ID})
+	}
+	if id := result.Get("turn").Get("id").Str(); p.starting && p.turn == "" {
+		p.turn = id
+	}
+}
+
+// refused is the answer to a request of ours that Codex does not carry out.
+func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
+	f := failureOf(message, jsonscan.Value{})
+	switch c.method {
+	case "turn/steer":
+		// The turn ended meanwhile, or is one that takes no messages: the message makes the next one.
+		p.deaf = c.turn
+		p.queue = append([]execution.Say{c.say}, p.queue...)
+		p.goOn(s)
+	case "turn/interrupt":
+		// Most likely the turn ended at the same time.
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: interrupt: " + message})
+	case "turn/start":
+		if c.say.ID != "" {
+			s.Emit(execution.InputCancelled{ID: c.say.ID, Reason: "codex refused it: " + message})
+			p.starting, p.turn = false, ""
+			p.goOn(s)
+			return
+		}
+		s.Fail(f.err(c.method))
+	default:
+		s.Fail(f.err(c.method))
+	}
+}

@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter/claude"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const fakeVar = "DRAWBAR_BENCH_FAKE"
+
+func TestMain(m *testing.M) {
+	if n := os.Getenv(fakeVar); n != "" && filepath.Base(os.Args[0]) == "claude" {
+		fake(n)
+		return
+	}
+	drawbar.Supervise()
+	os.Exit(m.Run())
+}
+
+// fake is an agent that says n pieces of text in the vendor's format, as fast as it can.
+func fake(n string) {
+	var count int
+	fmt.Sscan(n, &count)
+	w := bufio.NewWriterSize(os.Stdout, 64<<10)
+	fmt.Fprintln(w, `{"type":"system","subtype":"init","cwd":"/","session_id":"3e9aff7c-30b8-4cef-81f9-f1ec28d4b8e5","tools":[],"mcp_servers":[],"model":"m","permissionMode":"default","uuid":"1"}`)
+	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"message_start","message":{"id":"msg_1","model":"m","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}},"session_id":"s","parent_tool_use_id":null,"uuid":"2"}`)
+	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"session_id":"s","parent_tool_use_id":null,"uuid":"3"}`)
+	for range count {
+		fmt.Fprintln(w, `{"type":"stream_event","event":{"delta":{"text":"word ","type":"text_delta"},"index":0,"type":"content_block_delta"},"session_id":"s","parent_tool_use_id":null,"uuid":"4"}`)
+	}
+	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"content_block_stop","index":0},"session_id":"s","parent_tool_use_id":null,"uuid":"5"}`)
+	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"message_stop"},"session_id":"s","parent_tool_use_id":null,"uuid":"6"}`)
+	fmt.Fprintln(w, `{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"num_turns":1,"result":"done","session_id":"3e9aff7c-30b8-4cef-81f9-f1ec28d4b8e5","total_cost_usd":0.001,"usage":{"input_tokens":1,"output_tokens":1},"modelUsage":{},"permission_denials":[],"terminal_reason":"completed","uuid":"7"}`)
+	w.Flush()
+}
+
+// world is a directory with the fake under the vendor's name, and the environment to run it.
+func world(b *testing.B, pieces int) (dir string, env []string) {
+	b.Helper()
+	dir = b.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "claude")); err != nil {
+		b.Skip(err)
+	}
+	return dir, []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"),
+		fmt.Sprintf("%s=%d", fakeVar, pieces)}
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "drawbar-bench-*")
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, "drawbar")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "../cmd/drawbar")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return out, nil
+})
+
+func command(b *testing.B, env []string, name string, args ...string) {
+	b.Helper()
+	for b.Loop() {
+		cmd := exec.Command(name, args...)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
+// BenchmarkVersion is the start of the program.
+func BenchmarkVersion(b *testing.B) {
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, env := world(b, 0)
+	command(b, env, bin, "version")
+}
+
+// BenchmarkBareChild and BenchmarkRunChild are the same agent, alone and through "drawbar run".
+func BenchmarkBareChild(b *testing.B) {
+	dir, env := world(b, 10)
+	command(b, env, filepath.Join(dir, "claude"))
+}
+
+func BenchmarkRunChild(b *testing.B) {
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, env := world(b, 10)
+	command(b, env, bin, "run", "claude", "hi")
+}
+
+// BenchmarkRunStream is a long answer through the whole program: 20,000 pieces.
+func BenchmarkRunStream(b *testing.B) {
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, env := world(b, 20000)
+	command(b, env, bin, "run", "claude", "hi")
+}
+
+// BenchmarkChildren is 200 agents at once with 2,000 events each; none may be lost.
+func BenchmarkChildren(b *testing.B) {
+	const agents, pieces = 200, 2000
+	dir, _ := world(b, pieces)
+	for b.Loop() {
+		var wg sync.WaitGroup
+		limit := make(chan struct{}, agents)
+		for range agents {
+			wg.Go(func() {
+				limit <- struct{}{}
+				defer func() { <-limit }()
+				a := agent.New(agent.Backend{Name: "claude", Adapter: claude.New(cliagent.Options{})})
+				req := execution.Request{AssistantID: "a", TurnID: "t", Message: execution.Message{ID: "m", Text: "hi"},
+					Run: execution.RunOptions{Cwd: dir, Env: map[string]string{"PATH": dir, fakeVar: fmt.Sprint(pieces)}}}
+				run, err := a.Start(context.Background(), req, agent.Options{})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				n := 0
+				for e, err := range run.Events(context.Background(), 0) {
+					if err != nil {
+						b.Error(err)
+					}
+					if _, ok := e.Body.(execution.TextDelta); ok {
+						n++
+					}
+				}
+				if n != pieces {
+					res, _ := run.Result(context.Background())
+					b.Errorf("%d of %d events arrived: %+v", n, pieces, res.Error)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	b.ReportMetric(float64(agents*pieces*b.N)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(runtime.NumGoroutine()), "goroutines")
+}
