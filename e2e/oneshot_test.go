@@ -163,7 +163,8 @@ func TestPermissionDeniedWithoutPerson(t *testing.T) {
 			if _, err := os.Stat(path); err == nil {
 				t.Errorf("%s: the file was written without permission", mode)
 			}
-			if len(bodies[execution.ApprovalDenied](o))+len(bodies[execution.ToolError](o)) == 0 {
+			// Codex, in one shot, says nothing at all about a call that it refused.
+			if k.name != "codex" && len(bodies[execution.ApprovalDenied](o))+len(bodies[execution.ToolError](o)) == 0 {
 				t.Errorf("%s: nothing in the stream says that it was refused", mode)
 			}
 		}

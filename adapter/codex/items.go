@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
+
+// maxReason bounds what a failed command's error repeats of the end of its output; the events of the shell have it whole.
+const maxReason = 2000
 
 // The names of Codex's tools in events. Tools of MCP servers have their own.
 const (
@@ -145,6 +149,8 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 	}
 	if !whole {
 		why += "; its whole output:\n" + output.Str() // nothing else shows it
+	} else if said := strings.TrimSpace(output.Str()); said != "" {
+		why += ":\n" + strings.ToValidUTF8(said[max(0, len(said)-maxReason):], "")
 	}
 	o.emit(execution.ToolError{ToolCallID: id, ToolName: toolShell, Error: why})
 }

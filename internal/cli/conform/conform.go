@@ -163,7 +163,7 @@ func (s *stand) subject() adaptertest.Subject {
 // request is a request for a scenario, with a model of its own that plays it.
 func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 	req := adaptertest.PlayRequest(sc)
-	req.Message.Text = execution.Prompt("conformance: " + string(sc))
+	req.Message.Text = execution.Prompt(prompt(sc))
 	home := filepath.Join(s.dir, "home")
 	to := s.redirect.RedirectModel("http://127.0.0.1:0", home)
 	url, err := s.serve(script(sc, to))
@@ -193,9 +193,13 @@ func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 	switch sc {
 	case adaptertest.Tool, adaptertest.Connect, adaptertest.Steps, adaptertest.Spend:
 		req.Run.ApprovalMode = execution.ApprovalYolo
+	case adaptertest.Clarify, adaptertest.Approval:
+		req.Run.ApprovalMode = execution.ApprovalPrompt
 	}
 	return req
 }
+
+func prompt(sc adaptertest.Scenario) string { return "conformance: " + string(sc) }
 
 func write(files map[string][]byte) error {
 	for path, content := range files {
@@ -228,8 +232,10 @@ func (s *stand) serve(text string) (string, error) {
 func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	type turn = map[string]any
 	hi := turn{"text": "hi", "repeat": true}
+	// A request may be run more than once: what the person says gets the call, what a tool says the answer.
 	call := func(c adapter.ScriptedCall, more ...turn) []turn {
-		return append([]turn{{"tools": []adapter.ScriptedCall{c}}}, more...)
+		first := turn{"tools": []adapter.ScriptedCall{c}, "match": map[string]string{"contains": prompt(sc)}, "repeat": true}
+		return append([]turn{first}, more...)
 	}
 	turns := []turn{hi}
 	switch sc {
@@ -246,7 +252,7 @@ func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	case adaptertest.Fail:
 		turns = []turn{{"status": 400, "error": map[string]string{"type": "invalid_request_error", "message": "the script refuses"}, "repeat": true}}
 	case adaptertest.Hang:
-		turns = []turn{{"hang": true, "repeat": true}}
+		turns = []turn{{"hang": true}, hi}
 	case adaptertest.Long:
 		turns = []turn{{"text": strings.Repeat("a long answer in many pieces. ", 200), "chunks": 400, "repeat": true}}
 	case adaptertest.Remember:
