@@ -3,6 +3,7 @@
 package adapter
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,7 +21,7 @@ func executable(file string) error {
 		return fmt.Errorf("%s is a directory: %w", file, fs.ErrNotExist)
 	}
 	err = unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS)
-	if err == unix.ENOSYS || err == unix.EPERM {
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		err = nil // the call itself is refused, as in some sandboxes: the mode bits decide
 	}
 	if err != nil || info.Mode()&0o111 == 0 {

@@ -258,7 +258,7 @@ func TestTools(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			// The adapter passes a context of its own; the handler is told all the same.
-			detached := script(func(c *at.Call) execution.Result {
+			detached := script(func(c *at.Call) execution.Result { //nolint:unconvert // the conversion names the kind
 				c.Ctx = context.WithoutCancel(c.Ctx)
 				return call("echo")(c)
 			})

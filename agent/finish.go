@@ -111,7 +111,7 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 		r.continuation(&res, execution.ContinuationClarification, map[string]any{"question": q.Question})
 	case endAbort:
 		message := "the run was aborted"
-		if end.cause != errAborted {
+		if end.cause.Error() != errAborted.Error() {
 			message = fmt.Sprintf("the run was %v", end.cause)
 		}
 		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, message)

@@ -38,7 +38,6 @@ type order struct {
 	seq     uint64
 	gap     bool
 	last    execution.Event
-	agent   string
 	session bool
 	ended   bool // session_end seen
 	turns   int

@@ -95,7 +95,7 @@ func (p *parser) delta(st *stream, s *cliagent.Sink) bool {
 	}
 	typ, _ := p.values[keyDeltaType].Plain()
 	var piece jsonscan.Value
-	kind := otherBlock
+	var kind blockKind
 	switch string(typ) {
 	case "text_delta":
 		kind, piece = textBlock, p.values[keyDeltaText]

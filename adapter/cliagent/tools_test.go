@@ -93,7 +93,7 @@ func TestTools(t *testing.T) {
 			return execution.ToolResult{Error: "broken"}, nil
 		}
 		time.Sleep(2 * time.Second)
-		return execution.ToolResult{Output: json.RawMessage(c.Input)}, nil
+		return execution.ToolResult{Output: c.Input}, nil
 	}}
 	o := execute(t, t.Context(), New(spec, Options{}), req, in, nil)
 	if got, want := o.text(), `add false {"n":7}; break true broken|`; got != want {

@@ -21,7 +21,6 @@ type Renderer struct {
 	status   *StatusLine
 	midLine  bool // standard output is in the middle of a line
 	streamed bool // this message came in deltas
-	thinking bool
 	tools    map[string]string
 	names    map[string]string
 }

@@ -69,7 +69,7 @@ func TestParseFaults(t *testing.T) {
 		{"never reached", `{"turns":[{"text":"a","repeat":true},{"text":"b"}]}`, `turns[1]: never reached: turns[0] is repeated for ever`},
 		{"exhausted word", `{"turns":[],"onExhausted":"stop"}`, `onExhausted: want "error", "last" or "text:SOME TEXT", have "stop"`},
 		{"last of nothing", `{"turns":[],"onExhausted":"last"}`, `onExhausted: "last" needs a turn`},
-		{"defaults", `{"turns":[],"defaults":{"modle":"x"}}`, `defaults.modle: unknown key; did you mean "model"?`},
+		{"defaults", `{"turns":[],"defaults":{"modell":"x"}}`, `defaults.modell: unknown key; did you mean "model"?`},
 		{"model empty", `{"turns":[],"defaults":{"model":""}}`, `defaults.model: empty`},
 		{"side unknown", `{"turns":[],"side":{"tools":[]}}`, `side.tools: unknown key`},
 		{"side contains empty", `{"turns":[],"side":{"contains":[""]}}`, `side.contains[0]: empty`},

@@ -87,7 +87,7 @@ func (l *lineBuffer) next(r io.Reader) ([]byte, error) {
 			continue
 		}
 		l.scanned = l.end
-		if err := l.fill(r); err == io.EOF {
+		if err := l.fill(r); errors.Is(err, io.EOF) {
 			return nil, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("read events: %w", err)

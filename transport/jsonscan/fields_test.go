@@ -83,7 +83,7 @@ func TestFieldsShortDst(t *testing.T) {
 			t.Error("no panic with a dst that is too short")
 		}
 	}()
-	_ = Fields([]byte(`{}`), make([]Value, 1, 1), NewKeySet("a", "b"))
+	_ = Fields([]byte(`{}`), make([]Value, 1), NewKeySet("a", "b"))
 }
 
 // TestManyKeys has more keys than any seed can place without collisions, many of them equal in both words.

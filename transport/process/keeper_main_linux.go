@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -77,8 +78,8 @@ func runKeeper() {
 }
 
 func (k *keeper) fail(err error) {
-	errno, ok := err.(syscall.Errno)
-	if !ok {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
 		errno = syscall.EINVAL
 	}
 	send(message{op: opFailed, a: int64(errno)})

@@ -101,7 +101,6 @@ func (r *reader) run() error {
 		seen = len(buf)
 		if err == nil && len(buf) >= r.limit+2 {
 			buf, err = r.skip(buf)
-			seen = 0
 			if i := bytes.LastIndexByte(buf, '\n'); i >= 0 {
 				rest := buf[i+1:]
 				r.out.put(chunk{from: r, buf: buf[:i+1]})
