@@ -186,6 +186,14 @@ func (p *Process) openPty(l *launch) ([]*os.File, error) {
 // PID is the process id of the process itself.
 func (p *Process) PID() int { return p.child.pid() }
 
+// LastOutput is when the process last wrote anything, a part of a line included; the zero time before the first byte.
+func (p *Process) LastOutput() time.Time {
+	if ns := p.out.heard.Load(); ns != 0 {
+		return time.Unix(0, ns)
+	}
+	return time.Time{}
+}
+
 // Next waits for output and returns a batch of whole lines, valid until the next call. The lines of one stream keep
 // their order. It returns io.EOF once both streams have ended and all their lines were returned, and the error of ctx
 // when that ends first; then nothing is lost and Next may be called again. A process whose output nobody takes waits

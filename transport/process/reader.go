@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -199,6 +200,9 @@ func (r *reader) read(p []byte) (int, error) {
 	if err != nil && endOfStream(err) {
 		err = io.EOF
 	}
+	if n > 0 {
+		r.out.heard.Store(time.Now().UnixNano())
+	}
 	r.tail.add(p[:n])
 	select {
 	case <-r.dead:
@@ -256,7 +260,8 @@ func (r *reader) grow(b []byte) []byte {
 // outbox is the queue between the readers and Next. It holds at most two chunks per reader, and once the writers are
 // dead the rest of their pipes.
 type outbox struct {
-	wake chan struct{}
+	wake  chan struct{}
+	heard atomic.Int64 // when the last byte came, in nanoseconds since 1970; 0 before the first
 
 	mu    sync.Mutex
 	queue []chunk

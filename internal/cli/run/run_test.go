@@ -1,0 +1,50 @@
+package run
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/control"
+)
+
+func TestDecide(t *testing.T) {
+	for in, want := range map[string]execution.Decision{
+		"y": {Approve: true}, " YES ": {Approve: true}, "n": {Reason: "denied by the user"}, "": {Reason: "denied by the user"},
+		"use another file": {Reason: "use another file"},
+	} {
+		if got := Decide(in); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", in, got, want)
+		}
+	}
+}
+
+func TestParseLines(t *testing.T) {
+	pending := func(list ...control.PendingQuestion) func(control.Call) (control.Reply, error) {
+		return func(control.Call) (control.Reply, error) { return control.Reply{OK: true, Pending: list}, nil }
+	}
+	approve := execution.Decision{Approve: true}
+	answer := execution.Decision{Approve: true, Text: "the second"}
+	for _, tc := range []struct {
+		name, line string
+		pending    func(control.Call) (control.Reply, error)
+		want       control.Call
+		quit       bool
+	}{
+		{"a message", "go on", pending(), control.Call{Verb: "send", Text: "go on", When: execution.WhenNow}, false},
+		{"nothing", "  ", pending(), control.Call{}, false},
+		{"an approval", "y", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{Verb: "answer", Question: "q1", Decision: &approve}, false},
+		{"an answer", "the second", pending(control.PendingQuestion{ID: "q2"}), control.Call{Verb: "answer", Question: "q2", Decision: &answer}, false},
+		{"queue", "/queue later on", pending(), control.Call{Verb: "queue", Text: "later on"}, false},
+		{"steer", "/steer left", pending(), control.Call{Verb: "steer", Text: "left"}, false},
+		{"interrupt", "/interrupt", pending(control.PendingQuestion{ID: "q"}), control.Call{Verb: "interrupt"}, false},
+		{"abort", "/abort", pending(), control.Call{Verb: "abort"}, false},
+		{"a path is a message", "/etc/hosts is wrong", pending(), control.Call{Verb: "send", Text: "/etc/hosts is wrong", When: execution.WhenNow}, false},
+		{"quit", "/quit", pending(), control.Call{}, true},
+	} {
+		call, quit := Parse(tc.line, tc.pending)
+		if !reflect.DeepEqual(call, tc.want) || quit != tc.quit {
+			t.Errorf("%s: %+v %v, want %+v %v", tc.name, call, quit, tc.want, tc.quit)
+		}
+	}
+}
