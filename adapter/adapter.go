@@ -30,8 +30,9 @@ type Adapter interface {
 	// Parent, Origin and Raw of an event are set. A backend's failure is a Finished result, never an error; the error of
 	// the sequence is for a broken caller or a broken adapter and ends it.
 	//
-	// Execute reads commands from in until it returns io.EOF. Without Run.Interactive the inbox is closed from the start
-	// and Execute ends after the first turn. An adapter never decides a question: it emits it and waits for its Answer.
+	// Execute reads commands from in until it returns io.EOF. A run that takes no more messages gets EndInput first thing
+	// and ends after its first turn; answers and interrupts may still follow until then. An adapter never decides a
+	// question: it emits it and waits for its Answer.
 	Execute(ctx context.Context, req execution.Request, in Inbox) iter.Seq2[execution.Event, error]
 }
 

@@ -113,14 +113,14 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
 	var status *cli.StatusLine
-	if terminal && app.Getenv("TERM") != "dumb" {
+	if terminal && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // a person types where the line would be
 		status = cli.NewStatusLine(app.Err, req.Run.Agent)
 		defer status.Close()
 	}
 	out := newOutput(app, req.Run.Debug, status)
 	defer out.close()
 
-	talk := &conversation{app: app, out: out}
+	talk := &conversation{app: app, status: status}
 	if terminal && !req.Run.Interactive {
 		opts.OnApproval = talk.approve
 		opts.OnInput = talk.input
@@ -149,6 +149,9 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 			return err
 		}
 		out.event(e)
+		if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" && terminal && req.Run.Interactive {
+			fmt.Fprint(app.Err, "> ")
+		}
 	}
 	res, err := run.Result(context.WithoutCancel(ctx))
 	if err != nil {
@@ -184,7 +187,9 @@ func obey(ctx context.Context, run *agent.Run) {
 			switch interrupts {
 			case 1:
 				run.CloseInput()
-				if err := run.Interrupt(); err != nil {
+				err := run.Interrupt()
+				idle := execution.CodeOf(err) == execution.CodeInvalidStateTransition && run.State() != execution.StatePaused
+				if err != nil && !idle { // a conversation between its turns ends with its input
 					run.Abort(errors.New("interrupted from the keyboard"))
 				}
 			case 2:
@@ -266,17 +271,25 @@ func (o *output) close() {
 
 // conversation is a person at standard input.
 type conversation struct {
-	app *cli.App
-	out *output
-	mu  sync.Mutex // one question at a time on the terminal
+	app    *cli.App
+	status *cli.StatusLine
+	mu     sync.Mutex // one question at a time on the terminal
+}
+
+// ask shows a question and waits for a line, without the status line in the way.
+func (c *conversation) ask(ctx context.Context, question string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Allow(false)
+	defer c.status.Allow(true)
+	c.status.Hide()
+	c.app.Notef("%s", question)
+	return c.app.ReadLine(ctx)
 }
 
 // approve asks for permission on the terminal.
 func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.app.Notef("  allow it? [y]es, [n]o, or a reason to refuse")
-	line, err := c.app.ReadLine(ctx)
+	line, err := c.ask(ctx, "  allow it? [y]es, [n]o, or a reason to refuse")
 	if err != nil {
 		return execution.Decision{Reason: "no answer was given"}
 	}
@@ -284,10 +297,7 @@ func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired
 }
 
 func (c *conversation) input(ctx context.Context, q execution.InputRequired) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.app.Notef("  your answer:")
-	return c.app.ReadLine(ctx)
+	return c.ask(ctx, "  your answer:")
 }
 
 // Decide reads an answer to a permission question: yes, no, or a refusal with its reason.
