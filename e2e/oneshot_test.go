@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -489,4 +490,59 @@ func TestTwoAgentsInParallel(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// png is an image of one pixel.
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+func TestAttachments(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"a pixel"}]}`)
+		image, err := base64.StdEncoding.DecodeString(png)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range map[string][]byte{"pixel.png": image, "note.txt": []byte("the heron stands still"), "film.mp4": []byte("no")} {
+			if err := os.WriteFile(filepath.Join(l.root, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := l.run("--attach", filepath.Join(l.root, "pixel.png"), "--attach", filepath.Join(l.root, "note.txt"), "what is it?")
+		o.completed(t)
+		sent := l.sent()[0]
+		if !strings.Contains(sent, png[:40]) || !strings.Contains(sent, "the heron stands still") {
+			t.Errorf("the attachments did not reach the model: %.300s", sent)
+		}
+		refused := l.run("--attach", filepath.Join(l.root, "film.mp4"), "what is it?")
+		if refused.code == 0 || l.turns() != 1 || !strings.Contains(refused.result.Error.Message, "film.mp4") {
+			t.Errorf("a film: exit %d, %+v", refused.code, refused.result.Error)
+		}
+	})
+}
+
+func TestPromptsThatAreHardToPass(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"ok","repeat":true}]}`)
+		long := strings.Repeat("all work and no play ", 40_000) // 840 KB: no argument could carry it
+		file := filepath.Join(l.root, "long.txt")
+		if err := os.WriteFile(file, []byte(long), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.run("--file", file).completed(t)
+		if sent := l.sent(); len(sent) != 1 || strings.Count(sent[0], "all work and no play") < 40_000 {
+			t.Errorf("the long prompt did not arrive whole: %d calls", len(sent))
+		}
+		l.run("--", "--dangerously-bypass-approvals-and-sandbox --help `touch x` $(touch y) 'quoted\" \\ ünï ☃").completed(t)
+		if sent := l.sent(); !strings.Contains(sent[1], "--dangerously-bypass-approvals-and-sandbox --help `touch x` $(touch y)") || !strings.Contains(sent[1], "ünï ☃") {
+			t.Error("a prompt that looks like flags and shell did not arrive as it was")
+		}
+		huge := filepath.Join(l.root, "huge.txt")
+		if err := os.WriteFile(huge, []byte(strings.Repeat("w", 5_000_000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := l.run("--file", huge, "--timeout", "60s")
+		if o.code != 0 && (o.result.Error == nil || o.result.Error.Message == "") {
+			t.Errorf("5 MB: exit %d without a reason", o.code)
+		}
+	})
 }

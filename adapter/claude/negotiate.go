@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -49,7 +50,7 @@ func negotiate(req execution.Request) []execution.Reason {
 		switch kind := kindOf(stated(a)); {
 		case kind == mediaOther:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
-				"claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", stated(a))
+				"attachment %s: claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", cliagent.AttachmentTitle(a, i), stated(a))
 		case a.URL != "" && kind != mediaImage && kind != mediaPDF:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
 				"claude takes a URL of an image or a PDF only; state the mimeType if the name does not tell")

@@ -93,7 +93,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if run.NoSession {
 		args = append(args, "--no-session-persistence")
 	}
-	replace, added := instructions(req)
+	replace, added := cliagent.Instructions(req)
 	if replace != "" {
 		args = append(args, "--system-prompt-file="+l.File("system-prompt.txt", []byte(replace)))
 	}

@@ -234,16 +234,16 @@ func TestInstructions(t *testing.T) {
 		Structured: map[string]any{"b": 1, "a": []int{2}}}
 	const rest = "D\n\n<context id=\"1\" label=\"a &quot;b&quot; &lt;c&gt;\" category=\"memory\">\nx &lt;/context> y\n</context>\n\n" +
 		"<context>\nbare\n</context>\n\n<context-data>\n{\"a\":[2],\"b\":1}\n</context-data>\n\nAnswer in Markdown.\n\nKeep the answer below 99 characters."
-	replace, added := instructions(req)
+	replace, added := cliagent.Instructions(req)
 	if diff := cmp.Diff([]string{"", "S\n\n" + rest}, []string{replace, added}); diff != "" {
 		t.Errorf("append (-want +got):\n%s", diff)
 	}
 	req.Run.SystemPromptMode = execution.SystemPromptReplace
-	replace, added = instructions(req)
+	replace, added = cliagent.Instructions(req)
 	if diff := cmp.Diff([]string{"S", rest}, []string{replace, added}); diff != "" {
 		t.Errorf("replace (-want +got):\n%s", diff)
 	}
-	if replace, added = instructions(request()); replace+added != "" {
+	if replace, added = cliagent.Instructions(request()); replace+added != "" {
 		t.Errorf("a request without instructions has %q and %q", replace, added)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -172,7 +173,7 @@ func attachment(a execution.Attachment) (part, error) {
 	case kindOf(t) == mediaImage:
 		return part{image: "data:" + t + ";base64," + base64.StdEncoding.EncodeToString(data)}, nil
 	case kindOf(t) == mediaText && utf8.Valid(data):
-		return part{text: fileBlock(title, string(data))}, nil
+		return part{text: cliagent.FileBlock(title, string(data))}, nil
 	case kindOf(t) == mediaText:
 		return part{}, fmt.Errorf("%s is no UTF-8 text", title)
 	}

@@ -79,7 +79,7 @@ func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagen
 	}
 	if method == "thread/start" {
 		p.main.meter.start(execution.Usage{})
-	} else if _, added := instructions(p.req); added != "" {
+	} else if _, added := cliagent.Instructions(p.req); added != "" {
 		p.ask(s, call{method: "thread/inject_items"}, injectParams{id, []historyItem{{"message", "developer", []historyText{{"input_text", added}}}}})
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -35,7 +36,7 @@ func negotiate(req execution.Request) []execution.Reason {
 		switch t := stated(a); {
 		case kindOf(t) == mediaOther:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
-				"codex takes PNG, JPEG, GIF and WebP images and text, no %s", t)
+				"attachment %s: codex takes PNG, JPEG, GIF and WebP images and text, no %s", cliagent.AttachmentTitle(a, i), t)
 		case a.URL != "":
 			if _, _, ok := dataURL(a.URL); !ok {
 				add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,

@@ -20,7 +20,7 @@ const maxInstructions = 32 << 10
 func twoWay(req execution.Request) bool {
 	run := req.Run
 	session, _ := sessionOf(req)
-	_, added := instructions(req)
+	_, added := cliagent.Instructions(req)
 	return run.Interactive || run.ApprovalMode == execution.ApprovalYolo || run.MaxTurns > 0 || run.MaxBudgetUSD != nil || run.Stream == execution.StreamOn || session != "" ||
 		len(run.MCPServers) > 0 || len(req.Tools) > 0 || asksMore(req) || len(added) > maxInstructions ||
 		slices.ContainsFunc(req.Message.Attachments, func(a execution.Attachment) bool {
@@ -158,7 +158,7 @@ func execArgs(l *cliagent.Launch, m message) []string {
 	if run.NoSession {
 		args = append(args, "--ephemeral")
 	}
-	replace, added := instructions(req)
+	replace, added := cliagent.Instructions(req)
 	if replace != "" {
 		args = append(args, setting("model_instructions_file", l.File("instructions.md", []byte(replace)))...)
 	}

@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -114,7 +115,7 @@ type historyText struct {
 // thread is the request that begins the conversation.
 func thread(req execution.Request) (method string, params threadParams) {
 	run := req.Run
-	replace, added := instructions(req)
+	replace, added := cliagent.Instructions(req)
 	id, fork := sessionOf(req)
 	params = threadParams{ThreadID: id, Cwd: run.Cwd, Model: run.Model, Reviewer: "user", Base: replace, Config: config(req)}
 	params.ApprovalPolicy, params.Sandbox = permissions(req)

@@ -85,15 +85,21 @@ func (a *App) Notef(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n"
 // Warnf writes a warning to standard error.
 func (a *App) Warnf(format string, args ...any) { a.Notef("warning: "+format, args...) }
 
-// logger writes warnings of the product to standard error.
-func (a *App) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn,
-		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
-			if attr.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return attr
-		}}))
+// logger writes warnings of the product to standard error, in the form of the others.
+func (a *App) logger() *slog.Logger { return slog.New(warnings{a}) }
+
+// warnings is a handler for people: the message, and attributes behind it.
+type warnings struct{ app *App }
+
+func (warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler         { return w }
+func (w warnings) WithGroup(string) slog.Handler              { return w }
+
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	line := r.Message
+	r.Attrs(func(a slog.Attr) bool { line += fmt.Sprintf(" %s=%v", a.Key, a.Value); return true })
+	w.app.Warnf("%s", line)
+	return nil
 }
 
 type envelope struct {

@@ -21,6 +21,7 @@ type Renderer struct {
 	status   *StatusLine
 	midLine  bool // standard output is in the middle of a line
 	streamed bool // this message came in deltas
+	said     bool // standard output has something
 	tools    map[string]string
 	names    map[string]string
 }
@@ -64,6 +65,7 @@ func (r *Renderer) say(text string) {
 	if text == "" {
 		return
 	}
+	r.said = true
 	r.status.Hide()
 	io.WriteString(r.out, printable(text))
 	r.midLine = !strings.HasSuffix(text, "\n")
@@ -155,6 +157,14 @@ func (r *Renderer) Event(e execution.Event) {
 			r.note("%s", r.paint(dim, string(b.Source)+": "+oneLine(b.Line, 500)))
 		}
 	case execution.Finished:
+		if out := b.Result.Output; out != nil && b.Result.Status == execution.StatusCompleted && !r.said {
+			// The answer came in no message: an agent's last word alone, or structured output.
+			if out.Text != "" {
+				r.say(out.Text)
+			} else {
+				r.say(string(out.Structured))
+			}
+		}
 		r.status.Hide()
 		r.breakLine()
 		r.finish(b.Result)

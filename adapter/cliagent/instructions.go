@@ -1,16 +1,20 @@
-package codex
+package cliagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 )
 
-// instructions are the text that replaces Codex's own instructions and the text for its developer instructions, in the
-// form that the package comment documents.
-func instructions(req execution.Request) (replace, added string) {
+// Instructions are the text that replaces an agent's own system prompt, and the text that is added to it. The form is the same
+// for every agent: the system prompt (unless it replaces), the developer prompt, each context block as
+// <context id label category>, structured context as JSON in <context-data>, and the wishes of the response style, with
+// a blank line between them.
+func Instructions(req execution.Request) (replace, added string) {
 	var parts []string
 	add := func(text string) {
 		if strings.TrimSpace(text) != "" {
@@ -63,7 +67,15 @@ func contextBlock(b execution.ContextBlock) string {
 	return tag.String() + ">\n" + inside.Replace(b.Text) + "\n</context>"
 }
 
-// fileBlock is a text file as it stands behind the message.
-func fileBlock(name, text string) string {
+// AttachmentTitle is what to call an attachment in an error: its name, its file's, or its place in the list.
+func AttachmentTitle(a execution.Attachment, i int) string {
+	if a.FilePath != "" {
+		return cmp.Or(a.Name, filepath.Base(a.FilePath))
+	}
+	return cmp.Or(a.Name, a.ID, fmt.Sprintf("number %d", i+1))
+}
+
+// FileBlock is a text file as it stands in a message of an agent that takes no documents.
+func FileBlock(name, text string) string {
 	return `<file name="` + attribute.Replace(name) + "\">\n" + insideFile.Replace(text) + "\n</file>"
 }
