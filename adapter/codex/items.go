@@ -149,7 +149,7 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 	}
 	if !whole {
 		why += "; its whole output:\n" + output.Str() // nothing else shows it
-	} else if said := strings.TrimSpace(output.Str()); said != "" {
+	} else if said := strings.TrimSpace(rest); said != "" {
 		why += ":\n" + strings.ToValidUTF8(said[max(0, len(said)-maxReason):], "")
 	}
 	o.emit(execution.ToolError{ToolCallID: id, ToolName: toolShell, Error: why})

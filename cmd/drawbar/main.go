@@ -1,6 +1,11 @@
 // Command drawbar drives coding agents through one seam.
 package main
 
+// The program and its supervisors start for every run and need few processors: looking for the quota of a container at each
+// start costs more than knowing it would save.
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 import (
 	"context"
 	"os"
