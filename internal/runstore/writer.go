@@ -355,12 +355,14 @@ func (w *Writer) Close() error {
 
 func (w *Writer) end(r execution.Result) error {
 	defer w.store.forget(w)
-	warm := make(chan struct{})
-	go func() { // opening the database takes as long as the disk takes for the rest
-		w.store.index.warm()
-		close(warm)
-	}()
-	defer func() { <-warm }()
+	ended := time.Now()
+	// What a short run did is done again faster than a disk makes its record durable.
+	durable := ended.Sub(time.UnixMilli(w.meta.StartedAt)) >= w.store.opts.LazyIndex
+	if durable {
+		var warm sync.WaitGroup
+		defer warm.Wait()
+		warm.Go(w.store.index.warm) // opening the database takes as long as the disk takes for the rest
+	}
 	w.mu.Lock()
 	w.stopped = true
 	w.closeGap(execution.Event{Time: time.Now()})
@@ -375,9 +377,6 @@ func (w *Writer) end(r execution.Result) error {
 		}
 	}
 	room := "make room in " + w.store.dir + " or set DRAWBAR_STATE_DIR"
-	ended := time.Now()
-	// What a short run did is done again faster than a disk makes its record durable.
-	durable := ended.Sub(time.UnixMilli(w.meta.StartedAt)) >= w.store.opts.LazyIndex
 	note("end of the events", w.segment.close(durable), room)
 	r.Events = nil
 	r.RunID, r.SchemaVersion = w.meta.RunID, execution.SchemaVersion
