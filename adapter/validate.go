@@ -6,20 +6,14 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/drawbar/drawbar/execution"
 )
 
 var (
-	agentName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
-	installType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
-	variable    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
-
 	installPlatforms = []string{"darwin", "linux", "windows", "all"}
 	configFormats    = []string{"json", "jsonc", "toml", "yaml"}
 )
@@ -45,7 +39,7 @@ func (f *faults) err(name string) error {
 // validate finds every fault of a descriptor on its own and makes its adapter, which is nil when it cannot be made. It
 // calls New and Capabilities and does no I/O.
 func (f *faults) validate(d Descriptor) Adapter {
-	if !agentName().MatchString(d.Name) {
+	if !isName(d.Name, 64) {
 		f.add("agent", "is no agent name", strconv.Quote(clip(d.Name)), nameRule)
 	}
 	if strings.TrimSpace(d.DisplayName) == "" {
@@ -88,7 +82,7 @@ func (f *faults) aliases(d Descriptor) {
 	for i, a := range d.Aliases {
 		field := fmt.Sprintf("aliases[%d]", i)
 		switch {
-		case !agentName().MatchString(a):
+		case !isName(a, 64):
 			f.add(field, "is no agent name", strconv.Quote(clip(a)), nameRule)
 		case a == d.Name:
 			f.add(field, "is the agent's own name", strconv.Quote(a), "another name")
@@ -181,7 +175,7 @@ func (f *faults) install(at string, m InstallMethod) {
 	if !slices.Contains(installPlatforms, m.Platform) {
 		f.add(at+".platform", "is not one of the allowed values", strconv.Quote(clip(m.Platform)), strings.Join(installPlatforms, ", "))
 	}
-	if !installType().MatchString(m.Type) {
+	if !isName(m.Type, 32) {
 		f.add(at+".type", "is no kind of installation", strconv.Quote(clip(m.Type)), "a word like npm, brew, curl or manual")
 	}
 	switch {
@@ -194,7 +188,7 @@ func (f *faults) install(at string, m InstallMethod) {
 
 func (f *faults) variables(field string, names []string) {
 	for i, n := range names {
-		if !variable().MatchString(n) {
+		if !isVariable(n) {
 			f.add(fmt.Sprintf("%s[%d]", field, i), "is no variable name", strconv.Quote(clip(n)), "letters, digits and _")
 		}
 	}
@@ -271,4 +265,30 @@ func clip(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// isName reports a lower-case letter and then lower-case letters, digits and dashes, limit characters at most. Patterns would
+// have to be compiled at the start of every program.
+func isName(s string, limit int) bool {
+	if s == "" || len(s) > limit || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isVariable reports a name of an environment variable: letters, digits and underscores, no digit first.
+func isVariable(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
 }
