@@ -185,6 +185,8 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	refuse(o.NoSession && !a.CanRunEphemeral, execution.ReasonOther, "sessionEphemeral", "running without leaving a session")
 	refuse(o.ApprovalMode != "" && !slices.Contains(a.ApprovalModes, o.ApprovalMode), execution.ReasonApprovalInterruptUnsupported, "approvalMode",
 		fmt.Sprintf("the approval mode %s (it has %s)", o.ApprovalMode, join(a.ApprovalModes)))
+	refuse(o.Sandbox != "" && !slices.Contains(a.SandboxModes, o.Sandbox), execution.ReasonOther, "sandbox",
+		fmt.Sprintf("the sandbox %s (it has %s)", o.Sandbox, join(a.SandboxModes)))
 	refuse(o.Interactive && !a.InteractiveMode, execution.ReasonOther, "interactive", "a conversation: messages and answers while it runs")
 	if o.SystemPromptMode != "" && req.Instructions.SystemPrompt != "" && !slices.Contains(a.SystemPromptModes, o.SystemPromptMode) {
 		severity := warn // 004: falls back to joining the texts
@@ -276,6 +278,7 @@ func (n *negotiation) effective(req execution.Request) {
 		*list = slices.Clone(*list)
 	}
 	a.MCPTransports, a.ApprovalModes, a.ThinkingEfforts = slices.Clone(a.MCPTransports), slices.Clone(a.ApprovalModes), slices.Clone(a.ThinkingEfforts)
+	a.SandboxModes = slices.Clone(a.SandboxModes)
 	a.AuthMethods, a.SystemPromptModes, a.Verbs = slices.Clone(a.AuthMethods), slices.Clone(a.SystemPromptModes), slices.Clone(a.Verbs)
 }
 

@@ -174,6 +174,7 @@ func TestNegotiateOptions(t *testing.T) {
 		{"ephemeral", func(r *execution.Request) { r.Run.NoSession = true }, func(c *caps) { c.Agent.CanRunEphemeral = false }, "sessionEphemeral", "blocking"},
 		{"approval mode", func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }, func(c *caps) { c.Agent.ApprovalModes = nil }, "approvalMode", "blocking"},
 		{"conversation", func(r *execution.Request) { r.Run.Interactive = true }, func(c *caps) { c.Agent.InteractiveMode = false }, "interactive", "blocking"},
+		{"sandbox", func(r *execution.Request) { r.Run.Sandbox = execution.SandboxReadOnly }, func(c *caps) { c.Agent.SandboxModes = []execution.SandboxMode{execution.SandboxNone} }, "sandbox", "blocking"},
 		{"replace prompt", func(r *execution.Request) { r.Run.SystemPromptMode = execution.SystemPromptReplace }, func(c *caps) { c.Agent.SystemPromptModes = nil }, "systemPromptMode", "blocking"},
 		{"append prompt", func(r *execution.Request) { r.Run.SystemPromptMode = execution.SystemPromptAppend }, func(c *caps) { c.Agent.SystemPromptModes = nil }, "systemPromptMode", "warning"},
 		{"max turns", func(r *execution.Request) { r.Run.MaxTurns = 1 }, func(c *caps) { c.TraceDepth = execution.TraceMinimal }, "maxTurns", "blocking"},

@@ -172,6 +172,28 @@ func TestPermissionDeniedWithoutPerson(t *testing.T) {
 	})
 }
 
+// TestSandbox: what the sandbox forbids does not happen, though everything is approved.
+func TestSandbox(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		if k.name != "codex" {
+			l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+			if o := l.run("--sandbox", "read-only", "hi"); o.result.Status != execution.StatusUnsupported || o.code != execution.ExitCapability || l.turns() != 0 {
+				t.Errorf("a sandbox that the agent lacks: %s, exit %d", o.result.Status, o.code)
+			}
+			return
+		}
+		for mode, written := range map[string]bool{"read-only": false, "workspace-write": true} {
+			l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+			path := filepath.Join(l.work, "in-the-sandbox.txt")
+			l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"so"}]}`, k.write(path, "x")))
+			l.run("--approve", "yolo", "--sandbox", mode, "write it").completed(t)
+			if _, err := os.Stat(path); (err == nil) != written {
+				t.Errorf("%s: the file: %v", mode, err)
+			}
+		}
+	})
+}
+
 func TestResumeForkAndUnknownSession(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"one"},{"text":"two"},{"text":"three"}]}`)

@@ -106,10 +106,11 @@ type AgentCapabilities struct {
 	AuthMethods          []AuthMethod       `json:"authMethods"`
 	AuthFiles            []string           `json:"authFiles,omitempty"`
 	SystemPromptModes    []SystemPromptMode `json:"systemPromptModes"`
-	MaxTurns             bool               `json:"supportsMaxTurns"`   // a native limit
-	Budget               bool               `json:"supportsBudget"`     // a native limit
-	CostReported         bool               `json:"supportsCostReport"` // states its own price
-	Sampling             bool               `json:"supportsSampling"`   // temperature, topP, topK
+	SandboxModes         []SandboxMode      `json:"sandboxModes,omitempty"` // a sandbox of the agent's own
+	MaxTurns             bool               `json:"supportsMaxTurns"`       // a native limit
+	Budget               bool               `json:"supportsBudget"`         // a native limit
+	CostReported         bool               `json:"supportsCostReport"`     // states its own price
+	Sampling             bool               `json:"supportsSampling"`       // temperature, topP, topK
 	OutputTokenLimit     bool               `json:"supportsMaxOutputTokens"`
 	Verbs                []Verb             `json:"verbs"` // what a running conversation accepts
 }
@@ -215,6 +216,9 @@ func (c Capabilities) Validate() error {
 	}
 	for _, e := range a.ThinkingEfforts {
 		f.add(oneOf("agent.thinkingEffortLevels", e, thinkingEfforts))
+	}
+	for _, m := range a.SandboxModes {
+		f.add(oneOf("agent.sandboxModes", m, sandboxModes))
 	}
 	for _, m := range a.SystemPromptModes {
 		f.add(oneOf("agent.systemPromptModes", m, systemPromptModes))

@@ -51,6 +51,7 @@ func EnumValues() map[string][]string {
 	add(m, "SystemPromptMode", systemPromptModes)
 	add(m, "ThinkingEffort", thinkingEfforts)
 	add(m, "ApprovalMode", approvalModes)
+	add(m, "SandboxMode", sandboxModes)
 	add(m, "StreamMode", streamModes)
 	add(m, "OutputFormat", outputFormats)
 	add(m, "MCPTransport", mcpTransports)

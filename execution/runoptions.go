@@ -41,6 +41,7 @@ type RunOptions struct {
 	MaxTurns             int               `json:"maxTurns,omitempty"`
 	MaxBudgetUSD         *float64          `json:"maxBudgetUsd,omitempty"` // >= 0
 	ApprovalMode         ApprovalMode      `json:"approvalMode,omitempty"` // default prompt
+	Sandbox              SandboxMode       `json:"sandbox,omitempty"`      // default: what the approval mode implies
 	Skills               []string          `json:"skills,omitempty"`
 	AgentsDoc            string            `json:"agentsDoc,omitempty"`
 	MCPServers           []MCPServer       `json:"mcpServers,omitempty"`
@@ -90,6 +91,18 @@ const (
 )
 
 var approvalModes = []ApprovalMode{ApprovalYolo, ApprovalPrompt, ApprovalDeny}
+
+// SandboxMode is what the commands of an agent may touch, where the agent has a sandbox of its own.
+type SandboxMode string
+
+// The sandbox modes: commands may read, may write in the working directory besides, or run without a sandbox.
+const (
+	SandboxReadOnly  SandboxMode = "read-only"
+	SandboxWorkspace SandboxMode = "workspace-write"
+	SandboxNone      SandboxMode = "none"
+)
+
+var sandboxModes = []SandboxMode{SandboxReadOnly, SandboxWorkspace, SandboxNone}
 
 // StreamMode is auto (stream what the agent streams), on (refuse an agent that cannot stream text) or off (whole
 // messages only).
@@ -237,6 +250,7 @@ func (o RunOptions) validate(f *faults) {
 	f.add(optional("run.stream", o.Stream, streamModes))
 	f.add(optional("run.outputFormat", o.OutputFormat, outputFormats))
 	f.add(optional("run.approvalMode", o.ApprovalMode, approvalModes))
+	f.add(optional("run.sandbox", o.Sandbox, sandboxModes))
 	f.add(optional("run.invocation", o.Invocation, invocationModes))
 	f.add(optional("run.environment", o.Environment, environmentModes))
 	if o.ThinkingBudgetTokens != 0 && o.ThinkingBudgetTokens < 1024 {

@@ -71,6 +71,7 @@ func TestRequestFaults(t *testing.T) {
 		{"run.inactivityTimeout", func(r *Request) { r.Run.InactivityTimeoutMs = -1 }},
 		{"run.gracePeriodMs", func(r *Request) { r.Run.GracePeriodMs = i(-1) }},
 		{"run.approvalMode", func(r *Request) { r.Run.ApprovalMode = "ask" }},
+		{"run.sandbox", func(r *Request) { r.Run.Sandbox = "glass" }},
 		{"run.invocation", func(r *Request) { r.Run.Invocation = "docker" }},
 		{"run.runId", func(r *Request) { r.Run.RunID = "x/../../victim" }},
 		{"run.runId", func(r *Request) { r.Run.RunID = "81JD0000000000000000000000" }},

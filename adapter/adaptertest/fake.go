@@ -107,6 +107,7 @@ func Capable() execution.Capabilities {
 			InteractiveMode: true, StdinInjection: true, ImageInput: true, FileAttachments: true,
 			Platforms:         []string{"darwin", "linux", "windows"},
 			AuthMethods:       []execution.AuthMethod{{Type: "none", Name: "no login"}},
+			SandboxModes:      []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxWorkspace, execution.SandboxNone},
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptPrepend, execution.SystemPromptAppend, execution.SystemPromptReplace},
 			CostReported:      true,
 			Verbs: []execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbSteer, execution.VerbContinue, execution.VerbApprove,

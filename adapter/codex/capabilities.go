@@ -60,6 +60,7 @@ func capabilities() execution.Capabilities {
 				{Type: "api_key", Name: "OpenAI API key", Description: "codex login --with-api-key, or CODEX_API_KEY"},
 			},
 			AuthFiles:         []string{"~/.codex/auth.json"},
+			SandboxModes:      []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxWorkspace, execution.SandboxNone},
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace},
 			Verbs: []execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbSteer, execution.VerbContinue, execution.VerbApprove,
 				execution.VerbDeny, execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume},

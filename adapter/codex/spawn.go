@@ -53,9 +53,23 @@ func mode(run execution.RunOptions) execution.ApprovalMode {
 	return cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)
 }
 
-// permissions are Codex's approval policy and sandbox for an approval mode. With the policy never whatever the sandbox
-// does not allow is refused without a question.
+// sandboxes are Codex's words.
+var sandboxes = map[execution.SandboxMode]string{execution.SandboxReadOnly: "read-only", execution.SandboxWorkspace: "workspace-write",
+	execution.SandboxNone: "danger-full-access"}
+
+// permissions are Codex's approval policy and sandbox for a request. With the policy never whatever the sandbox does not
+// allow is refused without a question.
 func permissions(req execution.Request) (policy, sandbox string) {
+	policy, sandbox = implied(req)
+	wanted := req.Run.Sandbox
+	if wanted != "" && wanted != execution.SandboxNone && mode(req.Run) == execution.ApprovalYolo {
+		policy = "never" // an approval would lead out of the sandbox that was asked for
+	}
+	return policy, cmp.Or(sandboxes[wanted], sandbox)
+}
+
+// implied are the policy and the sandbox that go with an approval mode.
+func implied(req execution.Request) (policy, sandbox string) {
 	switch mode(req.Run) {
 	case execution.ApprovalYolo:
 		return "on-request", "danger-full-access"

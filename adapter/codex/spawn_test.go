@@ -43,6 +43,11 @@ func TestExecArgs(t *testing.T) {
 		{name: "effort max of a model that has it", set: func(r *execution.Request) { r.Run.Model, r.Run.ThinkingEffort = "gpt-6-sol", execution.EffortMax },
 			want: with("--model=gpt-6-sol", "-c", `model_reasoning_effort="max"`)},
 		{name: "no session", set: func(r *execution.Request) { r.Run.NoSession = true }, want: with("--ephemeral")},
+		{name: "sandbox", set: func(r *execution.Request) { r.Run.Sandbox = execution.SandboxReadOnly },
+			want: []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=read-only", "-"}},
+		{name: "no sandbox in deny", set: func(r *execution.Request) {
+			r.Run.ApprovalMode, r.Run.Sandbox = execution.ApprovalDeny, execution.SandboxNone
+		}, want: []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=danger-full-access", "-"}},
 		{name: "deny", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalDeny },
 			want: []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=read-only", "-"}},
 		{name: "prompt", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalPrompt }, want: plainArgs},

@@ -1,10 +1,11 @@
-// Command drawbar drives coding agents through one seam.
-package main
-
-// The program and its supervisors start for every run and need few processors: looking for the quota of a container at each
-// start costs more than knowing it would save.
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
+
+// Command drawbar drives coding agents through one seam.
+//
+// It and its supervisors start for every run and need few processors: looking for the quota of a container at each start would
+// cost more than knowing it saves.
+package main
 
 import (
 	"context"

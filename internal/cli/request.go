@@ -19,13 +19,13 @@ import (
 
 // RequestFlags are the flags of the commands that make a request. Every flag ends in a field of the request.
 type RequestFlags struct {
-	Model, Session, Fork, Cwd, Approve, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, File string
-	MCP, Attach, Env, Tags, Skills, Fallback                                                                                        []string
-	AgentsDoc                                                                                                                       string
-	NoSession, Yolo, Deny, Debug                                                                                                    bool
-	Timeout, IdleTimeout, Grace                                                                                                     time.Duration
-	Budget, Temperature, TopP                                                                                                       float64
-	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                       int
+	Model, Session, Fork, Cwd, Approve, Sandbox, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, File string
+	MCP, Attach, Env, Tags, Skills, Fallback                                                                                                 []string
+	AgentsDoc                                                                                                                                string
+	NoSession, Yolo, Deny, Debug                                                                                                             bool
+	Timeout, IdleTimeout, Grace                                                                                                              time.Duration
+	Budget, Temperature, TopP                                                                                                                float64
+	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                                int
 }
 
 // MaxPrompt bounds a prompt. It is far above what any model reads and far below what hurts this process.
@@ -45,6 +45,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVar(&f.Approve, "approve", "", "permission questions: yolo, prompt or deny (default prompt: asked on a terminal, else denied)")
 	fl.BoolVar(&f.Yolo, "yolo", false, "approve everything; same as --approve yolo")
 	fl.BoolVar(&f.Deny, "deny", false, "refuse everything that needs permission; same as --approve deny")
+	fl.StringVar(&f.Sandbox, "sandbox", "", "what commands may touch, where the agent has a sandbox: read-only, workspace-write or none")
 	fl.StringVar(&f.Effort, "effort", "", "how hard to think: low, medium, high or max")
 	fl.IntVar(&f.ThinkingBudget, "thinking-budget", 0, "tokens for thinking, 1024 at least")
 	fl.StringVar(&f.System, "system", "", "system prompt")
@@ -93,7 +94,7 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 		return req, err
 	}
 	o := execution.RunOptions{Agent: agentName, Model: f.Model, ForkSessionID: f.Fork, NoSession: f.NoSession, Cwd: cwd,
-		TimeoutMs: f.Timeout.Milliseconds(), InactivityTimeoutMs: f.IdleTimeout.Milliseconds(), ApprovalMode: execution.ApprovalMode(f.Approve),
+		Sandbox: execution.SandboxMode(f.Sandbox), TimeoutMs: f.Timeout.Milliseconds(), InactivityTimeoutMs: f.IdleTimeout.Milliseconds(), ApprovalMode: execution.ApprovalMode(f.Approve),
 		ThinkingEffort: execution.ThinkingEffort(f.Effort), ThinkingBudgetTokens: f.ThinkingBudget, SystemPromptMode: execution.SystemPromptMode(f.SystemMode),
 		Stream: execution.StreamMode(f.Stream), Environment: execution.EnvironmentMode(f.Environment), MaxTurns: f.MaxTurns,
 		MaxOutputTokens: f.MaxOutputTokens, TopK: f.TopK, Skills: f.Skills, AgentsDoc: f.AgentsDoc, Tags: f.Tags, ProjectID: f.ProjectID,

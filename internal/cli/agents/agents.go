@@ -119,6 +119,7 @@ func matrix(app *cli.App, caps execution.Capabilities) {
 	row("streams text / tools / thinking", yes(a.TextStreaming)+" / "+yes(a.ToolCallStreaming)+" / "+yes(a.ThinkingStreaming))
 	row("MCP servers", orNone(words(a.MCPTransports)))
 	row("approval modes", orNone(words(a.ApprovalModes)))
+	row("sandbox", orNone(words(a.SandboxModes)))
 	row("thinking efforts", orNone(words(a.ThinkingEfforts)))
 	row("thinking budget", yes(a.ThinkingBudgetTokens))
 	row("system prompt", orNone(words(a.SystemPromptModes)))
