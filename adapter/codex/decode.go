@@ -19,7 +19,7 @@ func longText(v jsonscan.Value) string {
 	}
 	content := v.Raw()
 	content = content[1 : len(content)-1]
-	if !utf8.Valid(content) {
+	if !v.IsASCII() && !utf8.Valid(content) {
 		return v.Str()
 	}
 	var b strings.Builder

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -49,7 +48,14 @@ func raw(v jsonscan.Value) json.RawMessage {
 	if !v.Exists() {
 		return null
 	}
-	return bytes.Clone(v.Raw())
+	return clone(v.Raw())
+}
+
+// clone is bytes.Clone without room behind the copy, which costs what it takes to clear it.
+func clone(b []byte) []byte {
+	c := make([]byte, len(b))
+	copy(c, b)
+	return c
 }
 
 // text is a copy of a text as JSON; none at all is the empty one.
@@ -57,7 +63,7 @@ func text(v jsonscan.Value) json.RawMessage {
 	if v.Kind() != jsonscan.String {
 		return json.RawMessage(`""`)
 	}
-	return bytes.Clone(v.Raw())
+	return clone(v.Raw())
 }
 
 // member is one member of an object that object writes.

@@ -61,13 +61,18 @@ func scanString(b []byte, i int) (int, flags) {
 		for len(b)-i >= 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
 			m := (((x ^ flipQuote) - belowLimit) | ((x ^ backslash) - ones)) &^ x & highs
-			if m != 0 {
-				seen |= x & (m&-m - 1)
-				i += bits.TrailingZeros64(m) >> 3
+			if m == 0 {
+				seen |= x
+				i += 8
+				continue
+			}
+			seen |= x & (m&-m - 1)
+			i += bits.TrailingZeros64(m) >> 3
+			if b[i] != '\\' || i+1 >= len(b) || !escapes[b[i+1]] {
 				break
 			}
-			seen |= x
-			i += 8
+			f |= escaped // of one byte, as most are
+			i += 2
 		}
 		if seen&highs != 0 {
 			f |= nonASCII
