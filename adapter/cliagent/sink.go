@@ -26,14 +26,14 @@ type Sink struct {
 	idle      bool
 	count     uint64
 	last      execution.EventType
-	openTools map[string]struct{}
+	openTools openCalls
 	questions map[execution.QuestionID]struct{}
 	crashed   bool
 }
 
 // NewSink makes a sink that is not attached to a process, for tests and benchmarks of parsers.
 func NewSink(debug bool) *Sink {
-	return &Sink{debug: debug, turn: -1, openTools: map[string]struct{}{}, questions: map[execution.QuestionID]struct{}{}}
+	return &Sink{debug: debug, turn: -1, questions: map[execution.QuestionID]struct{}{}}
 }
 
 // Emit adds an event of the agent itself.
@@ -45,23 +45,24 @@ func (s *Sink) EmitFrom(parent string, b execution.Body) {
 }
 
 func (s *Sink) emit(e execution.Event) {
-	if e.Parent == "" {
-		s.ownEvent(e.Body)
-	}
 	switch b := e.Body.(type) {
 	case execution.TextDelta, execution.ThinkingDelta, execution.ToolInputDelta:
+	case execution.SessionStart, execution.TurnStart, execution.TurnEnd:
+		if e.Parent == "" {
+			s.ownEvent(e.Body)
+		}
 	case execution.ToolCallReady:
-		s.openTools[b.ToolCallID] = struct{}{}
+		s.openTools.add(b.ToolCallID)
 	case execution.MCPToolCallStart:
-		s.openTools[b.ToolCallID] = struct{}{}
+		s.openTools.add(b.ToolCallID)
 	case execution.ToolResultEvent:
-		delete(s.openTools, b.ToolCallID)
+		s.openTools.remove(b.ToolCallID)
 	case execution.ToolError:
-		delete(s.openTools, b.ToolCallID)
+		s.openTools.remove(b.ToolCallID)
 	case execution.MCPToolResult:
-		delete(s.openTools, b.ToolCallID)
+		s.openTools.remove(b.ToolCallID)
 	case execution.MCPToolError:
-		delete(s.openTools, b.ToolCallID)
+		s.openTools.remove(b.ToolCallID)
 	case execution.ApprovalRequired:
 		s.questions[b.ID] = struct{}{}
 	case execution.InputRequired:
@@ -89,7 +90,7 @@ func (s *Sink) ownEvent(b execution.Body) {
 		s.turn = b.TurnIndex
 		s.idle = false
 	case execution.TurnEnd:
-		clear(s.openTools) // what a turn leaves unanswered stays unanswered
+		s.openTools.clear() // what a turn leaves unanswered stays unanswered
 		s.turns++
 		s.idle = true
 	}
@@ -151,7 +152,7 @@ func (s *Sink) LastEventType() execution.EventType { return s.last }
 func (s *Sink) Assembler() *StreamAssembler { return &s.asm }
 
 // ToolsRunning counts tool calls that are ready and have no result yet.
-func (s *Sink) ToolsRunning() int { return len(s.openTools) }
+func (s *Sink) ToolsRunning() int { return s.openTools.len() }
 
 // Take returns the events emitted since the last Take. The slice is valid until the next call of the parser.
 func (s *Sink) Take() []execution.Event {
