@@ -156,7 +156,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		return nil, err
 	}
 	if learn != nil {
-		c.open.Go(func() { learn(run.Done()) })
+		c.open.Go(func() { learn(run) })
 	}
 	if writer == nil {
 		return run, nil

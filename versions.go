@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/versioncache"
@@ -15,8 +16,8 @@ import (
 const learnAfter = time.Second
 
 // checkVersion refuses an agent that is known to be too old. What is not known yet costs no time: learn finds it out
-// beside a run that lasts, warns, and is nil when there is nothing to learn.
-func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (learn func(done <-chan struct{}), err error) {
+// beside a run that lasts or that ended without being understood, warns, and is nil when there is nothing to learn.
+func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (learn func(run *agent.Run), err error) {
 	if _, own := req.Run.Env["PATH"]; own || d.MinVersion == "" || c.opts.Host != nil {
 		return nil, nil // another PATH means another program than detection would find
 	}
@@ -38,22 +39,25 @@ func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (lear
 	if c.opts.NoRecord {
 		return nil, nil // nothing may be written
 	}
-	return func(done <-chan struct{}) {
+	return func(run *agent.Run) {
 		timer := time.NewTimer(learnAfter)
 		defer timer.Stop()
 		select {
-		case <-done:
-			return
+		case <-run.Done():
+			if !unheard(run) {
+				return
+			}
 		case <-timer.C:
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			select {
-			case <-done:
-				cancel()
+			case <-run.Done():
+				if !unheard(run) {
+					cancel()
+				}
 			case <-ctx.Done():
 			}
 		}()
@@ -65,6 +69,16 @@ func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (lear
 		c.warn(cache.Store(program, info.Version))
 		c.warn(tooOld(d, info.Version, program))
 	}, nil
+}
+
+// unheard reports whether a run that has ended said nothing that its adapter understood, as an agent too old may.
+func unheard(run *agent.Run) bool {
+	res, err := run.Result(context.Background())
+	if err != nil || res.SessionID != "" || res.Error == nil {
+		return false
+	}
+	code := res.Error.ErrorCode()
+	return code == execution.CodeInvalidOutput || code == execution.CodeAgentCrash
 }
 
 func tooOld(d adapter.Descriptor, version, program string) error {

@@ -209,6 +209,15 @@ func Usage(format string, args ...any) *execution.Error {
 	return execution.Errorf(execution.CodeValidation, format, args...)
 }
 
+// Unreadable is Usage for a file that a flag names and that cannot be opened or read.
+func Unreadable(flag string, err error) *execution.Error {
+	e := Usage("%s: %v", flag, err)
+	if dir, wderr := os.Getwd(); wderr == nil {
+		return e.WithHint("give %s a file that you can read; a relative path begins at %s", flag, dir)
+	}
+	return e
+}
+
 // Args wraps a cobra argument check so that its error names the command's usage.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"mime"
@@ -165,7 +164,7 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	if f.Schema != "" {
 		b, err := os.ReadFile(f.Schema)
 		if err != nil {
-			return req, Usage("--schema: %v", err)
+			return req, Unreadable("--schema", err)
 		}
 		if !json.Valid(b) {
 			return req, Usage("--schema %s: the file holds no JSON", f.Schema)
@@ -218,7 +217,7 @@ func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need 
 	case f.File != "":
 		file, err := os.Open(f.File)
 		if err != nil {
-			return "", Usage("read the prompt: %v", err)
+			return "", Unreadable("--file", err)
 		}
 		defer file.Close()
 		b, err := io.ReadAll(io.LimitReader(file, MaxPrompt+1))
@@ -286,7 +285,7 @@ func (f *RequestFlags) system() (string, error) {
 	}
 	b, err := os.ReadFile(f.SystemFile)
 	if err != nil {
-		return "", Usage("--system-file: %v", err)
+		return "", Unreadable("--system-file", err)
 	}
 	if strings.TrimSpace(string(b)) == "" {
 		return "", Usage("--system-file %s is empty", f.SystemFile)
@@ -304,74 +303,11 @@ func attachment(a string) (execution.Attachment, error) {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return execution.Attachment{}, Usage("--attach: %v", err)
+		return execution.Attachment{}, Unreadable("--attach", err)
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return execution.Attachment{}, Usage("--attach %s is no regular file", a)
 	}
 	return execution.Attachment{FilePath: path, Name: filepath.Base(path), MimeType: mime.TypeByExtension(filepath.Ext(path))}, nil
-}
-
-// ReadMCP reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else in
-// it is refused by its place.
-func ReadMCP(path string) ([]execution.MCPServer, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, Usage("--mcp: %v", err)
-	}
-	type server struct {
-		Type    string            `json:"type"`
-		Command string            `json:"command"`
-		Args    []string          `json:"args"`
-		Env     map[string]string `json:"env"`
-		URL     string            `json:"url"`
-		Headers map[string]string `json:"headers"`
-	}
-	var doc struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	if err := strict(b, &doc); err != nil {
-		return nil, Usage("--mcp %s: %v", path, err).WithHint(`the file's form is {"mcpServers": {"name": {"command": "...", "args": []}}}`)
-	}
-	if len(doc.Servers) == 0 {
-		return nil, Usage("--mcp %s names no servers", path).WithHint(`the file's form is {"mcpServers": {"name": {"command": "...", "args": []}}}`)
-	}
-	var list []execution.MCPServer
-	for _, name := range SortedKeys(doc.Servers) {
-		var s server
-		if err := strict(doc.Servers[name], &s); err != nil {
-			return nil, Usage("--mcp %s: server %s: %v", path, name, err)
-		}
-		m := execution.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
-		switch s.Type {
-		case "stdio":
-			m.Transport = execution.MCPStdio
-		case "http", "streamable-http":
-			m.Transport = execution.MCPStreamableHTTP
-		case "sse":
-			m.Transport = execution.MCPSSE
-		case "":
-			m.Transport = execution.MCPStdio
-			if s.URL != "" {
-				m.Transport = execution.MCPStreamableHTTP
-			}
-		default:
-			return nil, Usage("--mcp %s: server %s has the type %q", path, name, s.Type).WithHint("stdio, http or sse")
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
-func strict(b []byte, v any) error {
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("there is more behind the JSON value")
-	}
-	return nil
 }

@@ -32,11 +32,11 @@ It listens on this machine only, asks for no key, and prints its address on stan
 			}
 			text, err := os.ReadFile(script)
 			if err != nil {
-				return cli.Usage("--script: %v", err)
+				return cli.Unreadable("--script", err)
 			}
 			parsed, err := modelserver.Parse(text)
 			if err != nil {
-				return cli.Usage("--script %s: %v", script, err)
+				return cli.Usage("--script %s: %v", script, err).WithHint("the form of a script: drawbar model serve --help")
 			}
 			var w io.Writer
 			if log != "" {

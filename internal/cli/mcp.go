@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+const mcpForm = `the file's form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
+
+// ReadMCP reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else in
+// it is refused by its place.
+func ReadMCP(path string) ([]execution.MCPServer, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, Unreadable("--mcp", err)
+	}
+	type server struct {
+		Type    string            `json:"type"`
+		Command string            `json:"command"`
+		Args    []string          `json:"args"`
+		Env     map[string]string `json:"env"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	var doc struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := strict(b, &doc); err != nil {
+		return nil, Usage("--mcp %s: %v", path, err).WithHint(mcpForm)
+	}
+	if len(doc.Servers) == 0 {
+		return nil, Usage("--mcp %s names no servers", path).WithHint(mcpForm)
+	}
+	var list []execution.MCPServer
+	for _, name := range SortedKeys(doc.Servers) {
+		var s server
+		if err := strict(doc.Servers[name], &s); err != nil {
+			return nil, Usage("--mcp %s: server %s: %v", path, name, err).WithHint(mcpForm)
+		}
+		if s.Command == "" && s.URL == "" {
+			return nil, Usage("--mcp %s: server %s has neither a command nor a url", path, name).WithHint(mcpForm)
+		}
+		m := execution.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
+		switch s.Type {
+		case "stdio":
+			m.Transport = execution.MCPStdio
+		case "http", "streamable-http":
+			m.Transport = execution.MCPStreamableHTTP
+		case "sse":
+			m.Transport = execution.MCPSSE
+		case "":
+			m.Transport = execution.MCPStdio
+			if s.URL != "" {
+				m.Transport = execution.MCPStreamableHTTP
+			}
+		default:
+			return nil, Usage("--mcp %s: server %s has the type %q", path, name, s.Type).WithHint("stdio, http or sse")
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// strict decodes JSON without unknown members, and words its errors for people who know JSON and not Go.
+func strict(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			place := wrong.Field
+			if place == "" {
+				place = "the value"
+			}
+			return fmt.Errorf("%s cannot be of type %s", place, wrong.Value)
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind the JSON value")
+	}
+	return nil
+}
