@@ -26,7 +26,7 @@ type Sink struct {
 	idle      bool
 	count     uint64
 	last      execution.EventType
-	openTools openCalls
+	openTools CallSet
 	questions map[execution.QuestionID]struct{}
 	crashed   bool
 }
@@ -52,17 +52,17 @@ func (s *Sink) emit(e execution.Event) {
 			s.ownEvent(e.Body)
 		}
 	case execution.ToolCallReady:
-		s.openTools.add(b.ToolCallID)
+		s.openTools.Add(b.ToolCallID)
 	case execution.MCPToolCallStart:
-		s.openTools.add(b.ToolCallID)
+		s.openTools.Add(b.ToolCallID)
 	case execution.ToolResultEvent:
-		s.openTools.remove(b.ToolCallID)
+		s.openTools.Remove(b.ToolCallID)
 	case execution.ToolError:
-		s.openTools.remove(b.ToolCallID)
+		s.openTools.Remove(b.ToolCallID)
 	case execution.MCPToolResult:
-		s.openTools.remove(b.ToolCallID)
+		s.openTools.Remove(b.ToolCallID)
 	case execution.MCPToolError:
-		s.openTools.remove(b.ToolCallID)
+		s.openTools.Remove(b.ToolCallID)
 	case execution.ApprovalRequired:
 		s.questions[b.ID] = struct{}{}
 	case execution.InputRequired:
@@ -90,7 +90,7 @@ func (s *Sink) ownEvent(b execution.Body) {
 		s.turn = b.TurnIndex
 		s.idle = false
 	case execution.TurnEnd:
-		s.openTools.clear() // what a turn leaves unanswered stays unanswered
+		s.openTools.Clear() // what a turn leaves unanswered stays unanswered
 		s.turns++
 		s.idle = true
 	}
@@ -152,7 +152,7 @@ func (s *Sink) LastEventType() execution.EventType { return s.last }
 func (s *Sink) Assembler() *StreamAssembler { return &s.asm }
 
 // ToolsRunning counts tool calls that are ready and have no result yet.
-func (s *Sink) ToolsRunning() int { return s.openTools.len() }
+func (s *Sink) ToolsRunning() int { return s.openTools.Len() }
 
 // Take returns the events emitted since the last Take. The slice is valid until the next call of the parser.
 func (s *Sink) Take() []execution.Event {

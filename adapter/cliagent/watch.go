@@ -92,6 +92,6 @@ func (r *run) checkSilence(now time.Time) time.Duration {
 func (r *run) agentWaits() bool {
 	s := r.drive.sink
 	return r.why != stopNone || r.lingering || r.paused || !r.reading ||
-		s.openTools.len() > 0 || len(s.questions) > 0 || r.tools != nil && r.tools.Active() > 0 ||
+		s.openTools.Len() > 0 || len(s.questions) > 0 || r.tools != nil && r.tools.Active() > 0 ||
 		s.idle && !r.inputEnded
 }

@@ -47,13 +47,12 @@ type execParser struct {
 	v     [execKeyCount]jsonscan.Value
 	err   stderr
 
-	thread string
-	id     []byte // prefix of tool call ids, and scratch behind it
-	prefix int
-	latest string              // the id made last
-	begun  string              // a tool call that has started and not ended, and
-	others map[string]struct{} // further ones: most of the time there is one
-	agents subagents
+	thread  string
+	id      []byte // prefix of tool call ids, and scratch behind it
+	prefix  int
+	latest  string           // the id made last
+	running cliagent.CallSet // tool calls that have started and not ended
+	agents  subagents
 
 	turns     int
 	open      bool
@@ -65,7 +64,7 @@ type execParser struct {
 }
 
 func newExecParser(req execution.Request) *execParser {
-	return &execParser{req: req, names: jsonscan.NewInterner(256), others: map[string]struct{}{}}
+	return &execParser{req: req, names: jsonscan.NewInterner(256)}
 }
 
 // Open has nothing to say: the prompt is what standard input consists of.
@@ -165,8 +164,7 @@ func (p *execParser) error(s *cliagent.Sink) bool {
 func (p *execParser) endTurn(f *failure, s *cliagent.Sink) {
 	p.ensureTurn(s)
 	p.open = false
-	p.begun = ""
-	clear(p.others)
+	p.running.Clear()
 	p.last = newOutcome(p.req, p.text, f)
 	p.last.end(p.turns-1, s)
 	p.text, p.complaint = "", ""
@@ -183,25 +181,10 @@ func (p *execParser) call() string {
 
 // starts reports whether a tool call starts here, and notes its end.
 func (p *execParser) starts(id string, completed bool) bool {
-	if id == p.begun && id != "" {
-		if completed {
-			p.begun = ""
-		}
-		return false
+	if completed {
+		return !p.running.Remove(id)
 	}
-	known := false
-	if len(p.others) > 0 {
-		_, known = p.others[id]
-	}
-	switch {
-	case completed && known:
-		delete(p.others, id)
-	case !completed && !known && p.begun == "":
-		p.begun = id
-	case !completed && !known:
-		p.others[id] = struct{}{}
-	}
-	return !known
+	return p.running.Add(id)
 }
 
 // word is a status as a string; those that are known cost nothing.
