@@ -346,8 +346,8 @@ func blank(d Descriptor) InstalledInfo {
 // cancelled matches what ctx.Err and what the cause of ctx match.
 func cancelled(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) && cause.Error() == err.Error() {
-		return err
+	if errors.Is(cause, err) {
+		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -110,11 +110,7 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 		res.Output = &execution.Output{Text: q.Question}
 		r.continuation(&res, execution.ContinuationClarification, map[string]any{"question": q.Question})
 	case endAbort:
-		message := "the run was aborted"
-		if end.cause.Error() != errAborted.Error() {
-			message = fmt.Sprintf("the run was %v", end.cause)
-		}
-		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, message)
+		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, fmt.Sprintf("the run was %v", end.cause)) // "aborted", and why
 	default:
 		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, fmt.Sprintf("the run was cancelled: %v", end.cause))
 	}

@@ -2,8 +2,9 @@ package agent
 
 import "github.com/drawbar/drawbar/execution"
 
-// Handler sees every event of a run, in order and before any reader. It must return soon: the agent waits for it. It may call the
-// methods of the run, but not wait for its result or read its events. Make one with On, Once or OnAny. A handler that panics is reported as a debug event and not called again.
+// Handler sees every event of a run, in order and before any reader. It must return soon: the agent waits for it. It may
+// call the methods of the run, but not wait for its result or read its events. Make one with On, Once or OnAny. A handler
+// that panics is reported as a debug event and not called again.
 type Handler struct {
 	fn   func(execution.Event) (again bool)
 	dead bool

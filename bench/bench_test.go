@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/claude"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/agent"
@@ -49,14 +50,7 @@ func fake(n string) {
 // world is a directory with the fake under the vendor's name, and the environment to run it.
 func world(b *testing.B, pieces int) (dir string, env []string) {
 	b.Helper()
-	dir = b.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(dir, "claude")); err != nil {
-		b.Skip(err)
-	}
+	dir = adaptertest.LinkSelf(b, "claude")
 	return dir, []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"),
 		fmt.Sprintf("%s=%d", fakeVar, pieces)}
 }

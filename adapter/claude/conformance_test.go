@@ -2,7 +2,6 @@ package claude
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -14,17 +13,7 @@ import (
 
 // TestConformance runs the suite on the adapter with the test binary in the place of Claude Code.
 func TestConformance(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the fake is found through a symbolic link")
-	}
-	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(dir, "claude")); err != nil {
-		t.Fatal(err)
-	}
+	dir := adaptertest.LinkSelf(t, "claude")
 	state := t.TempDir()
 	grace := int64(200)
 	s := adaptertest.Subject{

@@ -2,12 +2,10 @@ package claude
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -419,7 +417,7 @@ func (f *fake) useServer(result object) error {
 			if !strings.Contains(f.flags["--allowedTools"], "mcp__"+server+"__echo") {
 				return "not allowed", false, nil
 			}
-			text, err := callMCP(s)
+			text, err := adaptertest.CallEcho(s.URL, s.Headers)
 			if err != nil {
 				return err.Error(), false, nil
 			}
@@ -429,48 +427,4 @@ func (f *fake) useServer(result object) error {
 	f.say("hi there")
 	result["result"] = "hi there"
 	return err
-}
-
-// callMCP calls echo on a streamable HTTP server.
-func callMCP(s mcpServer) (string, error) {
-	session := ""
-	post := func(message string) (string, error) {
-		req, err := http.NewRequest(http.MethodPost, s.URL, strings.NewReader(message))
-		if err != nil {
-			return "", err
-		}
-		for k, v := range s.Headers {
-			req.Header.Set(k, v)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		if session != "" {
-			req.Header.Set("Mcp-Session-Id", session)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer res.Body.Close()
-		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
-			session = id
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode >= 300 {
-			return "", fmt.Errorf("%s: %s (%v)", res.Status, body, err)
-		}
-		if _, data, ok := bytes.Cut(body, []byte("data: ")); ok {
-			data, _, _ = bytes.Cut(data, []byte("\n"))
-			body = data
-		}
-		return string(body), nil
-	}
-	for _, message := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"fake","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
-		if _, err := post(message); err != nil {
-			return "", err
-		}
-	}
-	return post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"ping"}}}`)
 }

@@ -2,13 +2,11 @@ package codex
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -461,7 +459,7 @@ func (f *fake) useServer() error {
 		}
 		if url, ok := server["url"].(string); ok {
 			headers, _ := server["http_headers"].(fields)
-			called, err := callMCP(url, headers)
+			called, err := adaptertest.CallEcho(url, words(headers))
 			if err != nil {
 				called = err.Error()
 			}
@@ -473,46 +471,11 @@ func (f *fake) useServer() error {
 	return nil
 }
 
-// callMCP calls echo on a streamable HTTP server.
-func callMCP(url string, headers fields) (string, error) {
-	session := ""
-	post := func(message string) (string, error) {
-		req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(message))
-		if err != nil {
-			return "", err
-		}
-		for k, v := range headers {
-			req.Header.Set(k, fmt.Sprint(v))
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		if session != "" {
-			req.Header.Set("Mcp-Session-Id", session)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer res.Body.Close()
-		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
-			session = id
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode >= 300 {
-			return "", fmt.Errorf("%s: %s (%v)", res.Status, body, err)
-		}
-		if _, data, ok := bytes.Cut(body, []byte("data: ")); ok {
-			data, _, _ = bytes.Cut(data, []byte("\n"))
-			body = data
-		}
-		return string(body), nil
+// words are a table of texts.
+func words(f fields) map[string]string {
+	m := make(map[string]string, len(f))
+	for k, v := range f {
+		m[k] = fmt.Sprint(v)
 	}
-	for _, message := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"fake","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
-		if _, err := post(message); err != nil {
-			return "", err
-		}
-	}
-	return post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"ping"}}}`)
+	return m
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -86,16 +87,22 @@ func (a *App) Notef(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n"
 func (a *App) Warnf(format string, args ...any) { a.Notef("warning: "+format, args...) }
 
 // logger writes warnings of the product to standard error, in the form of the others.
-func (a *App) logger() *slog.Logger { return slog.New(warnings{a}) }
+func (a *App) logger() *slog.Logger { return slog.New(warnings{app: a}) }
 
 // warnings is a handler for people: the message, and attributes behind it.
-type warnings struct{ app *App }
+type warnings struct {
+	app   *App
+	attrs []slog.Attr
+}
 
 func (warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-func (w warnings) WithAttrs([]slog.Attr) slog.Handler         { return w }
 func (w warnings) WithGroup(string) slog.Handler              { return w }
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.app, slices.Concat(w.attrs, attrs)}
+}
 
 func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	r.AddAttrs(w.attrs...)
 	line := r.Message
 	r.Attrs(func(a slog.Attr) bool { line += fmt.Sprintf(" %s=%v", a.Key, a.Value); return true })
 	w.app.Warnf("%s", line)

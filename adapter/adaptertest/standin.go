@@ -1,0 +1,78 @@
+package adaptertest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// LinkSelf puts the running test binary under the name of an agent's program into a new directory, which it returns. With
+// that on PATH the adapter starts the test binary, whose TestMain plays the agent. It skips the test where there are no
+// symbolic links to rely on.
+func LinkSelf(t testing.TB, name string) (dir string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in is found through a symbolic link")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// CallEcho calls the tool of the scenario Tool on the MCP server at a streamable HTTP address, as a program does that stands in
+// for an agent, and returns the answer as it came. It speaks the protocol by hand, so that nothing of what it calls tests
+// itself.
+func CallEcho(url string, headers map[string]string) (string, error) {
+	session := ""
+	post := func(message string) (string, error) {
+		req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(message))
+		if err != nil {
+			return "", err
+		}
+		for k, v := range headers {
+			req.Header.Set(k, v)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+			session = id
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode >= 300 {
+			return "", fmt.Errorf("%s: %s (%v)", res.Status, body, err)
+		}
+		if _, data, ok := bytes.Cut(body, []byte("data: ")); ok {
+			data, _, _ = bytes.Cut(data, []byte("\n"))
+			body = data
+		}
+		return string(body), nil
+	}
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"fake","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
+		if _, err := post(message); err != nil {
+			return "", err
+		}
+	}
+	return post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"ping"}}}`)
+}
