@@ -27,7 +27,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	drawbar.Supervise()
-	os.Exit(m.Run())
+	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	os.Exit(code)
 }
 
 // fake is an agent that says n pieces of text in the vendor's format, as fast as it can.
@@ -55,12 +59,14 @@ func world(b *testing.B, pieces int) (dir string, env []string) {
 		fmt.Sprintf("%s=%d", fakeVar, pieces)}
 }
 
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "drawbar-bench-*")
-	if err != nil {
+// built is the directory of the program, which TestMain removes.
+var built string
+
+var build = sync.OnceValues(func() (out string, err error) {
+	if built, err = os.MkdirTemp("", "drawbar-bench-*"); err != nil {
 		return "", err
 	}
-	out := filepath.Join(dir, "drawbar")
+	out = filepath.Join(built, "drawbar")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "../cmd/drawbar")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
