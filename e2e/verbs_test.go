@@ -340,6 +340,17 @@ func TestKilledDrawbar(t *testing.T) {
 		if !strings.Contains(ps.stdout, `"state":"lost"`) {
 			t.Errorf("the record does not tell the truth: %s", ps.stdout)
 		}
+		var listed struct {
+			Data []struct {
+				RunID string `json:"runId"`
+			} `json:"data"`
+		}
+		if err := json.Unmarshal([]byte(ps.stdout), &listed); err != nil || len(listed.Data) != 1 {
+			t.Fatalf("want one run in %s: %v", ps.stdout, err)
+		}
+		if logs := l.command("logs", listed.Data[0].RunID); !strings.Contains(logs.stderr, "is lost") {
+			t.Errorf("drawbar logs does not say how the run ended: %s", logs.stderr)
+		}
 	})
 }
 

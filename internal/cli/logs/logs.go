@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/runstore"
 )
 
 // New makes the command.
@@ -34,6 +35,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	}
 	defer s.Close()
 	render := cli.NewRenderer(app, debug, nil)
+	ended := false
 	for e, err := range s.Events(ctx, id, after, follow) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -41,6 +43,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 			}
 			return cli.RecordError(err)
 		}
+		ended = e.Terminal()
 		if app.JSON {
 			if err := app.Line(e); err != nil {
 				return err
@@ -48,6 +51,17 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 			continue
 		}
 		render.Event(e)
+	}
+	if ended || app.JSON {
+		return nil
+	}
+	// Without its last event a run says nothing of its end.
+	if run, err := s.Get(id); err != nil {
+		return cli.RecordError(err)
+	} else if run.State == runstore.StateLost {
+		app.Warnf("run %s is lost: the drawbar that recorded it ended without a result", run.ID)
+	} else if run.Live {
+		app.Notef("run %s goes on; follow it with: drawbar logs -f %s", run.ID, run.ID)
 	}
 	return nil
 }
