@@ -1,0 +1,12 @@
+// Package qwen drives Qwen Code.
+package qwen
+
+import "github.com/drawbar/drawbar/adapter"
+
+// Adapter drives Qwen Code. It holds no state of a run and is safe for concurrent use.
+type Adapter struct{ adapter.Adapter }
+
+var _ adapter.Unwrapper = Adapter{}
+
+// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
