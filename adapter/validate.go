@@ -60,6 +60,16 @@ func (f *faults) validate(d Descriptor) Adapter {
 	}
 	f.variables("hostEnvSignals", d.HostSignals)
 	f.variables("keys", d.Keys)
+	for i, s := range d.HostSignals {
+		if slices.Contains(d.Keys, s) {
+			f.add(fmt.Sprintf("hostEnvSignals[%d]", i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+		}
+	}
+	for _, key := range sortedKeys(d.HostMetadata) {
+		if !isVariable(d.HostMetadata[key]) {
+			f.add("hostMetadata."+clip(key), "is no variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
+		}
+	}
 	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
 		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
 	}
