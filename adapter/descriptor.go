@@ -72,7 +72,7 @@ func cloneModels(models []execution.Model) []execution.Model {
 		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
 		if m.Price != nil {
 			p := *m.Price
-			p.CacheRead, p.CacheWrite = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite)
+			p.CacheRead, p.CacheWrite, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.Thinking)
 			m.Price = &p
 		}
 	}
