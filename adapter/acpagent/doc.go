@@ -68,8 +68,8 @@
 // starts when it is first heard of, and is ready when a permission is asked for it, when it runs, or when it ends. Calls of
 // kind execute have shell_* events, diffs and read locations file_* events behind the result; plans are the tool
 // update_plan. What an agent sends outside a turn makes no event: the history of a loaded session, the rest of a turn that is
-// over, news of commands, modes and titles. Usage comes with the end of a turn, or with model calls where Spec.CallUsage can
-// tell them.
+// over, news of commands, modes and titles. Usage comes with the end of a turn, or with
+// its model calls where the agent tells it; steps where it tells the end of each, see Spec.Steps.
 //
 // # Ends
 //

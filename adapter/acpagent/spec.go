@@ -46,11 +46,13 @@ type Spec struct {
 	// Shell reads the call of a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 
-	// PromptUsage reads what a turn used from the answer to its prompt. Default: DefaultPromptUsage.
+	// CallUsage reads what one model call used from an update. Default: DefaultCallUsage. PromptUsage reads what a turn used from
+	// the answer to its prompt, and is asked for turns without any such update. Default: DefaultPromptUsage.
+	CallUsage   func(update jsonscan.Value) (execution.Usage, bool)
 	PromptUsage func(result jsonscan.Value) (execution.Usage, bool)
-	// CallUsage reads what one model call used from the update that ends it. With it a turn has steps, a limit of turns can be kept,
-	// and PromptUsage is asked only for turns without such an update.
-	CallUsage func(update jsonscan.Value) (execution.Usage, bool)
+	// Steps says that CallUsage recognizes the end of every model call, with or without tokens. A turn then has steps, and a limit
+	// of turns can be kept.
+	Steps bool
 
 	// Classify is the word for an error of the agent, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
@@ -114,7 +116,7 @@ func (a Spec) NewParser(req execution.Request) cliagent.Parser { return newParse
 // Negotiate are the reasons that lie in the protocol, as far as they are known before the agent is asked.
 func (a Spec) Negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
-	if req.Run.MaxTurns > 0 && a.CallUsage == nil {
+	if req.Run.MaxTurns > 0 && !a.Steps {
 		reasons = append(reasons, execution.Reason{Code: execution.ReasonOther, Severity: execution.SeverityBlocking, Capability: "maxTurns",
 			Message: a.Name + " shows no model calls over the Agent Client Protocol, so a limit of turns cannot be kept"})
 	}
