@@ -52,7 +52,7 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 		name = profile.Agent
 	}
 	if name == "" {
-		return adapter.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s; or choose one for always: drawbar config set defaultAgent claude", cmd.UseLine())
+		return adapter.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or choose one for always: drawbar config set defaultAgent claude", cmd.CommandPath())
 	}
 	e, err := client.Adapters().Get(name)
 	return e, append([]string{name}, args...), err
