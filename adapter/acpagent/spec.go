@@ -40,9 +40,10 @@ type Spec struct {
 	ToolName func(*ToolCall) string
 	// Input is the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
-	// MCPTool recognizes the call of a tool of an MCP server. Such a call has the mcp_tool_* events, and one of a tool of the
-	// request that needs no approval is allowed unasked. Default: none is recognized.
-	MCPTool func(*ToolCall) (server, tool string, ok bool)
+	// MCPTool recognizes the call of a tool of an MCP server; servers are those of the request, the caller's tools among them as
+	// CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which goes by the words that agents commonly use.
+	// With a function of the adapter's own, which knows, a tool of the request that needs no approval is allowed unasked.
+	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
 	// Shell reads the call of a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 
@@ -65,6 +66,9 @@ type Spec struct {
 	// log and are shown in debug mode only.
 	Stderr func(line []byte, s *cliagent.Sink) bool
 }
+
+// CallerTools is the name of the MCP server with the caller's tools.
+const CallerTools = "drawbar"
 
 // Join makes the spec of an agent that speaks ACP in the runs that twoWay picks, and in all others is what base says. With a
 // nil twoWay every run speaks ACP, and base needs no Spawn and no NewParser. Base's own Negotiate comes first; the kit's

@@ -91,9 +91,11 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 
 func (p *parser) start(c *toolCall, s *cliagent.Sink) {
 	c.started = true
-	if p.spec.MCPTool != nil {
-		c.server, c.name, c.mcp = p.spec.MCPTool(&c.ToolCall)
+	recognize := p.spec.MCPTool
+	if recognize == nil {
+		recognize = DefaultMCPTool
 	}
+	c.server, c.name, c.mcp = recognize(&c.ToolCall, p.servers)
 	if c.mcp {
 		return // one event says both, when the input is known
 	}
@@ -155,7 +157,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 		c.shell = true
 		s.Emit(execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
 	}
-	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Status == statusRunning && !empty(c.Output) {
+	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Terminal != "" {
 		if rest, ok := strings.CutPrefix(sh.Output, c.said); ok && rest != "" {
 			c.said = sh.Output
 			s.Emit(execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
@@ -201,7 +203,7 @@ func (c *toolCall) output() json.RawMessage {
 	if c.Output != nil {
 		return c.Output
 	}
-	if text := c.Text(); text != "" {
+	if text := cmp.Or(c.Text(), c.Terminal); text != "" {
 		return raw(text)
 	}
 	return null
