@@ -133,6 +133,14 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
 	},
+	{
+		name: "copilot",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"create","input":{"path":%s,"file_text":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c)) },
+		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+	},
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
