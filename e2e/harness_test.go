@@ -138,8 +138,10 @@ var kits = []kit{
 		write: func(p, c string) string {
 			return fmt.Sprintf(`{"name":"create","input":{"path":%s,"file_text":%s}}`, q(p), q(c))
 		},
-		shell: func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c)) },
-		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
 	},
 }
 
