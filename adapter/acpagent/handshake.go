@@ -53,7 +53,7 @@ func (p *parser) check() *execution.Error {
 	for _, m := range p.req.Run.MCPServers {
 		if m.Transport == execution.MCPStreamableHTTP && !p.agent.http || m.Transport == execution.MCPSSE && !p.agent.sse {
 			what := "MCP server " + m.Name
-			if m.Name == callerTools && len(p.req.Tools) > 0 {
+			if m.Name == CallerTools && len(p.req.Tools) > 0 {
 				what = "the server of the request's tools"
 			}
 			return refuse("mcp", "attach MCP servers that are programs (stdio), or run an agent that takes servers over HTTP",
@@ -67,9 +67,6 @@ func (p *parser) check() *execution.Error {
 	}
 	return nil
 }
-
-// callerTools is the name under which the kit serves the tools of the request.
-const callerTools = "drawbar"
 
 // begin opens the session: a new one, or one that goes on. Loading one shows its history again, resuming does not.
 func (p *parser) begin(s *cliagent.Sink) {
