@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
@@ -59,7 +60,7 @@ var (
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(cliagent.Spec{
+	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "copilot",
 		InstallHint:  "install it with: " + install,
@@ -70,7 +71,7 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts)}
+	}, protocol, twoWay), opts)}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

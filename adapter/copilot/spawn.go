@@ -18,7 +18,8 @@ const usageFile = "usage.json"
 // twoWay reports whether the run goes through the Agent Client Protocol. One shot takes a prompt and asks nobody. A
 // session that is resumed goes two-way too: only there Copilot counts what this run used, and not the whole session.
 func twoWay(req execution.Request) bool {
-	return req.Run.Interactive || asks(req) || sessionOf(req) != ""
+	session, _ := cliagent.ResolveSession(req)
+	return req.Run.Interactive || asks(req) || session != ""
 }
 
 // asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
@@ -35,20 +36,10 @@ func asks(req execution.Request) bool {
 	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
 }
 
-// sessionOf is the session to go on from.
-func sessionOf(req execution.Request) string {
-	id, _ := cliagent.ResolveSession(req)
-	if id != "" || req.Run.NoSession || req.Continuation == nil {
-		return id
-	}
-	id, _ = req.Continuation.State["sessionId"].(string)
-	return id
-}
-
 // spawn makes the command line of a one-shot run. The prompt goes through standard input, where it may have any length
 // and form; settings and secrets go through private files.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
-	req, run := l.Request, l.Request.Run
+	req := l.Request
 	prompt, images, err := attachments(l)
 	if err != nil {
 		return cliagent.Invocation{}, err
@@ -59,21 +50,33 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		// gets one of its own.
 		args = append(args, "--session-id="+p.session)
 	}
-	if run.Stream == execution.StreamOff {
-		args = append(args, "--stream=off")
-	} else {
-		args = append(args, "--stream=on")
-	}
-	args = append(args, permissions(req)...)
-	args = append(args, modelArgs(run)...)
-	if len(run.MCPServers) > 0 {
-		args = append(args, "--additional-mcp-config=@"+l.File("mcp.json", mcpConfig(run.MCPServers)))
-	}
 	for _, image := range images {
 		args = append(args, "--attachment="+image)
 	}
-	inv := cliagent.Invocation{Args: args, Env: environment(run), Stdin: []byte(prompt + string(req.Message.Text))}
-	return inv, instruct(l, &inv)
+	inv := cliagent.Invocation{Args: args, Stdin: []byte(prompt + string(req.Message.Text))}
+	return inv, complete(l, &inv)
+}
+
+// complete adds what both ways of running have in common.
+func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
+	run := l.Request.Run
+	if run.Stream == execution.StreamOff {
+		inv.Args = append(inv.Args, "--stream=off")
+	} else {
+		inv.Args = append(inv.Args, "--stream=on") // a person's settings may have switched it off
+	}
+	inv.Args = append(inv.Args, permissions(l.Request)...)
+	if run.Model != "" {
+		inv.Args = append(inv.Args, "--model="+run.Model)
+	}
+	if run.ThinkingEffort != "" {
+		inv.Args = append(inv.Args, "--reasoning-effort="+string(run.ThinkingEffort))
+	}
+	if len(run.MCPServers) > 0 {
+		inv.Args = append(inv.Args, "--additional-mcp-config=@"+l.File("mcp.json", mcpConfig(run.MCPServers)))
+	}
+	inv.Env = environment(run)
+	return instruct(l, inv)
 }
 
 // permissions are the flags for what needs no approval. In one shot nobody is asked: what they do not allow is refused.
@@ -86,17 +89,6 @@ func permissions(req execution.Request) []string {
 		if !t.RequiresApproval { // the caller chose its tools, so they need no permission unless it says so
 			args = append(args, "--allow-tool="+callerTools+"("+t.Name+")")
 		}
-	}
-	return args
-}
-
-func modelArgs(run execution.RunOptions) []string {
-	var args []string
-	if run.Model != "" {
-		args = append(args, "--model="+run.Model)
-	}
-	if run.ThinkingEffort != "" {
-		args = append(args, "--reasoning-effort="+string(run.ThinkingEffort))
 	}
 	return args
 }
