@@ -59,6 +59,16 @@ func (f *faults) validate(d Descriptor) Adapter {
 	}
 	f.variables("hostEnvSignals", d.HostSignals)
 	f.variables("keys", d.Keys)
+	for i, s := range d.HostSignals {
+		if slices.Contains(d.Keys, s) {
+			f.add(fmt.Sprintf("hostEnvSignals[%d]", i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+		}
+	}
+	for _, key := range sortedKeys(d.HostMetadata) {
+		if !isVariable(d.HostMetadata[key]) {
+			f.add("hostMetadata."+clip(key), "is no variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
+		}
+	}
 	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
 		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
 	}
@@ -142,7 +152,7 @@ func (f *faults) price(at string, p execution.Price) {
 	for _, n := range []struct {
 		field string
 		value *float64
-	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}} {
+	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".thinking", p.Thinking}} {
 		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
 			f.add(at+n.field, "is no price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
 		}

@@ -225,6 +225,14 @@ func (o RunOptions) clone() RunOptions {
 	return o
 }
 
+// Validate checks the options by themselves: ranges, words, and what contradicts each other. The error is a
+// VALIDATION_ERROR that lists every fault; fields are named as in Request.Validate.
+func (o RunOptions) Validate() error {
+	var f faults
+	o.validate(&f)
+	return f.err("invalid run options")
+}
+
 func (o RunOptions) validate(f *faults) {
 	exclusive := []string{}
 	for _, s := range []struct {
