@@ -9,9 +9,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxAttachment bounds one attachment; model APIs take about that much in a whole request.
-const maxAttachment = 32 << 20
-
 const takes = "copilot takes PNG, JPEG, GIF and WebP images and text"
 
 // attachment is one attachment as Copilot takes it: a text goes in front of the prompt, an image as a file.
@@ -19,50 +16,45 @@ type attachment struct {
 	text      string
 	image     []byte
 	mediaType string // of an image
+	file      string // of an image that is one already
 }
 
-// attachments are the text that goes in front of the prompt and the files of the images. Every fault of every attachment is
-// in the one error.
+// attachments are the text that goes in front of the prompt and the files of the images.
 func attachments(l *cliagent.Launch) (prompt string, images []string, err error) {
+	parts, err := cliagent.ConvertAttachments(name, l.Request.Message.Attachments, readAttachment)
+	if err != nil {
+		return "", nil, err
+	}
 	var texts strings.Builder
-	var faults execution.FieldErrors
-	for i, a := range l.Request.Message.Attachments {
-		p, err := readAttachment(a)
+	for i, p := range parts {
 		switch {
-		case err != nil:
-			faults = append(faults, execution.FieldError{Field: fmt.Sprintf("message.attachments[%d]", i), Message: err.Error()})
 		case p.image == nil:
 			texts.WriteString(p.text + "\n\n")
-		case a.FilePath != "":
-			images = append(images, a.FilePath)
+		case p.file != "":
+			images = append(images, p.file)
 		default:
 			_, extension, _ := strings.Cut(p.mediaType, "/")
 			images = append(images, l.File(fmt.Sprintf("attachments/%d.%s", i+1, extension), p.image))
 		}
 	}
-	if len(faults) > 0 {
-		e := execution.Errorf(execution.CodeValidation, "attachments copilot cannot take: %s", faults.Error())
-		e.Fields, e.Agent = faults, name
-		return "", nil, e
-	}
 	return texts.String(), images, nil
 }
 
 func readAttachment(a execution.Attachment) (attachment, error) {
-	data, err := cliagent.AttachmentContent(a, maxAttachment)
+	data, err := cliagent.AttachmentContent(a)
 	if err != nil {
 		return attachment{}, err
 	}
-	title, mediaType := cliagent.AttachmentTitle(a, 0), cliagent.MediaType(a)
-	if cliagent.ClassOf(mediaType) == cliagent.MediaUnknown {
+	title, mediaType := cliagent.AttachmentName(a), cliagent.MediaType(a)
+	if cliagent.MediaOf(mediaType) == cliagent.MediaUnknown {
 		mediaType = cliagent.SniffMedia(data)
 	}
-	switch cliagent.ClassOf(mediaType) {
+	switch cliagent.MediaOf(mediaType) {
 	case cliagent.MediaImage:
 		if len(data) == 0 {
 			return attachment{}, fmt.Errorf("%s is empty", title)
 		}
-		return attachment{image: data, mediaType: mediaType}, nil
+		return attachment{image: data, mediaType: mediaType, file: a.FilePath}, nil
 	case cliagent.MediaText:
 		if !utf8.Valid(data) {
 			return attachment{}, fmt.Errorf("%s is no UTF-8 text", title)

@@ -170,16 +170,27 @@ func withoutComments(data []byte) []byte {
 func (Adapter) AuthGuidance() adapter.AuthGuidance {
 	return adapter.AuthGuidance{
 		Provider: "GitHub Copilot",
-		Steps: []string{
-			"with a GitHub account that has Copilot: run `copilot login` and follow the browser; without a browser it shows a code to enter elsewhere",
-			"with a token: make a fine-grained personal access token with the permission \"Copilot Requests\" and set COPILOT_GITHUB_TOKEN; classic tokens (ghp_) are not taken",
-			"with the GitHub CLI: run `gh auth login`; Copilot borrows that login when it has none of its own",
-			"with a model provider of your own, without GitHub: set COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL; `copilot help providers` tells more",
-			"on a system without a credential store Copilot writes the token in plain text below ~/.copilot",
+		Steps: []adapter.AuthStep{
+			{Description: "with a GitHub account that has Copilot: log in and follow the browser; without a browser it shows a code to enter elsewhere", Command: "copilot login"},
+			{Description: "or with a token: make a fine-grained personal access token with the permission \"Copilot Requests\" and set COPILOT_GITHUB_TOKEN; classic tokens (ghp_) are not taken",
+				URL: "https://github.com/settings/personal-access-tokens/new"},
+			{Description: "or with the GitHub CLI, whose login Copilot borrows when it has none of its own", Command: "gh auth login"},
+			{Description: "or without GitHub, with a model provider of your own: set COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL", Command: "copilot help providers"},
 		},
-		EnvVars: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY",
-			"COPILOT_PROVIDER_BEARER_TOKEN"},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "COPILOT_GITHUB_TOKEN", Description: "GitHub token for Copilot alone; goes before the next two", Example: "github_pat_..."},
+			{Name: "GH_TOKEN", Description: "GitHub token, also of the GitHub CLI"},
+			{Name: "GITHUB_TOKEN", Description: "GitHub token"},
+			{Name: "COPILOT_PROVIDER_BASE_URL", Description: "address of a model provider of your own; no GitHub login is needed then", Example: "http://localhost:11434/v1"},
+			{Name: "COPILOT_PROVIDER_API_KEY", Description: "key of that provider, if it wants one"},
+			{Name: "COPILOT_PROVIDER_BEARER_TOKEN", Description: "token of that provider; goes before the key"},
+		},
 		Documentation: []string{"https://docs.github.com/copilot/how-tos/copilot-cli"},
-		LoginCommand:  "copilot login",
+		PlatformNotes: map[string]string{
+			"darwin":  "the token is kept in the keychain, where Drawbar does not look",
+			"linux":   "the token is kept in the credential store of the desktop, or in plain text below ~/.copilot where there is none",
+			"windows": "the token is kept in the credential manager, where Drawbar does not look",
+		},
+		LoginCommand: "copilot login",
 	}
 }

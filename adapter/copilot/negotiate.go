@@ -28,8 +28,8 @@ func negotiate(req execution.Request) []execution.Reason {
 				continue
 			}
 		}
-		switch t := cliagent.MediaType(a); cliagent.ClassOf(t) {
-		case cliagent.MediaOther, cliagent.MediaAudio:
+		switch t := cliagent.MediaType(a); cliagent.MediaOf(t) {
+		case cliagent.MediaOther, cliagent.MediaAudio, cliagent.MediaPDF:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability, "attachment %s: %s, no %s",
 				cliagent.AttachmentTitle(a, i), takes, t)
 		}
