@@ -36,16 +36,17 @@ func Descriptor() adapter.Descriptor {
 		Models:         models(),
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
-			{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version",
-				Notes: "state the version: with an older Node.js npm installs an older Copilot CLI and does not say so"},
-			{Platform: "darwin", Type: "brew", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
-			{Platform: "linux", Type: "brew", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
-			{Platform: "windows", Type: "winget", Command: "winget install GitHub.Copilot", PrerequisiteCheck: "winget --version"},
+			{Platform: "all", Type: "npm", Package: "@github/copilot", Command: install, PrerequisiteCheck: "npm --version",
+				Notes: "the package brings a native program for the platform; gh copilot, an extension of the GitHub CLI, is another and older program"},
+			{Platform: "darwin", Type: "brew", Package: "copilot-cli", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
+			{Platform: "linux", Type: "brew", Package: "copilot-cli", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
+			{Platform: "windows", Type: "winget", Package: "GitHub.Copilot", Command: "winget install --exact --id GitHub.Copilot", PrerequisiteCheck: "winget --version"},
 		},
-		HostSignals: append([]string(nil), hostSignals...),
-		Keys:        append([]string(nil), keys...),
-		Docs:        "https://docs.github.com/copilot/how-tos/copilot-cli",
-		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+		HostSignals:  append([]string(nil), hostSignals...),
+		HostMetadata: map[string]string{"sessionId": "COPILOT_AGENT_SESSION_ID", "version": "COPILOT_CLI_BINARY_VERSION"},
+		Keys:         append([]string(nil), keys...),
+		Docs:         "https://docs.github.com/copilot/how-tos/copilot-cli",
+		New:          func() adapter.Adapter { return New(cliagent.Options{}) },
 	}
 }
 
