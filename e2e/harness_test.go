@@ -177,7 +177,8 @@ var kits = []kit{
 		shell: func(c string) string {
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider,
 	},
 }
 
