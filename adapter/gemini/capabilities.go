@@ -1,0 +1,44 @@
+package gemini
+
+import "github.com/drawbar/drawbar/execution"
+
+func capabilities() execution.Capabilities {
+	return execution.Capabilities{
+		SchemaVersion:       execution.SchemaVersion,
+		ToolUse:             execution.ToolsNativeIterative,
+		StructuredToolCalls: true,
+		ContinuationSupport: execution.ContinuationsOpaqueResume,
+		ApprovalInterrupts:  execution.ApprovalsNone,
+		TraceDepth:          execution.TraceDetailed,
+		Attachments:         false,
+		MaxContextStrategy:  execution.ContextLarge,
+		Notes: []string{
+			"without a person Gemini takes every tool that needs a permission away from its model; a call of one is refused with a warning",
+			"a system prompt replaces Gemini's own, or goes in front of the message: Gemini has no place behind its own",
+			"the exit code of a command that printed something is not shown by Gemini",
+			"what a run used is stated at its end, so a budget cannot be kept",
+			"prices are not stated by Gemini; costs come from the price table, which has none for models whose price depends on the prompt",
+		},
+		Agent: execution.AgentCapabilities{
+			CanResume: true, SessionPersistence: "file",
+			TextStreaming: true,
+			NativeTools:   true, ParallelToolCalls: true, RequiresToolApproval: true,
+			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
+				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
+				UserPromptSubmit: execution.HookUnsupported},
+			JSONMode:          true,
+			StructuredSession: execution.TransportRestartPerTurn,
+			SubagentDispatch:  true, ParallelExecution: true,
+			Platforms: []string{"darwin", "linux", "windows"},
+			AuthMethods: []execution.AuthMethod{
+				{Type: "api_key", Name: "Gemini API key", Description: "GEMINI_API_KEY"},
+				{Type: "browser_login", Name: "Google account", Description: "run gemini and choose it"},
+				{Type: "config_file", Name: "Vertex AI", Description: "GOOGLE_GENAI_USE_VERTEXAI=true with GOOGLE_API_KEY, or with a project, a location and Google Cloud credentials"},
+			},
+			AuthFiles:         []string{"~/.gemini/oauth_creds.json"},
+			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptReplace},
+			Verbs:             []execution.Verb{execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume},
+		},
+	}
+}
