@@ -31,6 +31,10 @@ func failureOf(class, message string) *failure {
 	body, inner := apiError(message)
 	if inner {
 		f.message = body.message
+	} else if said, ok := strings.CutPrefix(message, "[API Error: "); ok {
+		if end := strings.LastIndexByte(said, ']'); end > 0 {
+			f.message = said[:end] // what follows is advice for a person at a terminal
+		}
 	}
 	lower := strings.ToLower(message)
 	switch {

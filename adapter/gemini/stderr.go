@@ -9,17 +9,21 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// maxSaid bounds what is kept of the message with which Gemini gives up, maxEarly the retries that wait for the session.
+// maxSaid bounds what is kept of the message with which Gemini gives up, maxEarly the retries that wait for the session, maxNote the
+// lines of a note.
 const (
 	maxSaid  = 4 << 10
 	maxEarly = 64
+	maxNote  = 8
 )
 
 // stderr reads Gemini's standard error: notes that a model call is tried again, of which there is no other trace, and the
 // message with which Gemini gives up before there is a session.
 type stderr struct {
 	said    strings.Builder
-	dump    bool // the lines of a printed object follow
+	note    string // the begin of a note about a retry whose message has more lines
+	lines   int    // of the note
+	dump    bool   // the lines of a printed object follow
 	help    bool // the rest of the help that follows a wrong argument
 	early   []execution.Body
 	session bool
@@ -39,10 +43,12 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 	switch {
 	case trimmed == "" || e.help:
 	case strings.HasPrefix(text, "Attempt "):
-		e.dump = strings.HasSuffix(text, "{") || strings.Contains(text, "rror: ")
-		if r, ok := retry(text); ok {
-			e.again(r, s)
-		}
+		e.note, e.lines = text, 1
+		e.attempt(s)
+	case e.note != "":
+		e.note += " " + trimmed
+		e.lines++
+		e.attempt(s)
 	case strings.HasPrefix(trimmed, "at "), e.dump && (strings.HasPrefix(text, " ") || trimmed == "}" || trimmed == "{"):
 	case begins(text, noise):
 		e.dump = strings.HasPrefix(text, "Error")
@@ -58,6 +64,18 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 			s.Unknown(process.Stderr, line)
 		}
 	}
+}
+
+// attempt reads a note about a retry as soon as it is whole: a message of the model API may have several lines.
+func (e *stderr) attempt(s *cliagent.Sink) {
+	if !strings.Contains(e.note, "Retrying ") && !strings.Contains(e.note, "Max attempts reached") && e.lines < maxNote {
+		return
+	}
+	e.dump = true
+	if r, ok := retry(e.note); ok {
+		e.again(r, s)
+	}
+	e.note = ""
 }
 
 func begins(text string, with []string) bool {
@@ -112,7 +130,7 @@ func (e *stderr) begun(s *cliagent.Sink) {
 func retry(text string) (r execution.Retry, ok bool) {
 	digits, rest, ok := strings.Cut(strings.TrimPrefix(text, "Attempt "), " ")
 	attempt, err := strconv.Atoi(digits)
-	if !ok || err != nil || attempt < 0 || !strings.HasPrefix(rest, "failed") || strings.Contains(rest, "Max attempts reached") {
+	if !ok || err != nil || attempt < 0 || !strings.HasPrefix(rest, "failed") || !strings.Contains(rest, "Retrying ") {
 		return r, false
 	}
 	r.Attempt = attempt
@@ -129,7 +147,7 @@ func retry(text string) (r execution.Retry, ok bool) {
 			}
 		}
 	}
-	r.Reason = strings.TrimSpace(strings.TrimLeft(why, ":"))
+	r.Reason = strings.TrimRight(strings.TrimSpace(strings.TrimLeft(why, ":")), ". ")
 	if body, is := apiError(text); is {
 		r.Reason = body.message
 		if status == 0 {
