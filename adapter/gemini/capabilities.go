@@ -1,6 +1,9 @@
 package gemini
 
-import "github.com/drawbar/drawbar/execution"
+import (
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/execution"
+)
 
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
@@ -8,11 +11,13 @@ func capabilities() execution.Capabilities {
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
-		ApprovalInterrupts:  execution.ApprovalsNone,
+		ApprovalInterrupts:  execution.ApprovalsNative,
 		TraceDepth:          execution.TraceDetailed,
-		Attachments:         false,
+		Attachments:         true,
 		MaxContextStrategy:  execution.ContextLarge,
 		Notes: []string{
+			"a run that takes one prompt and asks nobody goes through stream-json; every other run, and one with MCP servers, tools or attachments, goes through the Agent Client Protocol",
+			"thoughts are shown over the Agent Client Protocol only; tokens read from the cache and model calls are shown by stream-json only",
 			"without a person Gemini takes every tool that needs a permission away from its model; a call of one is refused with a warning",
 			"a system prompt replaces Gemini's own, or goes in front of the message: Gemini has no place behind its own",
 			"the exit code of a command that printed something is not shown by Gemini",
@@ -20,16 +25,20 @@ func capabilities() execution.Capabilities {
 			"prices are not stated by Gemini; costs come from the price table, which has none for models whose price depends on the prompt",
 		},
 		Agent: execution.AgentCapabilities{
-			CanResume: true, SessionPersistence: "file",
-			TextStreaming: true,
-			NativeTools:   true, ParallelToolCalls: true, RequiresToolApproval: true,
+			CanResume: true, SupportsMultiTurn: true, SessionPersistence: "file",
+			TextStreaming: true, ThinkingStreaming: true,
+			NativeTools: true, MCP: true,
+			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
+			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
 				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
 				UserPromptSubmit: execution.HookUnsupported},
 			JSONMode:          true,
-			StructuredSession: execution.TransportRestartPerTurn,
+			StructuredSession: execution.TransportPersistent,
 			SubagentDispatch:  true, ParallelExecution: true,
+			InteractiveMode: true, StdinInjection: true,
+			ImageInput: true, FileAttachments: true,
 			Platforms: []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "api_key", Name: "Gemini API key", Description: "GEMINI_API_KEY"},
@@ -38,7 +47,7 @@ func capabilities() execution.Capabilities {
 			},
 			AuthFiles:         []string{"~/.gemini/oauth_creds.json"},
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptReplace},
-			Verbs:             []execution.Verb{execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume},
+			Verbs:             acpagent.Verbs(),
 		},
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
+// documents are the types besides images, audio and text that Gemini's models read.
+var documents = map[string]bool{"application/pdf": true, "image/heic": true, "image/heif": true}
+
 // negotiate adds what the capabilities cannot say.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
@@ -24,6 +27,18 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	if req.Run.MaxBudgetUSD != nil {
 		add(execution.SeverityBlocking, execution.ReasonOther, "budget", "gemini has no budget of its own and states what it used only when a turn has ended")
+	}
+	for i, a := range req.Message.Attachments {
+		capability := fmt.Sprintf("attachments[%d]", i)
+		_, _, inline := cliagent.DataURL(a.URL)
+		switch t := cliagent.MediaType(a); {
+		case a.URL != "" && !inline:
+			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
+				"gemini takes no address of an attachment; give it as a file, as base64 or as a data: URL")
+		case cliagent.ClassOf(t) == cliagent.MediaOther && !documents[t]:
+			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
+				"attachment %s: gemini takes images, audio, PDF and text, no %s", cliagent.AttachmentTitle(a, i), t)
+		}
 	}
 	return reasons
 }

@@ -34,7 +34,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	session := sessionOf(req)
 	if session != "" && !isSessionID(session) {
 		// Gemini takes a number for the place of a session in its list, and begins a new one for "latest" when there is none.
-		return cliagent.Invocation{}, execution.Errorf(execution.CodeSessionNotFound, "%q is no session of gemini: its sessions are named by UUIDs", session)
+		return cliagent.Invocation{}, noSession(session)
 	}
 	text := message(req)
 	if len(text) > maxPrompt {
@@ -77,7 +77,10 @@ func message(req execution.Request) string {
 	return text
 }
 
-func newParser(req execution.Request) cliagent.Parser { return newOneShot(req) }
+func noSession(id string) error {
+	return execution.Errorf(execution.CodeSessionNotFound, "%q is no session of gemini: its sessions are named by UUIDs", id).
+		WithHint("list those of a directory with: gemini --list-sessions")
+}
 
 // isSessionID reports whether s has the form of a UUID, as the ids of Gemini's sessions do.
 func isSessionID(s string) bool {

@@ -24,9 +24,10 @@ type stderr struct {
 	note    string // the begin of a note about a retry whose message has more lines
 	lines   int    // of the note
 	dump    bool   // the lines of a printed object follow
-	help    bool // the rest of the help that follows a wrong argument
+	help    bool   // the rest of the help that follows a wrong argument
 	early   []execution.Body
 	session bool
+	log     bool // lines that are not known are Gemini's log and no sign of a change in its output
 	retries int
 }
 
@@ -60,8 +61,10 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 		case e.help:
 		case !e.session:
 			e.give(trimmed)
-		default:
+		case !e.log:
 			s.Unknown(process.Stderr, line)
+		case s.Debug():
+			s.Emit(execution.Log{Source: execution.LogStderr, Line: strings.ToValidUTF8(string(line), "\uFFFD")})
 		}
 	}
 }

@@ -24,6 +24,9 @@ const (
 // mcpPrefix stands in front of the name of a tool of an MCP server: mcp_server_tool.
 const mcpPrefix = "mcp_"
 
+// exitedWith stands before the exit code of a command that failed without a word.
+const exitedWith = "Command exited with code: "
+
 // maxTools bounds the calls that wait for their result.
 const maxTools = 4096
 
@@ -192,7 +195,7 @@ func (p *oneShot) shellStart(t *tool, s *cliagent.Sink) {
 func (p *oneShot) shell(t *tool, output string, s *cliagent.Sink) {
 	p.shellStart(t, s)
 	ms := elapsed(t.at, p.clock())
-	if digits, ok := strings.CutPrefix(output, "Command exited with code: "); ok {
+	if digits, ok := strings.CutPrefix(output, exitedWith); ok {
 		if code, err := strconv.Atoi(strings.TrimSpace(digits)); err == nil {
 			s.Emit(execution.ShellExit{ExitCode: code, DurationMs: ms, ToolCallID: t.id})
 			return
