@@ -105,6 +105,8 @@ type kit struct {
 	mcp   func(server, tool, input string) string
 	env   []string // for scenarios that fail: fewer retries of the agent's own
 
+	escalate func(path string) string // a tool call that must ask; nil: write
+
 	// What a vendor's program does otherwise than the others, and nothing declares.
 	quietThoughts bool         // thoughts are shown in a conversation only
 	hidesExit     bool         // the exit code of a command that printed something is not shown
@@ -171,6 +173,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:           func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
+		escalate:      func(p string) string { return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p)) },
 		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
 		patient: geminiPatient,
 	},
