@@ -12,7 +12,7 @@ type Descriptor struct {
 	Name           string   // lower case, unique: "claude"
 	Aliases        []string // other names that find it: "claude-code"
 	DisplayName    string   // "Claude Code"
-	Command        string   // the command line program, looked up on PATH
+	Command        string   // the command line program, looked up on PATH; empty for an adapter that takes a command
 	MinVersion     string   // lowest version the adapter works with; empty for none
 	TestedVersions []string // versions the end-to-end suite runs against
 	DefaultModel   string   // empty: the agent chooses

@@ -45,7 +45,6 @@ func (f *faults) validate(d Descriptor) Adapter {
 	if strings.TrimSpace(d.DisplayName) == "" {
 		f.add("displayName", "is required", strconv.Quote(clip(d.DisplayName)), "a name for people")
 	}
-	f.command(d.Command)
 	f.aliases(d)
 	if d.MinVersion != "" {
 		f.version("minVersion", d.MinVersion)
@@ -63,7 +62,20 @@ func (f *faults) validate(d Descriptor) Adapter {
 	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
 		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
 	}
-	return f.adapter(d.New)
+	a := f.adapter(d.New)
+	if d.Command != "" || !takesCommand(a) {
+		f.command(d.Command)
+	}
+	return a
+}
+
+// takesCommand reports an adapter that has no program of its own. One that panics when it is asked has been found out already.
+func takesCommand(a Adapter) bool {
+	if a == nil {
+		return false
+	}
+	caps, err := call(a.Capabilities)
+	return err == nil && caps.Agent.TakesCommand
 }
 
 func (f *faults) command(command string) {

@@ -108,10 +108,11 @@ type kit struct {
 	escalate func(path string) string // a tool call that must ask; nil: write
 
 	// What a vendor's program does otherwise than the others, and nothing declares.
-	quietThoughts bool         // thoughts are shown in a conversation only
-	hidesExit     bool         // the exit code of a command that printed something is not shown
-	cutIsFinal    bool         // an answer that is cut off is not asked for again
-	lateUsage     bool         // usage is stated at the end of a turn only, so a budget is refused
+	quietThoughts bool // thoughts are shown in a conversation only
+	hidesExit     bool // the exit code of a command that printed something is not shown
+	cutIsFinal    bool // an answer that is cut off is not asked for again
+	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
+	slowStart     time.Duration
 	patient       func(l *lab) // takes back the limits on retries that the redirect sets
 }
 
@@ -172,10 +173,12 @@ var kits = []kit{
 		shell: func(c string) string {
 			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
-		mcp:           func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
-		escalate:      func(p string) string { return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p)) },
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
+		},
 		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
-		patient: geminiPatient,
+		slowStart: 10 * time.Second, patient: geminiPatient,
 	},
 }
 

@@ -44,6 +44,9 @@
 //			ModelInArgs: true,
 //			Modes:       map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo"},
 //			LoginHint:   loginGuidance,
+//			MCPTool: func(c *acpagent.ToolCall, _ []string) (server, tool string, ok bool) { // mcp_files_read__fc_123
+//				...
+//			},
 //			ToolName: func(c *acpagent.ToolCall) string { // write_file__fc_123
 //				name, _, _ := strings.Cut(c.ID, "__")
 //				return name
@@ -53,6 +56,8 @@
 //
 //	// twoWay: somebody may say something, or only the protocol can carry the request.
 //	func twoWay(req execution.Request) bool { return req.Run.Interactive || ... }
+//
+// Package acptest has a stand-in for such an agent: an adapter's conformance test runs the test binary in its place.
 //
 // # What it does
 //
@@ -68,8 +73,8 @@
 // starts when it is first heard of, and is ready when a permission is asked for it, when it runs, or when it ends. Calls of
 // kind execute have shell_* events, diffs and read locations file_* events behind the result; plans are the tool
 // update_plan. What an agent sends outside a turn makes no event: the history of a loaded session, the rest of a turn that is
-// over, news of commands, modes and titles. Usage comes with the end of a turn, or with model calls where Spec.CallUsage can
-// tell them.
+// over, news of commands, modes and titles. Usage comes with the end of a turn, or with
+// its model calls where the agent tells it; steps where it tells the end of each, see Spec.Steps.
 //
 // # Ends
 //

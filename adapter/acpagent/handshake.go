@@ -16,6 +16,7 @@ func (p *parser) introduced(s *cliagent.Sink) {
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s answered initialize without a protocol version", p.spec.Name))
 		return
 	}
+	a.prompt.inline = p.spec.InlineOnly
 	p.agent, p.known = a, true
 	if a.version != protocolVersion {
 		e := p.errorf(execution.CodeCapability, "%s speaks version %d of the Agent Client Protocol, drawbar speaks version %d", p.spec.Name, a.version, protocolVersion)
@@ -53,7 +54,7 @@ func (p *parser) check() *execution.Error {
 	for _, m := range p.req.Run.MCPServers {
 		if m.Transport == execution.MCPStreamableHTTP && !p.agent.http || m.Transport == execution.MCPSSE && !p.agent.sse {
 			what := "MCP server " + m.Name
-			if m.Name == callerTools && len(p.req.Tools) > 0 {
+			if m.Name == CallerTools && len(p.req.Tools) > 0 {
 				what = "the server of the request's tools"
 			}
 			return refuse("mcp", "attach MCP servers that are programs (stdio), or run an agent that takes servers over HTTP",
@@ -67,9 +68,6 @@ func (p *parser) check() *execution.Error {
 	}
 	return nil
 }
-
-// callerTools is the name under which the kit serves the tools of the request.
-const callerTools = "drawbar"
 
 // begin opens the session: a new one, or one that goes on. Loading one shows its history again, resuming does not.
 func (p *parser) begin(s *cliagent.Sink) {

@@ -35,6 +35,7 @@ type parser struct {
 
 	first   []attachment // of the first message
 	cwd     string
+	servers []string // names of the MCP servers of the request
 	agent   abilities
 	known   bool // the agent has introduced itself
 	session session
@@ -76,7 +77,11 @@ type call struct {
 }
 
 func newParser(spec Spec, req execution.Request) *parser {
-	return &parser{spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, questions: map[execution.QuestionID]*permission{}}
+	var servers []string
+	for _, m := range req.Run.MCPServers {
+		servers = append(servers, m.Name)
+	}
+	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, questions: map[execution.QuestionID]*permission{}}
 }
 
 // Open begins the handshake.

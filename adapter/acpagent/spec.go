@@ -36,21 +36,28 @@ type Spec struct {
 	// InstructionsInArgs says that Spawn passes on cliagent.Instructions. Otherwise they stand in front of the first message.
 	InstructionsInArgs bool
 
+	// InlineOnly is for an agent that drops images beside a resource: texts then stand in the message, and any other content is sent
+	// as an image of its own media type.
+	InlineOnly bool
+
 	// ToolName names the tool of a call. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
 	// Input is the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
-	// MCPTool recognizes the call of a tool of an MCP server. Such a call has the mcp_tool_* events, and one of a tool of the
-	// request that needs no approval is allowed unasked. Default: none is recognized.
-	MCPTool func(*ToolCall) (server, tool string, ok bool)
+	// MCPTool recognizes the call of a tool of an MCP server; servers are those of the request, the caller's tools among them as
+	// CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which goes by the words that agents commonly use.
+	// With a function of the adapter's own, which knows, a tool of the request that needs no approval is allowed unasked.
+	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
 	// Shell reads the call of a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 
-	// PromptUsage reads what a turn used from the answer to its prompt. Default: DefaultPromptUsage.
+	// CallUsage reads what one model call used from an update. Default: DefaultCallUsage. PromptUsage reads what a turn used from
+	// the answer to its prompt, and is asked for turns without any such update. Default: DefaultPromptUsage.
+	CallUsage   func(update jsonscan.Value) (execution.Usage, bool)
 	PromptUsage func(result jsonscan.Value) (execution.Usage, bool)
-	// CallUsage reads what one model call used from the update that ends it. With it a turn has steps, a limit of turns can be kept,
-	// and PromptUsage is asked only for turns without such an update.
-	CallUsage func(update jsonscan.Value) (execution.Usage, bool)
+	// Steps says that CallUsage recognizes the end of every model call, with or without tokens. A turn then has steps, and a limit
+	// of turns can be kept.
+	Steps bool
 
 	// Classify is the word for an error of the agent, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
@@ -63,6 +70,9 @@ type Spec struct {
 	// log and are shown in debug mode only.
 	Stderr func(line []byte, s *cliagent.Sink) bool
 }
+
+// CallerTools is the name of the MCP server with the caller's tools.
+const CallerTools = "drawbar"
 
 // Join makes the spec of an agent that speaks ACP in the runs that twoWay picks, and in all others is what base says. With a
 // nil twoWay every run speaks ACP, and base needs no Spawn and no NewParser. Base's own Negotiate comes first; the kit's
@@ -114,7 +124,7 @@ func (a Spec) NewParser(req execution.Request) cliagent.Parser { return newParse
 // Negotiate are the reasons that lie in the protocol, as far as they are known before the agent is asked.
 func (a Spec) Negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
-	if req.Run.MaxTurns > 0 && a.CallUsage == nil {
+	if req.Run.MaxTurns > 0 && !a.Steps {
 		reasons = append(reasons, execution.Reason{Code: execution.ReasonOther, Severity: execution.SeverityBlocking, Capability: "maxTurns",
 			Message: a.Name + " shows no model calls over the Agent Client Protocol, so a limit of turns cannot be kept"})
 	}

@@ -91,9 +91,11 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 
 func (p *parser) start(c *toolCall, s *cliagent.Sink) {
 	c.started = true
-	if p.spec.MCPTool != nil {
-		c.server, c.name, c.mcp = p.spec.MCPTool(&c.ToolCall)
+	recognize := p.spec.MCPTool
+	if recognize == nil {
+		recognize = DefaultMCPTool
 	}
+	c.server, c.name, c.mcp = recognize(&c.ToolCall, p.servers)
 	if c.mcp {
 		return // one event says both, when the input is known
 	}

@@ -117,7 +117,7 @@ func (p *parser) textOf(out *turnOutcome) string {
 
 // ensureStep begins a model call with the first thing that shows it, where the agent shows where they end.
 func (p *parser) ensureStep(s *cliagent.Sink) {
-	if p.spec.CallUsage == nil || p.inStep || !p.running {
+	if !p.spec.Steps || p.inStep || !p.running {
 		return
 	}
 	p.inStep = true

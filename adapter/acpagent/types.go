@@ -95,6 +95,28 @@ func DefaultToolName(c *ToolCall) string {
 	return "tool"
 }
 
+// DefaultMCPTool looks for the name of a server of the request in what a call is called: server-tool, server_tool,
+// mcp__server__tool, mcp_server_tool, "tool (server MCP Server)" and the like. Calls of a kind of their own, such as commands and
+// changes of files, are none.
+func DefaultMCPTool(c *ToolCall, servers []string) (server, tool string, ok bool) {
+	if c.Kind != "" && c.Kind != kindOther && c.Kind != kindFetch {
+		return "", "", false
+	}
+	for _, s := range servers {
+		for _, called := range []string{c.Name, c.Title} {
+			if tool, ok := strings.CutSuffix(called, " ("+s+" MCP Server)"); ok && tool != "" {
+				return s, tool, true
+			}
+			for _, before := range []string{"mcp__" + s + "__", "mcp_" + s + "_", s + "__", s + "_", s + "-", s + "/", s + "."} {
+				if tool, ok := strings.CutPrefix(called, before); ok && tool != "" && !strings.ContainsAny(tool, " \n") {
+					return s, tool, true
+				}
+			}
+		}
+	}
+	return "", "", false
+}
+
 // DefaultShell takes a call of kind execute for a command: that of its input, else its title. What the call shows is the output.
 func DefaultShell(c *ToolCall) (Shell, bool) {
 	if c.Kind != kindExecute {

@@ -35,6 +35,11 @@ func DefaultPromptUsage(result jsonscan.Value) (execution.Usage, bool) {
 	return c.Usage(), true
 }
 
+// DefaultCallUsage reads the usage in the _meta of an update.
+func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
+	return Usage(update.Get("_meta").Get("usage"))
+}
+
 // count is a number of tokens or the like; anything else counts as nothing.
 func count(v jsonscan.Value) int64 {
 	n, _ := v.Int()
@@ -68,10 +73,14 @@ func (p *parser) count(u execution.Usage, s *cliagent.Sink) {
 
 // countCall looks for the end of a model call in an update.
 func (p *parser) countCall(s *cliagent.Sink) {
-	if p.spec.CallUsage == nil || !p.running {
+	if !p.running {
 		return
 	}
-	u, ok := p.spec.CallUsage(p.v[keyUpdate])
+	read := p.spec.CallUsage
+	if read == nil {
+		read = DefaultCallUsage
+	}
+	u, ok := read(p.v[keyUpdate])
 	if !ok {
 		return
 	}

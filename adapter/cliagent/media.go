@@ -24,6 +24,7 @@ const (
 	MediaUnknown MediaClass = iota
 	MediaImage
 	MediaText
+	MediaPDF
 	MediaAudio
 	MediaOther
 )
@@ -36,14 +37,18 @@ var textTypes = map[string]bool{"application/json": true, "application/xml": tru
 	"application/toml": true, "application/javascript": true, "application/typescript": true, "application/sql": true,
 	"application/x-sh": true, "application/x-ndjson": true, "application/jsonl": true, "application/graphql": true, "image/svg+xml": true}
 
-// mediaTypes name what cannot be told from the content, or should be told without reading it.
-var mediaTypes = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".json": "text/plain", ".jsonl": "text/plain", ".xml": "text/plain",
-	".html": "text/plain", ".css": "text/plain", ".svg": "text/plain", ".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain",
-	".log": "text/plain", ".diff": "text/plain", ".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain",
-	".pdf": "application/pdf", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic",
-	".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip",
-	".gz": "application/gzip", ".docx": "application/msword", ".xlsx": "application/vnd.ms-excel"}
+// mediaTypes name by file extension what cannot be told from the content, or should be told without reading it.
+var mediaTypes = func() map[string]string {
+	m := map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+		".pdf": "application/pdf", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic",
+		".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip",
+		".gz": "application/gzip", ".docx": "application/msword", ".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
+	for _, text := range strings.Fields(".txt .md .csv .tsv .json .jsonl .xml .html .htm .css .svg .yaml .yml .toml .ini .log .diff .patch .sql .sh " +
+		".go .py .js .ts .tsx .jsx .java .c .h .cpp .rs .rb .php .swift .kt") {
+		m[text] = "text/plain"
+	}
+	return m
+}()
 
 // MediaType is the media type that an attachment names or its file name implies, without parameters; empty when neither tells.
 func MediaType(a execution.Attachment) string {
@@ -53,7 +58,7 @@ func MediaType(a execution.Attachment) string {
 	if t, _, ok := DataURL(a.URL); ok {
 		return t
 	}
-	for _, name := range []string{a.Name, a.FilePath, urlPath(a.URL)} {
+	for _, name := range []string{a.Name, a.FilePath, URLPath(a.URL)} {
 		if t := mediaTypes[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
 			return t
 		}
@@ -68,7 +73,8 @@ func plainType(s string) string {
 	return strings.ToLower(strings.TrimSpace(s))
 }
 
-func urlPath(raw string) string {
+// URLPath is the path of an address, empty for what is none.
+func URLPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return ""
@@ -98,6 +104,8 @@ func ClassOf(mediaType string) MediaClass {
 		return MediaUnknown
 	case imageTypes[t]:
 		return MediaImage
+	case t == "application/pdf":
+		return MediaPDF
 	case textTypes[t] || strings.HasPrefix(t, "text/") || strings.HasSuffix(t, "+json") || strings.HasSuffix(t, "+xml"):
 		return MediaText
 	case strings.HasPrefix(t, "audio/"):
@@ -117,6 +125,8 @@ func SniffMedia(data []byte) string {
 		return "image/gif"
 	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
 		return "image/webp"
+	case bytes.HasPrefix(data, []byte("%PDF-")):
+		return "application/pdf"
 	case utf8.Valid(data) && bytes.IndexByte(data, 0) < 0:
 		return "text/plain"
 	}

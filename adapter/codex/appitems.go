@@ -1,7 +1,7 @@
 package codex
 
 import (
-	"path/filepath"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -133,10 +133,7 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 		}
 		p.simple(c, id, toolGenerate, object(member{"prompt", v[aiRevised]}), v[aiSavedPath], &v, completed, o)
 		if path := v[aiSavedPath].Str(); completed && path != "" {
-			t := extensions[strings.ToLower(filepath.Ext(path))]
-			if t == "" {
-				t = "image/png"
-			}
+			t := cmp.Or(cliagent.MediaType(execution.Attachment{FilePath: path}), "image/png")
 			o.emit(execution.ImageOutput{MimeType: t, FilePath: path})
 		}
 	default:

@@ -57,7 +57,7 @@ func (p *oneShot) toolUse(s *cliagent.Sink) bool {
 	p.ensureStep(s)
 	p.endMessage(s)
 	t := &tool{id: id, name: name, at: p.clock()}
-	t.server, t.short = mcpTool(name)
+	t.server, t.short = mcpTool(name, nil)
 	p.tools[id] = t
 	input := raw(p.v[lineParameters], "{}")
 	if t.server != "" {
@@ -94,12 +94,20 @@ func (t *tool) read(input jsonscan.Value) (prompt string) {
 	return v[5].Str()
 }
 
-// mcpTool splits the name that Gemini gives to a tool of an MCP server. A server's name has no underscore there, as Gemini
-// itself takes the first one for its end. server is empty for any other tool.
-func mcpTool(name string) (server, short string) {
+// mcpTool splits the name that Gemini gives to a tool of an MCP server. A server that is known goes before the first underscore,
+// which Gemini itself takes for the end of a server's name. server is empty for any other tool.
+func mcpTool(name string, known []string) (server, short string) {
 	rest, ok := strings.CutPrefix(name, mcpPrefix)
 	if !ok {
 		return "", ""
+	}
+	for _, k := range known {
+		if after, ok := strings.CutPrefix(rest, k+"_"); ok && after != "" && len(k) > len(server) {
+			server, short = k, after
+		}
+	}
+	if server != "" {
+		return server, short
 	}
 	server, short, ok = strings.Cut(rest, "_")
 	if !ok || server == "" || short == "" {

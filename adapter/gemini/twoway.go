@@ -37,10 +37,11 @@ var protocol = acpagent.Spec{
 	},
 	LoginHint:   loginGuidance,
 	ModelInArgs: true,
+	InlineOnly:  true,
 	ToolName:    toolName,
 	Input:       callInput,
-	MCPTool: func(c *acpagent.ToolCall) (server, tool string, ok bool) {
-		server, tool = mcpTool(toolName(c))
+	MCPTool: func(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+		server, tool = mcpTool(toolName(c), servers)
 		return server, tool, server != ""
 	},
 	Shell:    shellOf,

@@ -40,7 +40,7 @@ func list(app *cli.App) error {
 		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "AGENT\tNAME\tCOMMAND\tMINIMUM\tSOURCE")
 		for _, i := range infos {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Source)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.DisplayName, orNone(i.Command), orNone(i.MinVersion), i.Source)
 		}
 		w.Flush()
 	})
@@ -80,7 +80,11 @@ func show(app *cli.App, name string) error {
 		app.Printf("%s (%s)\n\n", v.DisplayName, v.Agent)
 		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
 		field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
-		field("command", v.Command)
+		if v.Capabilities.Agent.TakesCommand {
+			field("command", "yours, behind --")
+		} else {
+			field("command", v.Command)
+		}
 		field("aliases", orNone(strings.Join(v.Aliases, ", ")))
 		field("minimum version", orNone(v.MinVersion))
 		field("tested versions", orNone(strings.Join(v.Tested, ", ")))
