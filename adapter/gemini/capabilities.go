@@ -34,6 +34,7 @@ func capabilities() execution.Capabilities {
 			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
 				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
 				UserPromptSubmit: execution.HookUnsupported},
+			ThinkingEfforts:   []execution.ThinkingEffort{}, // how hard the model thinks is set in Gemini's settings
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,
 			SubagentDispatch:  true, ParallelExecution: true,
