@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -156,8 +157,8 @@ func retry(text string) (r execution.Retry, ok bool) {
 		if status == 0 {
 			status = body.status
 		}
-	} else if head, _, found := strings.Cut(r.Reason, " Retrying with backoff"); found {
-		r.Reason = head
+	} else if head, tail, found := strings.Cut(r.Reason, "Retrying with backoff..."); found {
+		r.Reason = strings.TrimRight(cmp.Or(strings.TrimSpace(tail), head), ". {")
 	}
 	r.Code = codeOfStatus(status)
 	if r.Code == "" {
