@@ -64,6 +64,7 @@ type Options struct {
 type Client struct {
 	opts     Options
 	registry *adapter.Registry
+	host     adapter.Host
 	models   Models
 
 	mu     sync.Mutex
@@ -85,7 +86,7 @@ func New(o Options) (*Client, error) {
 	if o.Host != nil {
 		host = *o.Host
 	}
-	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host)}
+	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host), host: host}
 	c.models = Models{registry: c.registry, declared: o.Models}
 	if o.DefaultAgent != "" {
 		if _, err := c.registry.Get(o.DefaultAgent); err != nil {
@@ -232,7 +233,7 @@ func (c *Client) profile(o execution.RunOptions) (execution.RunOptions, error) {
 	if o.Profile == "" {
 		return o, nil
 	}
-	cfg, err := ReadConfig(o.Cwd)
+	cfg, err := ReadSettings(o.Cwd)
 	if err != nil {
 		return o, err
 	}
