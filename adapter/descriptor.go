@@ -75,7 +75,7 @@ func cloneModels(models []execution.Model) []execution.Model {
 		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
 		if m.Price != nil {
 			p := *m.Price
-			p.CacheRead, p.CacheWrite = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite)
+			p.CacheRead, p.CacheWrite, p.CacheWrite1h = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.CacheWrite1h)
 			m.Price = &p
 		}
 	}

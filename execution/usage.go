@@ -72,6 +72,9 @@ type Price struct {
 	Output     float64  `json:"output"`
 	CacheRead  *float64 `json:"cacheRead,omitempty"`
 	CacheWrite *float64 `json:"cacheWrite,omitempty"`
+	// CacheWrite1h is the price of what is kept in the cache for an hour instead of minutes. A Usage does not tell the two
+	// apart; session files do.
+	CacheWrite1h *float64 `json:"cacheWrite1h,omitempty"`
 }
 
 // Of is the price of a usage in US dollars, nil when a kind of token in it has no price. Thinking tokens are part of
