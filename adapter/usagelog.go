@@ -60,8 +60,8 @@ const maxSidecar = 1 << 20
 
 // UsageScanner reads one session file in one pass. It is used by one goroutine.
 type UsageScanner interface {
-	// Scan reads the lines at the start of data and gives out what they say was used; r and its strings may be kept, data
-	// not. It returns how many bytes it is done with: up to the end of the last complete line, or beyond it in a line that
+	// Scan reads the lines at the start of data and gives out what they say was used; the strings of r may be kept, r and
+	// data not. It returns how many bytes it is done with: up to the end of the last complete line, or beyond it in a line that
 	// is not worth reading, whose rest the next call passes over. With end there is no more: a last line without its end is
 	// read if it is a whole one.
 	Scan(data []byte, end bool, give func(r *UsageRecord)) (done int)

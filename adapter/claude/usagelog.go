@@ -52,6 +52,7 @@ func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.Usag
 type usageLog struct {
 	session string // of lines that name none
 	names   usagescan.Names
+	rec     adapter.UsageRecord
 	mem     usageMemory
 }
 
@@ -69,8 +70,9 @@ var usageless = [][]byte{[]byte(`"user"`), []byte(`"attachment"`), []byte(`"api-
 	[]byte(`"api-request-shape"`), []byte(`"file-history-snapshot"`), []byte(`"system"`), []byte(`"queue-operation"`), []byte(`"summary"`),
 	[]byte(`"last-prompt"`)}
 
+// Worth finds the type of lines that hold what users and tools say before what they say; answers have theirs behind it.
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type")
+	kind, ok := jsonscan.Peek(head, "type", "message")
 	if !ok {
 		return true
 	}
@@ -95,32 +97,26 @@ const (
 	uID
 	uModel
 	uUsage
+	uInput
+	uOutput
+	uCacheRead
+	uCacheWrite
+	uWrite5m
+	uWrite1h
+	uThinking
+	uSpeed
+	uIterations
 	uProgress
 	uModelUsage
 	uFields
 )
 
+// One pass over a line finds all.
 var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "sessionId", "requestId", "isSidechain", "cwd", "costUSD", "message.id",
-	"message.model", "message.usage", "data.message", "modelUsage")
-
-const (
-	tInput = iota
-	tOutput
-	tCacheRead
-	tCacheWrite
-	tWrite5m
-	tWrite1h
-	tThinking
-	tSpeed
-	tIterations
-	tType
-	tModel
-	tFields
-)
-
-var tokenKeys = jsonscan.NewKeySet("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-	"cache_creation.ephemeral_5m_input_tokens", "cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
-	"speed", "iterations", "type", "model")
+	"message.model", "message.usage", "message.usage.input_tokens", "message.usage.output_tokens", "message.usage.cache_read_input_tokens",
+	"message.usage.cache_creation_input_tokens", "message.usage.cache_creation.ephemeral_5m_input_tokens",
+	"message.usage.cache_creation.ephemeral_1h_input_tokens", "message.usage.output_tokens_details.thinking_tokens", "message.usage.speed",
+	"message.usage.iterations", "data.message", "modelUsage")
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	var f [uFields]jsonscan.Value
@@ -149,7 +145,8 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 }
 
 func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
-	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Model: l.names.Of(f[uModel]), Session: l.names.Of(f[uSession]), Project: l.names.Of(f[uCwd])}
+	l.rec = adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Model: l.names.Of(f[uModel]), Session: l.names.Of(f[uSession]), Project: l.names.Of(f[uCwd])}
+	r := &l.rec
 	if r.Time == 0 {
 		return
 	}
@@ -161,13 +158,11 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageReco
 	if r.Project != "" {
 		l.mem.Project = r.Project
 	}
-	var t [tFields]jsonscan.Value
-	f[uUsage].Fields(t[:], tokenKeys)
-	r.Input, r.Output, r.CacheRead = usagescan.Count(t[tInput]), usagescan.Count(t[tOutput]), usagescan.Count(t[tCacheRead])
-	r.CacheWrite1h = usagescan.Count(t[tWrite1h])
-	r.CacheWrite = max(usagescan.Count(t[tWrite5m]), usagescan.Count(t[tCacheWrite])-r.CacheWrite1h, 0)
-	r.Thinking = min(usagescan.Count(t[tThinking]), r.Output)
-	if t[tSpeed].IsStr("fast") && r.Model != "" {
+	r.Input, r.Output, r.CacheRead = usagescan.Count(f[uInput]), usagescan.Count(f[uOutput]), usagescan.Count(f[uCacheRead])
+	r.CacheWrite1h = usagescan.Count(f[uWrite1h])
+	r.CacheWrite = max(usagescan.Count(f[uWrite5m]), usagescan.Count(f[uCacheWrite])-r.CacheWrite1h, 0)
+	r.Thinking = min(usagescan.Count(f[uThinking]), r.Output)
+	if f[uSpeed].IsStr("fast") && r.Model != "" {
 		r.Model = l.names.OfBytes(append([]byte(r.Model), "-fast"...)) // another price
 	}
 	if usd, ok := f[uCost].Float(); ok && usd >= 0 {
@@ -186,18 +181,33 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageReco
 		r.Twin = new(usagescan.Hash).Text("twin").Text(r.Session).Bytes(id).Sum()
 	}
 	if r.Tokens() > 0 || r.Cost > 0 {
-		give(&r)
+		give(r)
 	}
-	if t[tIterations].Kind() == jsonscan.Array {
-		l.advice(t[tIterations], r, id, request, give)
+	if f[uIterations].Kind() == jsonscan.Array && len(f[uIterations].Raw()) > len("[]") {
+		l.advice(f[uIterations], *r, id, request, give)
 	}
 }
+
+const (
+	tType = iota
+	tModel
+	tInput
+	tOutput
+	tCacheRead
+	tCacheWrite
+	tWrite5m
+	tWrite1h
+	tFields
+)
+
+var iterationKeys = jsonscan.NewKeySet("type", "model", "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+	"cache_creation.ephemeral_5m_input_tokens", "cache_creation.ephemeral_1h_input_tokens")
 
 // advice are calls of another model inside a call, whose tokens are not in the call's own.
 func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id, request []byte, give func(*adapter.UsageRecord)) {
 	iterations.Array(func(i int, v jsonscan.Value) bool {
 		var t [tFields]jsonscan.Value
-		if v.Fields(t[:], tokenKeys); !t[tType].IsStr("advisor_message") {
+		if v.Fields(t[:], iterationKeys); !t[tType].IsStr("advisor_message") {
 			return true
 		}
 		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t[tModel]), Session: of.Session, Project: of.Project, SubAgent: of.SubAgent,

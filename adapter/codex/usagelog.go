@@ -65,17 +65,17 @@ func (t loggedTokens) under(u loggedTokens) bool {
 
 // Worth reads the type of a line, and that of an event: both stand before what is large.
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type")
+	kind, ok := jsonscan.Peek(head, "type", "")
 	if !ok {
 		return true
 	}
 	switch {
 	case bytes.HasPrefix(kind, []byte(`"event_msg"`)):
-		payload, ok := jsonscan.Peek(head, "payload")
+		payload, ok := jsonscan.Peek(head, "payload", "")
 		if !ok {
 			return true
 		}
-		kind, ok = jsonscan.Peek(payload, "type")
+		kind, ok = jsonscan.Peek(payload, "type", "")
 		return !ok || bytes.HasPrefix(kind, []byte(`"token_count"`))
 	case bytes.HasPrefix(kind, []byte(`"token_usage_record"`)), bytes.HasPrefix(kind, []byte(`"turn_context"`)), bytes.HasPrefix(kind, []byte(`"session_meta"`)):
 		return true

@@ -65,7 +65,7 @@ var worth = [][]byte{[]byte(`"session.usage_record"`), []byte(`"session.shutdown
 	[]byte(`"session.context_changed"`)}
 
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type")
+	kind, ok := jsonscan.Peek(head, "type", "")
 	if !ok {
 		return true
 	}

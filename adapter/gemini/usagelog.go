@@ -55,7 +55,7 @@ type usageLog struct {
 }
 
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type")
+	kind, ok := jsonscan.Peek(head, "type", "")
 	return !ok || bytes.HasPrefix(kind, []byte(`"gemini"`))
 }
 

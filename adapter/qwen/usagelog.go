@@ -55,7 +55,7 @@ type usage struct{ Prompt, Output, Cached, Thoughts, Total int64 }
 var typePrefixes = [][]byte{[]byte(`"assistant"`), []byte(`"system"`)}
 
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type")
+	kind, ok := jsonscan.Peek(head, "type", "")
 	if !ok {
 		return true
 	}

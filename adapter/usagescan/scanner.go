@@ -56,7 +56,9 @@ func (s *Scanner) Scan(data []byte, end bool, give func(*adapter.UsageRecord)) i
 		}
 		if !s.worth {
 			head := rest[:min(len(rest), HeadSize)]
-			if len(head) < HeadSize && !end && bytes.IndexByte(head, '\n') < 0 {
+			if i := bytes.IndexByte(head, '\n'); i >= 0 {
+				head = head[:i]
+			} else if len(head) < HeadSize && !end {
 				break // judged when there is more of it
 			}
 			if s.worth = s.format.Worth(head); !s.worth {

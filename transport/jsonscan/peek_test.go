@@ -22,10 +22,12 @@ func TestPeek(t *testing.T) {
 		{"empty", ``, "type", "", false},
 		{"empty object", `{}`, "type", "", false},
 		{"nested key", `{"payload":{"type":"x`, "payload", `{"type":"x`, true},
+		{"behind where to stop", `{"a":1,"stop":{},"type":2}`, "type", "", false},
+		{"before where to stop", `{"a":1,"type":2,"stop":{}}`, "type", `2,"stop":{}}`, true},
 		{"wrong between members", `{"a":1;"type":2}`, "type", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, found := Peek([]byte(tc.line), tc.key)
+			got, found := Peek([]byte(tc.line), tc.key, "stop")
 			if string(got) != tc.want || found != tc.found {
 				t.Errorf("got %q, %v, want %q, %v", got, found, tc.want, tc.found)
 			}
@@ -38,7 +40,7 @@ func FuzzPeek(f *testing.F) {
 	f.Add([]byte(`{"a":[1],"type":"x"}`))
 	f.Add([]byte(`{"type":{"type":1}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		got, found := Peek(line, "type")
+		got, found := Peek(line, "type", "")
 		if found && len(got) == 0 {
 			t.Fatal("found without a value")
 		}
