@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"bytes"
 	"cmp"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -40,6 +41,8 @@ func better(a, b *call) int {
 		cmp.Compare(b.tokens(), a.tokens()),
 		cmp.Compare(b.flags&stated, a.flags&stated),
 		cmp.Compare(a.time, b.time),
+		cmp.Compare(a.twin, b.twin),
+		bytes.Compare(a.key[:], b.key[:]),
 	)
 }
 

@@ -66,43 +66,53 @@ func families(all []call, names *table) {
 
 // once drops copies.
 func once(all []call) []call {
+	// What a sub-agent's file repeats of another conversation has that one's twin under a key of its own. A twin's own copies
+	// may be in other sessions, and another of them be kept: all count.
+	mains := map[uint64]bool{}
+	subs := false
+	for i := range all {
+		if c := &all[i]; c.is(subAgent) {
+			subs = subs || c.twin != 0
+		}
+	}
+	if subs {
+		for i := range all {
+			if c := &all[i]; c.twin != 0 && !c.is(subAgent) {
+				mains[c.twin] = true
+			}
+		}
+	}
 	index := make(map[adapter.UsageKey]int, len(all))
 	kept := all[:0]
 	for _, c := range all {
-		if c.key == (adapter.UsageKey{}) {
-			kept = append(kept, c)
-			continue
-		}
-		if i, ok := index[c.key]; ok {
-			if better(&c, &kept[i]) < 0 {
-				kept[i] = c
+		if c.key != (adapter.UsageKey{}) {
+			if i, ok := index[c.key]; ok {
+				if better(&c, &kept[i]) < 0 {
+					kept[i] = c
+				}
+				continue
 			}
-			continue
+			index[c.key] = len(kept)
 		}
-		index[c.key] = len(kept)
 		kept = append(kept, c)
 	}
-	// What a sub-agent's file repeats of another conversation has that one's twin under a key of its own.
-	twins := map[uint64]int{}
-	repeats := false
+	if !subs {
+		return kept
+	}
+	best := map[uint64]*call{}
 	for i := range kept {
-		if c := &kept[i]; c.twin != 0 {
-			if j, ok := twins[c.twin]; !ok {
-				twins[c.twin] = i
-			} else if better(c, &kept[j]) < 0 {
-				repeats = repeats || kept[j].is(subAgent)
-				twins[c.twin] = i
-			} else {
-				repeats = repeats || c.is(subAgent)
-			}
+		if c := &kept[i]; c.twin != 0 && c.is(subAgent) && (best[c.twin] == nil || better(c, best[c.twin]) < 0) {
+			best[c.twin] = c
 		}
 	}
-	if !repeats {
-		return kept
+	chosen := make([]bool, len(kept))
+	for i := range kept {
+		c := &kept[i]
+		chosen[i] = c.twin == 0 || !c.is(subAgent) || !mains[c.twin] && best[c.twin] == c
 	}
 	out := kept[:0]
 	for i, c := range kept {
-		if !c.is(subAgent) || c.twin == 0 || twins[c.twin] == i {
+		if chosen[i] {
 			out = append(out, c)
 		}
 	}
