@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	_ "time/tzdata" // a machine without the data base knows time zones too
 
 	"github.com/spf13/cobra"
 
@@ -113,16 +114,24 @@ func show(app *cli.App, r drawbar.SessionCosts) {
 		if s.Source == "unpriced" {
 			usd = "?"
 		}
+		source := string(s.Source)
+		if s.UnpricedCalls > 0 && usd != "?" {
+			source += ", partly unpriced"
+		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", key, s.Calls, cli.Count(s.InputTokens), cli.Count(s.OutputTokens), cli.Count(s.CacheReadTokens),
-			cli.Count(s.CacheWriteTokens), usd, s.Source, s.UnpricedCalls)
+			cli.Count(s.CacheWriteTokens), usd, source, s.UnpricedCalls)
 	}
 	for _, g := range r.Groups {
 		line(g.Key, g.Sum)
 	}
 	line("total", r.Total)
 	w.Flush()
-	if r.Total.UnpricedCalls > 0 {
-		app.Notef("%d calls have no known price (%s): the sum is too low by them", r.Total.UnpricedCalls, strings.Join(r.UnpricedModels, ", "))
+	if n := r.Total.UnpricedCalls; n > 0 {
+		calls := "1 call has"
+		if n > 1 {
+			calls = fmt.Sprintf("%d calls have", n)
+		}
+		app.Notef("%s no known price (%s): the sum is too low by what is not priced", calls, strings.Join(r.UnpricedModels, ", "))
 	}
 	if r.Files == 0 {
 		app.Notef("no session files were found; see which agents are installed with: drawbar agents detect")
