@@ -1,0 +1,5 @@
+package adaptertest
+
+import "testing"
+
+func (s SessionSubject) badFiles(t *testing.T, home string) {}
