@@ -64,10 +64,11 @@ type Client struct {
 	registry *adapter.Registry
 	models   Models
 
-	mu     sync.Mutex
-	store  *runstore.Store
-	closed bool
-	open   sync.WaitGroup // records being finished
+	mu       sync.Mutex
+	store    *runstore.Store
+	sessions *Sessions
+	closed   bool
+	open     sync.WaitGroup // records being finished
 }
 
 // New makes a client. Its error is about options that contradict each other.
@@ -376,12 +377,16 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.store == nil {
-		return nil
+	var errs []error
+	if c.sessions != nil {
+		errs = append(errs, c.sessions.store.Close())
+		c.sessions = nil
 	}
-	err := c.store.Close()
-	c.store = nil
-	return err
+	if c.store != nil {
+		errs = append(errs, c.store.Close())
+		c.store = nil
+	}
+	return errors.Join(errs...)
 }
 
 // Models answers questions about models from what the agents declare.
