@@ -14,3 +14,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	adaptertest.Sessions(t, sessionSubject())
 }
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, sessionSubject(), ".codex/sessions/2026/11/20/x.jsonl", "x")
+}

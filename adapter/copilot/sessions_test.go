@@ -14,3 +14,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	adaptertest.Sessions(t, sessionSubject())
 }
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, sessionSubject(), ".copilot/session-state/x/events.jsonl", "x")
+}

@@ -14,3 +14,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	adaptertest.Sessions(t, sessionSubject())
 }
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, sessionSubject(), ".qwen/projects/p/chats/x.jsonl", "x")
+}

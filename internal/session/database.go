@@ -19,7 +19,7 @@ import (
 const (
 	databaseName = "sessions.db"
 	// schema is the version of the table. An index of another version is dropped: it is derived.
-	schema       = 1
+	schema       = 2
 	openPatience = 5 * time.Second
 )
 
@@ -40,8 +40,9 @@ CREATE TABLE files (
 	cwd      TEXT NOT NULL,
 	counted  INTEGER NOT NULL, -- the whole file was read for this row
 	summary  BLOB NOT NULL     -- JSON
-) WITHOUT ROWID, STRICT;
-CREATE INDEX files_updated ON files (updated);
+) STRICT;
+CREATE INDEX files_key ON files (root, path, size, mtime, parts); -- every listing reads all of it
+CREATE INDEX files_updated ON files (updated, path);
 CREATE INDEX files_id ON files (id);
 `
 
