@@ -19,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/ownconfig"
 )
 
 type command struct {
@@ -29,9 +30,9 @@ type command struct {
 	reveal bool
 }
 
-const long = `Reads and changes the agents' own configuration files.
+const long = `Reads and changes the agents' own configuration files and, when no agent is named, Drawbar's own configuration.
 
-A FIELD is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or a key of the
+A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or a key of the
 agent's own behind "native.": native.permissions.ask. A key that has a dot stands in quotes: 'env."A.B"'.
 VALUE is read as JSON where the field is a list, an object, a number or true and false; "-" reads it from standard input.
 A change keeps comments, order and unknown keys. Objects are merged, lists and scalars replaced.`
@@ -44,25 +45,27 @@ func New(app *cli.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; reading takes all when it is not given, writing takes global")
 	cmd.PersistentFlags().StringVar(&c.cwd, "cwd", "", "directory of the project (default: here)")
-	add := func(use, short string, args int, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
-		sub := &cobra.Command{Use: use, Short: short, RunE: run, Args: func(cmd *cobra.Command, given []string) error {
-			if len(given) == 0 {
-				return noAgent(cmd)
-			}
-			if name := strings.Fields(use)[0]; name == "get" {
-				return cli.Args(cobra.RangeArgs(1, 2))(cmd, given)
-			}
-			return cli.Args(cobra.ExactArgs(args))(cmd, given)
-		}}
-		cmd.AddCommand(sub)
-		return sub
-	}
-	get := add("get AGENT [FIELD]", "Print one value, or everything", 2, c.get)
-	add("set AGENT FIELD VALUE", "Set a value in one scope", 3, c.set)
-	add("unset AGENT FIELD", "Take a value out of one scope", 2, c.unset)
-	show := add("show AGENT", "List what is set", 1, c.show)
-	add("validate AGENT", "Hold the files against the schema", 1, c.validate)
-	add("schema AGENT", "List what can be set", 1, c.schema)
+	get := c.add(cmd, "get [AGENT] [FIELD]", "Print one value, or all of an agent's", 2, c.get, func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return ownconfig.Show(app, c.cwd, false)
+		}
+		return ownconfig.Get(app, c.cwd, args[0])
+	})
+	c.add(cmd, "set [AGENT] FIELD VALUE", "Set a value in one scope", 3, c.set, func(cmd *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return usage(cmd)
+		}
+		return ownconfig.Set(cmd.Context(), app, c.cwd, c.scope, args[0], args[1])
+	})
+	c.add(cmd, "unset [AGENT] FIELD", "Take a value out of one scope", 2, c.unset, func(cmd *cobra.Command, args []string) error {
+		if len(args) < 1 {
+			return usage(cmd)
+		}
+		return ownconfig.Unset(cmd.Context(), app, c.cwd, c.scope, args[0])
+	})
+	show := c.add(cmd, "show [AGENT]", "List what is set", 1, c.show, func(*cobra.Command, []string) error { return ownconfig.Show(app, c.cwd, c.origin) })
+	c.add(cmd, "validate [AGENT]", "Hold the files against the schema", 1, c.validate, func(*cobra.Command, []string) error { return ownconfig.Validate(app, c.cwd) })
+	c.add(cmd, "schema [AGENT]", "List what can be set", 1, c.schema, func(*cobra.Command, []string) error { return ownconfig.Schema(app) })
 	show.Flags().BoolVar(&c.origin, "origin", false, "say which file each value is from, and what it overrides")
 	for _, s := range []*cobra.Command{get, show} {
 		s.Flags().BoolVar(&c.reveal, "reveal", false, "show secrets: values of environments, headers and keys")
@@ -70,9 +73,34 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// noAgent is the answer to a command without an agent: the one place where Drawbar's own configuration would begin.
-func noAgent(cmd *cobra.Command) error {
-	return cli.Usage("%s: name an agent", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
+// add makes a subcommand. It is about an agent when its first argument names one, and about Drawbar's own configuration
+// otherwise. most is how many arguments there are with an agent; get takes one less too.
+func (c *command) add(parent *cobra.Command, use, short string, most int, agent, own func(*cobra.Command, []string) error) *cobra.Command {
+	sub := &cobra.Command{Use: use, Short: short, Args: cli.Args(cobra.MaximumNArgs(most))}
+	sub.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.app.Client()
+		if err != nil {
+			return err
+		}
+		if len(args) > 0 {
+			_, err = client.Adapters().Get(args[0])
+			if err == nil && (len(args) == most || cmd.Name() == "get") {
+				return agent(cmd, args)
+			} else if err == nil {
+				return usage(cmd)
+			}
+			if len(args) == most {
+				return err // an agent is named, and there is none of that name
+			}
+		}
+		return own(cmd, args)
+	}
+	parent.AddCommand(sub)
+	return sub
+}
+
+func usage(cmd *cobra.Command) error {
+	return cli.Usage("%s: an argument is missing", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 }
 
 func (c *command) place() drawbar.ConfigPlace {
@@ -80,10 +108,10 @@ func (c *command) place() drawbar.ConfigPlace {
 }
 
 // load reads an agent's files.
-func (c *command) load(agent string) (drawbar.Config, *agentconfig.Config, error) {
+func (c *command) load(agent string) (drawbar.ConfigManager, *agentconfig.Config, error) {
 	client, err := c.app.Client()
 	if err != nil {
-		return drawbar.Config{}, nil, err
+		return drawbar.ConfigManager{}, nil, err
 	}
 	files, err := client.Config().Load(agent, c.place())
 	return client.Config(), files, err
