@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/agentconfig"
@@ -62,6 +63,28 @@ func (m ConfigManager) Load(agent string, at ConfigPlace) (*agentconfig.Config, 
 	return agentconfig.Load(m.client.host, e.Descriptor.Config, project)
 }
 
+// Resolve says what a name stands for in an agent's configuration. For one of Drawbar's names that the agent has no
+// setting for it is a CAPABILITY_ERROR that names the agents that have one.
+func (m ConfigManager) Resolve(c *agentconfig.Config, name string) (agentconfig.Target, error) {
+	t, err := c.Resolve(name)
+	e, ok := errors.AsType[*execution.Error](err)
+	if !ok || e.Code != execution.CodeCapability {
+		return t, err
+	}
+	var can []string
+	for _, i := range m.client.registry.List() {
+		if other, err := m.client.registry.Get(i.Agent); err == nil {
+			if _, has := other.Descriptor.Config.Field(e.Capability); has {
+				can = append(can, i.Agent)
+			}
+		}
+	}
+	if len(can) == 0 {
+		return t, err
+	}
+	return t, e.WithHint("these agents have one: %s", strings.Join(can, ", "))
+}
+
 // Schema is what can be configured.
 func (m ConfigManager) Schema(agent string) (adapter.ConfigSchema, error) {
 	e, err := m.client.registry.Get(agent)
@@ -84,7 +107,7 @@ func (m ConfigManager) GetField(agent, name string, at ConfigPlace) (any, bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	t, err := c.Resolve(name)
+	t, err := m.Resolve(c, name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,7 +123,7 @@ func (m ConfigManager) Set(ctx context.Context, agent string, values map[string]
 	}
 	var changes []agentconfig.Change
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		t, err := c.Resolve(name)
+		t, err := m.Resolve(c, name)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +147,7 @@ func (m ConfigManager) Unset(ctx context.Context, agent, name string, at ConfigP
 	if err != nil {
 		return nil, err
 	}
-	t, err := c.Resolve(name)
+	t, err := m.Resolve(c, name)
 	if err != nil {
 		return nil, err
 	}

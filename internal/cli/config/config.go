@@ -126,7 +126,7 @@ type value struct {
 }
 
 func (c *command) get(_ *cobra.Command, args []string) error {
-	_, files, err := c.load(args[0])
+	config, files, err := c.load(args[0])
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *command) get(_ *cobra.Command, args []string) error {
 		}
 		return c.app.Answer(all, func() { c.app.Printf("%s\n", indented(all)) })
 	}
-	t, err := files.Resolve(args[1])
+	t, err := config.Resolve(files, args[1])
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (c *command) set(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := files.Resolve(args[1])
+	t, err := config.Resolve(files, args[1])
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *command) unset(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := files.Resolve(args[1])
+	t, err := config.Resolve(files, args[1])
 	if err != nil {
 		return err
 	}
