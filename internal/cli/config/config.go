@@ -333,7 +333,10 @@ func (c *command) show(_ *cobra.Command, args []string) error {
 	if err := c.app.Answer(v, func() { c.table(v) }); err != nil {
 		return err
 	}
-	return files.Err()
+	if err := files.Err(); err != nil {
+		return &exitcode.Error{Code: execution.ExitConfig, Err: err, Silent: c.app.JSON} // the answer has it already
+	}
+	return nil
 }
 
 func (c *command) table(v shown) {
