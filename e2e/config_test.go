@@ -25,6 +25,7 @@ type configured struct {
 	add     [][]string
 	header  bool // theirs-http has the header X-A: b
 	list    []string
+	get     [][]string // further commands that show what list does not
 	listed  []string // what the agent's own list says about "ours", beside its name
 	project bool     // a server of the project is in the list without further consent
 	model   func(l *lab)
@@ -46,7 +47,7 @@ var configs = []configured{
 		},
 	},
 	{
-		name: "gemini", header: true, list: []string{"mcp", "list"}, listed: []string{"Connected"},
+		name: "gemini", header: true, list: []string{"mcp", "list"}, listed: []string{"Connected"}, project: true,
 		add: [][]string{{"mcp", "add", "-s", "user", "theirs", "-e", "A=b", "/bin/cat", "x y", "--", "--flag"},
 			{"mcp", "add", "-s", "user", "-t", "http", "theirs-http", address, "-H", "X-A: b"}},
 		model: func(l *lab) { delete(l.env, "GEMINI_MODEL") },
@@ -58,7 +59,8 @@ var configs = []configured{
 		model: func(l *lab) { delete(l.env, "OPENAI_MODEL") },
 	},
 	{
-		name: "copilot", header: true, list: []string{"mcp", "list"}, listed: nil, project: true,
+		name: "copilot", header: true, list: []string{"mcp", "list"}, get: [][]string{{"mcp", "get", "ours", "--show-secrets"}, {"mcp", "get", "ours-http"}},
+		listed: []string{`it's "b"`}, project: true,
 		add: [][]string{{"mcp", "add", "theirs", "--env", "A=b", "--", "/bin/cat", "x y", "--flag"},
 			{"mcp", "add", "--transport", "http", "--header", "X-A: b", "theirs-http", address}},
 		model: func(l *lab) { delete(l.env, "COPILOT_MODEL") },
@@ -78,6 +80,7 @@ func forEachConfig(t *testing.T, f func(t *testing.T, c configured, l *lab)) {
 				t.Skipf("SKIPPED: %s is none of this build's agents", c.name)
 			}
 			l := newLab(t, kit{name: c.name}, `{"turns":[{"text":"Hello."},{"text":"Hello again."}]}`)
+			l.env["GEMINI_CLI_TRUST_WORKSPACE"] = "true" // gemini uses no servers in a folder that nobody trusts
 			if err := os.Mkdir(filepath.Join(l.work, ".git"), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +108,7 @@ func (l *lab) own(args ...string) string {
 // drawbar runs a command that must succeed, and decodes the data of its answer.
 func (l *lab) drawbar(data any, args ...string) {
 	l.t.Helper()
-	o := l.command(append(args, "--json")...)
+	o := l.command(append([]string{"--json"}, args...)...)
 	answer := struct{ Data any }{data}
 	if o.code != 0 {
 		l.t.Fatalf("drawbar %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
@@ -125,6 +128,9 @@ func TestConfigServersWrittenByDrawbar(t *testing.T) {
 		l.drawbar(nil, "mcp", "add", c.name, "ours", "--env", echoServer+"=1", "--env", `A=it's "b"`, "--", self, "an arg", `"q"`)
 		l.drawbar(nil, "mcp", "add", c.name, "ours-http", "--url", address)
 		list := l.own(c.list...)
+		for _, args := range c.get {
+			list += l.own(args...)
+		}
 		for _, want := range append([]string{"ours", "ours-http", self, "an arg", address}, c.listed...) {
 			if !strings.Contains(list, want) {
 				t.Errorf("%s %s does not say %q:\n%s", c.name, strings.Join(c.list, " "), want, list)
@@ -136,6 +142,10 @@ func TestConfigServersWrittenByDrawbar(t *testing.T) {
 		}
 		if !c.project {
 			return
+		}
+		if c.name == "copilot" {
+			trusted, _ := json.Marshal([]string{l.work})
+			l.drawbar(nil, "config", "set", c.name, "trustedFolders", string(trusted))
 		}
 		l.drawbar(nil, "mcp", "add", c.name, "shared-one", "--scope", "project", "--", self)
 		if list := l.own(c.list...); !strings.Contains(list, "shared-one") {
