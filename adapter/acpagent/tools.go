@@ -85,12 +85,12 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 		p.failed = nil
 		p.ensureStep(s)
 		p.closeFlow(s)
-		p.start(c, s)
+		p.startTool(c, s)
 	}
 	return c
 }
 
-func (p *parser) start(c *toolCall, s *cliagent.Sink) {
+func (p *parser) startTool(c *toolCall, s *cliagent.Sink) {
 	c.started = true
 	recognize := p.spec.MCPTool
 	if recognize == nil {
