@@ -97,8 +97,10 @@ type wireCase struct {
 func interactive(r *execution.Request) { r.Run.Interactive = true }
 
 var wireCases = map[string]wireCase{
-	"acp_plain":                  {request: interactive},
-	"acp_mcp":                    {answer: true, request: func(r *execution.Request) { r.Run.MCPServers = []execution.MCPServer{{Name: "echo", Transport: execution.MCPStdio, Command: "echo"}} }},
+	"acp_plain": {request: interactive},
+	"acp_mcp": {answer: true, request: func(r *execution.Request) {
+		r.Run.MCPServers = []execution.MCPServer{{Name: "echo", Transport: execution.MCPStdio, Command: "echo"}}
+	}},
 	"acp_permission_nofs_allow":  {request: interactive, answer: true},
 	"acp_permission_nofs_reject": {request: interactive},
 }
