@@ -152,6 +152,11 @@ func toolCallOf(v jsonscan.Value) (*ToolCall, bool) {
 	}
 	c := &ToolCall{ID: f[0].Str(), Title: f[1].Str(), Kind: f[2].Str(), Name: f[3].Str(), Status: f[4].Str(),
 		Input: clone(f[5]), Output: clone(f[6]), Meta: clone(f[7])}
+	if f[7].Exists() {
+		for _, name := range []string{"terminal_output_delta", "terminal_output"} {
+			c.Terminal += f[7].Get(name).Get("data").Str()
+		}
+	}
 	if f[8].Kind() == jsonscan.Array {
 		c.Content = []Content{}
 		for _, part := range f[8].Array {

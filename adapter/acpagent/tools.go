@@ -84,12 +84,12 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	if !c.started {
 		p.ensureStep(s)
 		p.closeFlow(s)
-		p.start(c, s)
+		p.startTool(c, s)
 	}
 	return c
 }
 
-func (p *parser) start(c *toolCall, s *cliagent.Sink) {
+func (p *parser) startTool(c *toolCall, s *cliagent.Sink) {
 	c.started = true
 	recognize := p.spec.MCPTool
 	if recognize == nil {
@@ -157,7 +157,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 		c.shell = true
 		s.Emit(execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
 	}
-	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Status == statusRunning && !empty(c.Output) {
+	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Terminal != "" {
 		if rest, ok := strings.CutPrefix(sh.Output, c.said); ok && rest != "" {
 			c.said = sh.Output
 			s.Emit(execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
@@ -203,7 +203,7 @@ func (c *toolCall) output() json.RawMessage {
 	if c.Output != nil {
 		return c.Output
 	}
-	if text := c.Text(); text != "" {
+	if text := cmp.Or(c.Text(), c.Terminal); text != "" {
 		return raw(text)
 	}
 	return null

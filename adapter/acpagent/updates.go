@@ -30,6 +30,9 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	if p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
 		return p.v[keyKind].Exists()
 	}
+	if p.settled {
+		s.AlarmIn(replayQuiet)
+	}
 	kind, _ := p.v[keyKind].Plain()
 	switch string(kind) {
 	case "agent_message_chunk":
@@ -75,7 +78,7 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	}
 	p.ensureStep(s)
 	id := p.v[keyMessage]
-	if p.flow.kind != kind || id.Kind() == jsonscan.String && p.flow.id != "" && !id.IsStr(p.flow.id) {
+	if p.flow.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(p.flow.id) {
 		p.closeFlow(s)
 		p.flow.kind, p.flow.id = kind, id.Str()
 		if kind == flowText {
