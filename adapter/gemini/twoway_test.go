@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// TestConversationRetries: standard error is read in a conversation too, and lines of the log that are not known are no sign of a
-// change.
+// TestConversationRetries: Gemini holds the log of a conversation back until it ends. What it tells of retries is counted then, and is
+// no news; lines that are not known are no sign of a change.
 func TestConversationRetries(t *testing.T) {
 	t.Parallel()
 	req := newRequest()
@@ -24,8 +24,8 @@ func TestConversationRetries(t *testing.T) {
 		"    at main (file:///x.js:1:1) {", "  status: 500", "}"} {
 		p.Line(process.Stderr, []byte(line), s)
 	}
-	if r := bodies[execution.Retry](s.Take()); len(r) != 1 || r[0].Code != execution.CodeProvider || r[0].Reason != "broken" {
-		t.Errorf("retries %+v", r)
+	if r := bodies[execution.Retry](s.Take()); len(r) != 0 {
+		t.Errorf("retries of the past are news: %+v", r)
 	}
 	if res := p.Exit(process.Exit{Stopped: true}, s); res.Retries != 1 {
 		t.Errorf("%d retries in the result", res.Retries)
