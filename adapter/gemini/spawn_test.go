@@ -229,6 +229,9 @@ func converse(t *testing.T, req execution.Request) string {
 	p.Open(s)
 	p.Line(0, []byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true}}}}`), s)
 	p.Line(0, []byte(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"`+sessionID+`"}}`), s)
+	if req.Run.SessionID != "" || req.Continuation != nil {
+		p.Alarm(s) // the history of a loaded session is over
+	}
 	var said strings.Builder
 	for _, w := range s.TakeWrites() {
 		said.Write(w)
