@@ -114,6 +114,10 @@ type kit struct {
 	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
 	slowStart     time.Duration
 	patient       func(l *lab) // takes back the limits on retries that the redirect sets
+
+	model   string       // one that the agent takes besides its default
+	givesUp bool         // it has limits of its own on retries, which nothing lifts
+	noLogin func(l *lab) // takes away what logs in besides keys and tokens
 }
 
 // can is what the agent declares.
@@ -164,6 +168,17 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
+	},
+	{
+		name: "copilot",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"create","input":{"path":%s,"file_text":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider,
 	},
 	{
 		name: "gemini",

@@ -226,14 +226,22 @@ func assigns(data []byte, name string) bool {
 func (Adapter) AuthGuidance() adapter.AuthGuidance {
 	return adapter.AuthGuidance{
 		Provider: "Google",
-		Steps: []string{
-			"with an API key: make one at https://aistudio.google.com/apikey and set GEMINI_API_KEY",
-			"with a Google account: run `gemini` in a terminal, choose Login with Google and follow the browser",
-			"with Vertex AI: set GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION after `gcloud auth application-default login`",
-			"behind an address of your own (GOOGLE_GEMINI_BASE_URL): " + gatewayGuidance,
+		Steps: []adapter.AuthStep{
+			{Description: "with an API key: make one and set GEMINI_API_KEY", URL: "https://aistudio.google.com/apikey"},
+			{Description: "or with a Google account: start gemini in a terminal, choose Login with Google and follow the browser", Command: "gemini"},
+			{Description: "or with Vertex AI: set GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION after logging in to Google Cloud",
+				Command: "gcloud auth application-default login"},
+			{Description: "behind an address of your own (GOOGLE_GEMINI_BASE_URL): " + gatewayGuidance},
 		},
-		EnvVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT",
-			"GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS"},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API", Example: "AIza..."},
+			{Name: "GOOGLE_API_KEY", Description: "key of Vertex AI, with GOOGLE_GENAI_USE_VERTEXAI"},
+			{Name: "GOOGLE_GENAI_USE_VERTEXAI", Description: "true: log in through Vertex AI"},
+			{Name: "GOOGLE_GENAI_USE_GCA", Description: "true: log in with a Google account"},
+			{Name: "GOOGLE_CLOUD_PROJECT", Description: "project of Vertex AI, or of a company's account"},
+			{Name: "GOOGLE_CLOUD_LOCATION", Description: "region of Vertex AI", Example: "us-central1"},
+			{Name: "GOOGLE_APPLICATION_CREDENTIALS", Description: "file with the login of a service account"},
+		},
 		Documentation: []string{"https://geminicli.com/docs/get-started/authentication"},
 		LoginCommand:  "gemini",
 	}

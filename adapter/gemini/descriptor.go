@@ -37,9 +37,10 @@ func Descriptor() adapter.Descriptor {
 		Models:         models(),
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
-			{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version", Notes: "needs Node.js 20 or later; state the version: with an older Node.js npm installs an older release and does not say so"},
-			{Platform: "darwin", Type: "brew", Command: "brew install gemini-cli", PrerequisiteCheck: "brew --version"},
-			{Platform: "linux", Type: "brew", Command: "brew install gemini-cli", PrerequisiteCheck: "brew --version"},
+			{Platform: "all", Type: "npm", Package: "@google/gemini-cli", Command: install, PrerequisiteCheck: "npm --version",
+				Requires: []adapter.Requirement{{Command: "node", MinVersion: "20.0.0"}}},
+			{Platform: "darwin", Type: "brew", Package: "gemini-cli", Command: "brew install gemini-cli", PrerequisiteCheck: "brew --version"},
+			{Platform: "linux", Type: "brew", Package: "gemini-cli", Command: "brew install gemini-cli", PrerequisiteCheck: "brew --version"},
 		},
 		HostSignals: slices.Clone(hostSignals),
 		Keys:        slices.Clone(keys),

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// documents are the types besides images, audio and text that Gemini's models read.
-var documents = map[string]bool{"application/pdf": true, "image/heic": true, "image/heif": true}
+// documents are the types besides images, audio, PDF and text that Gemini's models read.
+var documents = map[string]bool{"image/heic": true, "image/heif": true}
 
 // negotiate adds what the capabilities cannot say.
 func negotiate(req execution.Request) []execution.Reason {
@@ -35,7 +35,7 @@ func negotiate(req execution.Request) []execution.Reason {
 		case a.URL != "" && !inline:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 				"gemini takes no address of an attachment; give it as a file, as base64 or as a data: URL")
-		case cliagent.ClassOf(t) == cliagent.MediaOther && !documents[t]:
+		case cliagent.MediaOf(t) == cliagent.MediaOther && !documents[t]:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 				"attachment %s: gemini takes images, audio, PDF and text, no %s", cliagent.AttachmentTitle(a, i), t)
 		}
