@@ -3,6 +3,7 @@ package codex
 import (
 	"slices"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -37,23 +38,21 @@ func capabilities() execution.Capabilities {
 			// Within its sandbox Codex runs what it likes; only what leads out of it needs an approval.
 			RequiresToolApproval: false,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
-			Thinking:          true,
-			ThinkingEfforts:   slices.Clone(efforts),
-			JSONMode:          true,
-			StructuredOutput:  true,
-			StructuredSession: execution.TransportPersistent,
-			Skills:            false,
-			AgentsMD:          false,
-			SubagentDispatch:  true,
-			ParallelExecution: true,
-			InteractiveMode:   true,
-			StdinInjection:    true,
-			ImageInput:        true,
-			FileAttachments:   true,
-			Platforms:         []string{"darwin", "linux", "windows"},
+			RuntimeHooks:         cliagent.RuntimeHooks(),
+			Thinking:             true,
+			ThinkingEfforts:      slices.Clone(efforts),
+			JSONMode:             true,
+			StructuredOutput:     true,
+			StructuredSession:    execution.TransportPersistent,
+			Skills:               false,
+			AgentsMD:             false,
+			SubagentDispatch:     true,
+			ParallelExecution:    true,
+			InteractiveMode:      true,
+			StdinInjection:       true,
+			ImageInput:           true,
+			FileAttachments:      true,
+			Platforms:            []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "browser_login", Name: "ChatGPT account", Description: "codex login"},
 				{Type: "oauth_device", Name: "ChatGPT account by device code", Description: "codex login --device-auth"},

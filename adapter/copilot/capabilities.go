@@ -3,6 +3,7 @@ package copilot
 import (
 	"slices"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -36,19 +37,17 @@ func capabilities() execution.Capabilities {
 			ParallelToolCalls:    true,
 			RequiresToolApproval: true,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
-			Thinking:          true,
-			ThinkingEfforts:   slices.Clone(efforts),
-			StructuredSession: execution.TransportPersistent,
-			SubagentDispatch:  true,
-			ParallelExecution: true,
-			InteractiveMode:   true,
-			StdinInjection:    true,
-			ImageInput:        true,
-			FileAttachments:   true,
-			Platforms:         []string{"darwin", "linux", "windows"},
+			RuntimeHooks:         cliagent.RuntimeHooks(),
+			Thinking:             true,
+			ThinkingEfforts:      slices.Clone(efforts),
+			StructuredSession:    execution.TransportPersistent,
+			SubagentDispatch:     true,
+			ParallelExecution:    true,
+			InteractiveMode:      true,
+			StdinInjection:       true,
+			ImageInput:           true,
+			FileAttachments:      true,
+			Platforms:            []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "browser_login", Name: "GitHub account", Description: "copilot login"},
 				{Type: "oauth_device", Name: "GitHub account by device code", Description: "copilot login --device-code"},
