@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -36,11 +37,11 @@ const (
 	HookBeside HookDirection = "event"
 )
 
-// FindHook finds an event by the agent's name or that of the specification.
+// FindHook finds an event by the agent's name or that of the specification, whichever case it is written in.
 func FindHook(list []NativeHook, name string) (NativeHook, bool) {
-	i := slices.IndexFunc(list, func(n NativeHook) bool { return n.Name == name })
+	i := slices.IndexFunc(list, func(n NativeHook) bool { return strings.EqualFold(n.Name, name) })
 	if i < 0 {
-		i = slices.IndexFunc(list, func(n NativeHook) bool { return n.Event != "" && string(n.Event) == name })
+		i = slices.IndexFunc(list, func(n NativeHook) bool { return n.Event != "" && strings.EqualFold(string(n.Event), name) })
 	}
 	if i < 0 {
 		return NativeHook{}, false

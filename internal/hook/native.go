@@ -124,7 +124,7 @@ func appendTo(d *configfile.Document, place adapter.HookPlace, list []any) error
 	return splice(d, place, func(a *hujson.Array) error {
 		last := &a.Elements[len(a.Elements)-1]
 		before := space(last.BeforeExtra)
-		group, err := indented(place.Group, before)
+		group, err := indented(place.Group, before, space(last.AfterExtra))
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func space(e hujson.Extra) string {
 }
 
 // indented is a value written like those around it: on lines of its own where they are, else on one.
-func indented(v any, before string) (hujson.Value, error) {
+func indented(v any, before, after string) (hujson.Value, error) {
 	b, err := marshal(v)
 	if err != nil {
 		return hujson.Value{}, err
@@ -207,8 +207,8 @@ func indented(v any, before string) (hujson.Value, error) {
 	if i := strings.LastIndexByte(before, '\n'); i >= 0 {
 		indent := before[i+1:]
 		step := "  "
-		if strings.HasPrefix(indent, "\t") {
-			step = "\t"
+		if j := strings.LastIndexByte(after, '\n'); j >= 0 && strings.HasPrefix(indent, after[j+1:]) && len(indent) > len(after)-j-1 {
+			step = indent[len(after)-j-1:]
 		}
 		var out bytes.Buffer
 		if err := json.Indent(&out, b, indent, step); err != nil {

@@ -3,6 +3,7 @@ package hook
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/configstore"
 )
 
 // Any stands for every agent, or every event.
@@ -173,28 +176,84 @@ func ReadFile(path string) ([]Registration, error) {
 	return Parse(path, data)
 }
 
-// Read reads both files.
-func (f Files) Read() ([]Registration, error) {
+// Read reads both files. The project's registrations count only if they are trusted; skipped says that they do not.
+func (f Files) Read() (list []Registration, skipped bool, err error) {
 	global, err := ReadFile(f.Global)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	project, err := ReadFile(f.Project)
-	if err != nil {
-		return nil, err
+	if err != nil || len(project) == 0 {
+		return Merge(global, nil), false, err
 	}
-	return Merge(global, project), nil
+	trusted, err := f.Trusted(project)
+	if err != nil {
+		return nil, false, err
+	}
+	if !trusted {
+		project = nil
+	}
+	return Merge(global, project), !trusted, nil
 }
 
-// encode is the file of a list.
-func encode(list []Registration) ([]byte, error) {
+// Change edits the registrations of one file. The file of a project that was trusted, or is new, stays trusted.
+func (f Files) Change(ctx context.Context, scope adapter.ConfigScope, edit func([]Registration) ([]Registration, error)) error {
+	path := f.Path(scope)
+	if path == "" {
+		return execution.Errorf(execution.CodeConfig, "the project has no hooks of its own: its directory is that of the user").WithHint("--scope global")
+	}
+	before, err := ReadFile(path)
+	if err != nil {
+		return err
+	}
+	trust := false
+	if scope == adapter.ScopeProject {
+		if trust = len(before) == 0; !trust {
+			if trust, err = f.Trusted(before); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = configstore.Edit(ctx, path, configfile.JSON, func(d *configfile.Document) (bool, error) {
+		var list []Registration
+		if data := d.Bytes(); len(bytes.TrimSpace(data)) > 0 && string(bytes.TrimSpace(data)) != "{}" {
+			if list, err = Parse(path, data); err != nil {
+				return false, err
+			}
+		}
+		next, err := edit(list)
+		if err != nil {
+			return false, err
+		}
+		for _, r := range next {
+			if err := r.Validate(); err != nil {
+				return false, err
+			}
+		}
+		if err := d.Set(configfile.Path{"version"}, 1); err != nil {
+			return false, err
+		}
+		value, err := plain(next)
+		if err != nil {
+			return false, err
+		}
+		return true, d.Set(configfile.Path{"hooks"}, value)
+	}, configstore.Options{})
+	if err != nil || !trust {
+		return err
+	}
+	return f.Trust(ctx)
+}
+
+// plain is a list as values of JSON.
+func plain(list []Registration) (any, error) {
 	if list == nil {
 		list = []Registration{}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(file{Version: 1, Hooks: list})
-	return b.Bytes(), err
+	b, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	return v, json.Unmarshal(b, &v)
 }

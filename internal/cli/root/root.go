@@ -22,6 +22,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/demo"
 	"github.com/drawbar/drawbar/internal/cli/doctor"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/hooks"
 	"github.com/drawbar/drawbar/internal/cli/host"
 	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/logs"
@@ -105,7 +106,7 @@ func New(app *cli.App) *cobra.Command {
 	}
 	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app))
 	add("know", agents.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), agents.NewDetect(app))
-	add("know", auth.New(app), models.New(app), negotiate.New(app), doctor.New(app), host.New(app))
+	add("know", auth.New(app), models.New(app), negotiate.New(app), doctor.New(app), hooks.New(app), host.New(app))
 	add("test", demo.New(app), conform.New(app), model.New(app))
 	cmd.AddCommand(version.New(app), run.NewDetached(app), conform.NewEcho(app), exitCodes(app))
 	return cmd

@@ -27,9 +27,13 @@ func addHooks(app *cli.App, entry adapter.Entry, cwd string, lines []string, tim
 	if err != nil {
 		return nil, err
 	}
-	list, err := hook.FilesIn(dirs.User, dirs.Project).Read()
+	files := hook.FilesIn(dirs.User, dirs.Project)
+	list, skipped, err := files.Read()
 	if err != nil {
 		return nil, err
+	}
+	if skipped {
+		app.Warnf("the hooks of %s are not trusted and do not run; look at them with: drawbar hooks list, then: drawbar hooks trust", files.Project)
 	}
 	d := &hook.Dispatcher{Spawn: cliagent.Spawn, LogFile: filepath.Join(dirs.User, "hook-log.jsonl"), Trace: app.Err, Warn: app.Warnf, Timeout: timeout}
 	if opts.Hooks, err = d.Runtime(lines); err != nil {
