@@ -177,7 +177,23 @@ var kits = []kit{
 		shell: func(c string) string {
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider,
+	},
+	{
+		name: "gemini",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
+		},
+		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
+		slowStart: 10 * time.Second, patient: geminiPatient,
 	},
 }
 

@@ -70,7 +70,7 @@ func (Adapter) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
 
 // AuthGuidance is all that holds for every agent.
 func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{Provider: "the agent's own", EnvVars: []adapter.AuthVariable{}, Documentation: []string{"https://agentclientprotocol.com"},
+	return adapter.AuthGuidance{Provider: "the agent's own", Documentation: []string{"https://agentclientprotocol.com"},
 		Steps: []adapter.AuthStep{{Description: "log in with the agent's own command"},
 			{Description: "or set the key that it reads from its environment", Command: "drawbar run acp --env NAME ... -- COMMAND"},
 			{Description: "an agent that wants a login says so, and the error of the run names the ways it offers"}}}

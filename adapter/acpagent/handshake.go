@@ -16,6 +16,7 @@ func (p *parser) introduced(s *cliagent.Sink) {
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s answered initialize without a protocol version", p.spec.Name))
 		return
 	}
+	a.prompt.inline = p.spec.InlineOnly
 	p.agent, p.known = a, true
 	if a.version != protocolVersion {
 		e := p.errorf(execution.CodeCapability, "%s speaks version %d of the Agent Client Protocol, drawbar speaks version %d", p.spec.Name, a.version, protocolVersion)

@@ -39,6 +39,10 @@ type Spec struct {
 	// MCPInArgs says that Spawn passes on the MCP servers. Otherwise they are the session's.
 	MCPInArgs bool
 
+	// InlineOnly is for an agent that drops images beside a resource: texts then stand in the message, and any other content is sent
+	// as an image of its own media type.
+	InlineOnly bool
+
 	// ToolName names the tool of a call. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
 	// Input is the input of a call that states none. Default: its title and its locations.

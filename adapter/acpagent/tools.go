@@ -158,7 +158,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (failed bool) {
 		c.shell = true
 		s.Emit(execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
 	}
-	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Status == statusRunning && !empty(c.Output) {
+	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Terminal != "" {
 		if rest, ok := strings.CutPrefix(sh.Output, c.said); ok && rest != "" {
 			c.said = sh.Output
 			s.Emit(execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
@@ -208,7 +208,7 @@ func (c *toolCall) output() json.RawMessage {
 	if c.Output != nil {
 		return c.Output
 	}
-	if text := c.Text(); text != "" {
+	if text := cmp.Or(c.Text(), c.Terminal); text != "" {
 		return raw(text)
 	}
 	return null

@@ -24,6 +24,8 @@ type ToolCall struct {
 	Input  json.RawMessage // rawInput, nil when not stated
 	Output json.RawMessage // rawOutput, nil when not stated
 	Meta   json.RawMessage // _meta of the update that had one last
+	// Terminal is what a command of the call has put out, where the agent tells it in _meta piece by piece.
+	Terminal string
 	// Content is what the call shows, Locations are the files it touches.
 	Content   []Content
 	Locations []string
@@ -123,6 +125,12 @@ func DefaultShell(c *ToolCall) (Shell, bool) {
 		return Shell{}, false
 	}
 	sh := Shell{Command: c.InputField("command"), Cwd: c.InputField("cwd"), Output: c.Text()}
+	if sh.Output == "" {
+		sh.Output = c.Terminal
+	}
+	if code, ok := c.MetaField("terminal_exit", "exit_code").Int(); ok {
+		sh.ExitCode = new(int(code))
+	}
 	if sh.Command == "" {
 		var words []string
 		for _, w := range field(c.Input, "command").Array {
@@ -148,6 +156,7 @@ func (c *ToolCall) merge(u *ToolCall) {
 			*f.into = *f.from
 		}
 	}
+	c.Terminal += u.Terminal
 	if u.Content != nil {
 		c.Content = u.Content
 	}

@@ -79,7 +79,7 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	p.failed = nil
 	p.ensureStep(s)
 	id := p.v[keyMessage]
-	if p.flow.kind != kind || id.Kind() == jsonscan.String && p.flow.id != "" && !id.IsStr(p.flow.id) {
+	if p.flow.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(p.flow.id) {
 		p.closeFlow(s)
 		p.flow.kind, p.flow.id = kind, id.Str()
 		if kind == flowText {
