@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -127,15 +128,16 @@ func (Adapter) AnswerHook(event string, res execution.HookResult) adapter.HookAn
 
 // PlaceHook says where Copilot CLI reads a hook: any file of a folder, so Drawbar has one of its own.
 func (Adapter) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
-	home := filepath.Join(h.Home, ".copilot")
-	if moved := h.Getenv("COPILOT_HOME"); moved != "" {
-		home = moved
-	}
-	p := adapter.HookPlace{File: filepath.Join(home, "hooks", "drawbar.json"), Format: "json", Path: []string{"hooks", event},
+	p := adapter.HookPlace{File: filepath.Join(userDir(h), "hooks", "drawbar.json"), Format: "json", Path: []string{"hooks", event},
 		Group: hookCommand(command, 600), Base: []adapter.HookMember{{Key: "version", Value: 1}}}
 	if scope == adapter.ScopeProject {
 		p.File, p.Within = filepath.Join(dir, ".github", "hooks", "drawbar.json"), dir
 		p.Note = "copilot reads it in folders that the user trusts"
 	}
 	return p
+}
+
+// userDir is where Copilot CLI keeps what is the user's.
+func userDir(h adapter.Host) string {
+	return cmp.Or(h.Getenv("COPILOT_HOME"), filepath.Join(h.Home, ".copilot"))
 }

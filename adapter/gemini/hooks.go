@@ -69,11 +69,7 @@ func (Adapter) AnswerHook(event string, res execution.HookResult) adapter.HookAn
 
 // PlaceHook says where Gemini CLI reads a hook. It counts in milliseconds.
 func (Adapter) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
-	home := h.Home
-	if moved := h.Getenv("GEMINI_CLI_HOME"); moved != "" {
-		home = moved
-	}
-	p := adapter.HookPlace{File: filepath.Join(home, ".gemini", "settings.json"), Format: "jsonc", Path: []string{"hooks", event},
+	p := adapter.HookPlace{File: filepath.Join(configDir(h), "settings.json"), Format: "jsonc", Path: []string{"hooks", event},
 		Group: map[string]any{"matcher": "*", "hooks": []any{map[string]any{"type": "command", "name": "drawbar-" + event, "command": command, "timeout": 600_000}}}}
 	if scope == adapter.ScopeProject {
 		p.File, p.Within = filepath.Join(dir, ".gemini", "settings.json"), dir
