@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )

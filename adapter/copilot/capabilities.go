@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"github.com/drawbar/drawbar/adapter"
 	"slices"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"

@@ -29,6 +29,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/model"
 	"github.com/drawbar/drawbar/internal/cli/models"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
+	"github.com/drawbar/drawbar/internal/cli/plugins"
 	"github.com/drawbar/drawbar/internal/cli/profiles"
 	"github.com/drawbar/drawbar/internal/cli/ps"
 	"github.com/drawbar/drawbar/internal/cli/run"
@@ -109,7 +110,7 @@ func New(app *cli.App) *cobra.Command {
 	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app))
 	add("know", agents.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), agents.NewDetect(app))
 	add("know", auth.New(app), profiles.New(app), models.New(app), negotiate.New(app), doctor.New(app), host.New(app))
-	add("know", hooks.New(app), skills.New(app), skills.NewSubagents(app))
+	add("know", hooks.New(app), skills.New(app), skills.NewSubagents(app), plugins.New(app))
 	add("test", demo.New(app), conform.New(app), model.New(app))
 	cmd.AddCommand(version.New(app), run.NewDetached(app), conform.NewEcho(app), exitCodes(app))
 	return cmd
