@@ -33,8 +33,8 @@ func capabilities() execution.Capabilities {
 			NativeTools: true, MCP: true,
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
-			ApprovalModes:     []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:      cliagent.RuntimeHooks(),
+			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks:  cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
 			ThinkingEfforts:   []execution.ThinkingEffort{}, // how hard the model thinks is set in Gemini's settings
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,
