@@ -31,6 +31,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/control"
@@ -99,7 +100,13 @@ func New(o Options) (*Client, error) {
 
 // Supervise must be the first call in main of a program that wants its agents ended with it on Linux: the program
 // re-executes itself as a small supervisor of each run, and in that role Supervise never returns. Elsewhere it does nothing.
-func Supervise() { process.MaybeKeeper() }
+//
+// Everywhere it is also what the agents of runs with a PreToolUse hook start as the command of that hook: without the call
+// such runs are refused.
+func Supervise() {
+	process.MaybeKeeper()
+	hookrelay.MaybeRelay()
+}
 
 // Adapters is the registry of agents.
 func (c *Client) Adapters() *adapter.Registry { return c.registry }

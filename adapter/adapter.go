@@ -6,7 +6,8 @@
 // interfaces receive a Host. What every backend must guarantee (one result, event order, deadlines, negotiation) is not
 // an adapter's business but that of package agent.
 //
-// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, Unwrapper; find them with As.
+// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, NativeHooks, PluginManager,
+// SkillKeeper, Unwrapper; find them with As.
 package adapter
 
 import (
@@ -46,6 +47,13 @@ type Inbox interface {
 // use; its error is for a caller that cannot be reached, a failing tool is a ToolResult with Error set.
 type ToolHost interface {
 	CallTool(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error)
+}
+
+// HookHost is implemented by an Inbox whose caller wants to be asked before each tool call of the agent's own. The adapter
+// asks before the tool runs, does what the answer says, and treats whatever keeps it from asking as a denial. DecideTool
+// is safe for concurrent use and always answers, a caller that fails or takes too long by a denial.
+type HookHost interface {
+	DecideTool(ctx context.Context, call execution.HookCall) execution.HookResult
 }
 
 // Negotiator is an adapter that knows more about a request than its capabilities say. Negotiate is pure: it adds reasons
@@ -97,6 +105,7 @@ type SpawnRequest struct {
 	Args    []string
 	Env     map[string]string // set over the host's environment
 	Cwd     string
+	Stdin   []byte // all of its input; none by default
 }
 
 // SpawnOutcome is what a command left behind.

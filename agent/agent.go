@@ -48,6 +48,9 @@ type Options struct {
 	// not return then is left behind, and its answer is dropped.
 	OnApproval func(ctx context.Context, q execution.ApprovalRequired) execution.Decision
 	OnInput    func(ctx context.Context, q execution.InputRequired) (string, error)
+	// Hooks are asked and told at moments of the run. A backend that cannot hold a tool call for an answer does not run a
+	// request with a PreToolUse hook.
+	Hooks Hooks
 	// Handlers see every event, in order, before any reader does. See On.
 	Handlers []Handler
 	// EventBuffer bounds the events kept for readers; older ones are dropped and a reader that missed some gets a Gap. 0
@@ -81,8 +84,8 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 				Severity: execution.SeverityBlocking, Capability: "adapter", Message: fmt.Sprintf("the adapter %s panicked: %v", b.Name, p)}}}
 		}
 	}()
-	n := negotiate(b.Adapter.Capabilities(), req, Situation{Agent: b.Name, ToolHandler: opts.Tools != nil, Models: b.Models,
-		DefaultModel: b.DefaultModel, Price: priceFunc(b, opts)})
+	n := negotiate(b.Adapter.Capabilities(), req, Situation{Agent: b.Name, ToolHandler: opts.Tools != nil, ToolHook: opts.Hooks.PreToolUse != nil,
+		Models: b.Models, DefaultModel: b.DefaultModel, Price: priceFunc(b, opts)})
 	if neg, ok := adapter.As[adapter.Negotiator](b.Adapter); ok {
 		n.with(neg.Negotiate(req.Clone()))
 	}

@@ -13,6 +13,7 @@ import (
 // drive carries the run to its end: attempts on the first backend, then on the fallbacks.
 func (r *Run) drive() {
 	defer r.leave()
+	defer r.hooks.wait()
 	defer r.awaitCallbacks()
 	defer r.cancel(errOver)
 	noticed := make(chan struct{})
@@ -25,12 +26,20 @@ func (r *Run) drive() {
 	last := failed(execution.Errorf(execution.CodeInternal, "the adapter %s ended its goroutine", r.backend.Name))
 	defer func() { r.finish(last) }() // deferred for an adapter that calls runtime.Goexit
 
+	text, denied := r.hooks.prompt(r.ctx, string(r.req.Message.Text))
+	if denied != nil {
+		last = failed(denied)
+		return
+	}
+	first := r.req
+	first.Message.Text = execution.Prompt(text)
+
 	backends := append([]Backend{r.backend}, r.opts.Fallback...)
 	res := execution.Result{}
 	for i, b := range backends {
-		req := r.req
+		req := first
 		if i > 0 {
-			req = fallbackRequest(r.req, b)
+			req = fallbackRequest(first, b)
 		}
 		n := negotiateBackend(b, req, r.opts)
 		r.use(b, capabilitiesOf(b), n)
@@ -159,7 +168,9 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		case execution.Finished:
 			res, got = f.Result, true
 		default:
-			r.emitWait(ev)
+			for _, e := range r.hooks.about(ev) {
+				r.emitWait(e)
+			}
 		}
 	}
 	switch {

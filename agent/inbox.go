@@ -17,6 +17,7 @@ type inbox struct {
 	run     context.Context // ends with the run; calls of tools end with it, see CallTool
 	handler ToolHandler
 	tools   []execution.Tool
+	hook    func(context.Context, execution.HookCall) execution.HookResult // nil without a hook
 
 	mu     sync.Mutex // guards the rest
 	queue  []execution.Command
@@ -85,18 +86,46 @@ func (b *inbox) Receive(ctx context.Context) (execution.Command, error) {
 	}
 }
 
-// forAdapter is the inbox as the adapter sees it: a tool host only when there is somebody who handles tools.
+// forAdapter is the inbox as the adapter sees it: a tool host only when there is somebody who handles tools, a hook host
+// only when there is somebody to ask before each tool call.
 func (b *inbox) forAdapter() adapter.Inbox {
-	if b.handler == nil {
-		return b
+	switch {
+	case b.handler != nil && b.hook != nil:
+		return struct {
+			*inbox
+			toolPart
+			hookPart
+		}{b, toolPart{b}, hookPart{b.hook}}
+	case b.handler != nil:
+		return struct {
+			*inbox
+			toolPart
+		}{b, toolPart{b}}
+	case b.hook != nil:
+		return struct {
+			*inbox
+			hookPart
+		}{b, hookPart{b.hook}}
 	}
-	return toolInbox{b}
+	return b
 }
 
-type toolInbox struct{ *inbox }
+// hookPart makes an inbox an adapter.HookHost.
+type hookPart struct {
+	decide func(context.Context, execution.HookCall) execution.HookResult
+}
+
+// DecideTool implements adapter.HookHost.
+func (h hookPart) DecideTool(ctx context.Context, call execution.HookCall) execution.HookResult {
+	return h.decide(ctx, call)
+}
+
+// toolPart makes an inbox an adapter.ToolHost.
+type toolPart struct{ in *inbox }
 
 // CallTool implements adapter.ToolHost. A panic of the handler is the tool's failure, not the host's.
-func (t toolInbox) CallTool(ctx context.Context, call execution.ToolCall) (res execution.ToolResult, err error) {
+func (p toolPart) CallTool(ctx context.Context, call execution.ToolCall) (res execution.ToolResult, err error) {
+	t := p.in
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()

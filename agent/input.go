@@ -60,6 +60,10 @@ func (r *Run) say(text string, when execution.When, verb execution.Verb) (execut
 	default:
 		return "", r.errorf(execution.CodeValidation, "%q is no moment of delivery: want now, after-tool, after-response or next-turn", when)
 	}
+	text, denied := r.hooks.prompt(r.ctx, text)
+	if denied != nil {
+		return "", denied
+	}
 	r.mu.Lock()
 	if err := r.activeLocked(verb); err != nil {
 		r.mu.Unlock()
@@ -168,6 +172,9 @@ func (r *Run) newInbox() *inbox {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inbox = newInbox(r.ctx, r.opts.Tools, r.req.Tools)
+	if r.hooks.PreToolUse != nil {
+		r.inbox.hook = r.hooks.decideTool
+	}
 	r.turnOpen, r.opener, r.endSent = true, "", false // the request's own message is a turn
 	r.endInputLocked()
 	return r.inbox

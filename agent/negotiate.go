@@ -12,6 +12,7 @@ import (
 type Situation struct {
 	Agent        string
 	ToolHandler  bool // somebody carries out the request's tools
+	ToolHook     bool // somebody must be asked before each tool call
 	Models       []execution.Model
 	DefaultModel string
 	Price        func(model string) *execution.Price
@@ -182,6 +183,8 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 			fmt.Sprintf("the MCP transport %s of server %s (it has %s)", m.Transport, m.Name, join(a.MCPTransports)))
 	}
 	refuse(len(req.Tools) > 0 && !a.MCP && !caps.StructuredToolCalls, execution.ReasonToolUseUnsupported, "tools", "tools of the caller")
+	refuse(s.ToolHook && a.RuntimeHooks.PreToolUse != execution.HookBlocking, execution.ReasonOther, "runtimeHooks.preToolUse",
+		"a hook that can deny a tool call in one run")
 	refuse(len(o.Skills) > 0 && !a.Skills, execution.ReasonOther, "skills", "skills")
 	refuse(o.AgentsDoc != "" && !a.AgentsMD, execution.ReasonOther, "agentsMd", "an agents document")
 	refuse(o.ForkSessionID != "" && !a.CanFork, execution.ReasonContinuationUnsupported, "sessionFork", "forking a session")

@@ -26,6 +26,7 @@ type Run struct {
 	finish1 sync.Once
 	leave1  sync.Once
 	asked   sync.WaitGroup // callbacks of questions
+	hooks   *hooking
 
 	// emission: one goroutine at a time processes the queue, see emit.go
 	emitMu   sync.Mutex // guards the next four
@@ -65,6 +66,7 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 	for _, h := range opts.Handlers {
 		r.handlers = append(r.handlers, &h)
 	}
+	r.hooks = newHooking(opts.Hooks, r)
 	r.idle = sync.NewCond(&r.emitMu)
 	r.col = newCollector(r)
 	r.seq.run = r

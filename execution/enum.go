@@ -59,6 +59,8 @@ func EnumValues() map[string][]string {
 	add(m, "ContextCategory", contextCategories)
 	add(m, "RiskLevel", riskLevels)
 	add(m, "HookSupport", hookSupports)
+	add(m, "HookEvent", hookEvents)
+	add(m, "HookDecision", hookDecisions)
 	add(m, "SessionTransport", sessionTransports)
 	add(m, "Verb", verbs)
 	add(m, "When", whens)

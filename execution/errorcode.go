@@ -42,6 +42,7 @@ const (
 	CodeInvalidRequest ErrorCode = "INVALID_REQUEST" // the model API refused the request
 	CodeInvalidOutput  ErrorCode = "INVALID_OUTPUT"  // the agent's output breaks its own format, or the wanted schema
 	CodeToolBridge     ErrorCode = "TOOL_BRIDGE_ERROR"
+	CodeHookDenied     ErrorCode = "HOOK_DENIED" // a hook of the caller refused the message
 )
 
 // FailureCode is the error word of an execution result (BYOH execution adapter specification), with one addition:
@@ -164,6 +165,7 @@ var errorTable = []ErrorRow{
 	{CodeInvalidRequest, FailureBackendExecution, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
 	{CodeInvalidOutput, FailureInvalidBackendOutput, ClassExtractionFailure, CategoryParse, true, ExitGeneral},
 	{CodeToolBridge, FailureToolBridge, ClassUnknownAPIError, CategoryPermanent, false, ExitGeneral},
+	{CodeHookDenied, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
 }
 
 var errorCodes = func() []ErrorCode {

@@ -1,6 +1,10 @@
 package claude
 
-import "github.com/drawbar/drawbar/execution"
+import (
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
 
 // capabilities are a fresh copy each time.
 func capabilities() execution.Capabilities {
@@ -26,9 +30,7 @@ func capabilities() execution.Capabilities {
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
+			RuntimeHooks:  cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Thinking: true, ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), ThinkingBudgetTokens: true,
 			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			SubagentDispatch: true, ParallelExecution: true,

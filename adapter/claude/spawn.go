@@ -103,6 +103,9 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if len(run.MCPServers) > 0 {
 		args = append(args, "--mcp-config="+l.File("mcp.json", mcpConfig(run.MCPServers)))
 	}
+	if l.Hook != nil {
+		args = append(args, "--settings="+l.File("settings.json", hookSettings(l.Hook)))
+	}
 	if len(run.OutputSchema) > 0 {
 		schema, err := compactSchema(run.OutputSchema)
 		if err != nil {

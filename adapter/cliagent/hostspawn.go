@@ -36,7 +36,7 @@ func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, e
 	if dir == "" {
 		dir = neutralDir()
 	}
-	p, err := process.Start(ctx, process.Spec{Path: path, Args: c.Args, Dir: dir, Env: env, Grace: time.Second, Drain: time.Second})
+	p, err := process.Start(ctx, process.Spec{Path: path, Args: c.Args, Dir: dir, Env: env, Stdin: c.Stdin, Grace: time.Second, Drain: time.Second})
 	if err != nil {
 		return adapter.SpawnOutcome{}, err
 	}

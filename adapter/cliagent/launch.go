@@ -13,8 +13,10 @@ import (
 // Launch is what Spawn has to go by.
 type Launch struct {
 	Request execution.Request
-	Parser  Parser // what NewParser made for this run, for what it must know of the command line
-	Dir     string // absolute path of the run's private directory; it exists only if File or Output was called
+	Parser  Parser          // what NewParser made for this run, for what it must know of the command line
+	Dir     string          // absolute path of the run's private directory; it exists only if File or Output was called
+	Hook    *HookLines      // the hooks of the caller that the agent must call; nil for none
+	environ func() []string // what the run inherits
 	files   []privateFile
 	outputs []string // names of files that the agent writes
 	err     error    // the first misuse of File or Output

@@ -39,6 +39,9 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 	if err := r.serveTools(); err != nil {
 		return process.Spec{}, refuse(err)
 	}
+	if err := r.serveHooks(); err != nil {
+		return process.Spec{}, refuse(err)
+	}
 	var inv Invocation
 	if no := r.build(&inv); no != nil {
 		return process.Spec{}, no
@@ -118,6 +121,12 @@ func (r *run) build(inv *Invocation) *refusal {
 		return refuse(execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err))
 	}
 	r.launch = launch
+	launch.environ = r.opts.Environ
+	if r.hook != nil {
+		if launch.Hook, err = r.hook.lines(launch); err != nil {
+			return refuse(execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err))
+		}
+	}
 	var parser Parser
 	if err := guard("NewParser", func() { parser = r.spec.NewParser(r.req) }); err != nil {
 		return &refusal{err: err, broken: true}
@@ -127,6 +136,7 @@ func (r *run) build(inv *Invocation) *refusal {
 	}
 	launch.Parser = parser
 	r.drive = drive{name: r.spec.Name, parser: parser, sink: NewSink(r.req.Run.Debug), hooks: r.spec.Hooks}
+	r.drive.sink.intercept = r.hook != nil && r.hook.server == nil
 	var spawnErr error
 	if err := guard("Spawn", func() { *inv, spawnErr = r.spec.Spawn(launch) }); err != nil {
 		return &refusal{err: err, broken: true}

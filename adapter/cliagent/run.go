@@ -25,10 +25,12 @@ type run struct {
 
 	launch  *Launch
 	tools   *toolserver.Server
+	hook    *hooked // nil without a hook
 	handle  process.Handle
-	silence time.Duration // 0: none
-	linger  chan struct{} // capacity 1: the linger begins
-	alarms  chan struct{} // capacity 1: the parser has set its alarm
+	talking context.Context // ends with the conversation
+	silence time.Duration   // 0: none
+	linger  chan struct{}   // capacity 1: the linger begins
+	alarms  chan struct{}   // capacity 1: the parser has set its alarm
 
 	mu         sync.Mutex
 	drive      drive
@@ -49,6 +51,7 @@ func (r *run) execute(ctx context.Context) {
 		if r.tools != nil {
 			_ = r.tools.Close()
 		}
+		r.hook.close()
 		if r.launch != nil {
 			_ = r.launch.remove()
 		}
@@ -99,10 +102,12 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	var helpers sync.WaitGroup
 	over := make(chan struct{})
 	commands, hangUp := context.WithCancel(ctx)
+	r.talking = commands
 	leave := sync.OnceFunc(func() {
 		hangUp()
 		close(over)
 		helpers.Wait()
+		r.hook.wait()
 	})
 	exited := false
 	// This also runs when the consumer has panicked, and then lets the panic pass.
@@ -224,6 +229,10 @@ func (r *run) renew(ctx context.Context) {
 
 // settle carries out what the parser asked for.
 func (r *run) settle() {
+	r.unasked()
+	if r.hook != nil {
+		r.decide(r.talking)
+	}
 	s := r.drive.sink
 	for _, w := range s.TakeWrites() {
 		if err := r.handle.Write(w); err != nil && !r.deaf {

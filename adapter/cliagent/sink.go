@@ -30,6 +30,9 @@ type Sink struct {
 	count     uint64
 	last      execution.EventType
 	openTools CallSet
+	called    int  // tool calls that were ready
+	intercept bool // permission questions are held for the hook
+	held      []execution.Event
 	questions map[execution.QuestionID]struct{}
 	crashed   bool
 	outputs   map[string][]byte
@@ -57,8 +60,10 @@ func (s *Sink) emit(e execution.Event) {
 		}
 	case execution.ToolCallReady:
 		s.openTools.Add(b.ToolCallID)
+		s.called++
 	case execution.MCPToolCallStart:
 		s.openTools.Add(b.ToolCallID)
+		s.called++
 	case execution.ToolResultEvent:
 		s.openTools.Remove(b.ToolCallID)
 	case execution.ToolError:
@@ -69,6 +74,10 @@ func (s *Sink) emit(e execution.Event) {
 		s.openTools.Remove(b.ToolCallID)
 	case execution.ApprovalRequired:
 		s.questions[b.ID] = struct{}{}
+		if s.intercept {
+			s.held = append(s.held, e)
+			return
+		}
 	case execution.InputRequired:
 		s.questions[b.ID] = struct{}{}
 	case execution.ApprovalGranted:
@@ -83,6 +92,24 @@ func (s *Sink) emit(e execution.Event) {
 	s.count++
 	s.last = e.Body.Type()
 	s.events = append(s.events, e)
+}
+
+// takeHeld are the questions that were held since the last call.
+func (s *Sink) takeHeld() []execution.Event {
+	h := s.held
+	s.held = nil
+	return h
+}
+
+// release lets a held question go, if nobody has taken it back meanwhile.
+func (s *Sink) release(e execution.Event) {
+	q, _ := e.Body.(execution.ApprovalRequired)
+	if _, open := s.questions[q.ID]; !open {
+		return
+	}
+	s.intercept = false
+	s.emit(e)
+	s.intercept = true
 }
 
 // ownEvent notes what only the agent itself can say: a sub-agent's session and turns are not those of the run.

@@ -20,6 +20,7 @@ type Spec struct {
 	HostSignals  []string                                   // other agents' markers are removed from the environment, these too
 	Keys         []string                                   // variables kept in a minimal environment besides the allow-list
 	Hooks        Hooks
+	ToolHook     *ToolHook // nil for an agent that cannot be made to ask before a tool call
 
 	Grace  time.Duration // TERM to KILL; default 5s, Run.GracePeriodMs wins
 	Linger time.Duration // from Sink.Done to stopping a process that does not end by itself; default 5s

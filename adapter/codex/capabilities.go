@@ -1,8 +1,10 @@
 package codex
 
 import (
+	"github.com/drawbar/drawbar/adapter"
 	"slices"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -37,9 +39,7 @@ func capabilities() execution.Capabilities {
 			// Within its sandbox Codex runs what it likes; only what leads out of it needs an approval.
 			RequiresToolApproval: false,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
+			RuntimeHooks:         cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			JSONMode:          true,

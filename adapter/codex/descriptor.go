@@ -74,6 +74,7 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        e.spawn,
 		NewParser:    e.newParser,
 		Negotiate:    negotiate,
+		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
 	}, opts)}

@@ -143,6 +143,9 @@ func (e settings) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		return cliagent.Invocation{Args: execArgs(l, m), Env: env, Stdin: []byte(m.text)}, nil
 	}
 	args := []string{"app-server"}
+	if l.Hook != nil {
+		args = append(args, hookSettings(l.Hook)...)
+	}
 	if e.key(req) != "" {
 		// The key is handed over in the conversation and must not replace the login that is stored on disk.
 		args = append(args, setting("cli_auth_credentials_store", "ephemeral")...)
@@ -160,6 +163,9 @@ func (e settings) newParser(req execution.Request) cliagent.Parser {
 func execArgs(l *cliagent.Launch, m message) []string {
 	req, run := l.Request, l.Request.Run
 	args := []string{"exec", "--json", "--skip-git-repo-check"}
+	if l.Hook != nil {
+		args = append(args, hookSettings(l.Hook)...)
+	}
 	policy, sandbox := permissions(req)
 	args = append(args, setting("approval_policy", policy)...)
 	args = append(args, "--sandbox="+sandbox)

@@ -1,8 +1,10 @@
 package copilot
 
 import (
+	"github.com/drawbar/drawbar/adapter"
 	"slices"
 
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -36,9 +38,7 @@ func capabilities() execution.Capabilities {
 			ParallelToolCalls:    true,
 			RequiresToolApproval: true,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
+			RuntimeHooks:         cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			StructuredSession: execution.TransportPersistent,

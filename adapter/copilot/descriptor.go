@@ -70,6 +70,7 @@ func New(opts cliagent.Options) Adapter {
 		NewParser:    newParser,
 		Locate:       native,
 		Negotiate:    negotiate,
+		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
 	}, protocol, twoWay), opts)}

@@ -76,6 +76,9 @@ func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	if len(run.MCPServers) > 0 {
 		inv.Args = append(inv.Args, "--additional-mcp-config=@"+l.File("mcp.json", mcpConfig(run.MCPServers)))
 	}
+	if l.Hook != nil {
+		inv.Args = append(inv.Args, hookArgs(l)...)
+	}
 	inv.Env = environment(run)
 	return instruct(l, inv)
 }

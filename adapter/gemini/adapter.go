@@ -30,6 +30,7 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Spawn:        spawn,
 		Negotiate:    negotiate,
+		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
 		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself

@@ -1,7 +1,9 @@
 package gemini
 
 import (
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -22,6 +24,7 @@ func capabilities() execution.Capabilities {
 			"a system prompt replaces Gemini's own, or goes in front of the message: Gemini has no place behind its own",
 			"the exit code of a command that printed something is not shown by Gemini",
 			"what a run used is stated at its end, so a budget cannot be kept",
+			"a hook that is asked before tool calls is asked by way of permissions: it sees what a permission shows of the input and cannot change it; what would need no permission is approved when the hook allows it",
 			"prices are not stated by Gemini; costs come from the price table, which has none for models whose price depends on the prompt",
 		},
 		Agent: execution.AgentCapabilities{
@@ -31,9 +34,7 @@ func capabilities() execution.Capabilities {
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
+			RuntimeHooks:  cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
 			ThinkingEfforts:   []execution.ThinkingEffort{}, // how hard the model thinks is set in Gemini's settings
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,

@@ -41,7 +41,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		return cliagent.Invocation{}, execution.Errorf(execution.CodeValidation, "the prompt has %d bytes with its instructions, gemini reads at most %d", len(text), maxPrompt).
 			WithHint("put the text into a file and name it in the prompt")
 	}
-	args := append([]string{"--output-format=stream-json"}, options(req)...)
+	args := append([]string{"--output-format=stream-json"}, options(l)...)
 	if session != "" {
 		args = append(args, "--resume="+session)
 	}
@@ -50,8 +50,13 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 
 // options are the arguments of both ways. A directory that nobody has trusted yet would end the run; trusted for this run
 // alone, its own settings, with the servers and hooks they name, stay unread.
-func options(req execution.Request) []string {
+func options(l *cliagent.Launch) []string {
+	req := l.Request
 	args := []string{"--skip-trust", "--approval-mode=" + approvals[mode(req.Run)]}
+	if l.Hook != nil {
+		file := l.File("hooks.toml", []byte(askAlways))
+		args = append(args, "--policy="+file, "--admin-policy="+file)
+	}
 	if req.Run.Model != "" {
 		args = append(args, "--model="+req.Run.Model)
 	}

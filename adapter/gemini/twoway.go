@@ -52,7 +52,7 @@ func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error
 			return cliagent.Invocation{}, err
 		}
 	}
-	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l.Request)...), Env: environment(l)}, nil
+	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l)...), Env: environment(l)}, nil
 }
 
 // toolName takes the tool's name off the id of its call: write_file__CALL.

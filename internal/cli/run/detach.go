@@ -23,6 +23,9 @@ import (
 type order struct {
 	Request  execution.Request `json:"request"`
 	Fallback []string          `json:"fallback,omitempty"`
+
+	Hooks       []string      `json:"hooks,omitempty"`
+	HookTimeout time.Duration `json:"hookTimeout,omitempty"`
 }
 
 // startLimit is how long a background run may take until it is on record.
@@ -30,8 +33,9 @@ const startLimit = 15 * time.Second
 
 // Detach starts a request in a process of its own that outlives this one, waits until the run is on record, and prints its id.
 // The run's input stays open for "drawbar attach" only as long as its first turn runs.
-func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
-	n, err := client.Negotiate(req, opts)
+func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, opts drawbar.RunOptions) error {
+	req := &o.Request
+	n, err := client.Negotiate(*req, opts)
 	if err != nil {
 		return err
 	}
@@ -50,7 +54,7 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, req execu
 		return err
 	}
 	defer store.Close()
-	body, err := json.Marshal(order{req, opts.Fallback})
+	body, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
@@ -120,7 +124,13 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 		return err
 	}
 	req.Run.Interactive = entry.Adapter.Capabilities().Agent.InteractiveMode
-	run, err := client.Run(ctx, req, drawbar.RunOptions{Fallback: o.Fallback, Detached: true})
+	opts := drawbar.RunOptions{Fallback: o.Fallback, Detached: true}
+	told, err := addHooks(app, entry, req.Run.Cwd, o.Hooks, o.HookTimeout, &opts)
+	if err != nil {
+		return err
+	}
+	defer told()
+	run, err := client.Run(ctx, req, opts)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type options struct {
 	flags       cli.RequestFlags
 	interactive bool
 	detach      bool
+	hooks       []string
+	hookTimeout time.Duration
 }
 
 // New makes the command.
@@ -55,6 +57,8 @@ elsewhere they are denied with a warning, unless --approve says otherwise.`,
 	o.flags.Register(cmd)
 	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open: lines from standard input are messages")
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run's id")
+	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to ask or tell in this run: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop (repeatable); see drawbar hooks --help")
+	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "how long one command of a hook may take; then it has denied")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -106,10 +110,18 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	req.Run.Interactive = o.interactive
-	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
-	if o.detach {
-		return Detach(cmd.Context(), app, client, req, opts)
+	if o.hookTimeout < time.Millisecond {
+		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
 	}
+	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
+	told, err := addHooks(app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, &opts)
+	if err != nil {
+		return err
+	}
+	if o.detach {
+		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.hooks, o.hookTimeout}, opts)
+	}
+	defer told()
 	return Execute(cmd.Context(), app, client, req, opts)
 }
 

@@ -1,0 +1,96 @@
+package cliagent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// maxPluginID bounds the name of a plugin, which may be a path or an address.
+const maxPluginID = 1024
+
+// PluginCommand runs an agent's own command for its plugins. There is no shell: an argument is what it is. The command may
+// ask nobody. A failure carries what it said.
+func PluginCommand(ctx context.Context, h adapter.Host, agent, command string, env map[string]string, args ...string) (adapter.SpawnOutcome, error) {
+	path, err := h.LookPath(command)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return adapter.SpawnOutcome{}, &execution.Error{Code: execution.CodeAgentNotInstalled, Agent: agent, Cause: err,
+				Message: fmt.Sprintf("%s is not installed: there is no command %q on PATH", agent, command), Hint: "drawbar install " + agent}
+		}
+		return adapter.SpawnOutcome{}, execution.Errorf(execution.CodeSpawn, "find %s: %w", agent, err)
+	}
+	out, err := h.Spawn(ctx, adapter.SpawnRequest{Command: path, Args: args, Env: env})
+	if err != nil {
+		return out, execution.Errorf(execution.CodePlugin, "%s %s: %w", command, strings.Join(args, " "), err)
+	}
+	if out.Code != 0 {
+		e := execution.Errorf(execution.CodePlugin, "%s %s ended with exit code %d: %s", command, strings.Join(args, " "), out.Code,
+			cmp.Or(lastLines(out.Stderr), lastLines(out.Stdout), "it said nothing"))
+		e.Agent = agent
+		return out, e
+	}
+	return out, nil
+}
+
+// lastLines is the end of what a command said.
+func lastLines(s string) string {
+	lines := strings.Split(strings.TrimSpace(validUTF8(s)), "\n")
+	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+}
+
+// CheckPluginID refuses what an agent's command could take for something else than the name of a plugin.
+func CheckPluginID(id string) error {
+	switch {
+	case strings.TrimSpace(id) == "":
+		return execution.Errorf(execution.CodeValidation, "the plugin has no name")
+	case len(id) > maxPluginID:
+		return execution.Errorf(execution.CodeValidation, "the plugin's name has %d bytes, at most %d are taken", len(id), maxPluginID)
+	case strings.HasPrefix(id, "-"):
+		return execution.Errorf(execution.CodeValidation, "%q is no plugin: it would be taken for a flag", id)
+	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+		return execution.Errorf(execution.CodeValidation, "%q is no plugin: it holds control characters", id)
+	}
+	return nil
+}
+
+// ParsePlugins decodes what a command printed as JSON.
+func ParsePlugins(agent, output string, v any) error {
+	if err := json.Unmarshal([]byte(output), v); err != nil {
+		e := execution.Errorf(execution.CodePlugin, "%s lists its plugins in a form that is not known: %v", agent, err)
+		e.Agent = agent
+		return e.WithHint("this version of %s may be too new: drawbar doctor", agent)
+	}
+	return nil
+}
+
+// FindPlugin finds an installed plugin by its id or its name.
+func FindPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlugin, bool) {
+	for _, p := range list {
+		if p.PluginID == id || p.Name == id {
+			return p, true
+		}
+	}
+	return adapter.InstalledPlugin{}, false
+}
+
+// MatchPlugin reports whether a listing has a query in its name or description.
+func MatchPlugin(l adapter.PluginListing, query string) bool {
+	query = strings.ToLower(query)
+	return strings.Contains(strings.ToLower(l.PluginID), query) || strings.Contains(strings.ToLower(l.Description), query)
+}
+
+// Missing is the error of an installation that left nothing behind.
+func Missing(agent, id string, said adapter.SpawnOutcome) error {
+	e := execution.Errorf(execution.CodePlugin, "%s said that it installed %s, but does not list it: %s", agent, id,
+		cmp.Or(lastLines(said.Stdout+said.Stderr), "it said nothing"))
+	e.Agent = agent
+	return e
+}

@@ -1,0 +1,71 @@
+package cliagent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Variable is the value of a variable in the environment of the run, empty for none.
+func (l *Launch) Variable(name string) string {
+	if v, ok := l.Request.Run.Env[name]; ok {
+		return v
+	}
+	if l.environ == nil {
+		return ""
+	}
+	value := ""
+	for _, entry := range l.environ() {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// SettingsWithHooks is a file of settings in JSON, as it is and with groups of hooks added to those of each event. It is for a
+// layer of an agent's settings that a run must replace to add to it: what the machine's own file says there stays in force.
+// A file that is not there is empty; one that cannot be read or understood refuses the run.
+func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, error) {
+	refuse := func(err error) ([]byte, error) {
+		return nil, execution.Errorf(execution.CodeConfig, "add the hooks of the run to %s: %w", path, err).WithHint("mend the file, or run without a preToolUse hook")
+	}
+	settings := map[string]any{}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return refuse(err)
+	default:
+		plain, err := hujson.Standardize(data)
+		if err == nil {
+			err = json.Unmarshal(plain, &settings)
+		}
+		if err != nil || settings == nil {
+			return refuse(fmt.Errorf("it is no JSON object: %w", err))
+		}
+	}
+	hooks, ok := settings["hooks"].(map[string]any)
+	if !ok && settings["hooks"] != nil {
+		return refuse(errors.New("its hooks are no object"))
+	}
+	if hooks == nil {
+		hooks = map[string]any{}
+	}
+	for event, group := range groups {
+		list, ok := hooks[event].([]any)
+		if !ok && hooks[event] != nil {
+			return refuse(fmt.Errorf("its hooks of %s are no list", event))
+		}
+		hooks[event] = append(list, group)
+	}
+	settings["hooks"] = hooks
+	return json.Marshal(settings)
+}

@@ -1,0 +1,143 @@
+package copilot
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// hookEvents are the events at which Copilot CLI calls commands.
+func hookEvents() []adapter.NativeHook {
+	return []adapter.NativeHook{
+		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
+		{Name: "permissionRequest", Direction: adapter.HookBefore, Blocking: true},
+		{Name: "preMcpToolCall", Direction: adapter.HookBefore},
+		{Name: "postToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
+		{Name: "postToolUseFailure", Direction: adapter.HookAfter},
+		{Name: "userPromptSubmitted", Event: execution.HookUserPromptSubmit, Direction: adapter.HookBefore, Blocking: true},
+		{Name: "userPromptTransformed", Direction: adapter.HookBefore},
+		{Name: "sessionStart", Event: execution.HookSessionStart, Direction: adapter.HookBeside},
+		{Name: "sessionEnd", Event: execution.HookSessionEnd, Direction: adapter.HookBeside},
+		{Name: "agentStop", Event: execution.HookStop, Direction: adapter.HookBeside, Blocking: true},
+		{Name: "subagentStart", Direction: adapter.HookBeside},
+		{Name: "subagentStop", Direction: adapter.HookBeside, Blocking: true},
+		{Name: "preCompact", Direction: adapter.HookBefore},
+		{Name: "errorOccurred", Direction: adapter.HookBeside},
+		{Name: "notification", Direction: adapter.HookBeside},
+	}
+}
+
+const preToolUse = "preToolUse"
+
+// toolHook makes Copilot ask before a tool call.
+var toolHook = &cliagent.ToolHook{
+	Read: func(_ string, payload []byte) (execution.HookCall, error) { return readHook(preToolUse, payload) },
+	Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
+		return answerHook(preToolUse, res)
+	},
+}
+
+// hookCommand is a command as Copilot's files name it.
+func hookCommand(command string, seconds int) map[string]any {
+	return map[string]any{"type": "command", "bash": command, "powershell": "& " + command, "timeoutSec": seconds}
+}
+
+// hookArgs load a plugin with the hooks of a run. A person's settings that switch hooks off leave those of such a plugin on.
+func hookArgs(l *cliagent.Launch) []string {
+	seconds := int(l.Hook.Timeout.Seconds())
+	hooks := map[string]any{"version": 1, "hooks": map[string]any{
+		preToolUse:     []any{hookCommand(l.Hook.PreTool, seconds)},
+		"sessionStart": []any{hookCommand(l.Hook.Start, seconds)},
+	}}
+	b, err := json.Marshal(hooks)
+	if err != nil {
+		panic("encode hooks for copilot: " + err.Error()) // they are made of strings
+	}
+	manifest := l.File("plugin/plugin.json", []byte(`{"name":"drawbar-run","version":"1.0.0","hooks":"hooks.json"}`))
+	l.File("plugin/hooks.json", b)
+	return []string{"--plugin-dir=" + filepath.Dir(manifest)}
+}
+
+// readHook reads what Copilot writes to a command. It gives tool calls no id there.
+func readHook(event string, payload []byte) (execution.HookCall, error) {
+	var in struct {
+		SessionID  string          `json:"sessionId"`
+		Cwd        string          `json:"cwd"`
+		ToolName   string          `json:"toolName"`
+		ToolArgs   json.RawMessage `json:"toolArgs"`
+		ToolResult json.RawMessage `json:"toolResult"`
+		Prompt     string          `json:"prompt"`
+		Message    string          `json:"message"`
+		Error      json.RawMessage `json:"error"`
+		Transcript string          `json:"transcriptPath"`
+	}
+	if err := json.Unmarshal(payload, &in); err != nil {
+		return execution.HookCall{}, fmt.Errorf("read what copilot says to %s: %v", event, err)
+	}
+	if event == preToolUse && in.ToolName == "" {
+		return execution.HookCall{}, fmt.Errorf("read what copilot says to %s: it names no tool", event)
+	}
+	output := in.ToolResult
+	if output == nil {
+		output = in.Error
+	}
+	return execution.HookCall{Agent: name, HookType: event, SessionID: in.SessionID, Raw: payload,
+		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolArgs, ToolOutput: output, Prompt: in.Prompt,
+			Message: in.Message, Cwd: in.Cwd, TranscriptPath: in.Transcript}}, nil
+}
+
+// answerHook words an answer. A new input alone leaves the question of a permission open.
+func answerHook(event string, res execution.HookResult) adapter.HookAnswer {
+	var out map[string]any
+	switch {
+	case res.Decision == execution.HookDeny && event == preToolUse:
+		out = map[string]any{"permissionDecision": "deny", "permissionDecisionReason": res.Message}
+	case res.Decision == execution.HookDeny && event == "userPromptSubmitted":
+		out = map[string]any{"decision": "block", "reason": res.Message}
+	case res.Decision == execution.HookDeny:
+		return cliagent.DenyHook(res)
+	case res.Decision == execution.HookModify && event == preToolUse:
+		out = map[string]any{"modifiedArgs": res.ModifiedInput}
+	default:
+		return adapter.HookAnswer{Stdout: res.Stdout}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return cliagent.DenyHook(res)
+	}
+	return adapter.HookAnswer{Stdout: string(b)}
+}
+
+// Hooks lists the events at which Copilot CLI calls commands.
+func (Adapter) Hooks() []adapter.NativeHook { return hookEvents() }
+
+// ReadHook reads what Copilot CLI writes to a command.
+func (Adapter) ReadHook(event string, payload []byte) (execution.HookCall, error) {
+	return readHook(event, payload)
+}
+
+// AnswerHook words a result for Copilot CLI.
+func (Adapter) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
+	return answerHook(event, res)
+}
+
+// PlaceHook says where Copilot CLI reads a hook: any file of a folder, so Drawbar has one of its own.
+func (Adapter) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
+	p := adapter.HookPlace{File: filepath.Join(userDir(h), "hooks", "drawbar.json"), Format: "json", Path: []string{"hooks", event},
+		Group: hookCommand(command, 600), Base: []adapter.HookMember{{Key: "version", Value: 1}}}
+	if scope == adapter.ScopeProject {
+		p.File, p.Within = filepath.Join(dir, ".github", "hooks", "drawbar.json"), dir
+		p.Note = "copilot reads it in folders that the user trusts"
+	}
+	return p
+}
+
+// userDir is where Copilot CLI keeps what is the user's.
+func userDir(h adapter.Host) string {
+	return cmp.Or(h.Getenv("COPILOT_HOME"), filepath.Join(h.Home, ".copilot"))
+}

@@ -1,0 +1,40 @@
+package hookrelay
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// A frame is the length of a JSON value, in four bytes with the highest first, and the value.
+
+func writeFrame(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, len(b)+4), uint32(len(b)))
+	_, err = w.Write(append(frame, b...))
+	return err
+}
+
+// readFrame reads one frame. What it holds in memory grows with what really arrives, not with what is announced.
+func readFrame(r io.Reader, v any, limit int64) error {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return err
+	}
+	n := int64(binary.BigEndian.Uint32(head[:]))
+	if n > 2*limit {
+		return fmt.Errorf("a frame of %d bytes", n)
+	}
+	b, err := io.ReadAll(io.LimitReader(r, n))
+	if err != nil {
+		return err
+	}
+	if int64(len(b)) != n {
+		return io.ErrUnexpectedEOF
+	}
+	return json.Unmarshal(b, v)
+}

@@ -1,0 +1,139 @@
+package hookrelay
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// maxPayload bounds what a hook may be told: agents put whole files into it.
+const maxPayload = 256 << 20
+
+// Answer is what the hook's command does: what it writes, and the code it exits with.
+type Answer struct {
+	Stdout   string `json:"stdout,omitempty"`
+	Stderr   string `json:"stderr,omitempty"`
+	ExitCode int    `json:"exitCode"`
+}
+
+// Handler answers one call of a hook. It is called concurrently; ctx ends when the server is closed or the command is gone.
+type Handler func(ctx context.Context, event string, payload []byte) Answer
+
+// Server takes the calls of one run's hooks. It is safe for concurrent use.
+type Server struct {
+	handle   Handler
+	listener net.Listener
+	token    string
+	digest   [sha256.Size]byte
+	patience time.Duration
+	ctx      context.Context
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+}
+
+// place is where a run is found: the content of its private file.
+type place struct {
+	Address    string `json:"address"`
+	Token      string `json:"token"`
+	PatienceMs int64  `json:"patienceMs"`
+}
+
+type question struct {
+	Token   string `json:"token"`
+	Event   string `json:"event"`
+	Payload []byte `json:"payload"`
+}
+
+// Open listens on loopback. patience is how long a command waits for its answer before it denies; it must be longer than the
+// handler takes at most.
+func Open(handle Handler, patience time.Duration) (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for calls of hooks: %w", err)
+	}
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	s := &Server{handle: handle, listener: l, token: hex.EncodeToString(secret[:]), patience: patience}
+	s.digest = sha256.Sum256([]byte(s.token))
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.work.Go(s.serve)
+	return s, nil
+}
+
+// File is the content of the private file that Command names.
+func (s *Server) File() []byte {
+	b, _ := json.Marshal(place{s.listener.Addr().String(), s.token, s.patience.Milliseconds()}) // always encodes
+	return b
+}
+
+// Close ends the server and waits for its handlers. Commands that wait for an answer deny.
+func (s *Server) Close() error {
+	s.cancel()
+	err := s.listener.Close()
+	s.work.Wait()
+	return err
+}
+
+func (s *Server) serve() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			if s.ctx.Err() != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // out of descriptors, most likely
+			continue
+		}
+		s.work.Go(func() { s.call(c) })
+	}
+}
+
+// call answers one command.
+func (s *Server) call(c net.Conn) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer func() { cancel(); stop(); _ = c.Close() }()
+	_ = c.SetReadDeadline(time.Now().Add(s.patience))
+	var q question
+	if readFrame(c, &q, maxPayload) != nil || !s.authentic(q.Token) {
+		return // no word to a stranger
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	// The command says nothing more: the end of its connection is its end.
+	s.work.Go(func() {
+		var one [1]byte
+		_, _ = c.Read(one[:])
+		cancel()
+	})
+	a := s.safely(ctx, q)
+	if ctx.Err() == nil {
+		_ = c.SetWriteDeadline(time.Now().Add(s.patience))
+		_ = writeFrame(c, a)
+	}
+}
+
+func (s *Server) authentic(token string) bool {
+	got := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(got[:], s.digest[:]) == 1
+}
+
+func (s *Server) safely(ctx context.Context, q question) (a Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = denial(fmt.Sprintf("the hook panicked: %v", p))
+		}
+	}()
+	return s.handle(ctx, q.Event, q.Payload)
+}
+
+// denial is the answer where there is none.
+func denial(why string) Answer {
+	return Answer{Stderr: "drawbar: denied: " + why, ExitCode: exitDeny}
+}

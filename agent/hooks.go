@@ -1,0 +1,393 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Hooks are functions of the caller that are asked before something happens, or told what has happened. They are
+// called concurrently, also with each other. Nil ones are not called.
+//
+// The two that are asked fail closed: an error, a panic, an answer that makes no sense and one that takes longer than
+// Timeout are denials. UserPromptSubmit is asked before a message reaches the agent, PreToolUse before the agent runs a tool
+// of its own or of an MCP server. A denied tool becomes tool_error with the origin "hook"; a denied first message fails
+// the run with HOOK_DENIED, a later one is an error of Send.
+//
+// The four that are told get their calls in order, one at a time, from the events of the run. What they do changes nothing.
+type Hooks struct {
+	PreToolUse       func(ctx context.Context, call execution.HookCall) (execution.HookResult, error)
+	UserPromptSubmit func(ctx context.Context, call execution.HookCall) (execution.HookResult, error)
+	PostToolUse      func(ctx context.Context, call execution.HookCall)
+	SessionStart     func(ctx context.Context, call execution.HookCall)
+	SessionEnd       func(ctx context.Context, call execution.HookCall)
+	Stop             func(ctx context.Context, call execution.HookCall)
+	// Timeout is how long one call may take; 0 is DefaultHookTimeout.
+	Timeout time.Duration
+}
+
+// DefaultHookTimeout is how long a hook may take unless Hooks say otherwise.
+const DefaultHookTimeout = 30 * time.Second
+
+// hooking calls the hooks of one run. It is safe for concurrent use.
+type hooking struct {
+	Hooks
+	run *Run
+
+	mu      sync.Mutex            // guards the rest
+	calls   map[string]hookedCall // as the agent shows them
+	shown   map[string]hookedCall // as the hook that is told shall see them
+	denied  []denial
+	count   int // of denied calls that the agent gave no id
+	notices []notice
+	telling bool
+	told    sync.WaitGroup
+}
+
+// hookedCall is a tool call that has no result yet.
+type hookedCall struct {
+	name  string
+	input json.RawMessage
+}
+
+// denial is a tool call that a hook denied and of which the agent has said nothing since.
+type denial struct {
+	call execution.HookCall
+	why  string
+}
+
+type notice struct {
+	tell func(context.Context, execution.HookCall)
+	call execution.HookCall
+}
+
+func newHooking(h Hooks, r *Run) *hooking {
+	g := &hooking{Hooks: h, run: r, calls: map[string]hookedCall{}, shown: map[string]hookedCall{}}
+	if h.PostToolUse != nil || h.SessionStart != nil || h.SessionEnd != nil || h.Stop != nil {
+		handler := OnAny(g.observe)
+		r.handlers = append(r.handlers, &handler)
+	}
+	return g
+}
+
+func (g *hooking) timeout() time.Duration { return cmp.Or(g.Timeout, DefaultHookTimeout) }
+
+// call is a hook call about this run.
+func (g *hooking) call(event execution.HookEvent) execution.HookCall {
+	return execution.HookCall{Agent: g.run.Agent(), HookType: string(event), Event: event, RunID: g.run.ID(), Time: time.Now(),
+		Data: execution.HookData{Cwd: g.run.req.Run.Cwd}}
+}
+
+// ask calls a hook that decides. One that does not return in time is left behind, and its answer dropped.
+func (g *hooking) ask(ctx context.Context, fn func(context.Context, execution.HookCall) (execution.HookResult, error), call execution.HookCall) execution.HookResult {
+	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout(), fmt.Errorf("no answer within %v", g.timeout()))
+	defer cancel()
+	answered := make(chan execution.HookResult, 1)
+	go func() {
+		answered <- safely(func() (execution.HookResult, error) { return fn(ctx, call) })
+	}()
+	select {
+	case res := <-answered:
+		return res
+	case <-ctx.Done():
+		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("the %s hook failed: %v", call.Event, context.Cause(ctx))}
+	}
+}
+
+// safely makes a denial of everything that is no answer.
+func safely(fn func() (execution.HookResult, error)) (res execution.HookResult) {
+	deny := func(format string, args ...any) execution.HookResult {
+		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("the hook failed: "+format, args...)}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			res = deny("it panicked: %v", p)
+		}
+	}()
+	res, err := fn()
+	if err != nil {
+		return deny("%v", err)
+	}
+	if err := res.Validate(); err != nil {
+		return deny("%v", err)
+	}
+	if res.Decision == execution.HookDeny {
+		res.Message = cmp.Or(res.Message, "denied by a hook")
+	}
+	return res
+}
+
+// decideTool asks the hook about a tool call and remembers a denial until the agent shows it.
+func (g *hooking) decideTool(ctx context.Context, call execution.HookCall) execution.HookResult {
+	own := g.call(execution.HookPreToolUse)
+	call.Agent, call.RunID, call.Event, call.Time = own.Agent, own.RunID, own.Event, own.Time
+	call.HookType, call.Data.Cwd = cmp.Or(call.HookType, own.HookType), cmp.Or(call.Data.Cwd, own.Data.Cwd)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(g.run.ctx, func() { cancel(context.Cause(g.run.ctx)) })()
+	res := g.ask(ctx, g.PreToolUse, call)
+	if res.Decision == execution.HookDeny {
+		g.mu.Lock()
+		g.denied = append(g.denied, denial{call, res.Message})
+		g.mu.Unlock()
+	}
+	return res
+}
+
+// prompt asks the hook about a message and gives it as it is to be sent.
+func (g *hooking) prompt(ctx context.Context, text string) (string, *execution.Error) {
+	if g.UserPromptSubmit == nil {
+		return text, nil
+	}
+	call := g.call(execution.HookUserPromptSubmit)
+	call.Data.Prompt = text
+	res := g.ask(ctx, g.UserPromptSubmit, call)
+	switch res.Decision {
+	case execution.HookAllow:
+		return text, nil
+	case execution.HookModify:
+		var input struct {
+			Prompt *string `json:"prompt"`
+		}
+		if err := json.Unmarshal(res.ModifiedInput, &input); err == nil && input.Prompt != nil && *input.Prompt != "" {
+			return *input.Prompt, nil
+		}
+		res.Message = `the hook failed: its modifiedInput has no text at "prompt"`
+	}
+	return "", g.run.errorf(execution.CodeHookDenied, "a userPromptSubmit hook denied the message: %s", res.Message)
+}
+
+// about brings what hooks did into an event of the agent: the failure of a denied call comes from the hook, and a denied call that
+// the agent does not mention is told when its turn ends.
+func (g *hooking) about(e execution.Event) []execution.Event {
+	if g.PreToolUse == nil {
+		return []execution.Event{e}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch b := e.Body.(type) {
+	case execution.ToolCallReady:
+		g.calls[b.ToolCallID] = hookedCall{b.ToolName, canonical(b.Input)}
+	case execution.MCPToolCallStart:
+		g.calls[b.ToolCallID] = hookedCall{b.ToolName, canonical(b.Input)}
+	case execution.ToolResultEvent:
+		delete(g.calls, b.ToolCallID)
+	case execution.MCPToolResult:
+		delete(g.calls, b.ToolCallID)
+	case execution.ToolError:
+		e.Origin = g.failed(b.ToolCallID, b.ToolName, e.Origin)
+	case execution.MCPToolError:
+		e.Origin = g.failed(b.ToolCallID, b.ToolName, e.Origin)
+	case execution.StepStart, execution.MessageStart, execution.ThinkingStart:
+		if e.Parent == "" { // the model goes on, so it has been told
+			return append(g.unmentioned(false), e)
+		}
+	case execution.TurnEnd:
+		if e.Parent == "" {
+			list := append(g.unmentioned(true), e)
+			clear(g.calls)
+			return list
+		}
+	}
+	return []execution.Event{e}
+}
+
+// originHook is the origin of events that a hook made.
+const originHook = "hook"
+
+// failed is the origin of a tool call's failure.
+func (g *hooking) failed(id, name, origin string) string {
+	call, known := g.calls[id]
+	delete(g.calls, id)
+	match := func(same func(denial) bool) bool {
+		i := slices.IndexFunc(g.denied, same)
+		if i >= 0 {
+			g.denied = slices.Delete(g.denied, i, i+1)
+		}
+		return i >= 0
+	}
+	switch {
+	case match(func(d denial) bool { return d.call.ToolCallID == id }),
+		known && match(func(d denial) bool {
+			return d.call.ToolCallID == "" && bytes.Equal(canonical(d.call.Data.ToolInput), call.input)
+		}),
+		match(func(d denial) bool { return d.call.ToolCallID == "" && d.call.Data.ToolName == name }):
+		return originHook
+	}
+	return origin
+}
+
+// unmentioned are the events of calls that were denied and of which the agent says nothing. What became of a call that it has
+// shown it may still say until the end of the turn.
+func (g *hooking) unmentioned(end bool) []execution.Event {
+	var list []execution.Event
+	var wait []denial
+	for _, d := range g.denied {
+		if id := g.open(d.call); id != "" {
+			if !end {
+				wait = append(wait, d)
+				continue
+			}
+			list = append(list, execution.Event{Body: execution.ToolError{ToolCallID: id, ToolName: g.calls[id].name, Error: d.why}, Origin: originHook})
+			delete(g.calls, id)
+			continue
+		}
+		g.count++
+		id := cmp.Or(d.call.ToolCallID, fmt.Sprintf("%s-denied-%d", g.run.ID(), g.count))
+		input := d.call.Data.ToolInput
+		if len(input) == 0 {
+			input = json.RawMessage("{}")
+		}
+		for _, b := range []execution.Body{execution.ToolCallStart{ToolCallID: id, ToolName: d.call.Data.ToolName},
+			execution.ToolCallReady{ToolCallID: id, ToolName: d.call.Data.ToolName, Input: input},
+			execution.ToolError{ToolCallID: id, ToolName: d.call.Data.ToolName, Error: d.why}} {
+			list = append(list, execution.Event{Body: b, Origin: originHook})
+		}
+	}
+	g.denied = wait
+	return list
+}
+
+// open is the call that the agent shows and that a hook denied, empty for none.
+func (g *hooking) open(denied execution.HookCall) string {
+	if _, ok := g.calls[denied.ToolCallID]; ok {
+		return denied.ToolCallID
+	}
+	for id, c := range g.calls {
+		if denied.ToolCallID == "" && bytes.Equal(canonical(denied.Data.ToolInput), c.input) {
+			return id
+		}
+	}
+	return ""
+}
+
+// canonical is JSON in one form for equal values.
+func canonical(b json.RawMessage) json.RawMessage {
+	var v any
+	if json.Unmarshal(b, &v) != nil {
+		return b
+	}
+	c, err := json.Marshal(v)
+	if err != nil {
+		return b
+	}
+	return c
+}
+
+// observe tells hooks what an event means to them.
+func (g *hooking) observe(e execution.Event) {
+	if e.Parent != "" {
+		return
+	}
+	switch b := e.Body.(type) {
+	case execution.ToolCallReady:
+		g.remember(b.ToolCallID, b.ToolName, b.Input)
+	case execution.MCPToolCallStart:
+		g.remember(b.ToolCallID, b.Server+"/"+b.ToolName, b.Input)
+	case execution.ToolResultEvent:
+		g.toolEnded(e, b.ToolCallID, b.ToolName, b.Output, "")
+	case execution.MCPToolResult:
+		g.toolEnded(e, b.ToolCallID, b.ToolName, b.Output, "")
+	case execution.ToolError:
+		g.toolEnded(e, b.ToolCallID, b.ToolName, nil, b.Error)
+	case execution.MCPToolError:
+		g.toolEnded(e, b.ToolCallID, b.ToolName, nil, b.Error)
+	case execution.SessionStart:
+		call := g.call(execution.HookSessionStart)
+		call.SessionID, call.Time = b.SessionID, e.Time
+		g.tell(g.SessionStart, call)
+	case execution.SessionEnd:
+		call := g.call(execution.HookSessionEnd)
+		call.SessionID, call.Time = b.SessionID, e.Time
+		g.tell(g.SessionEnd, call)
+	case execution.TurnEnd:
+		call := g.call(execution.HookStop)
+		call.Time = e.Time
+		g.tell(g.Stop, call)
+	}
+}
+
+// remember keeps a call's input for the hook that is told of its end.
+func (g *hooking) remember(id, name string, input json.RawMessage) {
+	if g.PostToolUse == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shown[id] = hookedCall{name, input}
+}
+
+func (g *hooking) toolEnded(e execution.Event, id, name string, output json.RawMessage, failure string) {
+	if g.PostToolUse == nil {
+		return
+	}
+	call := g.call(execution.HookPostToolUse)
+	call.ToolCallID, call.Time = id, e.Time
+	g.mu.Lock()
+	known, ok := g.shown[id]
+	delete(g.shown, id)
+	g.mu.Unlock()
+	if ok {
+		name = known.name
+	}
+	call.Data.ToolName, call.Data.ToolInput, call.Data.ToolOutput, call.Data.Message = name, known.input, output, failure
+	g.tell(g.PostToolUse, call)
+}
+
+// tell queues a call of a hook that is told. One goroutine at a time makes the calls, as long as there are some.
+func (g *hooking) tell(fn func(context.Context, execution.HookCall), call execution.HookCall) {
+	if fn == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.notices = append(g.notices, notice{fn, call})
+	if !g.telling {
+		g.telling = true
+		g.told.Go(g.work)
+	}
+}
+
+func (g *hooking) work() {
+	for {
+		g.mu.Lock()
+		if len(g.notices) == 0 {
+			g.telling = false
+			g.mu.Unlock()
+			return
+		}
+		next := g.notices[0]
+		g.notices = g.notices[1:]
+		g.mu.Unlock()
+		g.toldOne(next)
+	}
+}
+
+// toldOne makes one call. The context outlives the run: its end is among the things to tell.
+func (g *hooking) toldOne(n notice) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.run.ctx), g.timeout())
+	defer cancel()
+	back := make(chan any, 1)
+	go func() {
+		defer func() { back <- recover() }()
+		n.tell(ctx, n.call)
+	}()
+	select {
+	case p := <-back:
+		if p != nil {
+			g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook panicked: %v", n.call.Event, p))
+		}
+	case <-ctx.Done():
+		g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook did not return within %v and is left behind", n.call.Event, g.timeout()))
+	}
+}
+
+// wait waits until every hook that is told has been.
+func (g *hooking) wait() { g.told.Wait() }

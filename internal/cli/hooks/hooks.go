@@ -1,0 +1,282 @@
+// Package hooks is "drawbar hooks": what happens before, after and besides the work of agents, on whose word.
+package hooks
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/hook"
+)
+
+// command is what the sub-commands share.
+type command struct {
+	app   *cli.App
+	scope string
+}
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	c := &command{app: app}
+	cmd := &cobra.Command{Use: "hooks", Short: "Ask and tell commands before and after what agents do", Args: cli.Args(cobra.NoArgs),
+		Long: `Ask and tell commands before and after what agents do.
+
+There are three kinds:
+
+  runtime  for one run: drawbar run --hook preToolUse=COMMAND. Works with every agent that "drawbar agents show" says so of.
+  native   registered here (add) and with the agent itself (install): the agent calls them, also when it runs without Drawbar.
+  virtual  registered here for an event that the agent does not have: called from the events of "drawbar run", and cannot block.
+
+A command gets the call as JSON on standard input: agent, hookType, event, sessionId, data {tool_name, tool_input, prompt, cwd ...}.
+It allows with exit code 0 and denies with any other; its standard error says why. With exit code 0 it may print an object
+instead, {"decision": "allow" or "deny" or "modify", "message": TEXT, "modifiedInput": {...}}; members of modifiedInput take the
+place of those of the tool's input. What takes too long or fails has denied.
+
+Registrations stand in hooks.json in Drawbar's configuration directory and in the project's .drawbar; those of the project go
+before global ones of the same id, and run only after "drawbar hooks trust".`,
+		Example: `  drawbar run claude --hook 'preToolUse=grep -qv "rm -rf"' "clean up"
+  drawbar hooks add claude PreToolUse --command ./check-tool.sh
+  drawbar hooks install claude PreToolUse
+  drawbar hooks discover gemini`,
+		RunE: func(*cobra.Command, []string) error { return c.list() }}
+	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: project where there is a .drawbar, else global)")
+	cmd.AddCommand(c.discoverCommand(), c.listCommand(), c.addCommand(), c.removeCommand(), c.setCommand(), c.trustCommand(), c.handleCommand(),
+		c.installCommand(), c.uninstallCommand())
+	return cmd
+}
+
+// place is where hooks of this directory stand.
+func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err error) {
+	if cwd, err = os.Getwd(); err != nil {
+		return cwd, dirs, files, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)
+	}
+	if dirs, err = config.FindDirs(cwd, c.app.Getenv); err != nil {
+		return cwd, dirs, files, err
+	}
+	return cwd, dirs, hook.FilesIn(dirs.User, dirs.Project), nil
+}
+
+// chosen is the scope of the flag.
+func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
+	switch s := adapter.ConfigScope(c.scope); {
+	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
+		return s, nil
+	case s != "":
+		return "", cli.Usage("--scope %q is no scope of hooks", c.scope).WithHint("global or project")
+	case dirs.Found:
+		return adapter.ScopeProject, nil
+	}
+	return adapter.ScopeGlobal, nil
+}
+
+// native finds an agent's own hooks. An agent without any is an error that names those that have some.
+func (c *command) native(agentName string) (adapter.Entry, adapter.NativeHooks, error) {
+	client, err := c.app.Client()
+	if err != nil {
+		return adapter.Entry{}, nil, err
+	}
+	entry, err := client.Adapters().Get(agentName)
+	if err != nil {
+		return adapter.Entry{}, nil, err
+	}
+	if n, ok := adapter.As[adapter.NativeHooks](entry.Adapter); ok {
+		return entry, n, nil
+	}
+	var able []string
+	for _, info := range client.Adapters().List() {
+		if e, err := client.Adapters().Get(info.Agent); err == nil {
+			if _, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
+				able = append(able, info.Agent)
+			}
+		}
+	}
+	e := execution.Errorf(execution.CodeCapability, "%s has no hooks of its own", entry.Descriptor.Name).WithHint("these have: %s", strings.Join(able, ", "))
+	e.Agent, e.Capability = entry.Descriptor.Name, "hooks"
+	return adapter.Entry{}, nil, e
+}
+
+// event finds an event of an agent by its own name or that of the specification.
+func event(entry adapter.Entry, n adapter.NativeHooks, name string) (adapter.NativeHook, error) {
+	if e, ok := adapter.FindHook(n.Hooks(), name); ok {
+		return e, nil
+	}
+	var names []string
+	for _, e := range n.Hooks() {
+		names = append(names, e.Name)
+	}
+	return adapter.NativeHook{}, execution.Errorf(execution.CodeValidation, "%s has no hook event %q", entry.Descriptor.Name, name).
+		WithHint("it has %s", strings.Join(names, ", "))
+}
+
+func (c *command) trustCommand() *cobra.Command {
+	return &cobra.Command{Use: "trust", Short: "Let the hooks of this project run, as they are now", Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, _, files, err := c.place()
+			if err != nil {
+				return err
+			}
+			list, err := hook.ReadFile(files.Project)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				return execution.Errorf(execution.CodeConfig, "this project has no hooks: there is nothing in %s", files.Project)
+			}
+			if err := files.Trust(cmd.Context()); err != nil {
+				return err
+			}
+			return c.app.Answer(map[string]any{"trusted": files.Project, "hooks": list}, func() {
+				c.app.Printf("trusted %s\n", files.Project)
+				for _, r := range list {
+					c.app.Printf("  %s %s %s: %s %s\n", r.ID, r.Agent, r.HookType, r.Handler, r.Target)
+				}
+			})
+		}}
+}
+
+// row is one registration as it is listed.
+type row struct {
+	hook.Registration
+	Scope   adapter.ConfigScope  `json:"scope"`
+	Kinds   map[string]hook.Kind `json:"kinds"` // by agent
+	Running bool                 `json:"running"`
+}
+
+func (c *command) listCommand() *cobra.Command {
+	return &cobra.Command{Use: "list", Short: "List registrations, in the order in which they run", Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return c.list() }}
+}
+
+func (c *command) list() error {
+	_, _, files, err := c.place()
+	if err != nil {
+		return err
+	}
+	global, err := hook.ReadFile(files.Global)
+	if err != nil {
+		return err
+	}
+	project, err := hook.ReadFile(files.Project)
+	if err != nil {
+		return err
+	}
+	trusted := true
+	if len(project) > 0 {
+		if trusted, err = files.Trusted(project); err != nil {
+			return err
+		}
+	}
+	client, err := c.app.Client()
+	if err != nil {
+		return err
+	}
+	rows := []row{}
+	for _, r := range hook.Merge(global, project) {
+		x := row{Registration: r, Scope: adapter.ScopeGlobal, Kinds: map[string]hook.Kind{}}
+		if slices.ContainsFunc(project, func(p hook.Registration) bool { return p.ID == r.ID }) {
+			x.Scope = adapter.ScopeProject
+		}
+		x.Running = r.On() && (trusted || x.Scope == adapter.ScopeGlobal)
+		for _, info := range client.Adapters().List() {
+			e, err := client.Adapters().Get(info.Agent)
+			if err != nil {
+				return err
+			}
+			var native []adapter.NativeHook
+			if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
+				native = n.Hooks()
+			}
+			if k := hook.KindOf(r, info.Agent, native); k != hook.None {
+				x.Kinds[info.Agent] = k
+			}
+		}
+		rows = append(rows, x)
+	}
+	return c.app.Answer(rows, func() {
+		if len(rows) == 0 {
+			c.app.Notef("no hooks are registered; see: drawbar hooks --help")
+			return
+		}
+		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tSCOPE\tAGENT\tEVENT\tKIND\tPRIORITY\tON\tHANDLER")
+		for _, x := range rows {
+			on := "yes"
+			switch {
+			case !x.On():
+				on = "no"
+			case !x.Running:
+				on = "not trusted"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s %s\n", x.ID, x.Scope, x.Agent, x.HookType, kinds(x.Kinds), x.Order(), on, x.Handler, oneLine(x.Target))
+		}
+		w.Flush()
+		if slices.ContainsFunc(rows, func(x row) bool {
+			for _, k := range x.Kinds {
+				if k == hook.Virtual {
+					return true
+				}
+			}
+			return false
+		}) {
+			c.app.Notef("virtual hooks are called from the events of drawbar run and cannot block")
+		}
+		if !trusted {
+			c.app.Notef("the hooks of %s do not run until you say so: drawbar hooks trust", files.Project)
+		}
+	})
+}
+
+// kinds words where a registration is called from.
+func kinds(by map[string]hook.Kind) string {
+	var all []hook.Kind
+	for _, k := range by {
+		if !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return "never called"
+	case 1:
+		return string(all[0])
+	}
+	return "native or virtual"
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:57]) + "..."
+	}
+	return s
+}
+
+func (c *command) dispatcher(dirs config.Dirs) *hook.Dispatcher {
+	return &hook.Dispatcher{Spawn: cliagent.Spawn, LogFile: filepath.Join(dirs.User, "hook-log.jsonl"), Trace: c.app.Err, Warn: c.app.Warnf}
+}
+
+// idFor makes an id of what a registration is for.
+func idFor(agentName, eventName string, taken []hook.Registration) string {
+	base := strings.Map(func(r rune) rune {
+		if r == '*' {
+			return 'a'
+		}
+		return r
+	}, cmp.Or(agentName, "any")+"-"+eventName)
+	id := base
+	for n := 2; slices.ContainsFunc(taken, func(r hook.Registration) bool { return r.ID == id }); n++ {
+		id = fmt.Sprintf("%s-%d", base, n)
+	}
+	return id
+}

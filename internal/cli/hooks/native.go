@@ -1,0 +1,315 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/adapter/hookrelay"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/configstore"
+	"github.com/drawbar/drawbar/internal/hook"
+)
+
+// maxPayload bounds what an agent says to one hook.
+const maxPayload = 256 << 20
+
+// found is an event of an agent as it is discovered.
+type found struct {
+	Agent string `json:"agent"`
+	adapter.NativeHook
+	Installed []adapter.ConfigScope `json:"installed"`
+}
+
+func (c *command) discoverCommand() *cobra.Command {
+	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the events at which agents call hooks, and where Drawbar is installed with them",
+		RunE: func(_ *cobra.Command, args []string) error { return c.discover(args) }}
+}
+
+func (c *command) discover(names []string) error {
+	cwd, _, _, err := c.place()
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		client, err := c.app.Client()
+		if err != nil {
+			return err
+		}
+		for _, info := range client.Adapters().List() {
+			if e, err := client.Adapters().Get(info.Agent); err == nil {
+				if _, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
+					names = append(names, info.Agent)
+				}
+			}
+		}
+	}
+	list := []found{}
+	host := adapter.OSHost(cliagent.Spawn)
+	for _, name := range names {
+		entry, n, err := c.native(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range n.Hooks() {
+			f := found{Agent: entry.Descriptor.Name, NativeHook: e, Installed: []adapter.ConfigScope{}}
+			for _, s := range []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject} {
+				place := n.PlaceHook(host, s, cwd, e.Name, "")
+				data, err := os.ReadFile(place.File)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				} else if err != nil {
+					return execution.Errorf(execution.CodeConfig, "look for hooks: %w", err)
+				}
+				on, err := hook.Installed(place, data, hook.Mark(f.Agent, e.Name))
+				if err != nil {
+					return execution.Errorf(execution.CodeConfig, "look for hooks: %w", err).WithHint("mend the file")
+				}
+				if on {
+					f.Installed = append(f.Installed, s)
+				}
+			}
+			list = append(list, f)
+		}
+	}
+	return c.app.Answer(list, func() {
+		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tEVENT\tMEANS\tWHEN\tCAN BLOCK\tINSTALLED")
+		for _, f := range list {
+			block, installed := "no", ""
+			if f.Blocking {
+				block = "yes"
+			}
+			for i, s := range f.Installed {
+				if i > 0 {
+					installed += ", "
+				}
+				installed += string(s)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Agent, f.Name, f.Event, f.Direction, block, installed)
+		}
+		w.Flush()
+	})
+}
+
+func (c *command) handleCommand() *cobra.Command {
+	return &cobra.Command{Use: "handle AGENT EVENT", Short: "Answer a hook of an agent: its payload on standard input, the answer in its own form",
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.handle(cmd.Context(), args[0], args[1]) }}
+}
+
+// handle is what an agent calls. An event that can block is denied when anything goes wrong.
+func (c *command) handle(ctx context.Context, agentName, eventName string) error {
+	entry, n, err := c.native(agentName)
+	if err != nil {
+		return refused(err)
+	}
+	e, err := event(entry, n, eventName)
+	if err != nil {
+		return refused(err)
+	}
+	res, err := c.answer(ctx, entry, n, e)
+	if err != nil {
+		if !e.Blocking || e.Direction != adapter.HookBefore {
+			return err
+		}
+		res = execution.HookResult{Decision: execution.HookDeny, Message: "drawbar: " + err.Error()}
+	}
+	if res.Decision == execution.HookDeny && !e.Blocking {
+		c.app.Warnf("%s cannot block: %s", e.Name, res.Message)
+		res.Decision = execution.HookAllow
+	}
+	a := n.AnswerHook(e.Name, res)
+	c.app.Printf("%s", a.Stdout)
+	if a.Stderr != "" {
+		c.app.Notef("%s", a.Stderr)
+	}
+	if a.ExitCode != 0 {
+		return &exitcode.Error{Code: a.ExitCode, Silent: true, Err: errors.New("the hook denied")}
+	}
+	return nil
+}
+
+// refused ends with the code that agents take for a denial: which event it is is not known.
+func refused(err error) error { return &exitcode.Error{Code: 2, Err: err} }
+
+func (c *command) answer(ctx context.Context, entry adapter.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
+	payload, err := io.ReadAll(io.LimitReader(c.app.In, maxPayload+1))
+	if err != nil {
+		return execution.HookResult{}, fmt.Errorf("read what the agent says: %w", err)
+	}
+	if len(payload) > maxPayload {
+		return execution.HookResult{}, fmt.Errorf("the agent says more than %d bytes", maxPayload)
+	}
+	call, err := n.ReadHook(e.Name, payload)
+	if err != nil {
+		return execution.HookResult{}, err
+	}
+	call.Event = e.Event
+	_, dirs, files, err := c.place()
+	if err != nil {
+		return execution.HookResult{}, err
+	}
+	list, skipped, err := files.Read()
+	if err != nil {
+		return execution.HookResult{}, err
+	}
+	if skipped {
+		c.app.Warnf("the hooks of %s are not trusted and do not run", files.Project)
+	}
+	names := []string{e.Name}
+	if e.Event != "" {
+		names = append(names, string(e.Event))
+	}
+	var matching []hook.Registration
+	for _, r := range list {
+		if r.On() && r.Matches(entry.Descriptor.Name, names...) {
+			matching = append(matching, r)
+		}
+	}
+	return c.dispatcher(dirs).Dispatch(ctx, matching, call), nil
+}
+
+func (c *command) installCommand() *cobra.Command {
+	var trust bool
+	cmd := &cobra.Command{Use: "install AGENT EVENT [COMMAND]", Short: "Have an agent call Drawbar at an event; with a command, register that too",
+		Long: `Have an agent call "drawbar hooks handle" at an event: write that into the agent's own settings, and nothing else.
+
+Everything else in that file stays as it is, byte for byte. With a command the command is registered first, as by "drawbar hooks add".`,
+		Args: cli.Args(cobra.RangeArgs(2, 3)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entry, n, err := c.native(args[0])
+			if err != nil {
+				return err
+			}
+			e, err := event(entry, n, args[1])
+			if err != nil {
+				return err
+			}
+			if len(args) == 3 {
+				if err := c.add(cmd, hook.Registration{Agent: entry.Descriptor.Name, HookType: e.Name, Handler: hook.Command, Target: args[2]}); err != nil {
+					return err
+				}
+			}
+			return c.install(cmd.Context(), entry, n, e, trust)
+		}}
+	cmd.Flags().BoolVar(&trust, "trust", false, "also say that you have reviewed it, where the agent asks for that (codex)")
+	return cmd
+}
+
+// native place of an event in the scope of the flag.
+func (c *command) nativePlace(entry adapter.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
+	cwd, _, _, err := c.place()
+	if err != nil {
+		return adapter.HookPlace{}, err
+	}
+	scope := adapter.ConfigScope(c.scope)
+	switch scope {
+	case "":
+		scope = adapter.ScopeGlobal // the agent's settings are the user's unless said otherwise
+	case adapter.ScopeGlobal, adapter.ScopeProject:
+	default:
+		return adapter.HookPlace{}, cli.Usage("--scope %q is no scope of hooks", c.scope).WithHint("global or project")
+	}
+	program, err := self()
+	if err != nil {
+		return adapter.HookPlace{}, err
+	}
+	line := hookrelay.Shell(runtime.GOOS, []string{program}) + hook.Mark(entry.Descriptor.Name, e.Name)
+	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), scope, cwd, e.Name, line), nil
+}
+
+// self is how a shell finds this program: by its name, where that means it.
+func self() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", execution.Errorf(execution.CodeConfig, "find this program: %w", err)
+	}
+	if found, err := adapter.OSHost(nil).LookPath("drawbar"); err == nil {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(exe)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return "drawbar", nil
+		}
+	}
+	return exe, nil
+}
+
+func (c *command) install(ctx context.Context, entry adapter.Entry, n adapter.NativeHooks, e adapter.NativeHook, trust bool) error {
+	place, err := c.nativePlace(entry, n, e)
+	if err != nil {
+		return err
+	}
+	changed, index, err := hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
+	if err != nil {
+		return err
+	}
+	reviewed := false
+	if trust && place.Review != nil {
+		_, err := configstore.Edit(ctx, place.Review.File, configfile.Format(place.Review.Format), func(d *configfile.Document) (bool, error) {
+			return true, d.Set(place.Review.Path(index), place.Review.Value)
+		}, configstore.Options{})
+		if err != nil {
+			return err
+		}
+		reviewed = true
+	}
+	note := place.Note
+	if reviewed {
+		note = ""
+	}
+	return c.app.Answer(map[string]any{"agent": entry.Descriptor.Name, "event": e.Name, "file": place.File, "changed": changed, "blocking": e.Blocking, "note": note}, func() {
+		if changed {
+			c.app.Printf("%s calls drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
+		} else {
+			c.app.Printf("%s calls drawbar at %s already: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
+		}
+		if note != "" {
+			c.app.Notef("%s", note)
+		}
+	})
+}
+
+func (c *command) uninstallCommand() *cobra.Command {
+	return &cobra.Command{Use: "uninstall AGENT EVENT", Short: "Have an agent no longer call Drawbar at an event", Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entry, n, err := c.native(args[0])
+			if err != nil {
+				return err
+			}
+			e, err := event(entry, n, args[1])
+			if err != nil {
+				return err
+			}
+			place, err := c.nativePlace(entry, n, e)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(place.File); errors.Is(err, fs.ErrNotExist) {
+				return execution.Errorf(execution.CodeConfig, "%s is not installed with %s: there is no %s", e.Name, entry.Descriptor.Name, place.File)
+			}
+			changed, err := hook.Uninstall(cmd.Context(), place, hook.Mark(entry.Descriptor.Name, e.Name))
+			if err != nil {
+				return err
+			}
+			return c.app.Answer(map[string]any{"agent": entry.Descriptor.Name, "event": e.Name, "file": place.File, "changed": changed}, func() {
+				if !changed {
+					c.app.Printf("%s does not call drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
+					return
+				}
+				c.app.Printf("%s no longer calls drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
+			})
+		}}
+}

@@ -1,0 +1,218 @@
+package hooks
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/hook"
+)
+
+// target is what a registration does, from the flags of add and set.
+type target struct {
+	command, script, builtin string
+	priority                 int
+	disabled, enabled        bool
+}
+
+func (t *target) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&t.command, "command", "", "line for the shell")
+	fl.StringVar(&t.script, "script", "", "program to run, without a shell")
+	fl.StringVar(&t.builtin, "builtin", "", "log (a line in hook-log.jsonl) or trace (a line on standard error)")
+	fl.IntVar(&t.priority, "priority", hook.DefaultPriority, "lower ones run first")
+	fl.BoolVar(&t.disabled, "disabled", false, "keep it, but do not run it")
+	cmd.MarkFlagsMutuallyExclusive("command", "script", "builtin")
+}
+
+// apply puts what was given into a registration.
+func (t *target) apply(cmd *cobra.Command, r *hook.Registration) {
+	for name, v := range map[string]struct {
+		handler hook.Handler
+		target  string
+	}{"command": {hook.Command, t.command}, "script": {hook.Script, t.script}, "builtin": {hook.Builtin, t.builtin}} {
+		if cmd.Flags().Changed(name) {
+			r.Handler, r.Target = v.handler, v.target
+		}
+	}
+	if cmd.Flags().Changed("priority") {
+		p := t.priority
+		r.Priority = &p
+	}
+	if cmd.Flags().Changed("disabled") {
+		on := !t.disabled
+		r.Enabled = &on
+	}
+	if cmd.Flags().Changed("enabled") {
+		on := t.enabled
+		r.Enabled = &on
+	}
+}
+
+func (c *command) addCommand() *cobra.Command {
+	var t target
+	var id string
+	cmd := &cobra.Command{Use: "add AGENT EVENT", Short: "Register a command for an event of an agent; * stands for all", Args: cli.Args(cobra.ExactArgs(2)),
+		Example: "  drawbar hooks add claude PreToolUse --command ./check-tool.sh\n  drawbar hooks add '*' tool_error --builtin log",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := hook.Registration{ID: id, Agent: args[0], HookType: args[1]}
+			t.apply(cmd, &r)
+			return c.add(cmd, r)
+		}}
+	t.register(cmd)
+	cmd.Flags().StringVar(&id, "id", "", "name of the registration (default: made of agent and event)")
+	return cmd
+}
+
+// add registers r, and says what else is to be done.
+func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
+	if r.Handler == "" {
+		return cli.Usage("nothing is to be done").WithHint("--command LINE, --script FILE or --builtin NAME")
+	}
+	kind, agentName, err := c.kind(r)
+	if err != nil {
+		return err
+	}
+	if r.Agent != hook.Any {
+		r.Agent = agentName
+	}
+	_, dirs, files, err := c.place()
+	if err != nil {
+		return err
+	}
+	scope, err := c.chosen(dirs)
+	if err != nil {
+		return err
+	}
+	err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+		if r.ID == "" {
+			r.ID = idFor(map[bool]string{true: "any", false: r.Agent}[r.Agent == hook.Any], map[bool]string{true: "any", false: r.HookType}[r.HookType == hook.Any], list)
+		}
+		if slices.ContainsFunc(list, func(h hook.Registration) bool { return h.ID == r.ID }) {
+			return nil, execution.Errorf(execution.CodeConfig, "the hook %q is there already, in %s", r.ID, files.Path(scope)).
+				WithHint("change it: drawbar hooks set %s, or remove it: drawbar hooks remove %s", r.ID, r.ID)
+		}
+		return append(list, r), nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.app.Answer(map[string]any{"id": r.ID, "scope": scope, "file": files.Path(scope), "kind": kind}, func() {
+		c.app.Printf("%s\n", r.ID)
+		c.app.Notef("registered in %s", files.Path(scope))
+		switch {
+		case kind == hook.Virtual:
+			c.app.Notef("it is virtual: called from the events of drawbar run, and cannot block")
+		case r.Agent != hook.Any && r.HookType != hook.Any:
+			c.app.Notef("%s calls it once it is installed: drawbar hooks install %s %s", r.Agent, r.Agent, r.HookType)
+		}
+	})
+}
+
+// kind checks that a registration can ever be called, and says from where.
+func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, err error) {
+	client, err := c.app.Client()
+	if err != nil {
+		return "", "", err
+	}
+	agents := []string{r.Agent}
+	if r.Agent == hook.Any {
+		agents = nil
+		for _, info := range client.Adapters().List() {
+			agents = append(agents, info.Agent)
+		}
+	}
+	best := hook.None
+	for _, name := range agents {
+		e, err := client.Adapters().Get(name)
+		if err != nil {
+			return "", "", err
+		}
+		agentName = e.Descriptor.Name
+		var native []adapter.NativeHook
+		if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
+			native = n.Hooks()
+		}
+		r.Agent = agentName
+		if k := hook.KindOf(r, agentName, native); k == hook.Native || k == hook.Virtual && best == hook.None {
+			best = k
+		}
+	}
+	if best == hook.None {
+		return "", "", execution.Errorf(execution.CodeValidation, "%q is no event of %s, and no event of a run", r.HookType, map[bool]string{true: "any agent", false: agentName}[len(agents) != 1]).
+			WithHint("drawbar hooks discover lists the events of agents")
+	}
+	return best, agentName, nil
+}
+
+// find is the scope that a registration stands in.
+func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
+	_, _, files, err := c.place()
+	if err != nil {
+		return files, "", err
+	}
+	scopes := []adapter.ConfigScope{adapter.ScopeProject, adapter.ScopeGlobal}
+	if c.scope != "" {
+		scopes = []adapter.ConfigScope{adapter.ConfigScope(c.scope)}
+	}
+	for _, s := range scopes {
+		list, err := hook.ReadFile(files.Path(s))
+		if err != nil {
+			return files, "", err
+		}
+		if slices.ContainsFunc(list, func(r hook.Registration) bool { return r.ID == id }) {
+			return files, s, nil
+		}
+	}
+	return files, "", execution.Errorf(execution.CodeConfig, "there is no hook %q", id).WithHint("drawbar hooks list")
+}
+
+func (c *command) removeCommand() *cobra.Command {
+	return &cobra.Command{Use: "remove ID", Aliases: []string{"rm"}, Short: "Remove a registration", Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, scope, err := c.find(args[0])
+			if err != nil {
+				return err
+			}
+			err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+				return slices.DeleteFunc(list, func(r hook.Registration) bool { return r.ID == args[0] }), nil
+			})
+			if err != nil {
+				return err
+			}
+			return c.app.Answer(map[string]any{"id": args[0], "scope": scope, "removed": true}, func() { c.app.Printf("removed %s\n", args[0]) })
+		}}
+}
+
+func (c *command) setCommand() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{Use: "set ID", Short: "Change a registration", Args: cli.Args(cobra.ExactArgs(1)),
+		Example: "  drawbar hooks set claude-PreToolUse --enabled=false",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, scope, err := c.find(args[0])
+			if err != nil {
+				return err
+			}
+			var changed hook.Registration
+			err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+				for i := range list {
+					if list[i].ID == args[0] {
+						t.apply(cmd, &list[i])
+						changed = list[i]
+					}
+				}
+				return list, nil
+			})
+			if err != nil {
+				return err
+			}
+			return c.app.Answer(changed, func() { c.app.Printf("changed %s\n", args[0]) })
+		}}
+	t.register(cmd)
+	cmd.Flags().BoolVar(&t.enabled, "enabled", true, "run it")
+	cmd.MarkFlagsMutuallyExclusive("enabled", "disabled")
+	return cmd
+}

@@ -1,0 +1,130 @@
+// Package plugins is "drawbar plugins": what extends an agent, managed by the agent's own command.
+package plugins
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "plugins", Short: "List, install, uninstall and search plugins of an agent",
+		Long: "List, install, uninstall and search plugins of an agent, by the agent's own command. Gemini and Qwen call them extensions.",
+		Args: cli.Args(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	var o adapter.PluginOptions
+	install := &cobra.Command{Use: "install AGENT PLUGIN", Short: "Install a plugin, named in the agent's own words", Args: cli.Args(cobra.ExactArgs(2)),
+		Example: "  drawbar plugins install claude review@my-marketplace\n  drawbar plugins install gemini ./my-extension --consent",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := manager[adapter.PluginManager](app, args[0], "plugins")
+			if err != nil {
+				return err
+			}
+			id := args[1]
+			if strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") { // the agent's command works elsewhere
+				if id, err = filepath.Abs(id); err != nil {
+					return cli.Usage("%s: %v", args[1], err)
+				}
+			}
+			p, err := m.InstallPlugin(cmd.Context(), adapter.OSHost(cliagent.Spawn), id, o)
+			if err != nil {
+				return err
+			}
+			return app.Answer(p, func() { app.Printf("installed %s %s\n", p.PluginID, p.Version) })
+		}}
+	install.Flags().BoolVar(&o.Consent, "consent", false, "accept that it is a program of somebody else, where the agent asks (gemini, qwen)")
+	cmd.AddCommand(install,
+		&cobra.Command{Use: "list AGENT", Short: "List installed plugins", Args: cli.Args(cobra.ExactArgs(1)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				m, err := manager[adapter.PluginManager](app, args[0], "plugins")
+				if err != nil {
+					return err
+				}
+				list, err := m.ListPlugins(cmd.Context(), adapter.OSHost(cliagent.Spawn))
+				if err != nil {
+					return err
+				}
+				return app.Answer(list, func() {
+					w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+					fmt.Fprintln(w, "PLUGIN\tVERSION\tENABLED\tFORMAT")
+					for _, p := range list {
+						fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", p.PluginID, p.Version, p.Enabled, p.Format)
+					}
+					w.Flush()
+				})
+			}},
+		&cobra.Command{Use: "uninstall AGENT PLUGIN", Short: "Uninstall a plugin", Args: cli.Args(cobra.ExactArgs(2)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				m, err := manager[adapter.PluginManager](app, args[0], "plugins")
+				if err != nil {
+					return err
+				}
+				if err := m.UninstallPlugin(cmd.Context(), adapter.OSHost(cliagent.Spawn), args[1]); err != nil {
+					return err
+				}
+				return app.Answer(map[string]string{"uninstalled": args[1]}, func() { app.Printf("uninstalled %s\n", args[1]) })
+			}},
+		&cobra.Command{Use: "search AGENT [QUERY]", Short: "Search plugins that can be installed", Args: cli.Args(cobra.RangeArgs(1, 2)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				m, err := manager[adapter.PluginSearcher](app, args[0], "plugins.search")
+				if err != nil {
+					return err
+				}
+				query := ""
+				if len(args) == 2 {
+					query = args[1]
+				}
+				list, err := m.SearchPlugins(cmd.Context(), adapter.OSHost(cliagent.Spawn), query)
+				if err != nil {
+					return err
+				}
+				return app.Answer(list, func() {
+					w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+					fmt.Fprintln(w, "PLUGIN\tVERSION\tDESCRIPTION")
+					for _, l := range list {
+						fmt.Fprintf(w, "%s\t%s\t%s\n", l.PluginID, l.LatestVersion, l.Description)
+					}
+					w.Flush()
+				})
+			}})
+	return cmd
+}
+
+// manager finds what an agent offers. One that does not is an error that names those that do.
+func manager[T any](app *cli.App, name, capability string) (T, error) {
+	var none T
+	client, err := app.Client()
+	if err != nil {
+		return none, err
+	}
+	entry, err := client.Adapters().Get(name)
+	if err != nil {
+		return none, err
+	}
+	if m, ok := adapter.As[T](entry.Adapter); ok {
+		return m, nil
+	}
+	var able []string
+	for _, info := range client.Adapters().List() {
+		if e, err := client.Adapters().Get(info.Agent); err == nil {
+			if _, ok := adapter.As[T](e.Adapter); ok {
+				able = append(able, info.Agent)
+			}
+		}
+	}
+	what := "no plugins that its own command manages"
+	if capability == "plugins.search" {
+		what = "no search for plugins"
+	}
+	e := execution.Errorf(execution.CodeCapability, "%s has %s", entry.Descriptor.Name, what).WithHint("these can: %s", strings.Join(able, ", "))
+	e.Agent, e.Capability = entry.Descriptor.Name, capability
+	return none, e
+}

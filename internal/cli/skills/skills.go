@@ -1,0 +1,257 @@
+// Package skills is "drawbar skills" and "drawbar subagents": what agents find in folders by convention.
+package skills
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/skill"
+)
+
+// command is one of the two commands, which differ in their words only.
+type command struct {
+	app    *cli.App
+	kind   skill.Kind
+	agents []string
+	scope  string
+}
+
+// New makes the command for skills.
+func New(app *cli.App) *cobra.Command {
+	return (&command{app: app, kind: skill.Skill}).make("skills", "skills: folders with a SKILL.md", "DIRECTORY",
+		"  drawbar skills add ./review --agent claude --agent codex\n  drawbar skills list --agent gemini --scope project")
+}
+
+// NewSubagents makes the command for sub-agents.
+func NewSubagents(app *cli.App) *cobra.Command {
+	return (&command{app: app, kind: skill.Subagent}).make("subagents", "sub-agents: files with instructions for an agent's helper", "FILE",
+		"  drawbar subagents add ./reviewer.md --agent claude --agent codex")
+}
+
+func (c *command) make(use, what, source, example string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: "List, add and remove agents' " + what, Example: example, Args: cli.Args(cobra.NoArgs),
+		Long: "List, add and remove agents' " + what + `.
+
+They are copied to where each agent looks for them, globally or in the project. Nothing in them is run.`,
+		RunE: func(*cobra.Command, []string) error { return c.list() }}
+	cmd.PersistentFlags().StringArrayVar(&c.agents, "agent", nil, "agent (repeatable; default of list and where: all that have them)")
+	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: global to add and remove, both to list)")
+	var o skill.Options
+	add := &cobra.Command{Use: "add " + source, Short: "Copy one to where agents look", Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return c.add(args[0], o) }}
+	add.Flags().StringVar(&o.Name, "name", "", "another name than its own")
+	add.Flags().BoolVar(&o.Force, "force", false, "replace one of the same name")
+	cmd.AddCommand(add,
+		&cobra.Command{Use: "list", Short: "List what agents find", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.list() }},
+		&cobra.Command{Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove one", Args: cli.Args(cobra.ExactArgs(1)),
+			RunE: func(_ *cobra.Command, args []string) error { return c.remove(args[0]) }},
+		&cobra.Command{Use: "where", Short: "Show the folders in which agents look", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.where() }})
+	return cmd
+}
+
+// spot is a folder of an agent.
+type spot struct {
+	Agent string              `json:"agent"`
+	Scope adapter.ConfigScope `json:"scope"`
+	adapter.Folder
+}
+
+func (c *command) capability() string {
+	if c.kind == skill.Skill {
+		return "skills"
+	}
+	return "subagents"
+}
+
+// spots are the folders that the flags mean. An agent that is named and has none is an error that names those that have some.
+func (c *command) spots(change bool) ([]spot, error) {
+	client, err := c.app.Client()
+	if err != nil {
+		return nil, err
+	}
+	scopes := []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
+	switch s := adapter.ConfigScope(c.scope); {
+	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
+		scopes = []adapter.ConfigScope{s}
+	case s != "":
+		return nil, cli.Usage("--scope %q is no scope", c.scope).WithHint("global or project")
+	case change:
+		scopes = scopes[:1]
+	}
+	var able []string
+	for _, info := range client.Adapters().List() {
+		if e, err := client.Adapters().Get(info.Agent); err == nil {
+			if _, ok := adapter.As[adapter.SkillKeeper](e.Adapter); ok {
+				able = append(able, info.Agent)
+			}
+		}
+	}
+	names := c.agents
+	if len(names) == 0 {
+		if change {
+			return nil, cli.Usage("which agent?").WithHint("--agent NAME; these have %s: %s", c.capability(), strings.Join(able, ", "))
+		}
+		names = able
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)
+	}
+	host := adapter.OSHost(cliagent.Spawn)
+	var list []spot
+	for _, name := range names {
+		e, err := client.Adapters().Get(name)
+		if err != nil {
+			return nil, err
+		}
+		keeper, ok := adapter.As[adapter.SkillKeeper](e.Adapter)
+		found := false
+		for _, s := range scopes {
+			if !ok {
+				break
+			}
+			folder, has := keeper.SkillFolder(host, s, dir)
+			if c.kind == skill.Subagent {
+				folder, has = keeper.SubagentFolder(host, s, dir)
+			}
+			if has {
+				found = true
+				list = append(list, spot{e.Descriptor.Name, s, folder})
+			}
+		}
+		if !found {
+			err := execution.Errorf(execution.CodeCapability, "%s has no %s", e.Descriptor.Name, c.capability()).WithHint("these have: %s", strings.Join(able, ", "))
+			err.Agent, err.Capability = e.Descriptor.Name, c.capability()
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// item is something found, and where.
+type item struct {
+	Agent string              `json:"agent"`
+	Scope adapter.ConfigScope `json:"scope"`
+	skill.Item
+	Note string `json:"note,omitempty"`
+}
+
+func (c *command) list() error {
+	spots, err := c.spots(false)
+	if err != nil {
+		return err
+	}
+	items := []item{}
+	for _, s := range spots {
+		found, err := skill.List(c.kind, s.Folder)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			items = append(items, item{s.Agent, s.Scope, f, s.Note})
+		}
+	}
+	return c.app.Answer(items, func() {
+		if len(items) == 0 {
+			c.app.Notef("there are none")
+			return
+		}
+		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tSCOPE\tNAME\tDESCRIPTION\tPATH")
+		for _, i := range items {
+			text := i.Description
+			if i.Fault != "" {
+				text = "FAULTY: " + i.Fault
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.Scope, i.Name, oneLine(text), i.Path)
+		}
+		w.Flush()
+	})
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:57]) + "..."
+	}
+	return s
+}
+
+func (c *command) add(src string, o skill.Options) error {
+	spots, err := c.spots(true)
+	if err != nil {
+		return err
+	}
+	items := []item{}
+	for _, s := range spots {
+		added, err := skill.Add(c.kind, src, s.Folder, o)
+		if err != nil {
+			return err
+		}
+		items = append(items, item{s.Agent, s.Scope, added, s.Note})
+	}
+	return c.app.Answer(items, func() {
+		for _, i := range items {
+			c.app.Printf("%s: %s\n", i.Agent, i.Path)
+			if i.Note != "" {
+				c.app.Notef("%s", i.Note)
+			}
+		}
+	})
+}
+
+func (c *command) remove(name string) error {
+	spots, err := c.spots(true)
+	if err != nil {
+		return err
+	}
+	paths := []string{}
+	for _, s := range spots {
+		path, err := skill.Remove(c.kind, name, s.Folder)
+		if err != nil {
+			return err
+		}
+		paths = append(paths, path)
+	}
+	return c.app.Answer(map[string]any{"removed": paths}, func() {
+		for _, p := range paths {
+			c.app.Printf("removed %s\n", p)
+		}
+	})
+}
+
+func (c *command) where() error {
+	spots, err := c.spots(false)
+	if err != nil {
+		return err
+	}
+	type place struct {
+		Agent string              `json:"agent"`
+		Scope adapter.ConfigScope `json:"scope"`
+		Dir   string              `json:"directory"`
+		Also  []string            `json:"also,omitempty"`
+		Note  string              `json:"note,omitempty"`
+	}
+	places := []place{}
+	for _, s := range spots {
+		places = append(places, place{s.Agent, s.Scope, s.Dir, s.Also, s.Note})
+	}
+	return c.app.Answer(places, func() {
+		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		for _, p := range places {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Agent, p.Scope, p.Dir)
+			for _, a := range p.Also {
+				fmt.Fprintf(w, "\t\t%s (read too)\n", a)
+			}
+		}
+		w.Flush()
+	})
+}
