@@ -26,8 +26,8 @@ type configured struct {
 	header  bool // theirs-http has the header X-A: b
 	list    []string
 	get     [][]string // further commands that show what list does not
-	listed  []string // what the agent's own list says about "ours", beside its name
-	project bool     // a server of the project is in the list without further consent
+	listed  []string   // what the agent's own list says about "ours", beside its name
+	project bool       // a server of the project is in the list without further consent
 	model   func(l *lab)
 }
 
