@@ -67,10 +67,11 @@ type Client struct {
 	host     adapter.Host
 	models   Models
 
-	mu     sync.Mutex
-	store  *runstore.Store
-	closed bool
-	open   sync.WaitGroup // records being finished
+	mu       sync.Mutex
+	store    *runstore.Store
+	sessions *Sessions
+	closed   bool
+	open     sync.WaitGroup // records being finished
 }
 
 // New makes a client. Its error is about options that contradict each other.
@@ -400,12 +401,16 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.store == nil {
-		return nil
+	var errs []error
+	if c.sessions != nil {
+		errs = append(errs, c.sessions.store.Close())
+		c.sessions = nil
 	}
-	err := c.store.Close()
-	c.store = nil
-	return err
+	if c.store != nil {
+		errs = append(errs, c.store.Close())
+		c.store = nil
+	}
+	return errors.Join(errs...)
 }
 
 // NewExecutionAdapter is the BYOH specification's factory: one agent behind negotiate and execute.

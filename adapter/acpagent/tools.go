@@ -82,6 +82,7 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	}
 	c.merge(u)
 	if !c.started {
+		p.failed = nil
 		p.ensureStep(s)
 		p.closeFlow(s)
 		p.start(c, s)
@@ -140,10 +141,10 @@ func (p *parser) input(c *toolCall) json.RawMessage {
 	return raw(in)
 }
 
-// runShell shows a command that runs, and what is new of its output.
-func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
+// runShell shows a command that runs, and what is new of its output. It reports one that has ended and failed.
+func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (failed bool) {
 	if c.mcp {
-		return
+		return false
 	}
 	read := p.spec.Shell
 	if read == nil {
@@ -151,7 +152,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 	}
 	sh, ok := read(&c.ToolCall)
 	if !ok {
-		return
+		return false
 	}
 	if !c.shell {
 		c.shell = true
@@ -165,7 +166,9 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 	}
 	if sh.ExitCode != nil && (c.Status == statusCompleted || c.Status == statusFailed) {
 		s.Emit(execution.ShellExit{ExitCode: *sh.ExitCode, ToolCallID: c.ID})
+		return *sh.ExitCode != 0
 	}
+	return false
 }
 
 // endTool is the end of a call.
@@ -173,7 +176,9 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
 	ok := c.Status == statusCompleted
 	if ok || c.shell {
-		p.runShell(c, s) // a command that failed before it ran, or was refused, has no shell_start
+		// A command that failed before it ran, or was refused, has no shell_start. One that exits with another code than 0
+		// failed, even if the agent calls the tool a success.
+		ok = !p.runShell(c, s) && ok
 	}
 	c.ended = true
 	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), "the call failed")

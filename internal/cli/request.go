@@ -157,10 +157,10 @@ func (f *RequestFlags) Options(app *App, cmd *cobra.Command, agentName string) (
 		MaxOutputTokens: f.MaxOutputTokens, TopK: f.TopK, Skills: f.Skills, AgentsDoc: f.AgentsDoc, Tags: f.Tags, ProjectID: f.ProjectID,
 		RunID: execution.RunID(f.RunID), Debug: f.Debug}
 	var err error
-	if o.SessionID, err = nativeSession(agentName, f.Session); err != nil {
+	if o.SessionID, err = nativeSession(app, agentName, "session", f.Session); err != nil {
 		return o, err
 	}
-	if o.ForkSessionID, err = nativeSession(agentName, f.Fork); err != nil {
+	if o.ForkSessionID, err = nativeSession(app, agentName, "fork", f.Fork); err != nil {
 		return o, err
 	}
 	switch {
@@ -230,14 +230,22 @@ func (f *RequestFlags) Options(app *App, cmd *cobra.Command, agentName string) (
 	return o, nil
 }
 
-// nativeSession takes the agent's own session id, or the unified one of the same agent.
-func nativeSession(agentName, id string) (string, error) {
+// nativeSession takes the agent's own session id, or the unified one of the same agent under any of its names.
+func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	owner, native, ok := execution.SplitSession(id)
 	if !ok {
 		return id, nil
 	}
-	if owner != agentName {
-		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --session %s", owner, id)
+	c, err := app.Client()
+	if err != nil {
+		return "", err
+	}
+	agent, err := c.Adapters().Get(agentName)
+	if err != nil {
+		return "", err
+	}
+	if have, err := c.Adapters().Get(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
+		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --%s %s", owner, flag, id)
 	}
 	return native, nil
 }

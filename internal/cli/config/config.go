@@ -32,6 +32,9 @@ type command struct {
 
 const long = `Reads and changes the agents' own configuration files and, when no agent is named, Drawbar's own configuration.
 
+Without an agent, a FIELD is one of Drawbar's (drawbar config schema): defaultAgent, timeout, agents.claude.model. Values come from the
+command line, then a profile, the environment (DRAWBAR_MODEL ...), .drawbar/config.json of the project, the user's file, and defaults.
+
 A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or a key of the
 agent's own behind "native.": native.permissions.ask. A key that has a dot stands in quotes: 'env."A.B"'.
 VALUE is read as JSON where the field is a list, an object, a number or true and false; "-" reads it from standard input.
