@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,7 +209,7 @@ func TestConfigModel(t *testing.T) {
 				t.Errorf("read back %q", got.Value)
 			}
 			if c.shows != nil {
-				if shown := strings.TrimSpace(l.own(c.shows...)); shown != id {
+				if shown := strings.TrimSpace(l.own(c.shows...)); !strings.HasSuffix(shown, id) {
 					t.Errorf("%s %s shows %q", c.name, strings.Join(c.shows, " "), shown)
 				}
 				continue
@@ -227,6 +228,27 @@ func TestConfigModel(t *testing.T) {
 		var v struct{ Valid bool }
 		if l.drawbar(&v, "config", "validate", c.name); !v.Valid {
 			t.Error("not valid")
+		}
+	})
+}
+
+// Variables that Drawbar sets are there in the commands that the agent runs; a value that a shell would change is as it was.
+func TestConfigEnv(t *testing.T) {
+	forEachConfig(t, func(t *testing.T, c configured, l *lab) {
+		if o := l.command("config", "set", c.name, "env.DRAWBAR_E2E_SET", "x"); o.code == 6 {
+			t.Skip(o.stderr)
+		}
+		i := slices.IndexFunc(kits, func(k kit) bool { return k.name == c.name })
+		if i < 0 {
+			t.Skipf("SKIPPED: nothing is known of the tools of %s here", c.name)
+		}
+		out := filepath.Join(l.work, "out.txt")
+		l = newLab(t, kits[i], fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, kits[i].shell(`printf %s "$DRAWBAR_E2E_SET" > `+shellQuote(out))))
+		l.work = filepath.Dir(out)
+		l.drawbar(nil, "config", "set", c.name, "env.DRAWBAR_E2E_SET", `a "b" $c`)
+		l.run("--approve", "yolo", "go").completed(t)
+		if b, err := os.ReadFile(out); err != nil || string(b) != `a "b" $c` {
+			t.Errorf("the command saw %q, %v", b, err)
 		}
 	})
 }
