@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ type configured struct {
 	listed  []string   // what the agent's own list says about "ours", beside its name
 	project bool       // a server of the project is in the list without further consent
 	model   func(l *lab)
+	shows   []string // the agent's own command that shows the model, where a run against another model server does not take it
 }
 
 const address = "http://127.0.0.1:9/mcp" // nothing listens there
@@ -42,9 +44,6 @@ var configs = []configured{
 	{
 		name: "codex", list: []string{"mcp", "list", "--json"}, listed: []string{`"A": "it's \"b\""`},
 		add: [][]string{{"mcp", "add", "theirs", "--env", "A=b", "--", "/bin/cat", "x y", "--flag"}, {"mcp", "add", "theirs-http", "--url", address}},
-		model: func(l *lab) {
-			// The lab's own file names a model, which the one set here replaces.
-		},
 	},
 	{
 		name: "gemini", header: true, list: []string{"mcp", "list"}, listed: []string{"Connected"}, project: true,
@@ -63,7 +62,7 @@ var configs = []configured{
 		listed: []string{`it's "b"`}, project: true,
 		add: [][]string{{"mcp", "add", "theirs", "--env", "A=b", "--", "/bin/cat", "x y", "--flag"},
 			{"mcp", "add", "--transport", "http", "--header", "X-A: b", "theirs-http", address}},
-		model: func(l *lab) { delete(l.env, "COPILOT_MODEL") },
+		shows: []string{"config", "model"}, // with a model server of one's own copilot takes the model from the environment only
 	},
 }
 
@@ -81,8 +80,8 @@ func forEachConfig(t *testing.T, f func(t *testing.T, c configured, l *lab)) {
 			}
 			l := newLab(t, kit{name: c.name}, `{"turns":[{"text":"Hello."},{"text":"Hello again."}]}`)
 			l.env["GEMINI_CLI_TRUST_WORKSPACE"] = "true" // gemini uses no servers in a folder that nobody trusts
-			if err := os.Mkdir(filepath.Join(l.work, ".git"), 0o700); err != nil {
-				t.Fatal(err)
+			if out, err := exec.Command("git", "init", "-q", l.work).CombinedOutput(); err != nil {
+				t.Fatalf("git init: %v\n%s", err, out)
 			}
 			f(t, c, l)
 		})
@@ -209,6 +208,12 @@ func TestConfigModel(t *testing.T) {
 			if l.drawbar(&got, "config", "get", c.name, "model"); got.Value != id {
 				t.Errorf("read back %q", got.Value)
 			}
+			if c.shows != nil {
+				if shown := strings.TrimSpace(l.own(c.shows...)); !strings.HasSuffix(shown, id) {
+					t.Errorf("%s %s shows %q", c.name, strings.Join(c.shows, " "), shown)
+				}
+				continue
+			}
 			l.run("say hello").completed(t)
 			asked := ""
 			for _, r := range l.model.Requests() {
@@ -223,6 +228,27 @@ func TestConfigModel(t *testing.T) {
 		var v struct{ Valid bool }
 		if l.drawbar(&v, "config", "validate", c.name); !v.Valid {
 			t.Error("not valid")
+		}
+	})
+}
+
+// Variables that Drawbar sets are there in the commands that the agent runs; a value that a shell would change is as it was.
+func TestConfigEnv(t *testing.T) {
+	forEachConfig(t, func(t *testing.T, c configured, l *lab) {
+		if o := l.command("config", "set", c.name, "env.DRAWBAR_E2E_SET", "x"); o.code == 6 {
+			t.Skip(o.stderr)
+		}
+		i := slices.IndexFunc(kits, func(k kit) bool { return k.name == c.name })
+		if i < 0 {
+			t.Skipf("SKIPPED: nothing is known of the tools of %s here", c.name)
+		}
+		out := filepath.Join(l.work, "out.txt")
+		l = newLab(t, kits[i], fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, kits[i].shell(`printf %s "$DRAWBAR_E2E_SET" > `+shellQuote(out))))
+		l.work = filepath.Dir(out)
+		l.drawbar(nil, "config", "set", c.name, "env.DRAWBAR_E2E_SET", `a "b" $c`)
+		l.run("--approve", "yolo", "go").completed(t)
+		if b, err := os.ReadFile(out); err != nil || string(b) != `a "b" $c` {
+			t.Errorf("the command saw %q, %v", b, err)
 		}
 	})
 }

@@ -145,7 +145,7 @@ func TestResolveRefuses(t *testing.T) {
 		code execution.ErrorCode
 		text string
 	}{
-		"modle":       {execution.CodeValidation, "do you mean model"},
+		"modlx":       {execution.CodeValidation, "do you mean model"},
 		"something":   {execution.CodeValidation, "native.something"},
 		"temperature": {execution.CodeCapability, "echo has no setting for temperature"},
 		"model.name2": {execution.CodeValidation, "no setting model.name2"},
@@ -205,7 +205,7 @@ func TestSetChecks(t *testing.T) {
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	c := load(t, world(map[string]string{
-		"home/ann/.echo/settings.json":   `{"mode": "odd", "limit": 99, "code": "ab", "old": true, "modle": {}, "env": {"SECRET": 1}}`,
+		"home/ann/.echo/settings.json":   `{"mode": "odd", "limit": 99, "code": "ab", "old": true, "modlx": {}, "env": {"SECRET": 1}}`,
 		"work/p/sub/.echo/settings.json": `{"rules": {"allow": 7}, "code": null}`,
 		"work/p/sub/.echo/more.json":     `{"a": `,
 		"home/ann/.echo.json":            `{"mcpServers": {"a b": 1, "ok": {"command": "x"}}}`,
@@ -225,7 +225,7 @@ func TestValidate(t *testing.T) {
 	for _, f := range v.Warnings {
 		got = append(got, f.Field+" "+f.Code+" "+f.Suggestion)
 	}
-	if diff := cmp.Diff([]string{"old deprecated new", "native.modle non_standard model"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"old deprecated new", "native.modlx non_standard model"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := c.Agent(); execution.CodeOf(err) != execution.CodeConfig || !strings.Contains(err.Error(), "more.json:1:7") {

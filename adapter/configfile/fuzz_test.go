@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,6 +58,23 @@ func FuzzEdit(f *testing.F) {
 			if _, there := again.Get(path); !ok || there {
 				t.Fatalf("taken out, and still there: %s", again.Bytes())
 			}
+		}
+	})
+}
+
+// FuzzParsePath holds the two forms of a path against each other.
+func FuzzParsePath(f *testing.F) {
+	for _, s := range []string{"a.b", `a."b.c"`, `'x y'.z`, "", "a..b", `"\u00e9"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := ParsePath(s)
+		if err != nil {
+			return
+		}
+		again, err := ParsePath(p.String())
+		if err != nil || !slices.Equal(p, again) {
+			t.Fatalf("%q is %q, which reads as %q: %v", s, p, again, err)
 		}
 	})
 }

@@ -5,10 +5,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// configSchema describes settings.json and mcp-config.json. Which tools are allowed is a matter of flags and of what the
+// configSchema describes settings.json, mcp-config.json, and what a user sets in config.json, where the agent keeps its state. Which tools are allowed is a matter of flags and of what the
 // user said before, not of the settings.
 func configSchema() adapter.ConfigSchema {
-	const servers = "mcp"
+	const servers, state = "mcp", "state"
 	tools := map[string]any{"tools": []string{"*"}}
 	return adapter.NewConfigSchema("copilot", "1.0.102", []adapter.ConfigFile{
 		{Scope: adapter.ScopeGlobal, Path: "~/.copilot/settings.json", Moved: "$COPILOT_HOME/settings.json", Format: "jsonc"},
@@ -16,7 +16,8 @@ func configSchema() adapter.ConfigSchema {
 		{Scope: adapter.ScopeLocal, Path: ".github/copilot/settings.local.json", Format: "jsonc", AtRoot: true, Note: "copilot takes only some settings from a repository"},
 		{ID: servers, Scope: adapter.ScopeGlobal, Path: "~/.copilot/mcp-config.json", Moved: "$COPILOT_HOME/mcp-config.json", Format: "jsonc"},
 		{ID: servers, Scope: adapter.ScopeProject, Path: ".mcp.json", Format: "jsonc", Note: "copilot reads it in folders that the user trusts"},
-		{ID: servers, Scope: adapter.ScopeProject, Path: ".github/mcp.json", Format: "jsonc", AtRoot: true, Note: "copilot reads it in folders that the user trusts"},
+		{ID: servers, Scope: adapter.ScopeProject, Path: ".github/mcp.json", Format: "jsonc", AtRoot: true, Note: "copilot reads it where there is no .mcp.json, in folders that the user trusts"},
+		{ID: state, Scope: adapter.ScopeGlobal, Path: "~/.copilot/config.json", Moved: "$COPILOT_HOME/config.json", Format: "jsonc"},
 	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{
 		{Transport: execution.MCPStdio, Type: "local", Aliases: []string{"stdio"}, Constant: tools},
 		{Transport: execution.MCPStreamableHTTP, Type: "http", Aliases: []string{"streamable-http"}, URL: "url", Headers: "headers", Constant: tools},
@@ -30,7 +31,7 @@ func configSchema() adapter.ConfigSchema {
 		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", File: servers, Description: "MCP servers by name"},
 		{Path: "allowedUrls", Type: adapter.TypeStringList, Native: "allowedUrls", Description: "addresses that need no permission"},
 		{Path: "deniedUrls", Type: adapter.TypeStringList, Native: "deniedUrls", Description: "addresses that are refused"},
-		{Path: "trustedFolders", Type: adapter.TypeStringList, Native: "trustedFolders", Scope: adapter.ScopeGlobal, Description: "folders whose files may be read and run"},
+		{Path: "trustedFolders", Type: adapter.TypeStringList, Native: "trustedFolders", File: state, Scope: adapter.ScopeGlobal, Description: "folders whose files may be read and run"},
 		{Path: "defaultMode", Type: adapter.TypeEnum, Native: "defaultMode", Enum: []string{"interactive", "plan", "autopilot"}, Default: "interactive", Description: "mode of new interactive sessions"},
 		{Path: "autoUpdate", Type: adapter.TypeBoolean, Native: "autoUpdate", Default: true, Description: "automatic updates"},
 		{Path: "contextTier", Type: adapter.TypeString, Native: "contextTier", Description: "size of the context window, where the model has several"},
