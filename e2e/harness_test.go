@@ -104,6 +104,42 @@ type kit struct {
 	shell func(command string) string       // a tool call that runs a command
 	mcp   func(server, tool, input string) string
 	env   []string // for scenarios that fail: fewer retries of the agent's own
+
+	escalate func(path string) string // a tool call that must ask; nil: write
+
+	// What a vendor's program does otherwise than the others, and nothing declares.
+	quietThoughts bool // thoughts are shown in a conversation only
+	hidesExit     bool // the exit code of a command that printed something is not shown
+	cutIsFinal    bool // an answer that is cut off is not asked for again
+	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
+	slowStart     time.Duration
+	patient       func(l *lab) // takes back the limits on retries that the redirect sets
+
+	model   string       // one that the agent takes besides its default
+	givesUp bool         // it has limits of its own on retries, which nothing lifts
+	noLogin func(l *lab) // takes away what logs in besides keys and tokens
+}
+
+// can is what the agent declares.
+func (k kit) can(t *testing.T) execution.Capabilities {
+	t.Helper()
+	c, err := drawbar.New(drawbar.Options{NoRecord: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Adapters().Get(k.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Adapter.Capabilities()
+}
+
+// refused runs what the agent does not declare: nothing may start.
+func (l *lab) refused(args ...string) {
+	l.t.Helper()
+	if o := l.run(args...); o.result.Status != execution.StatusUnsupported || o.code != execution.ExitCapability || l.turns() != 0 {
+		l.t.Errorf("%v: %s, exit %d, %d model calls; want it refused before anything starts", args, o.result.Status, o.code, l.turns())
+	}
 }
 
 func q(s string) string {
@@ -132,6 +168,32 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
+	},
+	{
+		name: "copilot",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"create","input":{"path":%s,"file_text":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider,
+	},
+	{
+		name: "gemini",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
+		},
+		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
+		slowStart: 10 * time.Second, patient: geminiPatient,
 	},
 }
 
@@ -233,6 +295,9 @@ func (l *lab) redirect(url string) {
 // patient takes back limits on retries, so that "for ever" is for ever.
 func (l *lab) patient() {
 	delete(l.env, "CLAUDE_CODE_MAX_RETRIES")
+	if l.kit.patient != nil {
+		l.kit.patient(l)
+	}
 	config := filepath.Join(l.env["CODEX_HOME"], "config.toml")
 	if b, err := os.ReadFile(config); err == nil {
 		var out []string
