@@ -64,6 +64,7 @@ type Options struct {
 type Client struct {
 	opts     Options
 	registry *adapter.Registry
+	host     adapter.Host
 	models   Models
 
 	mu       sync.Mutex
@@ -86,7 +87,7 @@ func New(o Options) (*Client, error) {
 	if o.Host != nil {
 		host = *o.Host
 	}
-	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host)}
+	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host), host: host}
 	c.models = Models{registry: c.registry, declared: o.Models}
 	if o.DefaultAgent != "" {
 		if _, err := c.registry.Get(o.DefaultAgent); err != nil {

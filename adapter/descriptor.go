@@ -53,7 +53,7 @@ func cloneModels(models []execution.Model) []execution.Model {
 		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
 		if m.Price != nil {
 			p := *m.Price
-			p.CacheRead, p.CacheWrite, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.Thinking)
+			p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.CacheWrite1h), cloneNumber(p.Thinking)
 			m.Price = &p
 		}
 	}

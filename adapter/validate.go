@@ -150,7 +150,7 @@ func (f *faults) price(at string, p execution.Price) {
 	for _, n := range []struct {
 		field string
 		value *float64
-	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".thinking", p.Thinking}} {
+	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".cacheWrite1h", p.CacheWrite1h}, {".thinking", p.Thinking}} {
 		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
 			f.add(at+n.field, "is no price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
 		}

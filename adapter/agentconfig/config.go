@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ type File struct {
 	adapter.ConfigFile
 	Name   string               // absolute path
 	Keys   configfile.Path      // what leads to the object that holds the fields
+	Root   string               // the project's directory for a file inside it, else empty
 	Exists bool                 // false also when it cannot be read
 	Doc    *configfile.Document // nil when Err is set
 	Err    error                // why it cannot be read or parsed: a CONFIG_ERROR
@@ -53,6 +55,9 @@ func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config,
 		return nil, &execution.Error{Code: execution.CodeCapability, Agent: schema.Agent, Capability: "config",
 			Message: fmt.Sprintf("%s has no configuration files that drawbar knows", schema.Agent)}
 	}
+	if h.Getenv == nil {
+		h.Getenv = func(string) string { return "" }
+	}
 	c := &Config{Schema: schema, Project: project}
 	for _, scope := range adapter.ConfigScopes {
 		for _, file := range slices.Backward(schema.Files) { // the first of a scope wins
@@ -64,11 +69,18 @@ func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config,
 				return nil, err
 			}
 			f := File{ConfigFile: file, Name: name, Keys: keys}
+			if inProject(file) {
+				f.Root = strings.TrimRight(strings.TrimSuffix(strings.ReplaceAll(name, `\`, "/"), file.Path), "/")
+			}
 			f.read(h)
 			c.Files = append(c.Files, f)
 		}
 	}
 	return c, nil
+}
+
+func inProject(file adapter.ConfigFile) bool {
+	return !strings.HasPrefix(file.Path, "~/") && !path.IsAbs(file.Path)
 }
 
 func (f *File) read(h adapter.Host) {
@@ -223,7 +235,7 @@ func (c *Config) native(path configfile.Path) (Target, bool) {
 
 func (c *Config) unknown(name string, path configfile.Path) error {
 	agent := c.Schema.Agent
-	if slices.Contains(Normalized, path[0]) {
+	if _, has := c.Schema.Field(path[0]); !has && slices.Contains(Normalized, path[0]) {
 		return &execution.Error{Code: execution.CodeCapability, Agent: agent, Capability: path[0],
 			Message: fmt.Sprintf("%s has no setting for %s", agent, path[0])}
 	}

@@ -117,10 +117,10 @@ func (c *Config) Settings() []Setting {
 	})
 }
 
-// leaves calls fn for everything that is no object with something in it.
+// leaves calls fn for everything that is no object. An empty object sets nothing.
 func leaves(path configfile.Path, v any, fn func(configfile.Path, any)) {
 	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 {
+	if !ok {
 		if len(path) > 0 {
 			fn(path, v)
 		}

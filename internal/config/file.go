@@ -174,7 +174,7 @@ func (l *layer) check() error {
 			return fileError(l.path, "%s: a number of tokens is negative", at)
 		}
 		if p := m.Price; p != nil {
-			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "thinking": p.Thinking} {
+			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "cacheWrite1h": p.CacheWrite1h, "thinking": p.Thinking} {
 				if v != nil && *v < 0 {
 					return fileError(l.path, "%s.price.%s: %g is no price", at, name, *v)
 				}

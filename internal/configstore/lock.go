@@ -99,10 +99,22 @@ func tryLock(path string) (*heldLock, error) {
 	}
 	if content, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(content), lockMark) {
 		l.ours = true
-		// Who holds it is a courtesy.
-		_ = os.WriteFile(path, []byte(lockMark+strconv.Itoa(os.Getpid())+"\n"), 0o600)
+		if string(content) != marked() {
+			sign(path)
+		}
 	}
 	return l, nil
+}
+
+// marked is the content of a lock file of this process. All have one length, so that one can be written over another.
+func marked() string { return fmt.Sprintf("%s%10d\n", lockMark, os.Getpid()) }
+
+// sign puts this process's number into a lock file that a killed one left. It is a courtesy to those who wait.
+func sign(path string) {
+	if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteAt([]byte(marked()), 0)
+		_ = f.Close()
+	}
 }
 
 // makeLock makes the lock file where there is none. It appears with its mark in it, which tells it from a file that
@@ -116,7 +128,7 @@ func makeLock(path string) error {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.WriteString(lockMark + strconv.Itoa(os.Getpid()) + "\n")
+	_, err = f.WriteString(marked())
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -154,8 +166,8 @@ func holder(path string) string {
 	}
 	content, err := os.ReadFile(path)
 	if pid, ok := strings.CutPrefix(strings.TrimSpace(string(content)), lockMark); ok && err == nil {
-		if _, err := strconv.Atoi(pid); err == nil {
-			return "drawbar, process " + pid
+		if n, err := strconv.Atoi(strings.TrimSpace(pid)); err == nil {
+			return fmt.Sprintf("drawbar, process %d", n)
 		}
 	}
 	return "another program"

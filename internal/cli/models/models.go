@@ -146,7 +146,7 @@ func show(app *cli.App, agent, id string) error {
 			for _, part := range []struct {
 				name string
 				usd  *float64
-			}{{"cache read", p.CacheRead}, {"cache write", p.CacheWrite}, {"thinking output", p.Thinking}} {
+			}{{"cache read", p.CacheRead}, {"cache write", p.CacheWrite}, {"cache write for an hour", p.CacheWrite1h}, {"thinking output", p.Thinking}} {
 				if part.usd != nil {
 					field(part.name, fmt.Sprintf("$%g", *part.usd))
 				}

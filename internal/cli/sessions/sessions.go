@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/sessionscost"
 )
 
 // New makes the command.
@@ -20,7 +21,7 @@ func New(app *cli.App) *cobra.Command {
 		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app))
+	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app), sessionscost.New(app))
 	return cmd
 }
 
