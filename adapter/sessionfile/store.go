@@ -89,7 +89,7 @@ func (s Store) summarize(ctx context.Context, b *Builder) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Path, err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	at, ok := file.(io.ReaderAt)
 	if !ok {
 		return s.read(ctx, b)
