@@ -16,7 +16,7 @@ func ReadFile(h adapter.Host, path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
 		err = fmt.Errorf("longer than %d bytes", limit)
@@ -32,7 +32,7 @@ func Open(h adapter.Host, path string, unpack func(string, io.ReadCloser) (io.Re
 	}
 	r, err := unpack(path, f)
 	if err != nil {
-		f.Close()
+		_ = f.Close() // the first error is the one to tell
 	}
 	return r, err
 }
@@ -54,7 +54,7 @@ func openFile(h adapter.Host, path string) (fs.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		f.Close()
+		_ = f.Close() // the first error is the one to tell
 		return nil, nil, cause(err)
 	}
 	return f, info, nil

@@ -89,7 +89,7 @@ func (s Store) summarize(ctx context.Context, b *Builder) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Path, err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	at, ok := file.(io.ReaderAt)
 	if !ok {
 		return s.read(ctx, b)
@@ -135,8 +135,9 @@ func (s Store) head(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, s
 	}
 }
 
-// tail decodes the last lines.
+// tail decodes the last lines, as many as it takes to meet one with a time.
 func (s Store) tail(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, from, size int64) error {
+	known := b.Summary.UpdatedAt
 	for length := int64(tailStep); ; length *= 2 {
 		start := max(from, size-min(length, tailMost))
 		buf := make([]byte, size-start)
@@ -155,13 +156,16 @@ func (s Store) tail(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, f
 			}
 			buf = buf[i+1:]
 		}
-		return scan(ctx, bytes.NewReader(buf), 0, func(l line) error {
+		err = scan(ctx, bytes.NewReader(buf), 0, func(l line) error {
 			if l.whole || jsonscan.Fields(l.text, nil, noKeys) == nil {
 				l.number = 0
 				s.line(b, d, b.File.Path, l)
 			}
 			return nil
 		})
+		if err != nil || start == from || length >= tailMost || !b.Summary.UpdatedAt.Equal(known) {
+			return err
+		}
 	}
 }
 

@@ -41,7 +41,6 @@ func host() adapter.Host {
 type fake struct {
 	root                string
 	summarized, read    *int
-	slow                time.Duration
 	mu                  chan struct{}
 	neverSummarizeAbove int64
 }

@@ -152,24 +152,29 @@ func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args
 
 // count reads the selected sessions whose turns are not known.
 func (s *Store) count(ctx context.Context, db *sql.DB, w world, where string, args []any) error {
-	rows, err := db.QueryContext(ctx, `SELECT path FROM files`+where+` AND counted = 0`, args...)
+	files, err := s.uncounted(ctx, db, w, where, args)
 	if err != nil {
 		return err
 	}
-	var files []located
+	return s.index(ctx, db, files, true)
+}
+
+func (s *Store) uncounted(ctx context.Context, db *sql.DB, w world, where string, args []any) (files []located, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT path FROM files`+where+` AND counted = 0`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var path string
 		if err := rows.Scan(&path); err != nil {
-			return errors.Join(err, rows.Close())
+			return nil, err
 		}
 		if f, ok := w.files[path]; ok {
 			files = append(files, f)
 		}
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return err
-	}
-	return s.index(ctx, db, files, true)
+	return files, rows.Err()
 }
 
 func (q Query) where(w world, tags map[string][]string) (string, []any, error) {

@@ -90,24 +90,8 @@ func (s *Store) refresh(ctx context.Context, agent string) (world, error) {
 			return err
 		}
 		have := make(map[string]key, len(w.files))
-		rows, err := db.QueryContext(ctx, `SELECT path, size, mtime, parts FROM files WHERE root IN (SELECT value FROM json_each(?))`, string(roots))
+		gone, err := s.known(ctx, db, string(roots), w, have)
 		if err != nil {
-			return err
-		}
-		var gone []string
-		for rows.Next() {
-			var path string
-			var k key
-			if err := rows.Scan(&path, &k.size, &k.mtime, &k.parts); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			if _, ok := w.files[path]; ok {
-				have[path] = k
-			} else {
-				gone = append(gone, path)
-			}
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
 		}
 		var stale []located
@@ -122,6 +106,28 @@ func (s *Store) refresh(ctx context.Context, agent string) (world, error) {
 		return s.index(ctx, db, stale, false)
 	})
 	return w, err
+}
+
+// known fills have with what the index says of the files that are there, and gives the paths of those that are not.
+func (s *Store) known(ctx context.Context, db *sql.DB, roots string, w world, have map[string]key) (gone []string, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT path, size, mtime, parts FROM files WHERE root IN (SELECT value FROM json_each(?))`, roots)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var path string
+		var k key
+		if err := rows.Scan(&path, &k.size, &k.mtime, &k.parts); err != nil {
+			return nil, err
+		}
+		if _, ok := w.files[path]; ok {
+			have[path] = k
+		} else {
+			gone = append(gone, path)
+		}
+	}
+	return gone, rows.Err()
 }
 
 func (s *Store) drop(ctx context.Context, db *sql.DB, paths []string) error {
@@ -192,7 +198,7 @@ func write(ctx context.Context, db *sql.DB, rows []row) error {
 	if err != nil {
 		return err
 	}
-	defer stmt.Close()
+	defer func() { _ = stmt.Close() }()
 	for _, r := range rows {
 		text, err := json.Marshal(r.summary)
 		if err != nil {

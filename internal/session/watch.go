@@ -76,7 +76,7 @@ func (w *watcher) run(ctx context.Context, replay bool) (err error) {
 	}
 	defer func() {
 		if w.file != nil {
-			w.file.Close()
+			_ = w.file.Close()
 		}
 	}()
 	w.silent = !replay
@@ -118,7 +118,7 @@ func (w *watcher) reset() error {
 	}
 	w.follower, w.offset, w.pending = f, 0, nil
 	if w.file != nil {
-		w.file.Close()
+		_ = w.file.Close()
 		w.file = nil
 	}
 	return nil
@@ -227,7 +227,7 @@ func notify(path string) (<-chan struct{}, func()) {
 		return changed, func() {}
 	}
 	if err := n.Add(path); err != nil {
-		n.Close()
+		_ = n.Close()
 		return changed, func() {}
 	}
 	done := make(chan struct{})
@@ -251,7 +251,7 @@ func notify(path string) (<-chan struct{}, func()) {
 		}
 	}()
 	return changed, func() {
-		n.Close()
+		_ = n.Close()
 		<-done
 	}
 }
