@@ -133,6 +133,16 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
 	},
+	{
+		name: "qwen",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"is_background":false}}`, q(c))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+	},
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -4,4 +4,5 @@ package all
 import (
 	_ "github.com/drawbar/drawbar/adapter/claude" // registers claude
 	_ "github.com/drawbar/drawbar/adapter/codex"  // registers codex
+	_ "github.com/drawbar/drawbar/adapter/qwen"   // registers qwen
 )

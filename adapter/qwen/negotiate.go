@@ -1,0 +1,42 @@
+package qwen
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// negotiate adds what the capabilities cannot say: it depends on which of the two ways the request has to go, on the attachment.
+func negotiate(req execution.Request) []execution.Reason {
+	var reasons []execution.Reason
+	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
+		reasons = append(reasons, execution.Reason{Code: code, Severity: severity, Capability: capability, Message: fmt.Sprintf(format, args...)})
+	}
+	run := req.Run
+	if req.Context != nil && len(req.Context.Structured) > 0 {
+		if _, err := json.Marshal(req.Context.Structured); err != nil {
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+		}
+	}
+	if twoWay(req) && len(run.OutputSchema) > 0 {
+		add(execution.SeverityBlocking, execution.ReasonOther, "structuredOutput",
+			"qwen gives structured output in one-shot mode only: not in a conversation, with questions, images or a thinking effort")
+	}
+	for i, a := range req.Message.Attachments {
+		capability := fmt.Sprintf("attachments[%d]", i)
+		mediaType := cliagent.MediaType(a)
+		switch kind := cliagent.MediaOf(mediaType); {
+		case kind == cliagent.MediaOther || kind == cliagent.MediaPDF:
+			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
+				"attachment %s: qwen takes PNG, JPEG, GIF and WebP images and text, no %s", cliagent.AttachmentTitle(a, i), mediaType)
+		case a.URL != "":
+			if _, _, ok := cliagent.DataURL(a.URL); !ok {
+				add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
+					"qwen takes no address of an image; give it as a file, as base64 or as a data: URL")
+			}
+		}
+	}
+	return reasons
+}
