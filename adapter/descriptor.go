@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
@@ -12,16 +13,17 @@ type Descriptor struct {
 	Name           string   // lower case, unique: "claude"
 	Aliases        []string // other names that find it: "claude-code"
 	DisplayName    string   // "Claude Code"
-	Command        string   // the command line program, looked up on PATH
+	Command        string   // the command line program, looked up on PATH; empty for an adapter that takes a command
 	MinVersion     string   // lowest version the adapter works with; empty for none
 	TestedVersions []string // versions the end-to-end suite runs against
 	DefaultModel   string   // empty: the agent chooses
 	Models         []execution.Model
 	Config         ConfigSchema
 	Install        []InstallMethod
-	HostSignals    []string // variables that mark "this process runs inside that agent"
-	Keys           []string // variables the agent needs for its login; kept in a minimal environment
-	Docs           string   // URL of the vendor's documentation
+	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
+	HostMetadata   map[string]string // what such variables tell, by the name of what is told: sessionId, version, projectDir
+	Keys           []string          // variables the agent needs for its login; kept in a minimal environment
+	Docs           string            // URL of the vendor's documentation
 	New            func() Adapter
 }
 
@@ -42,15 +44,6 @@ type ConfigField struct {
 	Native      string `json:"nativeKeyPath"`
 }
 
-// InstallMethod is one way to install an agent.
-type InstallMethod struct {
-	Platform          string `json:"platform"` // darwin, linux, windows, all
-	Type              string `json:"type"`     // npm, brew, curl, manual ...
-	Command           string `json:"command"`
-	Notes             string `json:"notes,omitempty"`
-	PrerequisiteCheck string `json:"prerequisiteCheck,omitempty"`
-}
-
 // clone is a copy that shares no memory with d. Lists that are part of the wire are never nil in it.
 func (d Descriptor) clone() Descriptor {
 	d.Aliases = slices.Clone(d.Aliases)
@@ -60,7 +53,11 @@ func (d Descriptor) clone() Descriptor {
 	d.Config.ConfigFiles = cloneList(d.Config.ConfigFiles)
 	d.Config.ProjectConfigFiles = cloneList(d.Config.ProjectConfigFiles)
 	d.Install = cloneList(d.Install)
+	for i := range d.Install {
+		d.Install[i].Requires = slices.Clone(d.Install[i].Requires)
+	}
 	d.HostSignals = slices.Clone(d.HostSignals)
+	d.HostMetadata = maps.Clone(d.HostMetadata)
 	d.Keys = slices.Clone(d.Keys)
 	return d
 }
@@ -75,7 +72,7 @@ func cloneModels(models []execution.Model) []execution.Model {
 		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
 		if m.Price != nil {
 			p := *m.Price
-			p.CacheRead, p.CacheWrite = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite)
+			p.CacheRead, p.CacheWrite, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.Thinking)
 			m.Price = &p
 		}
 	}

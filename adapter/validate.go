@@ -45,7 +45,6 @@ func (f *faults) validate(d Descriptor) Adapter {
 	if strings.TrimSpace(d.DisplayName) == "" {
 		f.add("displayName", "is required", strconv.Quote(clip(d.DisplayName)), "a name for people")
 	}
-	f.command(d.Command)
 	f.aliases(d)
 	if d.MinVersion != "" {
 		f.version("minVersion", d.MinVersion)
@@ -60,10 +59,33 @@ func (f *faults) validate(d Descriptor) Adapter {
 	}
 	f.variables("hostEnvSignals", d.HostSignals)
 	f.variables("keys", d.Keys)
+	for i, s := range d.HostSignals {
+		if slices.Contains(d.Keys, s) {
+			f.add(fmt.Sprintf("hostEnvSignals[%d]", i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+		}
+	}
+	for _, key := range sortedKeys(d.HostMetadata) {
+		if !isVariable(d.HostMetadata[key]) {
+			f.add("hostMetadata."+clip(key), "is no variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
+		}
+	}
 	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
 		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
 	}
-	return f.adapter(d.New)
+	a := f.adapter(d.New)
+	if d.Command != "" || !takesCommand(a) {
+		f.command(d.Command)
+	}
+	return a
+}
+
+// takesCommand reports an adapter that has no program of its own. One that panics when it is asked has been found out already.
+func takesCommand(a Adapter) bool {
+	if a == nil {
+		return false
+	}
+	caps, err := call(a.Capabilities)
+	return err == nil && caps.Agent.TakesCommand
 }
 
 func (f *faults) command(command string) {
@@ -130,7 +152,7 @@ func (f *faults) price(at string, p execution.Price) {
 	for _, n := range []struct {
 		field string
 		value *float64
-	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}} {
+	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".thinking", p.Thinking}} {
 		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
 			f.add(at+n.field, "is no price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
 		}

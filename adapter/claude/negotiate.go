@@ -48,7 +48,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	for i, a := range req.Message.Attachments {
 		switch kind := cliagent.MediaOf(cliagent.MediaType(a)); {
-		case kind == cliagent.MediaOther:
+		case kind == cliagent.MediaOther || kind == cliagent.MediaAudio:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
 				"attachment %s: claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", cliagent.AttachmentTitle(a, i), cliagent.MediaType(a))
 		case isAddress(a) && kind != cliagent.MediaImage && kind != cliagent.MediaPDF:

@@ -28,6 +28,7 @@ const (
 	MediaImage   Media = "image"
 	MediaPDF     Media = "pdf"
 	MediaText    Media = "text"
+	MediaAudio   Media = "audio"
 	MediaOther   Media = "other" // known, and none of these
 )
 
@@ -94,6 +95,8 @@ func MediaOf(mediaType string) Media {
 		return MediaPDF
 	case textTypes[mediaType] || strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml"):
 		return MediaText
+	case strings.HasPrefix(mediaType, "audio/"):
+		return MediaAudio
 	}
 	return MediaOther
 }

@@ -29,6 +29,7 @@ func TestMediaType(t *testing.T) {
 		{"svg", execution.Attachment{MimeType: "image/svg+xml"}, "image/svg+xml", MediaText},
 		{"json", execution.Attachment{MimeType: "application/ld+json"}, "application/ld+json", MediaText},
 		{"video", execution.Attachment{FilePath: "/a.mp4"}, "video/mp4", MediaOther},
+		{"sound", execution.Attachment{FilePath: "/a.mp3"}, "audio/mpeg", MediaAudio},
 		{"binary", execution.Attachment{FilePath: "/a.exe"}, "application/octet-stream", MediaUnknown},
 		{"nothing", execution.Attachment{FilePath: "/Makefile"}, "", MediaUnknown},
 	} {

@@ -2,6 +2,7 @@ package cliagent
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -15,6 +16,8 @@ type Sink struct {
 	debug   bool
 	done    bool
 	closeIn bool
+	alarm   time.Time // when Alarm is due, zero for never
+	rung    bool      // alarm was set since the kit looked last
 	failure *execution.Error
 	broken  bool // the failure is a panic, not something the agent did
 	unknown int
@@ -105,6 +108,15 @@ func (s *Sink) CloseInput() { s.closeIn = true }
 // Done says that the agent has nothing more to do: its input is closed, and if it does not end by itself within
 // Spec.Linger it is stopped. What Exit returns is the result.
 func (s *Sink) Done() { s.done = true }
+
+// AlarmIn has the parser's Alarm called once, d from now, unless it is set anew before; zero means never. It is for answers that
+// an agent owes: an agent that says nothing brings no line. A paused run waits longer. The parser must be an Alarmed.
+func (s *Sink) AlarmIn(d time.Duration) {
+	s.alarm, s.rung = time.Time{}, true
+	if d > 0 {
+		s.alarm = time.Now().Add(d)
+	}
+}
 
 // Fail ends the run with an error of the conversation itself, such as a refused handshake. The process is stopped. The
 // first failure wins.

@@ -53,6 +53,11 @@ type Parser interface {
 	Exit(exit process.Exit, s *Sink) execution.Result
 }
 
+// Alarmed is a parser that wants to be called at a time, see Sink.AlarmIn. It must not block.
+type Alarmed interface {
+	Alarm(*Sink)
+}
+
 // Hooks override what the kit does at the edges of a run (agent-mux specification, section 4). A nil or panicking hook
 // means the default.
 type Hooks struct {

@@ -37,12 +37,17 @@ func Descriptor() adapter.Descriptor {
 		TestedVersions: []string{"0.169.0"},
 		Models:         models(),
 		Config:         configSchema(),
-		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version",
-			Notes: "the package brings a native program for the platform"}},
+		Install: []adapter.InstallMethod{
+			{Platform: "all", Type: "npm", Package: "@openai/codex", Command: install, PrerequisiteCheck: "npm --version",
+				Notes: "the package brings a native program for the platform"},
+			{Platform: "darwin", Type: "brew", Package: "--cask codex", Command: "brew install --cask codex"},
+		},
 		HostSignals: slices.Clone(hostSignals),
-		Keys:        slices.Clone(keys),
-		Docs:        "https://developers.openai.com/codex",
-		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+		HostMetadata: map[string]string{"sessionId": "CODEX_SESSION_ID", "threadId": "CODEX_THREAD_ID", "toolCallId": "CODEX_TOOL_CALL_ID",
+			"version": "CODEX_VERSION"},
+		Keys: slices.Clone(keys),
+		Docs: "https://developers.openai.com/codex",
+		New:  func() adapter.Adapter { return New(cliagent.Options{}) },
 	}
 }
 

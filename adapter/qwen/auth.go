@@ -267,14 +267,25 @@ func (w *world) account(now time.Time) adapter.AuthState {
 func (Adapter) AuthGuidance() adapter.AuthGuidance {
 	return adapter.AuthGuidance{
 		Provider: "Alibaba Cloud, or any API that speaks OpenAI's, Anthropic's or Google's protocol",
-		Steps: []string{
-			"with an account at Alibaba Cloud: run `qwen` and type /auth, then choose Coding Plan or Model Studio and paste the key",
-			"with any API that speaks Chat Completions: set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL",
-			"with Anthropic: set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_MODEL; with Gemini: set GEMINI_API_KEY and GEMINI_MODEL",
-			"logins with a Qwen account ended on 2026-04-15",
+		Steps: []adapter.AuthStep{
+			{Description: "with an account at Alibaba Cloud: type /auth in qwen, choose Coding Plan or Model Studio and paste the key", Command: "qwen",
+				URL: "https://modelstudio.console.alibabacloud.com"},
+			{Description: "or with any API that speaks Chat Completions: set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL"},
+			{Description: "or with Anthropic: set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_MODEL"},
+			{Description: "or with Gemini: set GEMINI_API_KEY and GEMINI_MODEL"},
 		},
-		EnvVars: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL",
-			"GEMINI_API_KEY", "GEMINI_MODEL", "BAILIAN_CODING_PLAN_API_KEY", "DASHSCOPE_API_KEY"},
-		Documentation: []string{"https://qwenlm.github.io/qwen-code-docs", "https://modelstudio.console.alibabacloud.com"},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "OPENAI_API_KEY", Description: "key of an API that speaks Chat Completions", Example: "sk-..."},
+			{Name: "OPENAI_BASE_URL", Description: "its address, with /v1 where it has one"},
+			{Name: "OPENAI_MODEL", Description: "the model to ask it for"},
+			{Name: "ANTHROPIC_API_KEY", Description: "key of the Claude API; needs ANTHROPIC_BASE_URL and ANTHROPIC_MODEL besides"},
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API; needs GEMINI_MODEL besides"},
+			{Name: "BAILIAN_CODING_PLAN_API_KEY", Description: "key of Alibaba's Coding Plan, for the provider that /auth configures", Example: "sk-sp-..."},
+		},
+		Documentation: []string{"https://qwenlm.github.io/qwen-code-docs"},
+		PlatformNotes: map[string]string{
+			"linux":  "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
+			"darwin": "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
+		},
 	}
 }

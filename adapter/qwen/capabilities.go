@@ -3,6 +3,7 @@ package qwen
 import (
 	"slices"
 
+	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -49,7 +50,7 @@ func capabilities() execution.Capabilities {
 			AuthFiles:         []string{"~/.qwen/settings.json"},
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace},
 			MaxTurns:          true, OutputTokenLimit: true,
-			Verbs: []execution.Verb{execution.VerbAbort, execution.VerbPause, execution.VerbResume},
+			Verbs: acpagent.Verbs(),
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
@@ -42,10 +43,11 @@ func Descriptor() adapter.Descriptor {
 		Models:         models(),
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
-			{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "node --version",
-				Notes: "needs Node.js 22 or later; with an older one npm installs Qwen Code 0.15.10 when no version is stated, and does not say so"},
-			{Platform: "darwin", Type: "brew", Command: "brew install qwen-code", PrerequisiteCheck: "brew --version"},
-			{Platform: "linux", Type: "brew", Command: "brew install qwen-code", PrerequisiteCheck: "brew --version"},
+			{Platform: "all", Type: "npm", Package: "@qwen-code/qwen-code", Command: install, PrerequisiteCheck: "npm --version",
+				Requires: []adapter.Requirement{{Command: "node", MinVersion: neededNode + ".0.0"}},
+				Notes:    "state the version: with a Node.js before 22 npm installs Qwen Code 0.15.10 and does not say so"},
+			{Platform: "darwin", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
+			{Platform: "linux", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 		},
 		HostSignals: slices.Clone(hostSignals),
 		Keys:        slices.Clone(keys),
@@ -65,7 +67,7 @@ var (
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(cliagent.Spec{
+	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "qwen",
 		InstallHint:  "install it with: " + install,
@@ -75,7 +77,7 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts)}
+	}, protocol(), twoWay), opts)}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

@@ -14,8 +14,8 @@ import (
 
 const (
 	loginGuidance = "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or run qwen and type /auth"
-	nodeGuidance  = "put Node.js 22 or later before it on PATH"
-	neededNode    = 22
+	nodeGuidance  = "put Node.js " + neededNode + " or later before it on PATH"
+	neededNode    = "22"
 )
 
 // The exit codes with which Qwen gives up without a result.
@@ -154,15 +154,23 @@ func nodeFailure(exit process.Exit) *outcome {
 		found, _, _ = strings.Cut(tail[i+len("\nNode.js v"):], "\n")
 	}
 	var message string
-	switch major, err := strconv.Atoi(strings.SplitN(strings.TrimSpace(found), ".", 2)[0]); {
+	switch {
 	case exit.Code == 127 && strings.Contains(tail, "node"):
-		message = fmt.Sprintf("qwen needs Node.js %d or later, and there is no node on PATH", neededNode)
-	case found != "" && err == nil && major < neededNode:
-		message = fmt.Sprintf("qwen needs Node.js %d or later, and crashes in version %s, the first on PATH", neededNode, strings.TrimSpace(found))
+		message = fmt.Sprintf("qwen needs Node.js %s or later, and there is no node on PATH", neededNode)
+	case found != "" && isOldNode(found):
+		message = fmt.Sprintf("qwen needs Node.js %s or later, and crashes in version %s, the first on PATH", neededNode, strings.TrimSpace(found))
 	default:
 		return nil
 	}
 	return &outcome{reason: execution.TurnFailed, code: execution.CodeAgentNotInstalled, message: message}
+}
+
+// isOldNode reports whether a version of Node.js is before the one that Qwen Code needs.
+func isOldNode(version string) bool {
+	major, _, _ := strings.Cut(strings.TrimSpace(version), ".")
+	n, err := strconv.Atoi(major)
+	needed, _ := strconv.Atoi(neededNode)
+	return err == nil && n < needed
 }
 
 // complaint is what of standard error is no noise. A wrong flag is complained of in the first line, before the whole help.

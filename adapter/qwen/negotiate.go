@@ -24,6 +24,10 @@ func negotiate(req execution.Request) []execution.Reason {
 		add(execution.SeverityBlocking, execution.ReasonOther, "structuredOutput",
 			"qwen gives structured output in one-shot mode only: not in a conversation, with questions, images or a thinking effort")
 	}
+	if _, fork := sessionOf(req); fork && twoWay(req) {
+		add(execution.SeverityBlocking, execution.ReasonOther, "fork",
+			"qwen forks a session in one-shot mode only; fork it with a run that takes one prompt, and go on from there")
+	}
 	for i, a := range req.Message.Attachments {
 		capability := fmt.Sprintf("attachments[%d]", i)
 		mediaType := cliagent.MediaType(a)

@@ -3,7 +3,6 @@ package qwen
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -35,9 +34,8 @@ func nodeNote(ctx context.Context, h adapter.Host, version string) string {
 	if err != nil || !node.Installed || node.Version == "" {
 		return ""
 	}
-	major, err := strconv.Atoi(strings.SplitN(node.Version, ".", 2)[0])
-	if err != nil || major >= neededNode {
+	if !isOldNode(node.Version) {
 		return ""
 	}
-	return fmt.Sprintf("qwen %s needs Node.js %d or later, the one on PATH is %s: %s", version, neededNode, node.Version, nodeGuidance)
+	return fmt.Sprintf("qwen %s needs Node.js %s or later, the one on PATH is %s: %s", version, neededNode, node.Version, nodeGuidance)
 }

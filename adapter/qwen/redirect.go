@@ -13,13 +13,23 @@ var _ adapter.ModelRedirector = Adapter{}
 // RedirectModel points Qwen Code at another Chat Completions API by its documented variables; the memories that it would make
 // of the conversation with requests of its own are switched off, and so is everything that would reach for the network besides.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
-	const model = "qwen-max"
-	settings := `{"memory":{"enableManagedAutoMemory":false,"enableManagedAutoDream":false},"privacy":{"usageStatisticsEnabled":false},` +
-		`"general":{"enableAutoUpdate":false},"security":{"auth":{"selectedType":"openai"}}}` + "\n"
+	const model, key = "qwen-max", "OPENAI_API_KEY"
+	api := strings.TrimSuffix(baseURL, "/") + "/v1"
+	provider := []map[string]string{}
+	for _, id := range []string{model, "qwen3-coder-plus"} { // a thinking effort can be set for models of a provider only
+		provider = append(provider, map[string]string{"id": id, "envKey": key, "baseUrl": api})
+	}
+	off := map[string]bool{"enableManagedAutoMemory": false, "enableManagedAutoDream": false}
+	settings, err := json.Marshal(map[string]any{"memory": off, "privacy": map[string]bool{"usageStatisticsEnabled": false},
+		"general": map[string]bool{"enableAutoUpdate": false}, "security": map[string]any{"auth": map[string]string{"selectedType": authOpenAI}},
+		"modelProviders": map[string]any{authOpenAI: provider}})
+	if err != nil {
+		panic(err) // texts always encode
+	}
 	return adapter.Redirect{
-		Env: map[string]string{"HOME": home, "OPENAI_BASE_URL": strings.TrimSuffix(baseURL, "/") + "/v1", "OPENAI_API_KEY": "dummy-key-not-real",
+		Env: map[string]string{"HOME": home, "OPENAI_BASE_URL": api, key: "dummy-key-not-real",
 			"OPENAI_MODEL": model, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
-		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): []byte(settings)},
+		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): settings},
 		Model: model,
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return scripted(toolShell, map[string]any{"command": command, "is_background": false})

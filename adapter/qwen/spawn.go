@@ -47,6 +47,11 @@ func isText(a execution.Attachment) bool {
 // sessionOf is the session to go on from.
 func sessionOf(req execution.Request) (id string, fork bool) { return cliagent.SessionOf(req) }
 
+// noSession refuses what cannot be a session: Qwen takes another word for the title of one.
+func noSession(id string) *execution.Error {
+	return execution.Errorf(execution.CodeSessionNotFound, "%q is no session of qwen: its sessions are named by UUIDs", id)
+}
+
 // modes are Qwen's words. What a mode does not allow is refused in one-shot mode, so that prompt, which nobody could answer
 // there, and deny are the same.
 var modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo", execution.ApprovalPrompt: "default", execution.ApprovalDeny: "default", "": "default"}
@@ -65,8 +70,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	session, fork := sessionOf(req)
 	if session != "" {
 		if !cliagent.IsUUID(session) {
-			// Qwen takes another word for the title of a session.
-			return cliagent.Invocation{}, execution.Errorf(execution.CodeSessionNotFound, "%q is no session of qwen: its sessions are named by UUIDs", session)
+			return cliagent.Invocation{}, noSession(session)
 		}
 		args = append(args, "--resume="+session)
 	}

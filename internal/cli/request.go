@@ -18,13 +18,35 @@ import (
 
 // RequestFlags are the flags of the commands that make a request. Every flag ends in a field of the request.
 type RequestFlags struct {
-	Model, Session, Fork, Cwd, Approve, Sandbox, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, File string
-	MCP, Attach, Env, Tags, Skills, Fallback                                                                                                 []string
-	AgentsDoc                                                                                                                                string
-	NoSession, Yolo, Deny, Debug                                                                                                             bool
-	Timeout, IdleTimeout, Grace                                                                                                              time.Duration
-	Budget, Temperature, TopP                                                                                                                float64
-	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                                int
+	Model, Session, Fork, Cwd, Approve, Sandbox, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, File, Prompt string
+	MCP, Attach, Env, Tags, Skills, Fallback                                                                                                         []string
+	AgentsDoc                                                                                                                                        string
+	NoSession, Yolo, Deny, Debug                                                                                                                     bool
+	Timeout, IdleTimeout, Grace                                                                                                                      time.Duration
+	Budget, Temperature, TopP                                                                                                                        float64
+	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                                        int
+	Command                                                                                                                                          []string // see Split
+}
+
+// Split takes the words of a command line apart, the agent's name first: what belongs to the prompt, and, for an agent that runs
+// a program of the caller's, that program and its arguments behind --, which become Command. For any other agent -- only ends the
+// flags.
+func (f *RequestFlags) Split(cmd *cobra.Command, takesCommand, needCommand bool, args []string) (prompt []string, err error) {
+	if !takesCommand {
+		return args[1:], nil
+	}
+	dash := cmd.ArgsLenAtDash()
+	if dash == 0 { // it stands in front of the agent's name
+		dash = 1
+	}
+	if dash < 0 || dash == len(args) {
+		if !needCommand {
+			return args[1:], nil
+		}
+		return nil, Usage("%s runs a program that you name, and none is named", args[0]).WithHint("%s %s \"what to do\" -- COMMAND [ARGS...]", cmd.CommandPath(), args[0])
+	}
+	f.Command = args[dash:]
+	return args[1:dash], nil
 }
 
 // MaxPrompt bounds a prompt. It is far above what any model reads and far below what hurts this process.
@@ -69,6 +91,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVar(&f.RunID, "run-id", "", "id of the run, a ULID (default: a new one)")
 	fl.IntVar(&f.Attempts, "attempts", 1, "attempts in all when the agent crashes, is rate limited or times out")
 	fl.StringArrayVar(&f.Fallback, "fallback", nil, "agent to try when the one before cannot do it (repeatable)")
+	fl.StringVarP(&f.Prompt, "prompt", "p", "", "the prompt, in place of words behind the agent's name")
 	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt; - is standard input")
 	fl.BoolVar(&f.Debug, "debug", false, "show lines of the agent that are not understood")
 }
@@ -92,7 +115,7 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	if err != nil {
 		return req, err
 	}
-	o := execution.RunOptions{Agent: agentName, Model: f.Model, ForkSessionID: f.Fork, NoSession: f.NoSession, Cwd: cwd,
+	o := execution.RunOptions{Agent: agentName, Command: f.Command, Model: f.Model, ForkSessionID: f.Fork, NoSession: f.NoSession, Cwd: cwd,
 		Sandbox: execution.SandboxMode(f.Sandbox), TimeoutMs: f.Timeout.Milliseconds(), InactivityTimeoutMs: f.IdleTimeout.Milliseconds(), ApprovalMode: execution.ApprovalMode(f.Approve),
 		ThinkingEffort: execution.ThinkingEffort(f.Effort), ThinkingBudgetTokens: f.ThinkingBudget, SystemPromptMode: execution.SystemPromptMode(f.SystemMode),
 		Stream: execution.StreamMode(f.Stream), Environment: execution.EnvironmentMode(f.Environment), MaxTurns: f.MaxTurns,
@@ -202,12 +225,20 @@ func nativeSession(agentName, id string) (string, error) {
 }
 
 func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need bool) (string, error) {
-	if len(args) > 0 && f.File != "" {
+	given := cmd.Flags().Changed("prompt")
+	switch {
+	case len(args) > 0 && f.File != "":
 		return "", Usage("a prompt is given as argument and with --file").WithHint("give one of them")
+	case len(args) > 0 && given:
+		return "", Usage("a prompt is given as argument and with --prompt").WithHint("give one of them")
+	case given && f.File != "":
+		return "", Usage("a prompt is given with --prompt and with --file").WithHint("give one of them")
 	}
 	text := strings.Join(args, " ")
 	switch {
 	case len(args) > 0:
+	case given:
+		text = f.Prompt
 	case f.File == "-" || f.File == "" && !IsTerminal(app.In):
 		b, err := io.ReadAll(io.LimitReader(app.In, MaxPrompt+1))
 		if err != nil {

@@ -13,21 +13,27 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/install"
 )
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "agents", Short: "List agents, show what they can do, and detect installed ones", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, show what they can do, detect, install and remove them", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app) }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List the agents that Drawbar knows", Args: cli.Args(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return list(app) }},
 		&cobra.Command{Use: "show AGENT", Short: "Show what an agent can do and how it is installed", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
-		&cobra.Command{Use: "detect [AGENT...]", Short: "Look which agents are installed, in which version, and logged in",
-			RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }},
+		NewDetect(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
 	)
 	return cmd
+}
+
+// NewDetect makes "detect [AGENT...]".
+func NewDetect(app *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "detect [AGENT...]", Short: "Look which agents are installed, in which version, and logged in",
+		RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }}
 }
 
 func list(app *cli.App) error {

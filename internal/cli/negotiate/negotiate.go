@@ -28,7 +28,11 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req, err := flags.Request(app, cmd, e.Descriptor.Name, args[1:], false)
+			prompt, err := flags.Split(cmd, e.Adapter.Capabilities().Agent.TakesCommand, false, args)
+			if err != nil {
+				return err
+			}
+			req, err := flags.Request(app, cmd, e.Descriptor.Name, prompt, false)
 			if err != nil {
 				return err
 			}
