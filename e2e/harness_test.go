@@ -104,6 +104,48 @@ type kit struct {
 	shell func(command string) string       // a tool call that runs a command
 	mcp   func(server, tool, input string) string
 	env   []string // for scenarios that fail: fewer retries of the agent's own
+
+	escalate func(path string) string // a tool call that must ask; nil: write
+
+	// What a vendor's program does otherwise than the others, and nothing declares.
+	quietThoughts bool // thoughts are shown in a conversation only
+	hidesExit     bool // the exit code of a command that printed something is not shown
+	cutIsFinal    bool // an answer that is cut off is not asked for again
+	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
+	slowStart     time.Duration
+	patient       func(l *lab) // takes back the limits on retries that the redirect sets
+
+	model   string       // one that the agent takes besides its default
+	givesUp bool         // it has limits of its own on retries, which nothing lifts
+	noLogin func(l *lab) // takes away what logs in besides keys and tokens
+
+	structured    string // the tool that gives structured output; empty: the answer is the output
+	thinks        string // the model to name for a thinking effort; empty: the default
+	priced        string // the model to name for a budget; empty: the default
+	silentRetries bool   // failed requests are tried again for minutes without a sign of it
+	cutGoesOn     bool   // an answer that is cut off is gone on with, not asked for again
+}
+
+// can is what the agent declares.
+func (k kit) can(t *testing.T) execution.Capabilities {
+	t.Helper()
+	c, err := drawbar.New(drawbar.Options{NoRecord: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Adapters().Get(k.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Adapter.Capabilities()
+}
+
+// refused runs what the agent does not declare: nothing may start.
+func (l *lab) refused(args ...string) {
+	l.t.Helper()
+	if o := l.run(args...); o.result.Status != execution.StatusUnsupported || o.code != execution.ExitCapability || l.turns() != 0 {
+		l.t.Errorf("%v: %s, exit %d, %d model calls; want it refused before anything starts", args, o.result.Status, o.code, l.turns())
+	}
 }
 
 func q(s string) string {
@@ -120,8 +162,9 @@ var kits = []kit{
 		shell: func(c string) string {
 			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		env: []string{"CLAUDE_CODE_MAX_RETRIES=2"},
+		mcp:        func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		env:        []string{"CLAUDE_CODE_MAX_RETRIES=2"},
+		structured: "StructuredOutput",
 	},
 	{
 		name: "codex",
@@ -132,6 +175,7 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
+		priced: "gpt-5.4",
 	},
 	{
 		name: "qwen",
@@ -141,7 +185,8 @@ var kits = []kit{
 		shell: func(c string) string {
 			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"is_background":false}}`, q(c))
 		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		model: "qwen3-coder-plus", thinks: "kimi-k3", structured: "structured_output", priced: "qwen-max", silentRetries: true, cutGoesOn: true,
 	},
 }
 
@@ -243,6 +288,9 @@ func (l *lab) redirect(url string) {
 // patient takes back limits on retries, so that "for ever" is for ever.
 func (l *lab) patient() {
 	delete(l.env, "CLAUDE_CODE_MAX_RETRIES")
+	if l.kit.patient != nil {
+		l.kit.patient(l)
+	}
 	config := filepath.Join(l.env["CODEX_HOME"], "config.toml")
 	if b, err := os.ReadFile(config); err == nil {
 		var out []string

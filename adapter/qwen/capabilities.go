@@ -23,6 +23,7 @@ func capabilities() execution.Capabilities {
 			"every other run, also one with images or a thinking effort, speaks the Agent Client Protocol; it has no structured output",
 			"a system prompt is an argument, which other users of the machine can see; prepend is carried out as append",
 			"a prompt that begins with a slash is a command of qwen, and a path behind an @ in it is read by qwen",
+			"a thinking effort is taken for models that its settings list with a provider; images reach models only that it knows to see",
 			"failed requests are tried again for minutes without a sign of it; state a timeout",
 			"prices are not stated by qwen; costs come from the price table",
 		},

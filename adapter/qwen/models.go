@@ -2,7 +2,7 @@ package qwen
 
 import "github.com/drawbar/drawbar/execution"
 
-// tiers are the thinking efforts that Qwen Code passes on; a model takes the nearest that it has.
+// tiers are the thinking efforts that Qwen Code has for models of whose efforts it knows nothing more.
 var tiers = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
 // windows of Qwen Code's own table
@@ -44,9 +44,9 @@ func thinks(m execution.Model) execution.Model {
 	return m
 }
 
-// graded is a model with degrees of thinking.
+// graded is a model with degrees of thinking: two of these, and above them one that no effort stands for, its default.
 func graded(m execution.Model) execution.Model {
-	m.Thinking, m.ThinkingEfforts = true, append([]execution.ThinkingEffort(nil), tiers...)
+	m.Thinking, m.ThinkingEfforts = true, []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium}
 	return m
 }
 

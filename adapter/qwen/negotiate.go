@@ -3,6 +3,8 @@ package qwen
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -24,6 +26,14 @@ func negotiate(req execution.Request) []execution.Reason {
 		add(execution.SeverityBlocking, execution.ReasonOther, "structuredOutput",
 			"qwen gives structured output in one-shot mode only: not in a conversation, with questions, images or a thinking effort")
 	}
+	if run.ThinkingEffort != "" {
+		for _, m := range models() {
+			if (m.ID == run.Model || slices.Contains(m.Aliases, run.Model)) && !slices.Contains(m.ThinkingEfforts, run.ThinkingEffort) {
+				add(execution.SeverityBlocking, execution.ReasonOther, "thinking", "qwen has no thinking effort %s for model %s, it has: %s",
+					run.ThinkingEffort, run.Model, efforts(m))
+			}
+		}
+	}
 	if _, fork := sessionOf(req); fork && twoWay(req) {
 		add(execution.SeverityBlocking, execution.ReasonOther, "fork",
 			"qwen forks a session in one-shot mode only; fork it with a run that takes one prompt, and go on from there")
@@ -43,4 +53,16 @@ func negotiate(req execution.Request) []execution.Reason {
 		}
 	}
 	return reasons
+}
+
+// efforts lists the efforts of a model for an error.
+func efforts(m execution.Model) string {
+	var words []string
+	for _, e := range m.ThinkingEfforts {
+		words = append(words, string(e))
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }

@@ -10,14 +10,19 @@ import (
 
 var _ adapter.ModelRedirector = Adapter{}
 
+// thinkingModel is a model that has every thinking effort.
+const thinkingModel = "kimi-k3"
+
 // RedirectModel points Qwen Code at another Chat Completions API by its documented variables; the memories that it would make
 // of the conversation with requests of its own are switched off, and so is everything that would reach for the network besides.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	const model, key = "qwen-max", "OPENAI_API_KEY"
 	api := strings.TrimSuffix(baseURL, "/") + "/v1"
-	provider := []map[string]string{}
-	for _, id := range []string{model, "qwen3-coder-plus"} { // a thinking effort can be set for models of a provider only
-		provider = append(provider, map[string]string{"id": id, "envKey": key, "baseUrl": api})
+	// Of a model that no provider has Qwen Code offers no thinking effort; one that is not said to see gets no images.
+	var provider []map[string]any
+	for _, id := range []string{model, "qwen3-coder-plus", thinkingModel} {
+		provider = append(provider, map[string]any{"id": id, "envKey": key, "baseUrl": api,
+			"generationConfig": map[string]any{"modalities": map[string]bool{"image": true}}})
 	}
 	off := map[string]bool{"enableManagedAutoMemory": false, "enableManagedAutoDream": false}
 	settings, err := json.Marshal(map[string]any{"memory": off, "privacy": map[string]bool{"usageStatisticsEnabled": false},
