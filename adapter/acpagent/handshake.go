@@ -115,7 +115,7 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 		return
 	}
 	if p.model == "" {
-		p.model = p.session.modelName()
+		p.model = p.session.modelName(p.spec.ModelName)
 	}
 	p.cost.begin(start.Resumed || start.ForkedFrom != "")
 	start.SessionID, start.Model = p.session.id, p.model
@@ -134,8 +134,11 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 }
 
 // modelName is the current model as people call it: ids of some agents have more in them.
-func (s *session) modelName() string {
+func (s *session) modelName(called func(id, name string) string) string {
 	for _, m := range s.models {
+		if m.id == s.model && called != nil {
+			return called(m.id, m.name)
+		}
 		if m.id == s.model && m.name != "" && strings.Contains(m.id, "|") {
 			return m.name
 		}

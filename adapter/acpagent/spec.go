@@ -31,6 +31,9 @@ type Spec struct {
 	Modes map[execution.ApprovalMode]string
 	// ModelInArgs says that Spawn passes on the model. Otherwise it is set in the session, and must be one that the agent offers.
 	ModelInArgs bool
+	// ModelName is what people call a model of the session, which prices go by. Default: its id, or its name where the id has
+	// more in it.
+	ModelName func(id, name string) string
 	// EffortInArgs says that Spawn passes on the thinking effort. Otherwise it is set as the session's thought level.
 	EffortInArgs bool
 	// InstructionsInArgs says that Spawn passes on cliagent.Instructions. Otherwise they stand in front of the first message.

@@ -89,6 +89,7 @@ func (p *parser) countCall(s *cliagent.Sink) {
 	parent := p.parent()
 	if parent == "" {
 		p.ensureStep(s)
+		p.closeFlow(s) // what the call said ends with it
 	}
 	if !u.IsZero() {
 		p.counted = true

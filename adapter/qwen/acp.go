@@ -19,6 +19,7 @@ func protocol() acpagent.Spec {
 		LoginHint:          loginGuidance,
 		ModelInArgs:        true,
 		InstructionsInArgs: true,
+		ModelName:          func(_, name string) string { return name }, // the id names the kind of login besides
 		ToolName:           func(c *acpagent.ToolCall) string { return c.MetaField("toolName").Str() },
 		MCPTool:            mcpCall,
 		Shell:              shellCall,
