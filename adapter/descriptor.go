@@ -27,31 +27,12 @@ type Descriptor struct {
 	New            func() Adapter
 }
 
-// ConfigSchema names the agent's own configuration files.
-type ConfigSchema struct {
-	Agent              string        `json:"agent"`
-	Fields             []ConfigField `json:"fields"`
-	ConfigFiles        []string      `json:"configFilePaths"`        // global, ~ for the home directory
-	ProjectConfigFiles []string      `json:"projectConfigFilePaths"` // relative to the project
-	Format             string        `json:"configFormat"`           // json, jsonc, toml, yaml
-}
-
-// ConfigField is one setting of an agent.
-type ConfigField struct {
-	Path        string `json:"path"`
-	Type        string `json:"type"`
-	Description string `json:"description,omitempty"`
-	Native      string `json:"nativeKeyPath"`
-}
-
 // clone is a copy that shares no memory with d. Lists that are part of the wire are never nil in it.
 func (d Descriptor) clone() Descriptor {
 	d.Aliases = slices.Clone(d.Aliases)
 	d.TestedVersions = slices.Clone(d.TestedVersions)
 	d.Models = cloneModels(d.Models)
-	d.Config.Fields = cloneList(d.Config.Fields)
-	d.Config.ConfigFiles = cloneList(d.Config.ConfigFiles)
-	d.Config.ProjectConfigFiles = cloneList(d.Config.ProjectConfigFiles)
+	d.Config = d.Config.clone()
 	d.Install = cloneList(d.Install)
 	for i := range d.Install {
 		d.Install[i].Requires = slices.Clone(d.Install[i].Requires)
@@ -72,7 +53,7 @@ func cloneModels(models []execution.Model) []execution.Model {
 		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
 		if m.Price != nil {
 			p := *m.Price
-			p.CacheRead, p.CacheWrite, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.Thinking)
+			p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.CacheWrite1h), cloneNumber(p.Thinking)
 			m.Price = &p
 		}
 	}

@@ -187,6 +187,13 @@ var mcpTransports = []MCPTransport{MCPStdio, MCPSSE, MCPStreamableHTTP}
 
 var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
+// Validate finds every fault of a server; the error is a VALIDATION_ERROR.
+func (m MCPServer) Validate() error {
+	var f faults
+	m.validate("server", &f)
+	return f.err("MCP server " + strconv.Quote(m.Name))
+}
+
 func (m MCPServer) validate(at string, f *faults) {
 	if !mcpName().MatchString(m.Name) {
 		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is no server name")

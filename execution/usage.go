@@ -73,6 +73,9 @@ type Price struct {
 	CacheRead  *float64 `json:"cacheRead,omitempty"`
 	CacheWrite *float64 `json:"cacheWrite,omitempty"`
 	Thinking   *float64 `json:"thinking,omitempty"` // nil: thinking costs what other output costs
+	// CacheWrite1h is the price of what is kept in the cache for an hour instead of minutes. A Usage does not tell the two
+	// apart; session files do.
+	CacheWrite1h *float64 `json:"cacheWrite1h,omitempty"`
 }
 
 // Of is the price of a usage in US dollars, nil when a kind of token in it has no price. Thinking tokens are part of

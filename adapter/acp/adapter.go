@@ -31,6 +31,7 @@ type Adapter struct{ adapter.Adapter }
 
 var (
 	_ adapter.Prober    = Adapter{}
+	_ adapter.AuthGuide = Adapter{}
 	_ adapter.Unwrapper = Adapter{}
 )
 
@@ -67,6 +68,14 @@ func (Adapter) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
 	return adapter.AuthState{Status: adapter.AuthUnknown, Details: "the agent that runs knows"}
 }
 
+// AuthGuidance is all that holds for every agent.
+func (Adapter) AuthGuidance() adapter.AuthGuidance {
+	return adapter.AuthGuidance{Provider: "the agent's own", Documentation: []string{"https://agentclientprotocol.com"},
+		Steps: []adapter.AuthStep{{Description: "log in with the agent's own command"},
+			{Description: "or set the key that it reads from its environment", Command: "drawbar run acp --env NAME ... -- COMMAND"},
+			{Description: "an agent that wants a login says so, and the error of the run names the ways it offers"}}}
+}
+
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
 		SchemaVersion:       execution.SchemaVersion,
@@ -84,6 +93,7 @@ func capabilities() execution.Capabilities {
 			"whether it asks for permission is the agent's business; approval mode yolo and deny answer what it asks",
 			"instructions stand in front of the first message, as the protocol has no system prompt",
 			"a message sent during a turn makes the next turn: the protocol has no steering",
+			"a tool of the caller is allowed when the agent asks for it as for any other of its tools: by the approval mode, or by whoever answers",
 			"prices are counted where the agent states them",
 		},
 		Agent: execution.AgentCapabilities{
@@ -100,6 +110,8 @@ func capabilities() execution.Capabilities {
 			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
 				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
 				UserPromptSubmit: execution.HookUnsupported},
+			ThinkingEfforts:   []execution.ThinkingEffort{},
+			SystemPromptModes: []execution.SystemPromptMode{},
 			StructuredSession: execution.TransportPersistent,
 			ParallelExecution: true,
 			InteractiveMode:   true,

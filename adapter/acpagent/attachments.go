@@ -100,7 +100,7 @@ func (a attachment) block(agent string, can promptAbilities) (block, *execution.
 	switch {
 	case a.data == "" && a.class != cliagent.MediaText:
 		return block{kind: blockLink, name: a.title, uri: a.uri, mime: a.mime}, nil
-	case a.class == cliagent.MediaText && can.embedded:
+	case a.class == cliagent.MediaText && can.embedded && !can.inline:
 		return block{kind: blockResource, uri: a.uri, text: a.text, mime: a.mime}, nil
 	case a.class == cliagent.MediaText:
 		return block{kind: blockText, text: cliagent.FileBlock(a.title, a.text)}, nil
@@ -111,6 +111,8 @@ func (a attachment) block(agent string, can promptAbilities) (block, *execution.
 		return block{kind: blockImage, data: a.data, mime: a.mime}, nil
 	case a.class == cliagent.MediaAudio && can.audio:
 		return block{kind: blockAudio, data: a.data, mime: a.mime}, nil
+	case can.inline && can.image:
+		return block{kind: blockImage, data: a.data, mime: a.mime}, nil
 	case can.embedded:
 		return block{kind: blockResource, uri: a.uri, data: a.data, mime: a.mime}, nil
 	}

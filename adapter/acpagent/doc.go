@@ -44,6 +44,9 @@
 //			ModelInArgs: true,
 //			Modes:       map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo"},
 //			LoginHint:   loginGuidance,
+//			MCPTool: func(c *acpagent.ToolCall, _ []string) (server, tool string, ok bool) { // mcp_files_read__fc_123
+//				...
+//			},
 //			ToolName: func(c *acpagent.ToolCall) string { // write_file__fc_123
 //				name, _, _ := strings.Cut(c.ID, "__")
 //				return name
@@ -53,6 +56,8 @@
 //
 //	// twoWay: somebody may say something, or only the protocol can carry the request.
 //	func twoWay(req execution.Request) bool { return req.Run.Interactive || ... }
+//
+// Package acptest has a stand-in for such an agent: an adapter's conformance test runs the test binary in its place.
 //
 // # What it does
 //

@@ -35,6 +35,7 @@ type parser struct {
 
 	first   []attachment // of the first message
 	cwd     string
+	servers []string // names of the MCP servers of the request
 	agent   abilities
 	known   bool // the agent has introduced itself
 	session session
@@ -62,7 +63,10 @@ type parser struct {
 	steps     int
 	counted   bool // the usage of the running turn comes with its calls
 	spent     execution.Usage
+	total     execution.Usage // of the process, where the agent states no other
 	cost      costMeter
+	failed    *failure // what the program says of the turn, unless the turn goes on
+	retries   int
 	full      bool // that the context fills up has been said
 }
 
@@ -77,7 +81,11 @@ type call struct {
 }
 
 func newParser(spec Spec, req execution.Request) *parser {
-	return &parser{spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{},
+	var servers []string
+	for _, m := range req.Run.MCPServers {
+		servers = append(servers, m.Name)
+	}
+	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{},
 		questions: map[execution.QuestionID]*permission{}}
 }
 
@@ -244,7 +252,7 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 // Exit says how the run ended. A turn that has not ended has no outcome: the kit then judges by the exit.
 func (p *parser) Exit(_ process.Exit, s *cliagent.Sink) execution.Result {
 	p.dropQueue("the agent ended before it took the message", s)
-	res := execution.Result{Model: p.model, SessionID: p.session.id}
+	res := execution.Result{Model: p.model, SessionID: p.session.id, Retries: p.retries}
 	if !p.spent.IsZero() {
 		u := p.spent
 		res.Usage = &u

@@ -59,7 +59,7 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 
 // ownTool reports a tool of the request that needs no approval: the caller chose it.
 func (p *parser) ownTool(c *toolCall) bool {
-	return c.mcp && c.server == callerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
+	return p.spec.MCPTool != nil && c.mcp && c.server == CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
 		return t.Name == c.name && !t.RequiresApproval
 	})
 }

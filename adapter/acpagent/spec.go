@@ -39,13 +39,21 @@ type Spec struct {
 	// InstructionsInArgs says that Spawn passes on cliagent.Instructions. Otherwise they stand in front of the first message.
 	InstructionsInArgs bool
 
+	// MCPInArgs says that Spawn passes on the MCP servers. Otherwise they are the session's.
+	MCPInArgs bool
+
+	// InlineOnly is for an agent that drops images beside a resource: texts then stand in the message, and any other content is sent
+	// as an image of its own media type.
+	InlineOnly bool
+
 	// ToolName names the tool of a call. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
 	// Input is the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
-	// MCPTool recognizes the call of a tool of an MCP server. Such a call has the mcp_tool_* events, and one of a tool of the
-	// request that needs no approval is allowed unasked. Default: none is recognized.
-	MCPTool func(*ToolCall) (server, tool string, ok bool)
+	// MCPTool recognizes the call of a tool of an MCP server; servers are those of the request, the caller's tools among them as
+	// CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which goes by the words that agents commonly use.
+	// With a function of the adapter's own, which knows, a tool of the request that needs no approval is allowed unasked.
+	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
 	// Shell reads the call of a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 	// Subagent reads the call that starts a sub-agent. Such a call has subagent_* events besides those of a tool call. Default: none
@@ -63,6 +71,13 @@ type Spec struct {
 	// of turns can be kept.
 	Steps bool
 
+	// RunningTotal says that PromptUsage is what the process has used so far, and not the turn.
+	RunningTotal bool
+
+	// Aside recognizes a chunk of the agent's message that is not the model's but the program's own: it is kept out of the
+	// texts. Default: none is recognized.
+	Aside func(chunk string) (Aside, bool)
+
 	// Classify is the word for an error of the agent, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
 	// FailedText recognizes a turn that ended well with an error as its text. Default: none.
@@ -73,6 +88,17 @@ type Spec struct {
 	// Stderr reads a line of standard error; false means that it is not known and is counted. Default: such lines are the agent's
 	// log and are shown in debug mode only.
 	Stderr func(line []byte, s *cliagent.Sink) bool
+}
+
+// CallerTools is the name of the MCP server with the caller's tools.
+const CallerTools = "drawbar"
+
+// Aside is what the program says between the words of its model. A failure that is not followed by anything else of the
+// model is how the turn ended, whatever the agent calls it.
+type Aside struct {
+	Message string
+	Failed  execution.ErrorCode // the turn failed
+	Retry   execution.ErrorCode // a model call failed and is tried again
 }
 
 // Join makes the spec of an agent that speaks ACP in the runs that twoWay picks, and in all others is what base says. With a

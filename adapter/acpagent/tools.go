@@ -85,6 +85,7 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	c.merge(u)
 	if !c.started {
 		if c.parent == "" {
+			p.failed = nil
 			p.ensureStep(s)
 		}
 		p.endFlow(p.flowOf(c.parent), s)
@@ -95,9 +96,11 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 
 func (p *parser) start(c *toolCall, s *cliagent.Sink) {
 	c.started = true
-	if p.spec.MCPTool != nil {
-		c.server, c.name, c.mcp = p.spec.MCPTool(&c.ToolCall)
+	recognize := p.spec.MCPTool
+	if recognize == nil {
+		recognize = DefaultMCPTool
 	}
+	c.server, c.name, c.mcp = recognize(&c.ToolCall, p.servers)
 	if c.mcp {
 		return // one event says both, when the input is known
 	}
@@ -168,10 +171,10 @@ func (p *parser) input(c *toolCall) json.RawMessage {
 	return raw(in)
 }
 
-// runShell shows a command that runs, and what is new of its output.
-func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
+// runShell shows a command that runs, and what is new of its output. It reports one that has ended and failed.
+func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (failed bool) {
 	if c.mcp {
-		return
+		return false
 	}
 	read := p.spec.Shell
 	if read == nil {
@@ -179,13 +182,13 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 	}
 	sh, ok := read(&c.ToolCall)
 	if !ok {
-		return
+		return false
 	}
 	if !c.shell {
 		c.shell = true
 		emit(s, c.parent, execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
 	}
-	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Status == statusRunning && !empty(c.Output) {
+	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Terminal != "" {
 		if rest, ok := strings.CutPrefix(sh.Output, c.said); ok && rest != "" {
 			c.said = sh.Output
 			emit(s, c.parent, execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
@@ -193,7 +196,9 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 	}
 	if sh.ExitCode != nil && (c.Status == statusCompleted || c.Status == statusFailed) {
 		emit(s, c.parent, execution.ShellExit{ExitCode: *sh.ExitCode, ToolCallID: c.ID})
+		return *sh.ExitCode != 0
 	}
+	return false
 }
 
 // endTool is the end of a call.
@@ -201,7 +206,9 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
 	ok := c.Status == statusCompleted
 	if ok || c.shell {
-		p.runShell(c, s) // a command that failed before it ran, or was refused, has no shell_start
+		// A command that failed before it ran, or was refused, has no shell_start. One that exits with another code than 0
+		// failed, even if the agent calls the tool a success.
+		ok = !p.runShell(c, s) && ok
 	}
 	c.ended = true
 	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), "the call failed")
@@ -233,7 +240,7 @@ func (c *toolCall) output() json.RawMessage {
 	if c.Output != nil {
 		return c.Output
 	}
-	if text := c.Text(); text != "" {
+	if text := cmp.Or(c.Text(), c.Terminal); text != "" {
 		return raw(text)
 	}
 	return null

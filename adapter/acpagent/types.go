@@ -24,6 +24,8 @@ type ToolCall struct {
 	Input  json.RawMessage // rawInput, nil when not stated
 	Output json.RawMessage // rawOutput, nil when not stated
 	Meta   json.RawMessage // _meta of the update that had one last
+	// Terminal is what a command of the call has put out, where the agent tells it in _meta piece by piece.
+	Terminal string
 	// Content is what the call shows, Locations are the files it touches.
 	Content   []Content
 	Locations []string
@@ -103,12 +105,40 @@ func DefaultToolName(c *ToolCall) string {
 	return "tool"
 }
 
+// DefaultMCPTool looks for the name of a server of the request in what a call is called: server-tool, server_tool,
+// mcp__server__tool, mcp_server_tool, "tool (server MCP Server)" and the like. Calls of a kind of their own, such as commands and
+// changes of files, are none.
+func DefaultMCPTool(c *ToolCall, servers []string) (server, tool string, ok bool) {
+	if c.Kind != "" && c.Kind != kindOther && c.Kind != kindFetch {
+		return "", "", false
+	}
+	for _, s := range servers {
+		for _, called := range []string{c.Name, c.Title} {
+			if tool, ok := strings.CutSuffix(called, " ("+s+" MCP Server)"); ok && tool != "" {
+				return s, tool, true
+			}
+			for _, before := range []string{"mcp__" + s + "__", "mcp_" + s + "_", s + "__", s + "_", s + "-", s + "/", s + "."} {
+				if tool, ok := strings.CutPrefix(called, before); ok && tool != "" && !strings.ContainsAny(tool, " \n") {
+					return s, tool, true
+				}
+			}
+		}
+	}
+	return "", "", false
+}
+
 // DefaultShell takes a call of kind execute for a command: that of its input, else its title. What the call shows is the output.
 func DefaultShell(c *ToolCall) (Shell, bool) {
 	if c.Kind != kindExecute {
 		return Shell{}, false
 	}
 	sh := Shell{Command: c.InputField("command"), Cwd: c.InputField("cwd"), Output: c.Text()}
+	if sh.Output == "" {
+		sh.Output = c.Terminal
+	}
+	if code, ok := c.MetaField("terminal_exit", "exit_code").Int(); ok {
+		sh.ExitCode = new(int(code))
+	}
 	if sh.Command == "" {
 		var words []string
 		for _, w := range field(c.Input, "command").Array {
@@ -134,6 +164,7 @@ func (c *ToolCall) merge(u *ToolCall) {
 			*f.into = *f.from
 		}
 	}
+	c.Terminal += u.Terminal
 	if u.Content != nil {
 		c.Content = u.Content
 	}

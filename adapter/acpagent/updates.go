@@ -111,11 +111,15 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if content.Text == "" {
 		return
 	}
+	if kind == flowText && f.parent == "" && p.aside(content.Text, s) {
+		return
+	}
 	if f.parent == "" {
+		p.failed = nil
 		p.ensureStep(s)
 	}
 	id := p.v[keyMessage]
-	if f.kind != kind || id.Kind() == jsonscan.String && f.id != "" && !id.IsStr(f.id) {
+	if f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id) {
 		p.endFlow(f, s)
 		f.kind, f.id = kind, id.Str()
 		if kind == flowText {
@@ -130,6 +134,28 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 		return
 	}
 	emit(s, f.parent, execution.ThinkingDelta{Delta: content.Text, Accumulated: f.said.String()})
+}
+
+// aside takes a chunk that is the program's own.
+func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
+	if p.spec.Aside == nil {
+		return false
+	}
+	a, ok := p.spec.Aside(chunk)
+	if !ok {
+		return false
+	}
+	p.closeFlow(s)
+	switch {
+	case a.Failed != "":
+		p.failed = &failure{code: a.Failed, message: a.Message}
+	case a.Retry != "":
+		p.retries++
+		s.Emit(execution.Retry{Attempt: p.retries, Reason: a.Message, Code: a.Retry})
+	case a.Message != "":
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: a.Message})
+	}
+	return true
 }
 
 // closeFlow ends the text or thought of the agent itself that is being streamed.

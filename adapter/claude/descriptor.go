@@ -82,20 +82,3 @@ func New(opts cliagent.Options) Adapter {
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
-
-func configSchema() adapter.ConfigSchema {
-	return adapter.ConfigSchema{
-		Agent:              name,
-		Format:             "json",
-		ConfigFiles:        []string{"~/.claude/settings.json", "~/.claude.json"},
-		ProjectConfigFiles: []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
-		Fields: []adapter.ConfigField{
-			{Path: "model", Type: "string", Native: "model", Description: "model to use when a run names none"},
-			{Path: "approvalMode", Type: "string", Native: "permissions.defaultMode", Description: "default, acceptEdits, plan, dontAsk or bypassPermissions"},
-			{Path: "allowedTools", Type: "array", Native: "permissions.allow", Description: "tools that need no permission"},
-			{Path: "deniedTools", Type: "array", Native: "permissions.deny", Description: "tools that are refused"},
-			{Path: "env", Type: "object", Native: "env", Description: "variables of every session"},
-			{Path: "mcpServers", Type: "object", Native: "mcpServers", Description: "MCP servers; read from .mcp.json and ~/.claude.json, not from settings.json"},
-		},
-	}
-}

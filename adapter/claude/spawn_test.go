@@ -161,7 +161,7 @@ func TestSpawnEveryOption(t *testing.T) {
 		}
 	}
 	caps := capabilities().Agent
-	if caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
+	if caps.TakesCommand || caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
 		t.Error("an option is declared that spawn does not carry")
 	}
 }

@@ -58,16 +58,17 @@ func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: environment(l.Request.Run)}, nil
 }
 
-// mcpCall recognizes the tool of an MCP server.
-func mcpCall(c *acpagent.ToolCall) (server, tool string, ok bool) {
-	full := c.MetaField("toolName").Str()
-	rest, found := strings.CutPrefix(full, "mcp__")
+// mcpCall recognizes the tool of an MCP server. Either part of its name may hold underscores, so a server that is known goes
+// before the first cut.
+func mcpCall(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	rest, found := strings.CutPrefix(c.MetaField("toolName").Str(), "mcp__")
 	if !found {
 		return "", "", false
 	}
-	server = c.MetaField("serverId").Str()
-	if after, ok := strings.CutPrefix(rest, server+"__"); ok && server != "" {
-		return server, after, true
+	for _, known := range append([]string{c.MetaField("serverId").Str()}, servers...) {
+		if after, ok := strings.CutPrefix(rest, known+"__"); ok && known != "" {
+			return known, after, true
+		}
 	}
 	server, tool, ok = strings.Cut(rest, "__")
 	return server, tool, ok

@@ -3,7 +3,6 @@ package qwen
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +14,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
-
-var updateGoldens = flag.Bool("update", false, "rewrite the goldens")
 
 // transcript is what a recorded run was asked for and how its process ended.
 type transcript struct {

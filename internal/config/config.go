@@ -63,6 +63,12 @@ type Dirs struct {
 	Found   bool   // Project exists
 }
 
+// UserFile is the configuration file of the user.
+func (d Dirs) UserFile() string { return filepath.Join(d.User, "config.json") }
+
+// ProjectFile is the configuration file of the project.
+func (d Dirs) ProjectFile() string { return filepath.Join(d.Project, "config.json") }
+
 // variables are what the environment can say. Durations are written as 90s or 20m.
 var variables = []struct {
 	name, key string
@@ -141,7 +147,7 @@ func Read(cwd string, getenv func(string) string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{dirs: dirs, UserPath: filepath.Join(dirs.User, "config.json"), ProjectPath: filepath.Join(dirs.Project, "config.json")}
+	c := &Config{dirs: dirs, UserPath: dirs.UserFile(), ProjectPath: dirs.ProjectFile()}
 	env, err := environment(getenv)
 	if err != nil {
 		return nil, err
@@ -298,6 +304,9 @@ func (c *Config) DefaultAgent() string {
 	return first(c.layers, func(f File) string { return f.DefaultAgent })
 }
 
+// Profiles are the profiles of this place.
+func (c *Config) Profiles() Profiles { return Profiles{c.dirs} }
+
 // Profile is the profile of runs that name none.
 func (c *Config) Profile() string { return first(c.layers, func(f File) string { return f.Profile }) }
 
@@ -308,6 +317,25 @@ func first(layers []layer, of func(File) string) string {
 		}
 	}
 	return ""
+}
+
+// AgentNames are the agents that the configuration speaks of, sorted.
+func (c *Config) AgentNames() []string {
+	names := map[string]bool{}
+	if a := c.DefaultAgent(); a != "" {
+		names[a] = true
+	}
+	for _, l := range c.layers {
+		for name := range l.file.Agents {
+			names[name] = true
+		}
+		for _, m := range l.file.Models {
+			if m.Agent != "*" {
+				names[m.Agent] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // Models are the configured models, the strongest layer last, so that a later one replaces an earlier one.
@@ -392,9 +420,10 @@ func Of(run execution.RunOptions) (Options, error) {
 
 // Nearest is the known key that a wrong one probably means, empty when none is near.
 func Nearest(key string) string {
-	best, found := 3, ""
+	best, found := 30, ""
 	for _, k := range append([]string{"model", "agent", "price", "modelId"}, keys()...) {
-		if d := distance(key, k); d < best {
+		// Of two that are as near the one of the same length is meant: letters are swapped more often than forgotten.
+		if d := 10*distance(key, k) + max(len(k)-len(key), len(key)-len(k)); d < best {
 			best, found = d, k
 		}
 	}

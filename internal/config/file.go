@@ -64,7 +64,7 @@ type Model struct {
 	execution.Model
 }
 
-// FileError is a configuration file that cannot be used: CONFIG_ERROR with the file, the place and the reason.
+// fileError is a configuration file that cannot be used: CONFIG_ERROR with the file, the place and the reason.
 func fileError(path, format string, args ...any) *execution.Error {
 	return execution.Errorf(execution.CodeConfig, "%s: "+format, append([]any{path}, args...)...)
 }
@@ -174,7 +174,7 @@ func (l *layer) check() error {
 			return fileError(l.path, "%s: a number of tokens is negative", at)
 		}
 		if p := m.Price; p != nil {
-			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "thinking": p.Thinking} {
+			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "cacheWrite1h": p.CacheWrite1h, "thinking": p.Thinking} {
 				if v != nil && *v < 0 {
 					return fileError(l.path, "%s.price.%s: %g is no price", at, name, *v)
 				}
@@ -269,5 +269,14 @@ var keys = sync.OnceValue(func() []string {
 	return list
 })
 
-// Keys are the names of all keys, sorted.
-func Keys() []string { return slices.Clone(keys()) }
+// Known reports whether a dotted key begins with one that a file may have.
+func Known(key string) bool {
+	top, _, _ := strings.Cut(key, ".")
+	return top == "$schema" || slices.Contains(keys(), top)
+}
+
+// Check says what is wrong with the text of a configuration file of a scope.
+func Check(scope Scope, path string, data []byte) error {
+	l := layer{scope: scope, path: path, raw: map[string]json.RawMessage{}}
+	return l.decode(data)
+}

@@ -36,6 +36,9 @@ type ProfileData struct {
 var notInProfile = []string{"runId", "sessionId", "forkSessionId", "noSession", "cwd", "env", "projectId", "profile", "agentsDoc", "interactive",
 	"nonInteractive", "collectEvents"}
 
+// NotInProfile are the options that a profile cannot have.
+func NotInProfile() []string { return slices.Clone(notInProfile) }
+
 // IsProfileName reports 1 to 64 letters, digits, - or _.
 func IsProfileName(name string) bool {
 	if name == "" || len(name) > 64 {
