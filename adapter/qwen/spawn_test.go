@@ -128,7 +128,7 @@ func TestSpawnEveryOption(t *testing.T) {
 	carried := strings.Fields(`Model SystemPromptMode ThinkingEffort MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns ApprovalMode MCPServers`)
 	refused := strings.Fields("Command ThinkingOverride Skills AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
-	degraded := strings.Fields("Temperature TopP TopK ThinkingBudgetTokens")                // said to be ignored by negotiation
+	degraded := strings.Fields("Temperature TopP TopK ThinkingBudgetTokens")               // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
 		CollectEvents Debug OutputFormat Invocation MaxBudgetUSD`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
