@@ -47,7 +47,11 @@ func faultsOf(t *testing.T, err error) map[string]string {
 func TestRegisterValid(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Descriptor{full(), describe("a"), describe("a" + strings.Repeat("-", 63)), describe("x", func(d *Descriptor) { d.DefaultModel = "unlisted" }),
-		describe("y", func(d *Descriptor) { d.Command = "/opt/my tools/y" })} {
+		describe("y", func(d *Descriptor) { d.Command = "/opt/my tools/y" }), describe("z", func(d *Descriptor) {
+			caps := validCapabilities()
+			caps.Agent.TakesCommand = true
+			d.Command, d.New = "", func() Adapter { return &mute{caps} }
+		})} {
 		if err := NewRegistry(nil, Host{}).Register(d); err != nil {
 			t.Errorf("%s: %v", d.Name, err)
 		}
@@ -69,6 +73,7 @@ func TestRegisterInvalid(t *testing.T) {
 		{"begins with a digit", func(d *Descriptor) { d.Name, d.Config.Agent = "1full", "1full" }, []string{"agent"}},
 		{"no display name", func(d *Descriptor) { d.DisplayName = " " }, []string{"displayName"}},
 		{"no command", func(d *Descriptor) { d.Command = " " }, []string{"cliCommand"}},
+		{"no command at all", func(d *Descriptor) { d.Command = "" }, []string{"cliCommand"}},
 		{"command line", func(d *Descriptor) { d.Command = "gh copilot" }, []string{"cliCommand"}},
 		{"command with NUL", func(d *Descriptor) { d.Command = "a\x00" }, []string{"cliCommand"}},
 		{"minimum version", func(d *Descriptor) { d.MinVersion = "latest" }, []string{"minVersion"}},

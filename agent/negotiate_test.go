@@ -175,6 +175,8 @@ func TestNegotiateOptions(t *testing.T) {
 		{"approval mode", func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }, func(c *caps) { c.Agent.ApprovalModes = nil }, "approvalMode", "blocking"},
 		{"conversation", func(r *execution.Request) { r.Run.Interactive = true }, func(c *caps) { c.Agent.InteractiveMode = false }, "interactive", "blocking"},
 		{"sandbox", func(r *execution.Request) { r.Run.Sandbox = execution.SandboxReadOnly }, func(c *caps) { c.Agent.SandboxModes = []execution.SandboxMode{execution.SandboxNone} }, "sandbox", "blocking"},
+		{"command", func(r *execution.Request) { r.Run.Command = []string{"x"} }, func(*caps) {}, "command", "blocking"},
+		{"no command", func(*execution.Request) {}, func(c *caps) { c.Agent.TakesCommand = true }, "command", "blocking"},
 		{"replace prompt", func(r *execution.Request) { r.Run.SystemPromptMode = execution.SystemPromptReplace }, func(c *caps) { c.Agent.SystemPromptModes = nil }, "systemPromptMode", "blocking"},
 		{"append prompt", func(r *execution.Request) { r.Run.SystemPromptMode = execution.SystemPromptAppend }, func(c *caps) { c.Agent.SystemPromptModes = nil }, "systemPromptMode", "warning"},
 		{"max turns", func(r *execution.Request) { r.Run.MaxTurns = 1 }, func(c *caps) { c.TraceDepth = execution.TraceMinimal }, "maxTurns", "blocking"},
@@ -203,6 +205,8 @@ func TestNegotiateOptions(t *testing.T) {
 			switch tt.name {
 			case "override", "profile":
 				return // refused everywhere
+			case "command":
+				full.Agent.TakesCommand = true
 			}
 			if n := agent.Negotiate(full, req, s); !n.Supported || n.Degraded {
 				t.Errorf("capable: got supported %v degraded %v %v", n.Supported, n.Degraded, n.Reasons)

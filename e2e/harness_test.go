@@ -275,6 +275,17 @@ type lab struct {
 
 func newLab(t *testing.T, k kit, script string) *lab {
 	t.Helper()
+	l := bareLab(t, k, script)
+	l.redirect(l.server.URL())
+	if k.warm != nil {
+		k.warm(l)
+	}
+	return l
+}
+
+// bareLab is a lab whose agent is not pointed at the model server.
+func bareLab(t *testing.T, k kit, script string) *lab {
+	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -301,10 +312,6 @@ func newLab(t *testing.T, k kit, script string) *lab {
 	})
 	l.env = map[string]string{"HOME": l.home, "PATH": programs + ":" + filepath.Dir(mustLook(t, "node")) + ":/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
 		"TMPDIR": filepath.Join(root, "tmp"), "XDG_STATE_HOME": filepath.Join(root, "state"), "DRAWBAR_E2E_LAB": root, "IS_SANDBOX": "1"}
-	l.redirect(l.server.URL())
-	if k.warm != nil {
-		k.warm(l)
-	}
 	return l
 }
 
@@ -410,8 +417,13 @@ type outcome struct {
 // run runs "drawbar run AGENT --json ARGS" to its end.
 func (l *lab) run(args ...string) outcome {
 	l.t.Helper()
-	full := append([]string{"run", l.kit.name, "--json", "--cwd", l.work}, append(slices.Clone(l.args), args...)...)
-	o := l.command(full...)
+	return l.stream(append([]string{"run", l.kit.name, "--json", "--cwd", l.work}, append(slices.Clone(l.args), args...)...)...)
+}
+
+// stream runs a command that prints events to its end.
+func (l *lab) stream(args ...string) outcome {
+	l.t.Helper()
+	o := l.command(args...)
 	for line := range strings.Lines(o.stdout) {
 		var e execution.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {

@@ -63,6 +63,8 @@ func TestRequestFaults(t *testing.T) {
 		{"run.stream", func(r *Request) { r.Run.Stream = "sometimes" }},
 		{"run.outputFormat", func(r *Request) { r.Run.OutputFormat = "xml" }},
 		{"run.outputSchema", func(r *Request) { r.Run.OutputSchema = json.RawMessage(`"text"`) }},
+		{"run.command[0]", func(r *Request) { r.Run.Command = []string{" ", "x"} }},
+		{"run.command[1]", func(r *Request) { r.Run.Command = []string{"x", "a\x00"} }},
 		{"run.cwd", func(r *Request) { r.Run.Cwd = "relative/dir" }},
 		{"run.env", func(r *Request) { r.Run.Env = map[string]string{"A=B": "c"} }},
 		{"run.env.A", func(r *Request) { r.Run.Env = map[string]string{"A": "\x00"} }},

@@ -123,7 +123,7 @@ func (r *replay) client(e envelope) {
 			}
 			r.said++
 			say := execution.Say{ID: execution.InputID(fmt.Sprintf("said-%d", r.said)), Text: strings.Join(text, "\n"), When: execution.WhenNow}
-			r.add(execution.Event{Body: execution.InputQueued{ID: say.ID, Text: say.Text, When: say.When}})
+			r.add(execution.Event{Body: execution.InputQueued(say)})
 			r.command(say)
 		}
 		if waiting := r.asked[e.Method]; len(waiting) > 0 {
