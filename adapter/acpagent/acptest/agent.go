@@ -45,8 +45,8 @@ type Agent struct {
 	CallEnd     func() Fields          // an update that ends a model call, nil for none
 	Servers     []any                  // MCP servers besides those of the session, in the same form
 	AskForMCP   bool                   // ask before a tool of an MCP server is called
-	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
 	Stay        bool                   // do not end when standard input is closed
+	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
 
 	in      chan Fields
 	out     io.Writer
