@@ -4,7 +4,8 @@
 // ends with its turn. Conversation: `gemini --acp` speaks the Agent Client Protocol, through package acpagent. A run is a
 // conversation when somebody may say something (Run.Interactive, or questions that are asked for), and when only a session of that
 // protocol carries what the request brings: MCP servers, which one prompt can have from the user's own settings only, tools
-// of the caller, attachments.
+// of the caller, attachments; long prompts, because Gemini repeats the prompt of a single run on its standard output and may end
+// before it is read.
 //
 // Here belong the words of Gemini: its arguments, lines, tools and failures, and the files its login is read from. Starting,
 // stopping and watching a process is the business of package cliagent; who may approve, when to retry and what a run costs is
@@ -40,6 +41,9 @@
 // A system prompt that replaces Gemini's own reaches it in a file (GEMINI_SYSTEM_MD); names in ${} that Gemini knows are filled
 // in by it, and GEMINI.md files stay in force. Gemini has no place behind or before its own prompt: everything else, developer
 // prompt, context blocks and response style, stands in front of the message.
+//
+// A message that begins with / and the name of one of Gemini's commands is that command, in a conversation one with $ too; one that
+// names a file with @ brings it along in a single run.
 //
 // # Sessions
 //

@@ -43,6 +43,9 @@ func TestArgs(t *testing.T) {
 		}, append(slices.Clone(plainArgs), "--resume="+sessionID), "hello"},
 		{"prompt that looks like a flag", func(r *execution.Request) { r.Message.Text = "--yolo\n$(rm -rf /)" }, plainArgs, "--yolo\n$(rm -rf /)"},
 		{"added instructions", func(r *execution.Request) { r.Instructions.SystemPrompt = "be brief" }, plainArgs, "be brief\n\nhello"},
+		{"long prompt with a limit of turns", func(r *execution.Request) {
+			r.Message.Text, r.Run.MaxTurns = execution.Prompt(strings.Repeat("w", maxEcho+1)), 2
+		}, plainArgs, strings.Repeat("w", maxEcho+1)},
 		{"replaced prompt", func(r *execution.Request) {
 			r.Instructions.SystemPrompt, r.Run.SystemPromptMode = "you are a bird", execution.SystemPromptReplace
 		}, plainArgs, "hello"},
@@ -105,6 +108,10 @@ func TestConversationArgs(t *testing.T) {
 		{"attachment", attach(execution.Attachment{FilePath: "/a.png"}), "--acp --skip-trust --approval-mode=default"},
 		{"questions wanted", func(r *execution.Request) {
 			r.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
+		}, "--acp --skip-trust --approval-mode=default"},
+		{"long prompt", func(r *execution.Request) { r.Message.Text = execution.Prompt(strings.Repeat("w", maxEcho+1)) }, "--acp --skip-trust --approval-mode=default"},
+		{"long context", func(r *execution.Request) {
+			r.Context = &execution.Context{Blocks: []execution.ContextBlock{{Text: strings.Repeat("w", maxEcho)}}}
 		}, "--acp --skip-trust --approval-mode=default"},
 		{"session", func(r *execution.Request) { interactive(r); r.Run.SessionID = sessionID }, "--acp --skip-trust --approval-mode=default"},
 	} {

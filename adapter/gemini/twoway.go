@@ -14,9 +14,15 @@ import (
 // twoWay reports whether the run needs the Agent Client Protocol: somebody may say something, or only a session of that protocol
 // carries what the request brings. Gemini reads MCP servers from its settings, which belong to the user, and takes attachments
 // from its workspace; a session takes both as they are.
+//
+// So does a long prompt. Gemini repeats the prompt of a single run on its standard output and then ends without waiting for its reader: what
+// a pipe does not hold is lost, the result behind it first. A limit of turns, which a session cannot keep, goes before.
 func twoWay(req execution.Request) bool {
-	return req.Run.Interactive || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0 || len(req.Message.Attachments) > 0 || asksMore(req)
+	return req.Run.Interactive || req.Run.MaxTurns == 0 && len(message(req)) > maxEcho || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0 || len(req.Message.Attachments) > 0 || asksMore(req)
 }
+
+// maxEcho is the longest prompt that is repeated on standard output: written as JSON it still fits a pipe.
+const maxEcho = 16 << 10
 
 // asksMore reports whether the caller wants questions although nobody else is there.
 func asksMore(req execution.Request) bool {
