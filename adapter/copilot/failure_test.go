@@ -177,7 +177,8 @@ func TestRetries(t *testing.T) {
 		call(`{"statusCode":429,"errorMessage":"{\"message\":\"slow down\"}"}`), again("rate_limit"),
 		call(`{"statusCode":401,"errorMessage":"{\"message\":\"who\"}"}`), again("transient_auth_error"),
 		call(`{"failureKind":"transport","errorMessage":"\"reset\""}`), again("streaming_error"),
-		again("rate_limit"), speaks, idles, ended)
+		again("rate_limit"),
+		call(`{"statusCode":429,"errorMessage":"\"\""}`), again("api_error"), speaks, idles, ended)
 	var got []string
 	for _, e := range events {
 		if r, ok := e.Body.(execution.Retry); ok {
@@ -185,8 +186,9 @@ func TestRetries(t *testing.T) {
 		}
 	}
 	want := []string{"RATE_LIMITED the model API answered 429 (slow down)", "AUTH_ERROR the model API answered 401 (who)",
-		"PROVIDER_ERROR the model API could not be reached or broke off: reset", "RATE_LIMITED the model call failed"}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") || res.Retries != 4 || res.Status != execution.StatusCompleted || countOf[execution.RateLimited](events) != 2 {
+		"PROVIDER_ERROR the model API could not be reached or broke off: reset", "RATE_LIMITED the model call failed",
+		"RATE_LIMITED the model API answered 429"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") || res.Retries != 5 || res.Status != execution.StatusCompleted || countOf[execution.RateLimited](events) != 3 {
 		t.Errorf("%q, %d retries, %s", got, res.Retries, res.Status)
 	}
 }
@@ -278,5 +280,36 @@ func TestUnknownLines(t *testing.T) {
 		if _, res := play(t, process.Exit{}, "", line); res.UnknownLines != unknown {
 			t.Errorf("%s: %d unknown lines, want %d", line, res.UnknownLines, unknown)
 		}
+	}
+}
+
+// TestSubagentsAreApart: what a sub-agent says belongs to the call that started it, also where a line does not repeat that.
+func TestSubagentsAreApart(t *testing.T) {
+	t.Parallel()
+	sub := func(typ, data string) string { return `{"type":"` + typ + `","agentId":"a","data":` + data + `}` }
+	events, res := play(t, process.Exit{}, "", begins,
+		say("tool.execution_start", `{"toolCallId":"c","toolName":"task","arguments":{"agent_type":"explore","prompt":"look"}}`),
+		sub("subagent.started", `{"toolCallId":"c","agentName":"explore"}`),
+		sub("assistant.message", `{"messageId":"n","content":"found it","toolRequests":[]}`),
+		sub("subagent.completed", `{"toolCallId":"c","agentName":"explore"}`),
+		say("tool.execution_complete", `{"toolCallId":"c","success":true,"result":{"content":"found it"}}`), speaks, ended)
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case execution.MessageStop:
+			if (b.Text == "found it") != (e.Parent == "c") {
+				t.Errorf("%q is from %q", b.Text, e.Parent)
+			}
+		case execution.SubagentSpawn:
+			if b.AgentName != "explore" || b.Prompt != "look" {
+				t.Errorf("%+v", b)
+			}
+		case execution.SubagentResult:
+			if b.Summary != "found it" || e.Parent != "" {
+				t.Errorf("%+v from %q", b, e.Parent)
+			}
+		}
+	}
+	if res.Output == nil || res.Output.Text != "hi" || countOf[execution.SubagentResult](events) != 1 || countOf[execution.SubagentSpawn](events) != 1 {
+		t.Errorf("%+v", res.Output)
 	}
 }
