@@ -164,6 +164,10 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 			n.add(block, code, capability, "%s does not support %s", s.Agent, what)
 		}
 	}
+	refuse(len(o.Command) > 0 && !a.TakesCommand, execution.ReasonOther, "command", "a command of the caller: it runs its own program")
+	if len(o.Command) == 0 && a.TakesCommand {
+		n.add(block, execution.ReasonOther, "command", "%s runs the program that the request names, and it names none: drawbar run %s \"what to do\" -- COMMAND [ARGS...]", s.Agent, s.Agent)
+	}
 	refuse(o.ThinkingEffort != "" && !a.Thinking, execution.ReasonOther, "thinking", "a thinking effort")
 	refuse(o.ThinkingEffort != "" && a.Thinking && !slices.Contains(a.ThinkingEfforts, o.ThinkingEffort), execution.ReasonOther, "thinking",
 		fmt.Sprintf("the thinking effort %s (it has %s)", o.ThinkingEffort, join(a.ThinkingEfforts)))

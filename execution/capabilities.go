@@ -66,6 +66,7 @@ var contextStrategies = []ContextStrategy{ContextUnknown, ContextSmall, ContextM
 
 // AgentCapabilities are the abilities of an agent beyond one execution (agent-mux specification, AgentCapabilities).
 type AgentCapabilities struct {
+	TakesCommand         bool               `json:"takesCommand"` // runs the program that Run.Command names, and has none of its own
 	CanResume            bool               `json:"canResume"`
 	CanFork              bool               `json:"canFork"`
 	CanRunEphemeral      bool               `json:"canRunEphemeral"` // NoSession is honoured

@@ -14,6 +14,7 @@ import (
 // package agent. Zero values mean "not stated".
 type RunOptions struct {
 	Agent                string            `json:"agent,omitempty"`
+	Command              []string          `json:"command,omitempty"` // program and arguments, for an adapter that has no program of its own; no shell
 	Model                string            `json:"model,omitempty"`
 	SystemPromptMode     SystemPromptMode  `json:"systemPromptMode,omitempty"` // default prepend
 	ThinkingEffort       ThinkingEffort    `json:"thinkingEffort,omitempty"`
@@ -186,6 +187,13 @@ var mcpTransports = []MCPTransport{MCPStdio, MCPSSE, MCPStreamableHTTP}
 
 var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
+// Validate finds every fault of a server; the error is a VALIDATION_ERROR.
+func (m MCPServer) Validate() error {
+	var f faults
+	m.validate("server", &f)
+	return f.err("MCP server " + strconv.Quote(m.Name))
+}
+
 func (m MCPServer) validate(at string, f *faults) {
 	if !mcpName().MatchString(m.Name) {
 		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is no server name")
@@ -212,6 +220,7 @@ func (m MCPServer) validate(at string, f *faults) {
 func (o RunOptions) clone() RunOptions {
 	o.ThinkingOverride = cloneMap(o.ThinkingOverride)
 	o.Env = cloneMap(o.Env)
+	o.Command = slices.Clone(o.Command)
 	o.Skills = slices.Clone(o.Skills)
 	o.MCPServers = slices.Clone(o.MCPServers)
 	o.Tags = slices.Clone(o.Tags)
@@ -221,6 +230,14 @@ func (o RunOptions) clone() RunOptions {
 		o.RetryPolicy = &p
 	}
 	return o
+}
+
+// Validate checks the options by themselves: ranges, words, and what contradicts each other. The error is a
+// VALIDATION_ERROR that lists every fault; fields are named as in Request.Validate.
+func (o RunOptions) Validate() error {
+	var f faults
+	o.validate(&f)
+	return f.err("invalid run options")
 }
 
 func (o RunOptions) validate(f *faults) {
@@ -238,6 +255,14 @@ func (o RunOptions) validate(f *faults) {
 	}
 	if o.Interactive && o.NonInteractive {
 		f.addf("run.nonInteractive", "both", "one of them", "contradicts run.interactive")
+	}
+	for i, word := range o.Command {
+		switch {
+		case i == 0 && strings.TrimSpace(word) == "":
+			f.addf("run.command[0]", strconv.Quote(word), "the name or path of a program", "names no program")
+		case strings.Contains(word, "\x00"):
+			f.addf(fmt.Sprintf("run.command[%d]", i), "a word with NUL", "a word without NUL", "cannot be passed to a process")
+		}
 	}
 	if strings.HasPrefix(o.SessionID, "-") || strings.HasPrefix(o.ForkSessionID, "-") {
 		f.addf("run.sessionId", strconv.Quote(o.SessionID+o.ForkSessionID), "a session id", "begins with a dash")

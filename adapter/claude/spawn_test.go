@@ -150,8 +150,8 @@ func TestSpawnEveryOption(t *testing.T) {
 	t.Parallel()
 	carried := strings.Fields(`Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers`)
-	refused := strings.Fields("ThinkingOverride Skills AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
-	degraded := strings.Fields("Temperature TopP TopK")                            // said to be ignored by negotiation
+	refused := strings.Fields("Command ThinkingOverride Skills AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
+	degraded := strings.Fields("Temperature TopP TopK")                                    // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
 		CollectEvents Debug OutputFormat Invocation`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
@@ -161,7 +161,7 @@ func TestSpawnEveryOption(t *testing.T) {
 		}
 	}
 	caps := capabilities().Agent
-	if caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
+	if caps.TakesCommand || caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
 		t.Error("an option is declared that spawn does not carry")
 	}
 }
@@ -282,6 +282,8 @@ func TestAttachments(t *testing.T) {
 			want: `{"type":"document","title":"Makefile","source":{"type":"text","media_type":"text/plain","data":"all:"}}`},
 		{name: "json", a: execution.Attachment{Base64: "e30=", MimeType: "application/ld+json"},
 			want: `{"type":"document","title":"attachment","source":{"type":"text","media_type":"text/plain","data":"{}"}}`},
+		{name: "data url", a: execution.Attachment{URL: "data:image/png;base64,aGk="},
+			want: `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}`},
 		{name: "missing", a: execution.Attachment{FilePath: filepath.Join(dir, "none")}, err: "no such file"},
 		{name: "directory", a: execution.Attachment{FilePath: dir}, err: "not a regular file"},
 		{name: "empty", a: execution.Attachment{FilePath: write("e.txt", "")}, err: "is empty"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -35,6 +36,18 @@ func guard(what string, call func()) (err *execution.Error) {
 
 func (d *drive) open() {
 	if err := guard("the parser's Open", func() { d.parser.Open(d.sink) }); err != nil {
+		d.sink.fail(err)
+	}
+}
+
+// ring calls a parser that asked for it.
+func (d *drive) ring() {
+	d.sink.alarm = time.Time{}
+	a, ok := d.parser.(Alarmed)
+	if !ok {
+		return
+	}
+	if err := guard("the parser's Alarm", func() { a.Alarm(d.sink) }); err != nil {
 		d.sink.fail(err)
 	}
 }

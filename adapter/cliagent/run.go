@@ -28,6 +28,7 @@ type run struct {
 	handle  process.Handle
 	silence time.Duration // 0: none
 	linger  chan struct{} // capacity 1: the linger begins
+	alarms  chan struct{} // capacity 1: the parser has set its alarm
 
 	mu         sync.Mutex
 	drive      drive
@@ -94,6 +95,7 @@ func (r *run) refused(no *refusal) {
 func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	r.silence = time.Duration(r.req.Run.InactivityTimeoutMs) * time.Millisecond
 	r.linger = make(chan struct{}, 1)
+	r.alarms = make(chan struct{}, 1)
 	var helpers sync.WaitGroup
 	over := make(chan struct{})
 	commands, hangUp := context.WithCancel(ctx)
@@ -134,6 +136,7 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	if r.why == stopNone && exit.Stopped && ctx.Err() != nil {
 		r.why = contextReason(ctx) // the transport noticed before the watch did
 	}
+	r.drive.sink.outputs = r.launch.collect()
 	res := r.drive.finish(exit, r.why)
 	last := r.drive.sink.exchange(nil)
 	r.mu.Unlock()
@@ -232,6 +235,13 @@ func (r *run) settle() {
 	if s.closeIn && !r.closedIn {
 		r.closedIn = true
 		r.handle.CloseInput()
+	}
+	if s.rung {
+		s.rung = false
+		select {
+		case r.alarms <- struct{}{}:
+		default: // the watch has not looked since the last one
+		}
 	}
 	if s.failure != nil {
 		r.stop(stopFailure)

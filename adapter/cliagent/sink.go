@@ -2,6 +2,7 @@ package cliagent
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -15,6 +16,8 @@ type Sink struct {
 	debug   bool
 	done    bool
 	closeIn bool
+	alarm   time.Time // when Alarm is due, zero for never
+	rung    bool      // alarm was set since the kit looked last
 	failure *execution.Error
 	broken  bool // the failure is a panic, not something the agent did
 	unknown int
@@ -29,6 +32,7 @@ type Sink struct {
 	openTools CallSet
 	questions map[execution.QuestionID]struct{}
 	crashed   bool
+	outputs   map[string][]byte
 }
 
 // NewSink makes a sink that is not attached to a process, for tests and benchmarks of parsers.
@@ -106,6 +110,15 @@ func (s *Sink) CloseInput() { s.closeIn = true }
 // Spec.Linger it is stopped. What Exit returns is the result.
 func (s *Sink) Done() { s.done = true }
 
+// AlarmIn has the parser's Alarm called once, d from now, unless it is set anew before; zero means never. It is for answers that
+// an agent owes: an agent that says nothing brings no line. A paused run waits longer. The parser must be an Alarmed.
+func (s *Sink) AlarmIn(d time.Duration) {
+	s.alarm, s.rung = time.Time{}, true
+	if d > 0 {
+		s.alarm = time.Now().Add(d)
+	}
+}
+
 // Fail ends the run with an error of the conversation itself, such as a refused handshake. The process is stopped. The
 // first failure wins.
 func (s *Sink) Fail(err *execution.Error) {
@@ -132,6 +145,10 @@ func (s *Sink) Unknown(src process.Stream, line []byte) {
 	}
 	s.Emit(execution.Log{Source: source, Line: string(bytes.ToValidUTF8(line, []byte("\uFFFD")))})
 }
+
+// Output is what the agent wrote into the file that Launch.Output asked for by this name, nil when it wrote none. It is
+// there in Parser.Exit.
+func (s *Sink) Output(name string) []byte { return s.outputs[name] }
 
 // Debug reports whether the run is in debug mode.
 func (s *Sink) Debug() bool { return s.debug }

@@ -22,7 +22,7 @@ func (r *run) touch() {
 // watch stops the process when the run is over, the agent is silent or does not end.
 func (r *run) watch(ctx context.Context, over <-chan struct{}) {
 	cancelled := ctx.Done()
-	var silent, lingered <-chan time.Time
+	var silent, lingered, due <-chan time.Time
 	var silence *time.Timer
 	if r.silence > 0 {
 		silence = time.NewTimer(r.silence)
@@ -47,10 +47,49 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}) {
 			r.mu.Lock()
 			r.stop(stopLinger)
 			r.mu.Unlock()
+		case <-r.alarms:
+			due = r.nextAlarm()
+		case <-due:
+			r.ringAlarm()
+			due = r.nextAlarm()
 		case now := <-silent:
 			silence.Reset(r.checkSilence(now))
 		}
 	}
+}
+
+// pausedAlarm is how long an alarm that is due waits while the run is paused before it looks again.
+const pausedAlarm = time.Second
+
+// nextAlarm is when to look at the parser's alarm, nil for never.
+func (r *run) nextAlarm() <-chan time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.drive.sink.alarm
+	if at.IsZero() {
+		return nil
+	}
+	wait := time.Until(at)
+	if r.paused {
+		wait = max(wait, pausedAlarm)
+	}
+	return time.After(wait)
+}
+
+// ringAlarm calls the parser, unless its alarm was set anew meanwhile or the run is paused or being stopped.
+func (r *run) ringAlarm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.drive.sink.alarm
+	if at.IsZero() || time.Now().Before(at) || r.paused || r.why != stopNone {
+		if r.why != stopNone {
+			r.drive.sink.alarm = time.Time{}
+		}
+		return
+	}
+	r.drive.ring()
+	r.settle()
+	r.wake()
 }
 
 func contextReason(ctx context.Context) stopReason {

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -133,7 +132,7 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 		}
 		p.simple(c, id, toolGenerate, object(member{"prompt", v[aiRevised]}), v[aiSavedPath], &v, completed, o)
 		if path := v[aiSavedPath].Str(); completed && path != "" {
-			t := extensions[strings.ToLower(filepath.Ext(path))]
+			t := cliagent.MediaType(execution.Attachment{FilePath: path})
 			if t == "" {
 				t = "image/png"
 			}

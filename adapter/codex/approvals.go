@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -66,7 +67,7 @@ func (p *appParser) request(s *cliagent.Sink) bool {
 		known = p.askInput(r, params, s)
 	}
 	if !known {
-		s.Write(rpc{ID: r.id, Error: &rpcError{-32601, "this client does not handle " + p.v[appMethod].Str()}}.line())
+		s.Write(jsonrpc.Message{ID: r.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client does not handle " + p.v[appMethod].Str()}}.Line())
 		return false
 	}
 	p.requests[string(r.id)] = r
@@ -236,7 +237,7 @@ func (p *appParser) answer(a execution.Answer, s *cliagent.Sink) error {
 	if err != nil {
 		s.Emit(execution.ErrorEvent{Code: execution.CodeValidation, Recoverable: true, Message: "the answer was passed on as a refusal: " + err.Error()})
 	}
-	s.Write(rpc{ID: r.id, Result: result}.line())
+	s.Write(jsonrpc.Message{ID: r.id, Result: result}.Line())
 	if f := r.thread.flows[r.call]; r.kind == askCommand && f != nil && !q.refused && (r.thread != p.main || p.running) {
 		f.run(r.call, p.from(r.thread, s))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -61,9 +62,8 @@ type appParser struct {
 	v     [appKeyCount]jsonscan.Value
 	err   stderr
 
-	calls  map[int64]call // requests of ours that wait for their answer
-	sent   int64
-	ready  bool // the thread is there and the first turn has been asked for
+	calls  jsonrpc.Calls[call] // requests of ours that wait for their answer
+	ready  bool                // the thread is there and the first turn has been asked for
 	main   *conversation
 	subs   map[string]*conversation
 	agents subagents
@@ -97,7 +97,7 @@ type call struct {
 }
 
 func newAppParser(req execution.Request, key string) *appParser {
-	return &appParser{req: req, key: key, names: jsonscan.NewInterner(256), calls: map[int64]call{}, main: newConversation(""), subs: map[string]*conversation{},
+	return &appParser{req: req, key: key, names: jsonscan.NewInterner(256), main: newConversation(""), subs: map[string]*conversation{},
 		spawns: map[string]bool{}, questions: map[execution.QuestionID]*question{}, requests: map[string]*request{}, model: req.Run.Model}
 }
 
@@ -115,9 +115,7 @@ func (p *appParser) Open(s *cliagent.Sink) {
 
 // ask sends a request.
 func (p *appParser) ask(s *cliagent.Sink, c call, params any) {
-	p.sent++
-	p.calls[p.sent] = c
-	s.Write(rpc{ID: p.sent, Method: c.method, Params: params}.line())
+	s.Write(jsonrpc.Message{ID: p.calls.Add(c), Method: c.method, Params: params}.Line())
 }
 
 // Line is one line of Codex's output.

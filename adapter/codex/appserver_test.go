@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -20,7 +21,7 @@ func said(t *testing.T, s *cliagent.Sink) (list []string) {
 			ID     json.RawMessage
 			Method string
 			Result json.RawMessage
-			Error  *rpcError
+			Error  *jsonrpc.Error
 			Params struct{ Input []inputItem }
 		}
 		if err := json.Unmarshal(w, &m); err != nil {

@@ -3,17 +3,20 @@ package codex
 import (
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 // response is the answer to a request of ours.
 func (p *appParser) response(s *cliagent.Sink) bool {
 	id, ok := p.v[appID].Int()
-	c, known := p.calls[id]
-	if !ok || !known || !p.v[appResult].Exists() && !p.v[appError].Exists() {
+	if !ok || !p.v[appResult].Exists() && !p.v[appError].Exists() {
 		return false
 	}
-	delete(p.calls, id)
+	c, known := p.calls.Take(id)
+	if !known {
+		return false
+	}
 	if fault := p.v[appError]; fault.Exists() {
 		p.refused(c, fault.Get("message").Str(), s)
 		return true
@@ -21,7 +24,7 @@ func (p *appParser) response(s *cliagent.Sink) bool {
 	result := p.v[appResult]
 	switch c.method {
 	case "initialize":
-		s.Write(rpc{Method: "initialized"}.line())
+		s.Write(jsonrpc.Message{Method: "initialized"}.Line())
 		if p.key != "" {
 			p.ask(s, call{method: "account/login/start"}, loginParams{"apiKey", p.key})
 			break

@@ -33,12 +33,12 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	for i, a := range req.Message.Attachments {
 		capability := fmt.Sprintf("attachments[%d]", i)
-		switch t := stated(a); {
-		case kindOf(t) == mediaOther:
+		switch t := cliagent.MediaType(a); {
+		case !takes(cliagent.MediaOf(t)):
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 				"attachment %s: codex takes PNG, JPEG, GIF and WebP images and text, no %s", cliagent.AttachmentTitle(a, i), t)
 		case a.URL != "":
-			if _, _, ok := dataURL(a.URL); !ok {
+			if _, _, ok := cliagent.DataURL(a.URL); !ok {
 				add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 					"codex takes no address of an image; give it as a file, as base64 or as a data: URL")
 			}

@@ -211,7 +211,7 @@ func (p *appParser) goOn(s *cliagent.Sink) {
 
 // waits reports whether a message is on its way.
 func (p *appParser) waits() bool {
-	for _, c := range p.calls {
+	for c := range p.calls.Waiting() {
 		if c.say.ID != "" {
 			return true
 		}

@@ -7,29 +7,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// rpc is a message to codex app-server: JSON-RPC without its version, one line each.
-type rpc struct {
-	ID     any       `json:"id,omitempty"` // number of a request of ours, or the id of Codex's request as it stood
-	Method string    `json:"method,omitempty"`
-	Params any       `json:"params,omitempty"`
-	Result any       `json:"result,omitempty"`
-	Error  *rpcError `json:"error,omitempty"`
-}
-
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-// line is the message with its line ending. What it is made of can be written as JSON.
-func (m rpc) line() []byte {
-	b, err := json.Marshal(m)
-	if err != nil {
-		panic("codex: a message is no JSON: " + err.Error())
-	}
-	return append(b, '\n')
-}
-
 // quiet are notifications that repeat what others say, some of them at length.
 var quiet = []string{"turn/diff/updated", "thread/readState/changed", "remoteControl/status/changed", "skills/changed", "app/list/updated"}
 

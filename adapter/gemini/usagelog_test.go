@@ -1,13 +1,10 @@
 package gemini
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/usagescan/usagetest"
 )
-
-var updateGoldens = flag.Bool("update", false, "rewrite the goldens")
 
 // The files are real ones, with long texts cut.
 func TestUsageGolden(t *testing.T) {

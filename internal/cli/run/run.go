@@ -35,19 +35,21 @@ type options struct {
 func New(app *cli.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "run AGENT [PROMPT]",
+		Use:   "run [AGENT] [PROMPT] [-- COMMAND [ARGS...]]",
 		Short: "Run an agent and stream what it does",
 		Long: `Run an agent and stream what it does: its answer to standard output, tools, questions and cost to standard error.
 
-The prompt is the words behind the agent's name, a file (--file), or standard input.
+The prompt is the words behind the agent's name, --prompt, a file (--file), or standard input. Without an agent's name
+the configured one runs (drawbar config set defaultAgent claude), or that of the profile.
+The agent acp is any program that speaks the Agent Client Protocol: it and its arguments stand behind --.
 Ctrl-C once interrupts the turn, twice aborts the run. On a terminal permission questions are asked there;
 elsewhere they are denied with a warning, unless --approve says otherwise.`,
 		Example: `  drawbar run claude "fix the failing test"
   drawbar run codex --approve yolo --cwd ../service "upgrade the linter"
   git diff | drawbar run claude --system "You review patches." --json
   drawbar run claude -i "let us look at the parser"     # a conversation: type while it works
-  drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps`,
-		Args: cli.Args(cobra.MinimumNArgs(1)),
+  drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps
+  drawbar run acp "explain this module" -- gemini --acp`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
 	}
 	o.flags.Register(cmd)
@@ -80,15 +82,18 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	entry, err := client.Adapters().Get(args[0])
+	entry, args, err := o.flags.Agent(app, cmd, args)
 	if err != nil {
 		return err
 	}
 	if o.interactive && o.detach {
 		return cli.Usage("--interactive and --detach contradict each other").WithHint("detach it, then talk to it: drawbar attach RUN")
 	}
-	prompt := args[1:]
-	if o.interactive && len(prompt) == 0 && o.flags.File == "" {
+	prompt, err := o.flags.Split(cmd, entry.Adapter.Capabilities().Agent.TakesCommand, true, args)
+	if err != nil {
+		return err
+	}
+	if o.interactive && len(prompt) == 0 && o.flags.File == "" && !cmd.Flags().Changed("prompt") {
 		app.Notef("what should %s do? (a line, then Enter)", entry.Descriptor.DisplayName)
 		line, err := app.ReadLine(cmd.Context())
 		if err != nil {

@@ -1,0 +1,126 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const name = "acp"
+
+func init() { adapter.Register(Descriptor()) }
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	return adapter.Descriptor{
+		Name:        name,
+		DisplayName: "ACP agent",
+		Config:      adapter.ConfigSchema{Agent: name},
+		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual",
+			Notes: "install the agent you want to run, and name its ACP command behind --: drawbar run acp \"what to do\" -- gemini --acp"}},
+		Docs: "https://agentclientprotocol.com",
+		New:  func() adapter.Adapter { return New(cliagent.Options{}) },
+	}
+}
+
+// Adapter runs any ACP agent. It holds no state of a run and is safe for concurrent use.
+type Adapter struct{ adapter.Adapter }
+
+var (
+	_ adapter.Prober    = Adapter{}
+	_ adapter.AuthGuide = Adapter{}
+	_ adapter.Unwrapper = Adapter{}
+)
+
+// New makes the adapter; the zero options are those of a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+		Name:         name,
+		Capabilities: capabilities,
+		InstallHint:  "is it installed, and on the PATH? Behind -- stands the program and its arguments",
+	}, acpagent.Spec{Name: name, Spawn: spawn}, nil), opts)}
+}
+
+// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
+
+// spawn makes the command line: that of the request.
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	command := l.Request.Run.Command
+	if len(command) == 0 {
+		e := execution.Errorf(execution.CodeValidation, "run.command: no program is named")
+		e.Agent = name
+		return cliagent.Invocation{}, e.WithHint("drawbar run acp \"what to do\" -- COMMAND [ARGS...]")
+	}
+	return cliagent.Invocation{Command: command[0], Args: command[1:]}, nil
+}
+
+// Probe has nothing to look for: which program runs is said with every run.
+func (Adapter) Probe(context.Context, adapter.Host) (adapter.Installation, error) {
+	return adapter.Installation{Installed: true, Notes: "runs the program that is named behind --: drawbar run acp \"what to do\" -- COMMAND [ARGS...]"}, nil
+}
+
+// DetectAuth cannot know: the agent says when it wants a login.
+func (Adapter) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
+	return adapter.AuthState{Status: adapter.AuthUnknown, Details: "the agent that runs knows"}
+}
+
+// AuthGuidance is all that holds for every agent.
+func (Adapter) AuthGuidance() adapter.AuthGuidance {
+	return adapter.AuthGuidance{Provider: "the agent's own", Documentation: []string{"https://agentclientprotocol.com"},
+		Steps: []adapter.AuthStep{{Description: "log in with the agent's own command"},
+			{Description: "or set the key that it reads from its environment", Command: "drawbar run acp --env NAME ... -- COMMAND"},
+			{Description: "an agent that wants a login says so, and the error of the run names the ways it offers"}}}
+}
+
+func capabilities() execution.Capabilities {
+	return execution.Capabilities{
+		SchemaVersion:       execution.SchemaVersion,
+		ToolUse:             execution.ToolsNativeIterative,
+		StructuredToolCalls: true,
+		ContinuationSupport: execution.ContinuationsOpaqueResume,
+		ApprovalInterrupts:  execution.ApprovalsNative,
+		TraceDepth:          execution.TraceStandard,
+		Attachments:         true,
+		MaxContextStrategy:  execution.ContextUnknown,
+		Notes: []string{
+			"what depends on the agent is known when it has started; a request that needs more is refused then, before anything is said to a model",
+			"resuming a session needs an agent that loads sessions, tools of the caller one that takes MCP servers over HTTP, images one that takes images",
+			"a model is set in the session and must be one that the agent offers; an agent may need it as an argument instead, behind --",
+			"whether it asks for permission is the agent's business; approval mode yolo and deny answer what it asks",
+			"instructions stand in front of the first message, as the protocol has no system prompt",
+			"a message sent during a turn makes the next turn: the protocol has no steering",
+			"a tool of the caller is allowed when the agent asks for it as for any other of its tools: by the approval mode, or by whoever answers",
+			"prices are counted where the agent states them",
+		},
+		Agent: execution.AgentCapabilities{
+			TakesCommand: true,
+			CanResume:    true, SupportsMultiTurn: true,
+			SessionPersistence: "file",
+			TextStreaming:      true,
+			ThinkingStreaming:  true,
+			NativeTools:        true,
+			MCP:                true,
+			MCPTransports:      []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
+			ParallelToolCalls:  true,
+			ApprovalModes:      []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
+				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
+				UserPromptSubmit: execution.HookUnsupported},
+			ThinkingEfforts:   []execution.ThinkingEffort{},
+			SystemPromptModes: []execution.SystemPromptMode{},
+			StructuredSession: execution.TransportPersistent,
+			ParallelExecution: true,
+			InteractiveMode:   true,
+			StdinInjection:    true,
+			ImageInput:        true,
+			FileAttachments:   true,
+			Platforms:         []string{"darwin", "linux", "windows"},
+			AuthMethods:       []execution.AuthMethod{{Type: "config_file", Name: "the agent's own login"}},
+			Verbs:             acpagent.Verbs(),
+		},
+	}
+}

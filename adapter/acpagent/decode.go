@@ -1,0 +1,207 @@
+package acpagent
+
+import (
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// What a line of the agent says. One pass finds all of it. Reading is lenient where the SDK's types are strict: an agent that
+// leaves out a required field, or has one more, is understood as far as it can be.
+const (
+	keyID = iota
+	keyMethod
+	keyResult
+	keyError
+	keyParams
+	keySession
+	keyUpdate
+	keyKind
+	keyType
+	keyText
+	keyMessage
+	lineKeyCount
+)
+
+var lineKeys = jsonscan.NewKeySet("id", "method", "result", "error", "params", "params.sessionId", "params.update", "params.update.sessionUpdate",
+	"params.update.content.type", "params.update.content.text", "params.update.messageId")
+
+// promptAbilities are what an agent takes in a prompt besides text and addresses.
+type promptAbilities struct {
+	image, audio, embedded bool
+	inline                 bool // Spec.InlineOnly
+}
+
+// abilities are what an agent says of itself.
+type abilities struct {
+	version            int64
+	name, title, build string
+	load, resume, fork bool
+	prompt             promptAbilities
+	http, sse          bool
+	logins             []AuthMethod
+}
+
+var abilityKeys = jsonscan.NewKeySet("protocolVersion", "agentInfo.name", "agentInfo.title", "agentInfo.version", "agentCapabilities.loadSession",
+	"agentCapabilities.sessionCapabilities.resume", "agentCapabilities.sessionCapabilities.fork", "agentCapabilities.promptCapabilities.image",
+	"agentCapabilities.promptCapabilities.audio", "agentCapabilities.promptCapabilities.embeddedContext",
+	"agentCapabilities.mcpCapabilities.http", "agentCapabilities.mcpCapabilities.sse", "authMethods")
+
+func abilitiesOf(result jsonscan.Value) (a abilities, ok bool) {
+	var v [13]jsonscan.Value
+	if !result.Fields(v[:], abilityKeys) {
+		return a, false
+	}
+	a = abilities{name: v[1].Str(), title: v[2].Str(), build: v[3].Str(), load: isTrue(v[4]), resume: v[5].Kind() == jsonscan.Object,
+		fork: v[6].Kind() == jsonscan.Object, prompt: promptAbilities{image: isTrue(v[7]), audio: isTrue(v[8]), embedded: isTrue(v[9])}, http: isTrue(v[10]), sse: isTrue(v[11])}
+	for _, m := range v[12].Array {
+		a.logins = append(a.logins, AuthMethod{ID: m.Get("id").Str(), Name: m.Get("name").Str(), Description: m.Get("description").Str()})
+	}
+	a.version, ok = v[0].Int()
+	return a, ok
+}
+
+func isTrue(v jsonscan.Value) bool {
+	b, _ := v.Bool()
+	return b
+}
+
+// choice is one of several values that can be set in a session: a mode, a model, a value of a config option.
+type choice struct{ id, name string }
+
+// configOption is a setting of a session.
+type configOption struct {
+	id, category, current string
+	values                []choice
+}
+
+// session is what an agent says of the session it opened.
+type session struct {
+	id            string
+	mode, model   string // the current ones
+	modes, models []choice
+	options       []configOption
+}
+
+func sessionOf(result jsonscan.Value) session {
+	s := session{id: result.Get("sessionId").Str()}
+	modes, models := result.Get("modes"), result.Get("models")
+	s.mode, s.modes = modes.Get("currentModeId").Str(), choices(modes.Get("availableModes"), "id")
+	s.model, s.models = models.Get("currentModelId").Str(), choices(models.Get("availableModels"), "modelId")
+	s.options = configOptions(result.Get("configOptions"))
+	if o := s.option("model"); o != nil && s.model == "" {
+		s.model = o.current
+	}
+	return s
+}
+
+func configOptions(list jsonscan.Value) []configOption {
+	var options []configOption
+	for _, o := range list.Array {
+		opt := configOption{id: o.Get("id").Str(), category: o.Get("category").Str(), current: o.Get("currentValue").Str()}
+		for _, v := range o.Get("options").Array {
+			if group := v.Get("options"); group.Kind() == jsonscan.Array {
+				opt.values = append(opt.values, choices(group, "value")...)
+				continue
+			}
+			opt.values = append(opt.values, choice{v.Get("value").Str(), v.Get("name").Str()})
+		}
+		options = append(options, opt)
+	}
+	return options
+}
+
+func choices(list jsonscan.Value, id string) []choice {
+	var all []choice
+	for _, c := range list.Array {
+		all = append(all, choice{c.Get(id).Str(), c.Get("name").Str()})
+	}
+	return all
+}
+
+// option is the setting of a category, or the one that is called so; nil for none.
+func (s *session) option(category string) *configOption {
+	for i, o := range s.options {
+		if o.category == category || o.category == "" && o.id == category {
+			return &s.options[i]
+		}
+	}
+	return nil
+}
+
+// pick finds a choice by its id, or by a name that only one of them has.
+func pick(all []choice, want string) (id string, ok bool) {
+	n := 0
+	for _, c := range all {
+		if c.id == want {
+			return c.id, true
+		}
+		if c.name == want {
+			id = c.id
+			n++
+		}
+	}
+	return id, n == 1
+}
+
+var callKeys = jsonscan.NewKeySet("toolCallId", "title", "kind", "name", "status", "rawInput", "rawOutput", "_meta", "content", "locations")
+
+// toolCallOf reads a tool call, an update of one, or the one that a permission is asked for. False means that it names no call.
+func toolCallOf(v jsonscan.Value) (*ToolCall, bool) {
+	var f [10]jsonscan.Value
+	if !v.Fields(f[:], callKeys) {
+		return nil, false
+	}
+	c := &ToolCall{ID: f[0].Str(), Title: f[1].Str(), Kind: f[2].Str(), Name: f[3].Str(), Status: f[4].Str(),
+		Input: clone(f[5]), Output: clone(f[6]), Meta: clone(f[7])}
+	if f[7].Exists() {
+		for _, name := range []string{"terminal_output_delta", "terminal_output"} {
+			c.Terminal += f[7].Get(name).Get("data").Str()
+		}
+	}
+	if f[8].Kind() == jsonscan.Array {
+		c.Content = []Content{}
+		for _, part := range f[8].Array {
+			c.Content = append(c.Content, contentOf(part))
+		}
+	}
+	if f[9].Kind() == jsonscan.Array {
+		c.Locations = []string{}
+		for _, l := range f[9].Array {
+			if path := l.Get("path").Str(); path != "" {
+				c.Locations = append(c.Locations, path)
+			}
+		}
+	}
+	return c, c.ID != ""
+}
+
+func contentOf(part jsonscan.Value) Content {
+	if part.Get("type").IsStr("diff") {
+		d := &Diff{Path: part.Get("path").Str(), New: part.Get("newText").Str()}
+		// Agents that cannot tell a new file from an empty one state an empty text for both.
+		if old := part.Get("oldText").Str(); old != "" {
+			d.Old = &old
+		}
+		return Content{Diff: d}
+	}
+	return blockOf(part.Get("content"))
+}
+
+// blockOf reads a content block: its text, or the image it is. Of a resource it is the text or the address.
+func blockOf(v jsonscan.Value) Content {
+	kind, _ := v.Get("type").Plain()
+	switch string(kind) {
+	case "text":
+		return Content{Text: v.Get("text").Str()}
+	case "image":
+		return Content{Image: &Image{MimeType: v.Get("mimeType").Str(), Data: v.Get("data").Str()}}
+	case "resource_link":
+		return Content{Text: v.Get("uri").Str()}
+	case "resource":
+		r := v.Get("resource")
+		if text := r.Get("text").Str(); text != "" {
+			return Content{Text: text}
+		}
+		return Content{Text: r.Get("uri").Str()}
+	}
+	return Content{}
+}

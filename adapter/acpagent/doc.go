@@ -1,0 +1,86 @@
+// Package acpagent is the kit for agents whose two-way mode is the Agent Client Protocol: JSON-RPC lines over standard
+// input and output.
+//
+// It stands on package cliagent: the process, its tree, timeouts, hooks, private files, the server of the caller's tools and
+// the one result are cliagent's, and this package is the cliagent.Parser that speaks the protocol. An adapter says what is
+// particular about its agent in a Spec. Anything that names a vendor belongs in the adapter.
+//
+// An agent that always speaks ACP:
+//
+//	var protocol = acpagent.Spec{
+//		Name:  "example",
+//		Spawn: func(l *cliagent.Launch) (cliagent.Invocation, error) {
+//			return cliagent.Invocation{Args: []string{"--acp"}}, nil
+//		},
+//	}
+//
+//	a := cliagent.New(acpagent.Join(cliagent.Spec{
+//		Name: "example", Command: "example", Capabilities: capabilities,
+//	}, protocol, nil), opts)
+//
+// An agent that has a one-shot mode of its own besides, with lines that its own parser reads:
+//
+//	func spec() cliagent.Spec {
+//		return acpagent.Join(cliagent.Spec{
+//			Name:         "gemini",
+//			Command:      "gemini",
+//			InstallHint:  "install it with: " + install,
+//			Capabilities: capabilities,
+//			Spawn:        spawnOneShot, // runs for which twoWay is false
+//			NewParser:    newLineParser,
+//			Negotiate:    negotiate, // of both; the kit adds its own reasons for runs over ACP
+//			HostSignals:  hostSignals,
+//			Keys:         keys,
+//			Linger:       time.Second, // it does not end when its input is closed
+//		}, acpagent.Spec{
+//			Name:  "gemini",
+//			Spawn: func(l *cliagent.Launch) (cliagent.Invocation, error) {
+//				args := []string{"--acp"}
+//				if m := l.Request.Run.Model; m != "" {
+//					args = append(args, "--model="+m)
+//				}
+//				return cliagent.Invocation{Args: args, Env: map[string]string{"GEMINI_CLI_NO_RELAUNCH": "true"}}, nil
+//			},
+//			ModelInArgs: true,
+//			Modes:       map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo"},
+//			LoginHint:   loginGuidance,
+//			MCPTool: func(c *acpagent.ToolCall, _ []string) (server, tool string, ok bool) { // mcp_files_read__fc_123
+//				...
+//			},
+//			ToolName: func(c *acpagent.ToolCall) string { // write_file__fc_123
+//				name, _, _ := strings.Cut(c.ID, "__")
+//				return name
+//			},
+//		}, twoWay)
+//	}
+//
+//	// twoWay: somebody may say something, or only the protocol can carry the request.
+//	func twoWay(req execution.Request) bool { return req.Run.Interactive || ... }
+//
+// Package acptest has a stand-in for such an agent: an adapter's conformance test runs the test binary in its place.
+//
+// # What it does
+//
+// initialize with version negotiation; authenticate when the agent demands a login and Spec.Authenticate has a way that asks
+// nobody; session/new, session/load, session/resume, session/fork; mode, model and thought level of the session;
+// session/prompt with text, images, audio, resources and links, one turn after the other on one process; session/cancel; MCP
+// servers of the request, the caller's tools among them; permission requests as questions, any number at a time. Nothing of
+// a file system or a terminal is claimed: agents that are told of one use it in place of their own tools.
+//
+// # Events
+//
+// Texts and thoughts are streamed; a tool call, another message id, or a change between the two ends a message. A tool call
+// starts when it is first heard of, and is ready when a permission is asked for it, when it runs, or when it ends. Calls of
+// kind execute have shell_* events, diffs and read locations file_* events behind the result; plans are the tool
+// update_plan. What an agent sends outside a turn makes no event: the history of a loaded session, the rest of a turn that is
+// over, news of commands, modes and titles. Usage comes with the end of a turn, or with
+// its model calls where the agent tells it; steps where it tells the end of each, see Spec.Steps.
+//
+// # Ends
+//
+// end_turn is completed; max_turn_requests and max_tokens are deferred; refusal is failed/INVALID_REQUEST; cancelled, and an error
+// that answers a cancelled prompt, are failed/cancelled. When the last turn is over and no more input comes, standard input
+// is closed and the agent has cliagent.Spec.Linger to end by itself; some never do. What it exits with then means nothing.
+//
+// There is no steering in the protocol: a message sent during a turn makes the next one.
+package acpagent

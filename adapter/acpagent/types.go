@@ -1,0 +1,179 @@
+package acpagent
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// AuthMethod is a way to log in that an agent offers.
+type AuthMethod struct {
+	ID, Name, Description string
+}
+
+// ToolCall is what is known of a tool call so far. Updates of the agent are merged into it.
+type ToolCall struct {
+	ID     string
+	Title  string          // for people
+	Kind   string          // read, edit, delete, move, search, execute, think, fetch, switch_mode, other; empty when not stated
+	Name   string          // the tool, where the agent states it
+	Status string          // pending, in_progress, completed, failed
+	Input  json.RawMessage // rawInput, nil when not stated
+	Output json.RawMessage // rawOutput, nil when not stated
+	Meta   json.RawMessage // _meta of the update that had one last
+	// Terminal is what a command of the call has put out, where the agent tells it in _meta piece by piece.
+	Terminal string
+	// Content is what the call shows, Locations are the files it touches.
+	Content   []Content
+	Locations []string
+}
+
+// Content is one piece of what a tool call shows: a text, an image, a change of a file, or something else.
+type Content struct {
+	Text  string
+	Image *Image
+	Diff  *Diff
+}
+
+// Image is an image as base64.
+type Image struct{ MimeType, Data string }
+
+// Diff is the change of a file. Old is nil for a file that is new or was empty.
+type Diff struct {
+	Path string
+	Old  *string
+	New  string
+}
+
+// Shell is a call that runs a command.
+type Shell struct {
+	Command  string
+	Cwd      string
+	Output   string // of the command so far; the whole when the call has ended
+	ExitCode *int   // nil when not known
+}
+
+// Text is all the text that the call shows.
+func (c *ToolCall) Text() string {
+	var parts []string
+	for _, p := range c.Content {
+		if p.Text != "" {
+			parts = append(parts, p.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// InputField is a string of the call's input by its name, empty when there is none.
+func (c *ToolCall) InputField(name string) string { return field(c.Input, name).Str() }
+
+// MetaField is a value of the call's _meta by its path.
+func (c *ToolCall) MetaField(path ...string) jsonscan.Value { return field(c.Meta, path...) }
+
+func field(raw json.RawMessage, path ...string) jsonscan.Value {
+	v, err := jsonscan.Parse(raw)
+	if err != nil {
+		return jsonscan.Value{}
+	}
+	for _, name := range path {
+		v = v.Get(name)
+	}
+	return v
+}
+
+// DefaultToolName is the name that the agent states, else the kind of the call, else its title.
+func DefaultToolName(c *ToolCall) string {
+	switch {
+	case c.Name != "":
+		return c.Name
+	case c.Kind != "" && c.Kind != kindOther:
+		return c.Kind
+	case c.Title != "":
+		return c.Title
+	}
+	return "tool"
+}
+
+// DefaultMCPTool looks for the name of a server of the request in what a call is called: server-tool, server_tool,
+// mcp__server__tool, mcp_server_tool, "tool (server MCP Server)" and the like. Calls of a kind of their own, such as commands and
+// changes of files, are none.
+func DefaultMCPTool(c *ToolCall, servers []string) (server, tool string, ok bool) {
+	if c.Kind != "" && c.Kind != kindOther && c.Kind != kindFetch {
+		return "", "", false
+	}
+	for _, s := range servers {
+		for _, called := range []string{c.Name, c.Title} {
+			if tool, ok := strings.CutSuffix(called, " ("+s+" MCP Server)"); ok && tool != "" {
+				return s, tool, true
+			}
+			for _, before := range []string{"mcp__" + s + "__", "mcp_" + s + "_", s + "__", s + "_", s + "-", s + "/", s + "."} {
+				if tool, ok := strings.CutPrefix(called, before); ok && tool != "" && !strings.ContainsAny(tool, " \n") {
+					return s, tool, true
+				}
+			}
+		}
+	}
+	return "", "", false
+}
+
+// DefaultShell takes a call of kind execute for a command: that of its input, else its title. What the call shows is the output.
+func DefaultShell(c *ToolCall) (Shell, bool) {
+	if c.Kind != kindExecute {
+		return Shell{}, false
+	}
+	sh := Shell{Command: c.InputField("command"), Cwd: c.InputField("cwd"), Output: c.Text()}
+	if sh.Output == "" {
+		sh.Output = c.Terminal
+	}
+	if code, ok := c.MetaField("terminal_exit", "exit_code").Int(); ok {
+		sh.ExitCode = new(int(code))
+	}
+	if sh.Command == "" {
+		var words []string
+		for _, w := range field(c.Input, "command").Array {
+			words = append(words, w.Str())
+		}
+		sh.Command = strings.Join(words, " ")
+	}
+	if sh.Command == "" {
+		sh.Command = c.Title
+	}
+	return sh, true
+}
+
+// merge takes over what an update states.
+func (c *ToolCall) merge(u *ToolCall) {
+	for _, f := range []struct{ into, from *string }{{&c.Title, &u.Title}, {&c.Kind, &u.Kind}, {&c.Name, &u.Name}, {&c.Status, &u.Status}} {
+		if *f.from != "" {
+			*f.into = *f.from
+		}
+	}
+	for _, f := range []struct{ into, from *json.RawMessage }{{&c.Input, &u.Input}, {&c.Output, &u.Output}, {&c.Meta, &u.Meta}} {
+		if *f.from != nil {
+			*f.into = *f.from
+		}
+	}
+	c.Terminal += u.Terminal
+	if u.Content != nil {
+		c.Content = u.Content
+	}
+	if u.Locations != nil {
+		c.Locations = u.Locations
+	}
+}
+
+// clone is a copy of a value's bytes, nil for none and for null.
+func clone(v jsonscan.Value) json.RawMessage {
+	if !v.Exists() || v.Kind() == jsonscan.Null {
+		return nil
+	}
+	return bytes.Clone(v.Raw())
+}
+
+// empty reports an input that says nothing.
+func empty(raw json.RawMessage) bool {
+	return len(raw) == 0 || slices.Contains([]string{"{}", "null", `""`}, string(raw))
+}

@@ -1,0 +1,152 @@
+package acpagent
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+type flowKind int
+
+const (
+	flowNone flowKind = iota
+	flowText
+	flowThought
+)
+
+// flow is the text or thought that is being streamed.
+type flow struct {
+	kind flowKind
+	id   string // the agent's id of the message, empty when it states none
+	said strings.Builder
+}
+
+// update is news of a session. What comes outside a turn is the history of a session that is loaded, or the rest of a turn
+// that is over: it is known, and makes no event. Of another session than the run's nothing is shown.
+func (p *parser) update(s *cliagent.Sink) bool {
+	if p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
+		return p.v[keyKind].Exists()
+	}
+	kind, _ := p.v[keyKind].Plain()
+	switch string(kind) {
+	case "agent_message_chunk":
+		p.chunk(flowText, s)
+	case "agent_thought_chunk":
+		p.chunk(flowThought, s)
+	case "tool_call", "tool_call_update":
+		if !p.toolUpdate(s) {
+			return false
+		}
+	case "plan":
+		p.showPlan(s)
+	case "usage_update":
+		p.usage(s)
+	case "current_mode_update":
+		p.session.mode = p.v[keyUpdate].Get("currentModeId").Str()
+	case "config_option_update":
+		p.session.options = configOptions(p.v[keyUpdate].Get("configOptions"))
+	case "user_message_chunk", "available_commands_update", "session_info_update":
+	default:
+		return false
+	}
+	p.countCall(s)
+	return true
+}
+
+// chunk is a piece of a text or of a thought.
+func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
+	if !p.running {
+		return
+	}
+	content := Content{Text: p.v[keyText].Str()}
+	if !p.v[keyType].IsStr("text") {
+		content = blockOf(p.v[keyUpdate].Get("content"))
+	}
+	if content.Image != nil {
+		p.closeFlow(s)
+		s.Emit(execution.ImageOutput{MimeType: content.Image.MimeType, Base64: content.Image.Data})
+		return
+	}
+	if content.Text == "" {
+		return
+	}
+	if kind == flowText && p.aside(content.Text, s) {
+		return
+	}
+	p.failed = nil
+	p.ensureStep(s)
+	id := p.v[keyMessage]
+	if p.flow.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(p.flow.id) {
+		p.closeFlow(s)
+		p.flow.kind, p.flow.id = kind, id.Str()
+		if kind == flowText {
+			s.Emit(execution.MessageStart{MessageID: p.flow.id})
+		} else {
+			s.Emit(execution.ThinkingStart{})
+		}
+	}
+	p.flow.said.WriteString(content.Text)
+	if kind == flowText {
+		s.Emit(execution.TextDelta{Delta: content.Text, Accumulated: p.flow.said.String()})
+		return
+	}
+	s.Emit(execution.ThinkingDelta{Delta: content.Text, Accumulated: p.flow.said.String()})
+}
+
+// aside takes a chunk that is the program's own.
+func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
+	if p.spec.Aside == nil {
+		return false
+	}
+	a, ok := p.spec.Aside(chunk)
+	if !ok {
+		return false
+	}
+	p.closeFlow(s)
+	switch {
+	case a.Failed != "":
+		p.failed = &failure{code: a.Failed, message: a.Message}
+	case a.Retry != "":
+		p.retries++
+		s.Emit(execution.Retry{Attempt: p.retries, Reason: a.Message, Code: a.Retry})
+	case a.Message != "":
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: a.Message})
+	}
+	return true
+}
+
+// closeFlow ends the text or thought that is being streamed.
+func (p *parser) closeFlow(s *cliagent.Sink) {
+	said := p.flow.said.String()
+	switch p.flow.kind {
+	case flowText:
+		p.text = said
+		s.Emit(execution.MessageStop{Text: said})
+	case flowThought:
+		s.Emit(execution.ThinkingStop{Thinking: said})
+	}
+	p.flow = flow{}
+}
+
+// toolPlan is the name under which an agent's list of things to do is shown.
+const toolPlan = "update_plan"
+
+// showPlan is the agent's list of things to do, which it states anew with every change.
+func (p *parser) showPlan(s *cliagent.Sink) {
+	if !p.running {
+		return
+	}
+	entries := clone(p.v[keyUpdate].Get("entries"))
+	if entries == nil {
+		return
+	}
+	p.closeFlow(s)
+	p.plans++
+	id := "plan-" + strconv.Itoa(p.plans)
+	s.Emit(execution.ToolCallStart{ToolCallID: id, ToolName: toolPlan})
+	s.Emit(execution.ToolCallReady{ToolCallID: id, ToolName: toolPlan, Input: raw(map[string]any{"plan": entries})})
+	s.Emit(execution.ToolResultEvent{ToolCallID: id, ToolName: toolPlan, Output: null})
+}

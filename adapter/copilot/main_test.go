@@ -1,0 +1,29 @@
+package copilot
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// fakeVar names the scenario that the test binary plays as Copilot CLI, stateVar the folder where it keeps sessions.
+const (
+	fakeVar  = "FAKE_COPILOT"
+	stateVar = "FAKE_COPILOT_STATE"
+)
+
+func TestMain(m *testing.M) {
+	process.MaybeKeeper()
+	if scenario := os.Getenv(fakeVar); scenario != "" {
+		code, err := playFake(scenario, os.Args[1:])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,2 @@
+// Package gemini drives Gemini CLI, Google's command line agent.
+package gemini
