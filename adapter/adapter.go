@@ -6,7 +6,7 @@
 // interfaces receive a Host. What every backend must guarantee (one result, event order, deadlines, negotiation) is not
 // an adapter's business but that of package agent.
 //
-// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, Unwrapper; find them with As.
+// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, Unwrapper, UsageLog; find them with As.
 package adapter
 
 import (
