@@ -71,7 +71,7 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 	} else if old != nil {
 		scanner = src.Log.NewUsageScanner(ctx, h, f) // a failed Restore may have left something behind
 	}
-	var stream io.Reader = io.LimitReader(file, s.size-start)
+	stream := io.LimitReader(file, s.size-start)
 	packed := false
 	if j.unpack != nil {
 		asIs := io.NopCloser(stream) // the file is closed here
@@ -79,7 +79,7 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 		if err != nil {
 			return nil, err
 		}
-		defer r.Close() //nolint:errcheck // read only
+		defer r.Close()
 		packed = r != asIs
 		stream = r
 	}
@@ -160,7 +160,9 @@ func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, 
 			if len(b) >= maxLine {
 				return read, fmt.Errorf("a line that may tell of usage has more than %d MiB", maxLine>>20)
 			}
-			b = append(b, make([]byte, len(b))...)
+			grown := make([]byte, 2*len(b))
+		copy(grown, b)
+		b = grown
 		}
 	}
 	between()
