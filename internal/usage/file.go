@@ -161,8 +161,8 @@ func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, 
 				return read, fmt.Errorf("a line that may tell of usage has more than %d MiB", maxLine>>20)
 			}
 			grown := make([]byte, 2*len(b))
-		copy(grown, b)
-		b = grown
+			copy(grown, b)
+			b = grown
 		}
 	}
 	between()
