@@ -236,6 +236,19 @@ func TestPrices(t *testing.T) {
 	}
 }
 
+// An agent's own price comes first; a model that it knows without a price has that of whoever states one.
+func TestPricesOfOthers(t *testing.T) {
+	p := prices{lists: [][]execution.Model{{{ID: "a", Price: &execution.Price{Input: 1}}, {ID: "b"}}, {{ID: "a", Price: &execution.Price{Input: 2}}, {ID: "b", Price: &execution.Price{Input: 3}}, {ID: "c"}}}}
+	for model, want := range map[string]float64{"a": 1, "b": 3} {
+		if got := p.of(model); got == nil || got.Input != want {
+			t.Errorf("%s: %+v", model, got)
+		}
+	}
+	if p.of("c") != nil || p.of("d") != nil {
+		t.Error("a price from nowhere")
+	}
+}
+
 func TestMatch(t *testing.T) {
 	list := []execution.Model{{ID: "claude-opus-4", Aliases: []string{"opus"}}, {ID: "claude-opus-4-5"}, {ID: "gpt-5"}, {ID: "gpt-5-codex"}}
 	for name, want := range map[string]string{
