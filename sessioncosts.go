@@ -3,6 +3,7 @@ package drawbar
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -11,11 +12,16 @@ import (
 	"github.com/drawbar/drawbar/internal/usage"
 )
 
-// SessionCostQuery selects what SessionCosts adds up and says by what it is divided: see the fields. Tag selects the sessions
-// of Drawbar's own runs with that tag.
+// SessionCostQuery selects what SessionCosts adds up and says by what it is divided. The zero query is everything by agent.
 type SessionCostQuery struct {
-	usage.Query
-	Tag string
+	By       SessionCostGroupBy // agent when empty
+	Since    time.Time          // calls at or after it
+	Until    time.Time          // calls before it
+	Agent    string
+	Model    string         // as the agent writes it, or an id or alias that this stands for
+	Project  string         // calls in this directory and those below it
+	Tag      string         // calls of the sessions of Drawbar's own runs with this tag
+	Location *time.Location // of days and months; nil: local time
 }
 
 // What SessionCosts answers, and the words in it.
@@ -44,7 +50,8 @@ func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionC
 		}
 		q.Agent = e.Descriptor.Name
 	}
-	if _, err := (&usage.Log{}).Report(q.Query); err != nil {
+	selected := usage.Query{By: q.By, Since: q.Since, Until: q.Until, Agent: q.Agent, Model: q.Model, Project: q.Project, Location: q.Location}
+	if _, err := (&usage.Log{}).Report(selected); err != nil {
 		return SessionCosts{}, err // before files are read
 	}
 	var sources []usage.Source
@@ -75,7 +82,7 @@ func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionC
 	}
 	if q.Tag != "" {
 		var err error
-		if q.Sessions, err = c.taggedSessions(q); err != nil {
+		if selected.Sessions, err = c.taggedSessions(q); err != nil {
 			return SessionCosts{}, err
 		}
 	}
@@ -84,7 +91,7 @@ func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionC
 		return SessionCosts{}, err
 	}
 	c.warn(err) // what could not be kept costs time only
-	return log.Report(q.Query)
+	return log.Report(selected)
 }
 
 // taggedSessions are the sessions of the runs on record with the query's tag.

@@ -74,8 +74,7 @@ func TestSessionCosts(t *testing.T) {
 	if _, err := run.Result(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var q drawbar.SessionCostQuery
-	q.Location = time.UTC
+	q := drawbar.SessionCostQuery{Location: time.UTC}
 	costs := func(q drawbar.SessionCostQuery) drawbar.SessionCosts {
 		t.Helper()
 		r, err := c.SessionCosts(t.Context(), q)

@@ -6,8 +6,8 @@
 // interfaces receive a Host. What every backend must guarantee (one result, event order, deadlines, negotiation) is not
 // an adapter's business but that of package agent.
 //
-// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, NativeHooks, PluginManager,
-// SkillKeeper, Unwrapper; find them with As.
+// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, SessionStore, SessionFollower, UsageLog,
+// NativeHooks, PluginManager, PluginSearcher, SkillKeeper, ModelRedirector, Unwrapper; find them with As.
 package adapter
 
 import (

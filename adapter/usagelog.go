@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"path"
 )
@@ -24,6 +25,8 @@ type UsageStore struct {
 	Root  string                // absolute
 	Match func(rel string) bool // whether a path below Root, with slashes, is a session file
 	Enter func(rel string) bool // whether a folder below Root can hold any; nil: every one
+	// Unpack gives the bytes of a file that is compressed, and r itself for others; closing what it gives closes r. nil: none is.
+	Unpack func(rel string, r io.ReadCloser) (io.ReadCloser, error)
 }
 
 // UsageFile is one session file.

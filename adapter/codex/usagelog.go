@@ -14,12 +14,13 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores are the folders of rollouts, archived ones included.
+// UsageStores are the folders of rollouts, archived ones included; old ones may be compressed.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	home := cmp.Or(h.Getenv("CODEX_HOME"), path.Join(h.Home, ".codex"))
 	var stores []adapter.UsageStore
 	for _, dir := range []string{"sessions", "archived_sessions"} {
-		stores = append(stores, adapter.UsageStore{Root: path.Join(home, dir), Match: func(rel string) bool { return strings.HasSuffix(rel, ".jsonl") }})
+		stores = append(stores, adapter.UsageStore{Root: path.Join(home, dir), Unpack: unpack,
+			Match: func(rel string) bool { return strings.HasSuffix(rel, ".jsonl") || strings.HasSuffix(rel, packedSuffix) }})
 	}
 	return stores
 }

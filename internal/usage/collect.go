@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -61,6 +62,7 @@ type job struct {
 	source int
 	file   adapter.UsageFile
 	name   string // in the host's file system
+	unpack func(rel string, r io.ReadCloser) (io.ReadCloser, error)
 	size   int64
 	info   fs.FileInfo
 	result *scanned
@@ -113,7 +115,7 @@ func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 		}
 		defer buffers.Put(buf)
 		j := todo[i]
-		j.result, j.err = scanFile(ctx, o.Host, sources[j.source], j.file, j.name, j.old, buf)
+		j.result, j.err = scanFile(ctx, o.Host, sources[j.source], j, buf)
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -208,7 +210,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			if rel == "" || !store.Match(rel) {
 				return nil
 			}
-			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, name: name}
+			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, name: name, unpack: store.Unpack}
 			if j.info, err = d.Info(); err == nil && d.Type()&fs.ModeSymlink != 0 {
 				j.info, err = fs.Stat(h.FS, name)
 			}

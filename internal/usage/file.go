@@ -39,8 +39,9 @@ func (s *scanned) current(version int, info fs.FileInfo) bool {
 }
 
 // scanFile reads a file, or what is new in it since old.
-func scanFile(ctx context.Context, h adapter.Host, src Source, f adapter.UsageFile, name string, old *scanned, buf *[]byte) (*scanned, error) {
-	file, err := h.FS.Open(name)
+func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]byte) (*scanned, error) {
+	f, old := j.file, j.old
+	file, err := h.FS.Open(j.name)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, f adapter.UsageFi
 	s := &scanned{version: version, size: info.Size(), modTime: info.ModTime().UnixNano(), names: []string{""}}
 	names := newTable()
 	var start int64
-	if old != nil && old.version == version && old.boundary > 0 && s.size > old.boundary && old.mark == fingerprint(file, old.boundary) && scanner.Restore(old.state) {
+	if old != nil && old.version == version && old.boundary > 0 && s.size > old.boundary && old.mark != 0 && old.mark == fingerprint(file, old.boundary) && scanner.Restore(old.state) {
 		if _, err := file.(io.Seeker).Seek(old.boundary, io.SeekStart); err != nil {
 			return nil, err
 		}
@@ -70,7 +71,19 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, f adapter.UsageFi
 	} else if old != nil {
 		scanner = src.Log.NewUsageScanner(ctx, h, f) // a failed Restore may have left something behind
 	}
-	read, err := scanStream(ctx, io.LimitReader(file, s.size-start), scanner, buf, func(r *adapter.UsageRecord) {
+	stream := io.LimitReader(file, s.size-start)
+	packed := false
+	if j.unpack != nil {
+		asIs := io.NopCloser(stream) // the file is closed here
+		r, err := j.unpack(f.Rel, asIs)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		packed = r != asIs
+		stream = r
+	}
+	read, err := scanStream(ctx, stream, scanner, buf, func(r *adapter.UsageRecord) {
 		s.calls = addCall(s.calls, names.record(r))
 	}, func() {
 		s.state, s.boundary, s.complete = scanner.State(), start+scanner.Boundary(), len(s.calls)
@@ -78,7 +91,12 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, f adapter.UsageFi
 	if err != nil {
 		return nil, err
 	}
-	s.size, s.fresh = start+read, read
+	s.fresh = read
+	if packed {
+		s.boundary = 0 // what has been packed does not grow
+	} else {
+		s.size = start + read
+	}
 	if bad, at := scanner.Bad(); bad > 0 {
 		if s.bad == 0 {
 			s.badAt = start + at
@@ -142,7 +160,9 @@ func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, 
 			if len(b) >= maxLine {
 				return read, fmt.Errorf("a line that may tell of usage has more than %d MiB", maxLine>>20)
 			}
-			b = append(b, make([]byte, len(b))...)
+			grown := make([]byte, 2*len(b))
+			copy(grown, b)
+			b = grown
 		}
 	}
 	between()

@@ -150,8 +150,9 @@ func settle(all, statements []call, names *table, price func(int32) *execution.P
 	}
 	slices.SortFunc(order, func(a, b part) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.model, b.model)) })
 	for _, p := range order {
-		// Copies within the session count once, and every copy is given the price.
+		// Copies within the session count once, by the one that counts in the end, and every copy is given the price.
 		copies := map[adapter.UsageKey][]int{}
+		at := map[adapter.UsageKey]int{}
 		var mine []int
 		for _, i := range sessions[p.session] {
 			c := &all[i]
@@ -160,9 +161,13 @@ func settle(all, statements []call, names *table, price func(int32) *execution.P
 			}
 			if c.key != (adapter.UsageKey{}) {
 				copies[c.key] = append(copies[c.key], i)
-				if len(copies[c.key]) > 1 {
+				if n, ok := at[c.key]; ok {
+					if better(c, &all[mine[n]]) < 0 {
+						mine[n] = i
+					}
 					continue
 				}
+				at[c.key] = len(mine)
 			}
 			mine = append(mine, i)
 		}

@@ -12,12 +12,13 @@ type prices struct {
 	found map[string]*execution.Price
 }
 
-// of is the price of a model, nil for one that is not known: unknown is not free.
+// of is the price of a model, nil for one that is not known: unknown is not free. An agent that passes on the models of
+// others may know them without a price; their maker's price is the estimate then.
 func (p *prices) of(model string) *execution.Price {
 	price, ok := p.found[model]
 	if !ok {
 		for _, list := range p.lists {
-			if m := match(list, model); m != nil {
+			if m := match(list, model); m != nil && m.Price != nil {
 				price = m.Price
 				break
 			}

@@ -2,9 +2,11 @@ package usage
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,6 +31,12 @@ type plainLog struct {
 
 func (l plainLog) UsageStores(adapter.Host) []adapter.UsageStore {
 	return []adapter.UsageStore{{Root: l.home, Match: func(rel string) bool { return strings.HasSuffix(rel, ".log") },
+		Unpack: func(rel string, r io.ReadCloser) (io.ReadCloser, error) {
+			if strings.HasSuffix(rel, ".z.log") {
+				return gzip.NewReader(r)
+			}
+			return r, nil
+		},
 		Enter: func(rel string) bool { return rel != "closed" }}}
 }
 func (l plainLog) UsageVersion() int { return l.version }
@@ -228,6 +236,19 @@ func TestPrices(t *testing.T) {
 	}
 }
 
+// An agent's own price comes first; a model that it knows without a price has that of whoever states one.
+func TestPricesOfOthers(t *testing.T) {
+	p := prices{lists: [][]execution.Model{{{ID: "a", Price: &execution.Price{Input: 1}}, {ID: "b"}}, {{ID: "a", Price: &execution.Price{Input: 2}}, {ID: "b", Price: &execution.Price{Input: 3}}, {ID: "c"}}}}
+	for model, want := range map[string]float64{"a": 1, "b": 3} {
+		if got := p.of(model); got == nil || got.Input != want {
+			t.Errorf("%s: %+v", model, got)
+		}
+	}
+	if p.of("c") != nil || p.of("d") != nil {
+		t.Error("a price from nowhere")
+	}
+}
+
 func TestMatch(t *testing.T) {
 	list := []execution.Model{{ID: "claude-opus-4", Aliases: []string{"opus"}}, {ID: "claude-opus-4-5"}, {ID: "gpt-5"}, {ID: "gpt-5-codex"}}
 	for name, want := range map[string]string{
@@ -270,6 +291,9 @@ func TestStatements(t *testing.T) {
 		{"too little for the calls: another process did not end well", map[string]string{"a.log": line("1", 1, false, "s", 10) + line("2", 2, false, "s", 30) + sum(2, "s", "big", 30, 1)}, []string{"plain:s calls=2 out=40 $0.004 estimated"}},
 		{"a fork states what it has copied too", map[string]string{"a.log": line("1", 1, false, "s", 10) + sum(1, "s", "big", 10, 1), "b.log": line("1", 1, false, "t", 10) + line("2", 5, false, "t", 10) + sum(5, "t", "big", 20, 2)},
 			[]string{"plain:s calls=1 out=10 $1 stated", "plain:t calls=1 out=10 $1 stated"}},
+		{"an answer that is in two files, of which one has its end", map[string]string{"a.log": line("1", 1, false, "s", 2) + sum(2, "s", "big", 10, 1), "b.log": line("1", 1, true, "s", 10)},
+			[]string{"plain:s calls=1 out=2 $1 stated"}},
+		{"an answer in two states far apart", map[string]string{"a.log": line("1", 1, false, "s", 2), "b.log": line("1", 1, false, "s", 10) + sum(2, "s", "big", 10, 1)}, []string{"plain:s calls=1 out=10 $1 stated"}},
 		{"an answer of several lines", map[string]string{"a.log": line("1", 1, false, "s", 2) + line("1", 1, false, "s", 10) + sum(1, "s", "big", 10, 1)}, []string{"plain:s calls=1 out=10 $1 stated"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -414,6 +438,15 @@ func TestCache(t *testing.T) {
 			t.Error(out, read)
 		}
 	})
+	t.Run("another version reads all of what has grown", func(t *testing.T) {
+		w := newWorld(t, map[string]string{"a.log": one})
+		output(w)
+		w.version = 2
+		w.add("a.log", one)
+		if out, read := output(w); out != 10 || read != int64(2*len(one)) {
+			t.Error(out, read)
+		}
+	})
 	t.Run("damaged", func(t *testing.T) {
 		w := newWorld(t, map[string]string{"a.log": one})
 		output(w)
@@ -536,6 +569,34 @@ func TestGiganticLines(t *testing.T) {
 	}
 	if r := w.report(Query{}); r.Total.OutputTokens != 3 || len(r.Problems) > 0 {
 		t.Errorf("%+v %+v", r.Total, r.Problems)
+	}
+}
+
+func TestPackedFiles(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(strings.Repeat(`{"Model":"big","Output":1}`+"\n", 100))); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, map[string]string{"a.z.log": b.String(), "cut.z.log": b.String()[:30], "b.log": `{"Model":"big","Output":1}` + "\n"})
+	for i := range 2 {
+		r := w.report(Query{})
+		if r.Total.OutputTokens != 101 || len(r.Problems) != 1 || !strings.HasSuffix(r.Problems[0].File, "/cut.z.log") || (i == 1) != (r.BytesRead == 0) {
+			t.Errorf("%d: %+v, %d read", r.Total.OutputTokens, r.Problems, r.BytesRead)
+		}
+	}
+	b.Reset()
+	z.Reset(&b)
+	_, _ = z.Write([]byte(`{"Model":"big","Output":7}` + "\n" + strings.Repeat("-\n", 1000)))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.write("a.z.log", b.String())
+	if r := w.report(Query{}); r.Total.OutputTokens != 8 {
+		t.Errorf("rewritten: %d", r.Total.OutputTokens)
 	}
 }
 
