@@ -23,7 +23,7 @@ var bare = map[string][]string{
 }
 
 // own runs the agent's own command in the lab.
-func (l *lab) own(args ...string) string {
+func (l *lab) agent(args ...string) string {
 	l.t.Helper()
 	path := filepath.Join(programs, args[0])
 	cmd := exec.Command(path, args[1:]...)
@@ -107,7 +107,7 @@ func TestNativeHook(t *testing.T) {
 		if o := l.command("hooks", "install", k.name, "preToolUse", "echo not today >&2; exit 1", "--trust"); o.code != 0 {
 			t.Fatalf("install: %s", o.stderr)
 		}
-		out := l.own(bare[k.name]...)
+		out := l.agent(bare[k.name]...)
 		if there(ran) {
 			t.Fatalf("the tool ran\n%s", out)
 		}
@@ -115,7 +115,7 @@ func TestNativeHook(t *testing.T) {
 			t.Fatalf("uninstall: %s", o.stderr)
 		}
 		l.script(touching(k, ran))
-		if out := l.own(bare[k.name]...); !there(ran) {
+		if out := l.agent(bare[k.name]...); !there(ran) {
 			t.Fatalf("the tool did not run without the hook: the proof above proves nothing\n%s", out)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,11 +44,11 @@ func loggedModel(t *testing.T, script string, log io.Writer) (string, *modelserv
 func (l *lab) listed() string {
 	switch l.kit.name {
 	case "claude", "qwen":
-		return l.own(append(bare[l.kit.name], map[bool][]string{true: {"--output-format=stream-json"}}[l.kit.name == "qwen"]...)...)
+		return l.agent(append(bare[l.kit.name], map[bool][]string{true: {"--output-format=stream-json"}}[l.kit.name == "qwen"]...)...)
 	case "gemini":
-		return l.own("gemini", "skills", "list")
+		return l.agent("gemini", "skills", "list")
 	case "copilot":
-		return l.own("copilot", "skill", "list", "--json")
+		return l.agent("copilot", "skill", "list", "--json")
 	case "codex":
 		return l.codexSkills()
 	}
@@ -128,7 +129,11 @@ func TestSubagentIsOffered(t *testing.T) {
 		log := &strings.Builder{}
 		url, _ := loggedModel(t, `{"turns":[{"text":"hello"}],"onExhausted":"last"}`, log)
 		l.redirect(url)
-		out := l.own(bare[k.name]...)
+		args := bare[k.name]
+		if k.name == "codex" { // models of its catalogue are told of sub-agents later, on demand
+			args = append(slices.Clone(args[:2]), append([]string{"--model=scripted-model"}, args[2:]...)...)
+		}
+		out := l.agent(args...)
 		if !strings.Contains(log.String(), "greeter-drawbar") && !strings.Contains(out, "greeter-drawbar") {
 			t.Errorf("the model was not told of it\n%s", out)
 		}
