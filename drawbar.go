@@ -234,7 +234,7 @@ func (c *Client) profile(o execution.RunOptions) (execution.RunOptions, error) {
 	if o.Profile == "" {
 		return o, nil
 	}
-	cfg, err := ReadSettings(o.Cwd)
+	cfg, err := ReadConfig(o.Cwd)
 	if err != nil {
 		return o, err
 	}

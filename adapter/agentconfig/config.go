@@ -235,7 +235,7 @@ func (c *Config) native(path configfile.Path) (Target, bool) {
 
 func (c *Config) unknown(name string, path configfile.Path) error {
 	agent := c.Schema.Agent
-	if slices.Contains(Normalized, path[0]) {
+	if _, has := c.Schema.Field(path[0]); !has && slices.Contains(Normalized, path[0]) {
 		return &execution.Error{Code: execution.CodeCapability, Agent: agent, Capability: path[0],
 			Message: fmt.Sprintf("%s has no setting for %s", agent, path[0])}
 	}

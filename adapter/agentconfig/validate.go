@@ -120,6 +120,7 @@ func (c *Config) misspelt(v *Validation, f File) {
 			known = append(known, t.Path[0])
 		}
 	}
+	free := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return m[k] != nil })
 	var keys []string
 	for k := range m {
 		keys = append(keys, k)
@@ -129,7 +130,7 @@ func (c *Config) misspelt(v *Validation, f File) {
 		if slices.Contains(known, k) || strings.HasPrefix(k, "$") {
 			continue
 		}
-		if near := nearest(k, known); near != "" && m[near] == nil {
+		if near := nearest(k, free); near != "" {
 			v.Warnings = append(v.Warnings, Finding{Field: nativePrefix + (configfile.Path{k}).String(), Code: NonStandard,
 				Message: fmt.Sprintf("%s is no setting that drawbar knows", strconv.Quote(k)), Suggestion: near, File: f.Name})
 		}

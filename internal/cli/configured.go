@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,13 @@ import (
 )
 
 // Config is Drawbar's own configuration for work in a directory.
-func (a *App) Config(cwd string) (*config.Config, error) { return config.Read(cwd, a.Getenv) }
+func (a *App) Config(cwd string) (*config.Config, error) {
+	dir, err := filepath.Abs(cwd)
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err)
+	}
+	return config.Read(dir, a.Getenv)
+}
 
 // Dir is the directory that the command works in, empty when it cannot be told.
 func (a *App) Dir() string {

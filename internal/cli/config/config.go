@@ -3,12 +3,10 @@ package config
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -32,12 +30,12 @@ type command struct {
 	reveal bool
 }
 
-const long = `Reads and changes configuration files: those of an agent when its name comes first, else Drawbar's own.
+const long = `Reads and changes the agents' own configuration files and, when no agent is named, Drawbar's own configuration.
 
-Without an agent, a KEY is one of Drawbar's (drawbar config schema): defaultAgent, timeout, agents.claude.model. Values come from the
+Without an agent, a FIELD is one of Drawbar's (drawbar config schema): defaultAgent, timeout, agents.claude.model. Values come from the
 command line, then a profile, the environment (DRAWBAR_MODEL ...), .drawbar/config.json of the project, the user's file, and defaults.
 
-A FIELD is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or a key of the
+A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or a key of the
 agent's own behind "native.": native.permissions.ask. A key that has a dot stands in quotes: 'env."A.B"'.
 VALUE is read as JSON where the field is a list, an object, a number or true and false; "-" reads it from standard input.
 A change keeps comments, order and unknown keys. Objects are merged, lists and scalars replaced.`
@@ -45,37 +43,32 @@ A change keeps comments, order and unknown keys. Objects are merged, lists and s
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
-	cmd := &cobra.Command{Use: "config", Short: "Read and change the configuration of agents, and Drawbar's own", Long: long, Args: cli.Args(cobra.NoArgs),
-		Example: "  drawbar config show --origin\n  drawbar config set defaultAgent claude\n  drawbar config show claude --origin\n  drawbar config set codex model gpt-5.2-codex\n  drawbar config set claude deniedCommands '[\"Bash(rm:*)\"]' --scope project",
+	cmd := &cobra.Command{Use: "config", Short: "Read and change the configuration of agents", Long: long, Args: cli.Args(cobra.NoArgs),
+		Example: "  drawbar config show claude --origin\n  drawbar config set codex model gpt-5.2-codex\n  drawbar config set claude deniedCommands '[\"Bash(rm:*)\"]' --scope project",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; reading takes all when it is not given, writing takes global")
 	cmd.PersistentFlags().StringVar(&c.cwd, "cwd", "", "directory of the project (default: here)")
-	add := func(use, short string, args int, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
-		name := strings.Fields(use)[0]
-		own := c.own(name)
-		sub := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, given []string) error {
-			switch {
-			case !c.isAgent(given) && len(given) <= own.args:
-				return cli.Args(cobra.ExactArgs(own.args))(cmd, given)
-			case name == "get":
-				return cli.Args(cobra.RangeArgs(1, 2))(cmd, given)
-			}
-			return cli.Args(cobra.ExactArgs(args))(cmd, given)
-		}, RunE: func(cmd *cobra.Command, given []string) error {
-			if !c.isAgent(given) && len(given) == own.args {
-				return own.run(cmd.Context(), given)
-			}
-			return run(cmd, given)
-		}}
-		cmd.AddCommand(sub)
-		return sub
-	}
-	get := add("get [AGENT] [FIELD]", "Print one value, or everything", 2, c.get)
-	add("set [AGENT] FIELD VALUE", "Set a value in one scope", 3, c.set)
-	add("unset [AGENT] FIELD", "Take a value out of one scope", 2, c.unset)
-	show := add("show [AGENT]", "List what is set", 1, c.show)
-	add("validate [AGENT]", "Hold the files against the schema", 1, c.validate)
-	add("schema [AGENT]", "List what can be set", 1, c.schema)
+	get := c.add(cmd, "get [AGENT] [FIELD]", "Print one value, or all of an agent's", 2, c.get, func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return ownconfig.Show(app, c.cwd, false)
+		}
+		return ownconfig.Get(app, c.cwd, args[0])
+	})
+	c.add(cmd, "set [AGENT] FIELD VALUE", "Set a value in one scope", 3, c.set, func(cmd *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return usage(cmd)
+		}
+		return ownconfig.Set(cmd.Context(), app, c.cwd, c.scope, args[0], args[1])
+	})
+	c.add(cmd, "unset [AGENT] FIELD", "Take a value out of one scope", 2, c.unset, func(cmd *cobra.Command, args []string) error {
+		if len(args) < 1 {
+			return usage(cmd)
+		}
+		return ownconfig.Unset(cmd.Context(), app, c.cwd, c.scope, args[0])
+	})
+	show := c.add(cmd, "show [AGENT]", "List what is set", 1, c.show, func(*cobra.Command, []string) error { return ownconfig.Show(app, c.cwd, c.origin) })
+	c.add(cmd, "validate [AGENT]", "Hold the files against the schema", 1, c.validate, func(*cobra.Command, []string) error { return ownconfig.Validate(app, c.cwd) })
+	c.add(cmd, "schema [AGENT]", "List what can be set", 1, c.schema, func(*cobra.Command, []string) error { return ownconfig.Schema(app) })
 	show.Flags().BoolVar(&c.origin, "origin", false, "say which file each value is from, and what it overrides")
 	for _, s := range []*cobra.Command{get, show} {
 		s.Flags().BoolVar(&c.reveal, "reveal", false, "show secrets: values of environments, headers and keys")
@@ -83,53 +76,34 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// ownCommand is a command about Drawbar's own configuration.
-type ownCommand struct {
-	args int
-	run  func(ctx context.Context, args []string) error
+// add makes a subcommand. It is about an agent when its first argument names one, and about Drawbar's own configuration
+// otherwise. most is how many arguments there are with an agent; get takes one less too.
+func (c *command) add(parent *cobra.Command, use, short string, most int, agent, own func(*cobra.Command, []string) error) *cobra.Command {
+	sub := &cobra.Command{Use: use, Short: short, Args: cli.Args(cobra.MaximumNArgs(most))}
+	sub.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.app.Client()
+		if err != nil {
+			return err
+		}
+		if len(args) > 0 {
+			_, err = client.Adapters().Get(args[0])
+			if err == nil && (len(args) == most || cmd.Name() == "get") {
+				return agent(cmd, args)
+			} else if err == nil {
+				return usage(cmd)
+			}
+			if len(args) == most {
+				return err // an agent is named, and there is none of that name
+			}
+		}
+		return own(cmd, args)
+	}
+	parent.AddCommand(sub)
+	return sub
 }
 
-// own is what a command does without an agent's name.
-func (c *command) own(name string) ownCommand {
-	dir := func() string {
-		if c.cwd == "" {
-			return c.app.Dir()
-		}
-		if abs, err := filepath.Abs(c.cwd); err == nil {
-			return abs
-		}
-		return c.cwd
-	}
-	switch name {
-	case "get":
-		return ownCommand{1, func(_ context.Context, args []string) error { return ownconfig.Get(c.app, dir(), args[0]) }}
-	case "set":
-		return ownCommand{2, func(ctx context.Context, args []string) error {
-			return ownconfig.Set(ctx, c.app, dir(), c.scope, args[0], args[1])
-		}}
-	case "unset":
-		return ownCommand{1, func(ctx context.Context, args []string) error {
-			return ownconfig.Unset(ctx, c.app, dir(), c.scope, args[0])
-		}}
-	case "show":
-		return ownCommand{0, func(context.Context, []string) error { return ownconfig.Show(c.app, dir(), c.origin) }}
-	case "validate":
-		return ownCommand{0, func(context.Context, []string) error { return ownconfig.Validate(c.app, dir()) }}
-	}
-	return ownCommand{0, func(context.Context, []string) error { return ownconfig.Schema(c.app) }}
-}
-
-// isAgent reports whether the words of a command begin with an agent's name.
-func (c *command) isAgent(args []string) bool {
-	if len(args) == 0 {
-		return false
-	}
-	client, err := c.app.Client()
-	if err != nil {
-		return false
-	}
-	_, err = client.Adapters().Get(args[0])
-	return err == nil
+func usage(cmd *cobra.Command) error {
+	return cli.Usage("%s: an argument is missing", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 }
 
 func (c *command) place() drawbar.ConfigPlace {
@@ -137,10 +111,10 @@ func (c *command) place() drawbar.ConfigPlace {
 }
 
 // load reads an agent's files.
-func (c *command) load(agent string) (drawbar.Config, *agentconfig.Config, error) {
+func (c *command) load(agent string) (drawbar.ConfigManager, *agentconfig.Config, error) {
 	client, err := c.app.Client()
 	if err != nil {
-		return drawbar.Config{}, nil, err
+		return drawbar.ConfigManager{}, nil, err
 	}
 	files, err := client.Config().Load(agent, c.place())
 	return client.Config(), files, err
@@ -155,7 +129,7 @@ type value struct {
 }
 
 func (c *command) get(_ *cobra.Command, args []string) error {
-	_, files, err := c.load(args[0])
+	config, files, err := c.load(args[0])
 	if err != nil {
 		return err
 	}
@@ -169,7 +143,7 @@ func (c *command) get(_ *cobra.Command, args []string) error {
 		}
 		return c.app.Answer(all, func() { c.app.Printf("%s\n", indented(all)) })
 	}
-	t, err := files.Resolve(args[1])
+	t, err := config.Resolve(files, args[1])
 	if err != nil {
 		return err
 	}
@@ -227,7 +201,7 @@ func (c *command) set(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := files.Resolve(args[1])
+	t, err := config.Resolve(files, args[1])
 	if err != nil {
 		return err
 	}
@@ -294,7 +268,7 @@ func (c *command) unset(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := files.Resolve(args[1])
+	t, err := config.Resolve(files, args[1])
 	if err != nil {
 		return err
 	}
@@ -362,7 +336,10 @@ func (c *command) show(_ *cobra.Command, args []string) error {
 	if err := c.app.Answer(v, func() { c.table(v) }); err != nil {
 		return err
 	}
-	return files.Err()
+	if err := files.Err(); err != nil {
+		return &exitcode.Error{Code: execution.ExitConfig, Err: err, Silent: c.app.JSON} // the answer has it already
+	}
+	return nil
 }
 
 func (c *command) table(v shown) {

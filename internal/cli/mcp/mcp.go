@@ -49,10 +49,10 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func (c *command) config() (drawbar.Config, drawbar.ConfigPlace, error) {
+func (c *command) config() (drawbar.ConfigManager, drawbar.ConfigPlace, error) {
 	client, err := c.app.Client()
 	if err != nil {
-		return drawbar.Config{}, drawbar.ConfigPlace{}, err
+		return drawbar.ConfigManager{}, drawbar.ConfigPlace{}, err
 	}
 	return client.Config(), drawbar.ConfigPlace{Project: c.cwd, Scope: adapter.ConfigScope(c.scope)}, nil
 }

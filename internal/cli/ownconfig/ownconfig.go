@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -69,6 +70,10 @@ func unknown(key string) error {
 
 // file is where a scope is kept: global (the default) or project.
 func file(app *cli.App, dir, scope string) (config.Scope, string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", "", cli.Usage("--cwd %s: %v", dir, err)
+	}
 	dirs, err := config.FindDirs(dir, app.Getenv)
 	if err != nil {
 		return "", "", err
