@@ -119,6 +119,12 @@ type kit struct {
 	givesUp bool         // it has limits of its own on retries, which nothing lifts
 	noLogin func(l *lab) // takes away what logs in besides keys and tokens
 	warm    func(l *lab) // spares every fresh home what the first start in it takes
+
+	structured    string // the tool that gives structured output; empty: the answer is the output
+	thinks        string // the model to name for a thinking effort; empty: the default
+	priced        string // the model to name for a budget; empty: the default
+	silentRetries bool   // failed requests are tried again for minutes without a sign of it
+	cutGoesOn     bool   // an answer that is cut off is gone on with, not asked for again
 }
 
 // can is what the agent declares.
@@ -158,8 +164,9 @@ var kits = []kit{
 		shell: func(c string) string {
 			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		env: []string{"CLAUDE_CODE_MAX_RETRIES=2"},
+		mcp:        func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		env:        []string{"CLAUDE_CODE_MAX_RETRIES=2"},
+		structured: "StructuredOutput",
 	},
 	{
 		name: "codex",
@@ -170,6 +177,18 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
+		priced: "gpt-5.4",
+	},
+	{
+		name: "qwen",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"is_background":false}}`, q(c))
+		},
+		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		model: "qwen3-coder-plus", thinks: "kimi-k3", structured: "structured_output", priced: "qwen-max", silentRetries: true, cutGoesOn: true,
 	},
 	{
 		name: "copilot",

@@ -297,7 +297,11 @@ func TestEffort(t *testing.T) {
 				l.refused("--effort", effort, "hi")
 				continue
 			}
-			l.run("--effort", effort, "hi").completed(t)
+			args := []string{"--effort", effort, "hi"}
+			if k.thinks != "" {
+				args = append([]string{"--model", k.thinks}, args...)
+			}
+			l.run(args...).completed(t)
 			sent[effort] = l.sent()[0]
 			if !strings.Contains(sent[effort], `"`+effort+`"`) {
 				t.Errorf("effort %s does not reach the model: %.2000s", effort, sent[effort])
@@ -353,8 +357,8 @@ func TestMCPServer(t *testing.T) {
 func TestStructuredOutput(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		turn := `{"text":"{\"bird\":\"heron\"}"}`
-		if k.name == "claude" {
-			turn = `{"tools":[{"name":"StructuredOutput","input":{"bird":"heron"}}]},{"text":"done"}`
+		if k.structured != "" {
+			turn = fmt.Sprintf(`{"tools":[{"name":%q,"input":{"bird":"heron"}}]},{"text":"done"}`, k.structured)
 		}
 		l := newLab(t, k, `{"turns":[`+turn+`]}`)
 		file := filepath.Join(l.root, "schema.json")
@@ -400,8 +404,8 @@ func TestBudget(t *testing.T) {
 			l.refused(args...)
 			return
 		}
-		if k.name == "codex" {
-			args = append([]string{"--model", "gpt-5.4"}, args...)
+		if k.priced != "" {
+			args = append([]string{"--model", k.priced}, args...)
 		}
 		o := l.run(args...)
 		o.want(t, execution.StatusFailed, execution.CodeBudgetExceeded, 1)
@@ -437,7 +441,7 @@ func TestRateLimitThenSuccess(t *testing.T) {
 		l := newLab(t, k, `{"turns":[{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"retryAfter":1},{"text":"now it works"}]}`)
 		o := l.run("hi")
 		o.completed(t)
-		if o.result.Retries != 1 || len(bodies[execution.Retry](o)) != 1 || o.took < time.Second {
+		if told := 1; k.silentRetries != (o.result.Retries < told) || len(bodies[execution.Retry](o)) != o.result.Retries || o.took < time.Second {
 			t.Errorf("%d retries, events %+v, after %s", o.result.Retries, bodies[execution.Retry](o), o.took)
 		}
 		if o.result.Text != "now it works" {
@@ -467,7 +471,7 @@ func TestFailuresForEver(t *testing.T) {
 				}
 				o := l.run("--timeout", "20s", "--grace", "2s", "hi")
 				o.want(t, execution.StatusFailed, execution.CodeTimeout, execution.ExitTimeout)
-				if o.result.Retries < 2 {
+				if k.silentRetries != (o.result.Retries < 2) || l.turns() < 2 {
 					t.Errorf("%d retries counted; the model saw %d calls", o.result.Retries, l.turns())
 				}
 				if o.took > 30*time.Second {
@@ -480,6 +484,10 @@ func TestFailuresForEver(t *testing.T) {
 
 func TestLimitedRetriesEnd(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
+		if k.silentRetries {
+			defect(t, "nothing sets a limit on the retries of a failed request; a run wants a limit of time, as TestFailuresForEver shows")
+			return
+		}
 		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}]}`)
 		l.env["CLAUDE_CODE_MAX_RETRIES"] = "2"
 		o := l.run("hi")
@@ -500,8 +508,8 @@ func TestCutStream(t *testing.T) {
 			return
 		}
 		o.completed(t)
-		if o.result.Output.Text != "All of it." {
-			t.Errorf("output %q", o.result.Output.Text)
+		if text := o.result.Output.Text; text != "All of it." && !(k.cutGoesOn && strings.HasSuffix(text, "All of it.")) {
+			t.Errorf("output %q", text)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 		return
 	}
 	if p.model == "" {
-		p.model = p.session.modelName()
+		p.model = p.session.modelName(p.spec.ModelName)
 	}
 	p.loaded = method == methodLoad
 	p.cost.begin(start.Resumed || start.ForkedFrom != "")
@@ -142,8 +142,11 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 }
 
 // modelName is the current model as people call it: ids of some agents have more in them.
-func (s *session) modelName() string {
+func (s *session) modelName(called func(id, name string) string) string {
 	for _, m := range s.models {
+		if m.id == s.model && called != nil {
+			return called(m.id, m.name)
+		}
 		if m.id == s.model && m.name != "" && strings.Contains(m.id, "|") {
 			return m.name
 		}

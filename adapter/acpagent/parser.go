@@ -56,7 +56,8 @@ type parser struct {
 	last      *turnOutcome
 
 	flow      flow
-	text      string // the last message of the turn
+	subs      map[string]*flow // of sub-agents, by the call that started them
+	text      string           // the last message of the turn
 	tools     map[string]*toolCall
 	questions map[execution.QuestionID]*permission
 	plans     int
@@ -86,7 +87,8 @@ func newParser(spec Spec, req execution.Request) *parser {
 	for _, m := range req.Run.MCPServers {
 		servers = append(servers, m.Name)
 	}
-	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, questions: map[execution.QuestionID]*permission{}}
+	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{},
+		questions: map[execution.QuestionID]*permission{}}
 }
 
 // Open begins the handshake.

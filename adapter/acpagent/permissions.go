@@ -53,7 +53,7 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	action, risk := actionOf(c)
 	question := execution.QuestionID(p.session.id + "/" + strings.Trim(string(id), `"`))
 	p.questions[question] = q
-	s.Emit(execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.name, ToolCallID: c.ID, Input: p.input(c), Risk: risk})
+	emit(s, c.parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.name, ToolCallID: c.ID, Input: p.input(c), Risk: risk})
 	return true
 }
 

@@ -31,6 +31,9 @@ type Spec struct {
 	Modes map[execution.ApprovalMode]string
 	// ModelInArgs says that Spawn passes on the model. Otherwise it is set in the session, and must be one that the agent offers.
 	ModelInArgs bool
+	// ModelName is what people call a model of the session, which prices go by. Default: its id, or its name where the id has
+	// more in it.
+	ModelName func(id, name string) string
 	// EffortInArgs says that Spawn passes on the thinking effort. Otherwise it is set as the session's thought level.
 	EffortInArgs bool
 	// InstructionsInArgs says that Spawn passes on cliagent.Instructions. Otherwise they stand in front of the first message.
@@ -53,6 +56,12 @@ type Spec struct {
 	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
 	// Shell reads the call of a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
+	// Subagent reads the call that starts a sub-agent. Such a call has subagent_* events besides those of a tool call. Default: none
+	// is recognized.
+	Subagent func(*ToolCall) (Subagent, bool)
+	// Parent is the call that started the sub-agent an update is about, empty for the agent itself. What a sub-agent says is no part
+	// of the answer. Default: every update is about the agent itself.
+	Parent func(update jsonscan.Value) string
 
 	// CallUsage reads what one model call used from an update. Default: DefaultCallUsage. PromptUsage reads what a turn used from
 	// the answer to its prompt, and is asked for turns without any such update. Default: DefaultPromptUsage.

@@ -28,6 +28,8 @@ type toolCall struct {
 	refused bool   // its permission was refused
 	shell   bool   // shell_start has been said
 	said    string // output of the command that has been shown
+	agent   bool   // subagent_spawn has been said
+	parent  string // the call that started the sub-agent that made this one
 	order   int
 }
 
@@ -74,7 +76,7 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 				return nil
 			}
 		}
-		c = &toolCall{order: len(p.tools)}
+		c = &toolCall{order: len(p.tools), parent: p.parent()}
 		c.ID = u.ID
 		p.tools[u.ID] = c
 	}
@@ -83,9 +85,11 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	}
 	c.merge(u)
 	if !c.started {
-		p.failed = nil
-		p.ensureStep(s)
-		p.closeFlow(s)
+		if c.parent == "" {
+			p.failed = nil
+			p.ensureStep(s)
+		}
+		p.endFlow(p.flowOf(c.parent), s)
 		p.startTool(c, s)
 	}
 	return c
@@ -106,7 +110,7 @@ func (p *parser) startTool(c *toolCall, s *cliagent.Sink) {
 		name = DefaultToolName
 	}
 	c.name = cmp.Or(name(&c.ToolCall), DefaultToolName(&c.ToolCall))
-	s.Emit(execution.ToolCallStart{ToolCallID: c.ID, ToolName: c.name})
+	emit(s, c.parent, execution.ToolCallStart{ToolCallID: c.ID, ToolName: c.name})
 }
 
 // ready says that the input of a call is known.
@@ -116,10 +120,36 @@ func (p *parser) ready(c *toolCall, s *cliagent.Sink) {
 	}
 	c.ready = true
 	if c.mcp {
-		s.Emit(execution.MCPToolCallStart{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Input: p.input(c)})
+		emit(s, c.parent, execution.MCPToolCallStart{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Input: p.input(c)})
 		return
 	}
-	s.Emit(execution.ToolCallReady{ToolCallID: c.ID, ToolName: c.name, Input: p.input(c)})
+	emit(s, c.parent, execution.ToolCallReady{ToolCallID: c.ID, ToolName: c.name, Input: p.input(c)})
+	if a, ok := p.subagent(c); ok {
+		c.agent = true
+		emit(s, c.parent, execution.SubagentSpawn{SubagentID: c.ID, AgentName: a.Name, Prompt: a.Prompt})
+	}
+}
+
+func (p *parser) subagent(c *toolCall) (Subagent, bool) {
+	if p.spec.Subagent == nil || c.mcp {
+		return Subagent{}, false
+	}
+	return p.spec.Subagent(&c.ToolCall)
+}
+
+// endSubagent is the end of the call that started a sub-agent, and mostly of the sub-agent.
+func (p *parser) endSubagent(c *toolCall, why string, s *cliagent.Sink) {
+	a, ok := p.subagent(c)
+	if !c.agent || !ok {
+		return
+	}
+	p.endFlow(p.flowOf(c.ID), s)
+	switch {
+	case why != "" || a.Failure != "":
+		emit(s, c.parent, execution.SubagentError{SubagentID: c.ID, AgentName: a.Name, Error: cmp.Or(a.Failure, why)})
+	case !a.Running:
+		emit(s, c.parent, execution.SubagentResult{SubagentID: c.ID, AgentName: a.Name, Summary: a.Summary})
+	}
 }
 
 // input is what a call is called with. Of an agent that does not say, it is what it says of the call.
@@ -157,16 +187,16 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 	}
 	if !c.shell {
 		c.shell = true
-		s.Emit(execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
+		emit(s, c.parent, execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
 	}
 	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Terminal != "" {
 		if rest, ok := strings.CutPrefix(sh.Output, c.said); ok && rest != "" {
 			c.said = sh.Output
-			s.Emit(execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
+			emit(s, c.parent, execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
 		}
 	}
 	if sh.ExitCode != nil && (c.Status == statusCompleted || c.Status == statusFailed) {
-		s.Emit(execution.ShellExit{ExitCode: *sh.ExitCode, ToolCallID: c.ID})
+		emit(s, c.parent, execution.ShellExit{ExitCode: *sh.ExitCode, ToolCallID: c.ID})
 		return *sh.ExitCode
 	}
 	return 0
@@ -187,9 +217,10 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), strings.TrimSpace(c.Terminal), failed)
 	switch {
 	case ok && c.mcp:
-		s.Emit(execution.MCPToolResult{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Output: c.output()})
+		emit(s, c.parent, execution.MCPToolResult{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Output: c.output()})
 	case ok:
-		s.Emit(execution.ToolResultEvent{ToolCallID: c.ID, ToolName: c.name, Output: c.output()})
+		p.endSubagent(c, "", s)
+		emit(s, c.parent, execution.ToolResultEvent{ToolCallID: c.ID, ToolName: c.name, Output: c.output()})
 		p.files(c, s)
 	default:
 		p.failTool(c, why, s)
@@ -200,10 +231,11 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 func (p *parser) failTool(c *toolCall, why string, s *cliagent.Sink) {
 	c.ended = true
 	if c.mcp {
-		s.Emit(execution.MCPToolError{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Error: why})
+		emit(s, c.parent, execution.MCPToolError{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Error: why})
 		return
 	}
-	s.Emit(execution.ToolError{ToolCallID: c.ID, ToolName: c.name, Error: why})
+	p.endSubagent(c, why, s)
+	emit(s, c.parent, execution.ToolError{ToolCallID: c.ID, ToolName: c.name, Error: why})
 }
 
 // output is what a call gave back: as the agent states it, else what it shows.
@@ -233,17 +265,17 @@ func (p *parser) files(c *toolCall, s *cliagent.Sink) {
 		}
 		diffs++
 		if d.Old == nil {
-			s.Emit(execution.FileCreate{Path: d.Path, ByteCount: int64(len(d.New)), ToolCallID: c.ID})
+			emit(s, c.parent, execution.FileCreate{Path: d.Path, ByteCount: int64(len(d.New)), ToolCallID: c.ID})
 			continue
 		}
-		s.Emit(execution.FilePatch{Path: d.Path, Diff: hunk(*d.Old, d.New), ToolCallID: c.ID})
+		emit(s, c.parent, execution.FilePatch{Path: d.Path, Diff: hunk(*d.Old, d.New), ToolCallID: c.ID})
 	}
 	for _, path := range c.Locations {
 		switch {
 		case c.Kind == kindRead:
-			s.Emit(execution.FileRead{Path: path, ToolCallID: c.ID})
+			emit(s, c.parent, execution.FileRead{Path: path, ToolCallID: c.ID})
 		case c.Kind == kindDelete && diffs == 0:
-			s.Emit(execution.FileDelete{Path: path, ToolCallID: c.ID})
+			emit(s, c.parent, execution.FileDelete{Path: path, ToolCallID: c.ID})
 		}
 	}
 }

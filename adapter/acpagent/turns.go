@@ -99,6 +99,7 @@ func (p *parser) turnFailed(f *failure, s *cliagent.Sink) {
 // finishTurn ends the running turn: nothing of it is open behind it.
 func (p *parser) finishTurn(out *turnOutcome, s *cliagent.Sink) {
 	p.closeFlow(s)
+	p.endSubs(s)
 	out.text = cmp.Or(out.text, p.textOf(out))
 	p.withdraw("the turn is over", s)
 	p.endTools(out.interrupted, s)

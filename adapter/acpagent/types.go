@@ -56,6 +56,14 @@ type Shell struct {
 	ExitCode *int   // nil when not known
 }
 
+// Subagent is a call that starts a sub-agent.
+type Subagent struct {
+	Name, Prompt string
+	Summary      string // of its work, when the call has ended
+	Failure      string // why it failed, where the call itself did not
+	Running      bool   // it works on behind the call
+}
+
 // Text is all the text that the call shows.
 func (c *ToolCall) Text() string {
 	var parts []string

@@ -1,6 +1,8 @@
 package acpagent
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +21,10 @@ const (
 
 // flow is the text or thought that is being streamed.
 type flow struct {
-	kind flowKind
-	id   string // the agent's id of the message, empty when it states none
-	said strings.Builder
+	parent string // the call that started the sub-agent it is of
+	kind   flowKind
+	id     string // the agent's id of the message, empty when it states none
+	said   strings.Builder
 }
 
 // update is news of a session. What comes outside a turn is the history of a session that is loaded, or the rest of a turn
@@ -59,6 +62,40 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	return true
 }
 
+// parent is the call that started the sub-agent the update is about.
+func (p *parser) parent() string {
+	if p.spec.Parent == nil {
+		return ""
+	}
+	about := p.v[keyUpdate]
+	if !about.Exists() {
+		about = p.v[keyParams].Get("toolCall") // of a permission request
+	}
+	return p.spec.Parent(about)
+}
+
+// flowOf is the flow of the agent itself, or of a sub-agent.
+func (p *parser) flowOf(parent string) *flow {
+	if parent == "" {
+		return &p.flow
+	}
+	f := p.subs[parent]
+	if f == nil {
+		f = &flow{parent: parent}
+		p.subs[parent] = f
+	}
+	return f
+}
+
+// emit adds an event of the agent, or of the sub-agent that parent started.
+func emit(s *cliagent.Sink, parent string, b execution.Body) {
+	if parent == "" {
+		s.Emit(b)
+		return
+	}
+	s.EmitFrom(parent, b)
+}
+
 // chunk is a piece of a text or of a thought.
 func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if !p.running {
@@ -68,35 +105,38 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if !p.v[keyType].IsStr("text") {
 		content = blockOf(p.v[keyUpdate].Get("content"))
 	}
+	f := p.flowOf(p.parent())
 	if content.Image != nil {
-		p.closeFlow(s)
-		s.Emit(execution.ImageOutput{MimeType: content.Image.MimeType, Base64: content.Image.Data})
+		p.endFlow(f, s)
+		emit(s, f.parent, execution.ImageOutput{MimeType: content.Image.MimeType, Base64: content.Image.Data})
 		return
 	}
 	if content.Text == "" {
 		return
 	}
-	if kind == flowText && p.aside(content.Text, s) {
+	if kind == flowText && f.parent == "" && p.aside(content.Text, s) {
 		return
 	}
-	p.failed = nil
-	p.ensureStep(s)
+	if f.parent == "" {
+		p.failed = nil
+		p.ensureStep(s)
+	}
 	id := p.v[keyMessage]
-	if p.flow.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(p.flow.id) {
-		p.closeFlow(s)
-		p.flow.kind, p.flow.id = kind, id.Str()
+	if f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id) {
+		p.endFlow(f, s)
+		f.kind, f.id = kind, id.Str()
 		if kind == flowText {
-			s.Emit(execution.MessageStart{MessageID: p.flow.id})
+			emit(s, f.parent, execution.MessageStart{MessageID: f.id})
 		} else {
-			s.Emit(execution.ThinkingStart{})
+			emit(s, f.parent, execution.ThinkingStart{})
 		}
 	}
-	p.flow.said.WriteString(content.Text)
+	f.said.WriteString(content.Text)
 	if kind == flowText {
-		s.Emit(execution.TextDelta{Delta: content.Text, Accumulated: p.flow.said.String()})
+		emit(s, f.parent, execution.TextDelta{Delta: content.Text, Accumulated: f.said.String()})
 		return
 	}
-	s.Emit(execution.ThinkingDelta{Delta: content.Text, Accumulated: p.flow.said.String()})
+	emit(s, f.parent, execution.ThinkingDelta{Delta: content.Text, Accumulated: f.said.String()})
 }
 
 // aside takes a chunk that is the program's own.
@@ -121,17 +161,30 @@ func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
 	return true
 }
 
-// closeFlow ends the text or thought that is being streamed.
-func (p *parser) closeFlow(s *cliagent.Sink) {
-	said := p.flow.said.String()
-	switch p.flow.kind {
+// closeFlow ends the text or thought of the agent itself that is being streamed.
+func (p *parser) closeFlow(s *cliagent.Sink) { p.endFlow(&p.flow, s) }
+
+// endFlow ends a text or thought.
+func (p *parser) endFlow(f *flow, s *cliagent.Sink) {
+	said := f.said.String()
+	switch f.kind {
 	case flowText:
-		p.text = said
-		s.Emit(execution.MessageStop{Text: said})
+		if f.parent == "" {
+			p.text = said
+		}
+		emit(s, f.parent, execution.MessageStop{Text: said})
 	case flowThought:
-		s.Emit(execution.ThinkingStop{Thinking: said})
+		emit(s, f.parent, execution.ThinkingStop{Thinking: said})
 	}
-	p.flow = flow{}
+	*f = flow{parent: f.parent}
+}
+
+// endSubs ends what sub-agents leave open.
+func (p *parser) endSubs(s *cliagent.Sink) {
+	for _, parent := range slices.Sorted(maps.Keys(p.subs)) {
+		p.endFlow(p.subs[parent], s)
+	}
+	clear(p.subs)
 }
 
 // toolPlan is the name under which an agent's list of things to do is shown.

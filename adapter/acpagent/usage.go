@@ -66,12 +66,14 @@ func (p *parser) countTurn(result jsonscan.Value, s *cliagent.Sink) {
 	}
 }
 
-func (p *parser) count(u execution.Usage, s *cliagent.Sink) {
+func (p *parser) count(u execution.Usage, s *cliagent.Sink) { p.countFrom("", u, s) }
+
+func (p *parser) countFrom(parent string, u execution.Usage, s *cliagent.Sink) {
 	if u.IsZero() {
 		return
 	}
 	p.spent = p.spent.Add(u)
-	s.Emit(execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite})
+	emit(s, parent, execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite})
 }
 
 // countCall looks for the end of a model call in an update.
@@ -87,12 +89,18 @@ func (p *parser) countCall(s *cliagent.Sink) {
 	if !ok {
 		return
 	}
-	p.ensureStep(s)
+	parent := p.parent()
+	if parent == "" {
+		p.ensureStep(s)
+		p.closeFlow(s) // what the call said ends with it
+	}
 	if !u.IsZero() {
 		p.counted = true
-		p.count(u, s)
+		p.countFrom(parent, u, s)
 	}
-	p.endStep(s, true)
+	if parent == "" {
+		p.endStep(s, true)
+	}
 }
 
 // costMeter turns the cost of a session, which counts since its first turn, into what this run spent.

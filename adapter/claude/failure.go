@@ -21,7 +21,7 @@ type notice struct {
 
 // mend reports a failure that did not end the turn.
 func (n *notice) mend(s *cliagent.Sink) {
-	code := codeOfStatus(n.status)
+	code := cliagent.CodeOfStatus(n.status)
 	if code == "" {
 		code = codeOfWord(n.word)
 	}
@@ -49,10 +49,10 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 		return code
 	}
 	if status := number(v[resultStatus]); status != 0 {
-		return codeOfStatus(status)
+		return cliagent.CodeOfStatus(status)
 	}
 	if p.synthetic != nil {
-		if code := codeOfStatus(p.synthetic.status); code != "" {
+		if code := cliagent.CodeOfStatus(p.synthetic.status); code != "" {
 			return code
 		}
 		if code := codeOfWord(p.synthetic.word); code != "" {
@@ -69,23 +69,6 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 		return execution.CodeConfig
 	}
 	return execution.CodeAgentCrash
-}
-
-// codeOfStatus is the word for a status of the model API, empty for none.
-func codeOfStatus(status int64) execution.ErrorCode {
-	switch {
-	case status == 401 || status == 403:
-		return execution.CodeAuth
-	case status == 404:
-		return execution.CodeModelNotFound
-	case status == 429:
-		return execution.CodeRateLimited
-	case status == 408 || status >= 500:
-		return execution.CodeProvider
-	case status >= 400:
-		return execution.CodeInvalidRequest
-	}
-	return ""
 }
 
 // codeOfWord is the word for Claude's own name of a failed call, empty for one that says nothing.

@@ -19,7 +19,7 @@ const maxSchema = 100 << 10
 
 // twoWay reports whether standard input stays open. In one-shot mode Claude asks nothing and takes nothing but text.
 func twoWay(req execution.Request) bool {
-	session, _ := sessionOf(req)
+	session, _ := cliagent.SessionOf(req)
 	return req.Run.Interactive || req.Run.ApprovalMode == execution.ApprovalYolo || len(req.Message.Attachments) > 0 || asks(req) ||
 		session != "" && hasInstructions(req)
 }
@@ -36,15 +36,6 @@ func asks(req execution.Request) bool {
 	q := req.Requirements
 	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
 	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
-}
-
-// sessionOf is the session to go on from.
-func sessionOf(req execution.Request) (id string, fork bool) {
-	if id, fork = cliagent.ResolveSession(req); id != "" || req.Run.NoSession || req.Continuation == nil {
-		return id, fork
-	}
-	id, _ = req.Continuation.State["sessionId"].(string)
-	return id, false
 }
 
 // spawn makes the command line. Texts of any length and secrets go through standard input and private files.
@@ -83,7 +74,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if run.MaxBudgetUSD != nil {
 		args = append(args, "--max-budget-usd="+strconv.FormatFloat(*run.MaxBudgetUSD, 'f', -1, 64))
 	}
-	session, fork := sessionOf(req)
+	session, fork := cliagent.SessionOf(req)
 	if session != "" {
 		args = append(args, "--resume="+session)
 	}

@@ -80,7 +80,7 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 // begun reports the session. Only the first one of a run goes on from another.
 func (p *parser) begun(id string, s *cliagent.Sink) {
 	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.cwd}
-	from, fork := sessionOf(p.req)
+	from, fork := cliagent.SessionOf(p.req)
 	resumed := p.session == "" && from != ""
 	p.session = id
 	switch {
@@ -108,7 +108,7 @@ func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
 	p.first = false
 	p.retries++
 	status, word := number(v[3]), v[4].Str()
-	code := codeOfStatus(status)
+	code := cliagent.CodeOfStatus(status)
 	if code == "" {
 		code = codeOfWord(word)
 	}

@@ -67,7 +67,7 @@ func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagen
 	}
 	start := execution.SessionStart{SessionID: id, Resumed: method == "thread/resume", Model: p.model, Cwd: v[3].Str()}
 	if method == "thread/fork" {
-		start.ForkedFrom, _ = sessionOf(p.req)
+		start.ForkedFrom, _ = cliagent.SessionOf(p.req)
 		if from := v[1].Str(); from != "" {
 			start.ForkedFrom = from
 		}

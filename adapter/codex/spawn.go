@@ -19,7 +19,7 @@ const maxInstructions = 32 << 10
 // must not stand in arguments, MCP servers with their keys and long instructions, also goes the other way.
 func twoWay(req execution.Request) bool {
 	run := req.Run
-	session, _ := sessionOf(req)
+	session, _ := cliagent.SessionOf(req)
 	_, added := cliagent.Instructions(req)
 	return run.Interactive || run.ApprovalMode == execution.ApprovalYolo || run.MaxTurns > 0 || run.MaxBudgetUSD != nil || run.Stream == execution.StreamOn || session != "" ||
 		len(run.MCPServers) > 0 || len(req.Tools) > 0 || asksMore(req) || len(added) > maxInstructions ||
@@ -38,15 +38,6 @@ func asksMore(req execution.Request) bool {
 	}
 	asked := q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired
 	return asked && mode(req.Run) == execution.ApprovalPrompt || q.TraceDepth == execution.TraceDetailed
-}
-
-// sessionOf is the session to go on from.
-func sessionOf(req execution.Request) (id string, fork bool) {
-	if id, fork = cliagent.ResolveSession(req); id != "" || req.Run.NoSession || req.Continuation == nil {
-		return id, fork
-	}
-	id, _ = req.Continuation.State["sessionId"].(string)
-	return id, false
 }
 
 func mode(run execution.RunOptions) execution.ApprovalMode {
@@ -129,7 +120,7 @@ func (e settings) key(req execution.Request) string {
 // spawn makes the command line. The message always goes through standard input.
 func (e settings) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
-	if id, _ := sessionOf(req); id != "" && !isThreadID(id) {
+	if id, _ := cliagent.SessionOf(req); id != "" && !cliagent.IsUUID(id) {
 		// Codex takes another word for the name of a session, and begins a new one when there is none of that name.
 		return cliagent.Invocation{}, execution.Errorf(execution.CodeSessionNotFound, "%q is no session of codex: its sessions are named by UUIDs", id)
 	}
@@ -192,25 +183,4 @@ func execArgs(l *cliagent.Launch, m message) []string {
 		args = append(args, "--image="+image.path)
 	}
 	return append(args, "-")
-}
-
-// isThreadID reports whether s has the form of a UUID, as the ids of Codex's threads do.
-func isThreadID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -93,7 +93,7 @@ type historyText struct {
 func thread(req execution.Request) (method string, params threadParams) {
 	run := req.Run
 	replace, added := cliagent.Instructions(req)
-	id, fork := sessionOf(req)
+	id, fork := cliagent.SessionOf(req)
 	params = threadParams{ThreadID: id, Cwd: run.Cwd, Model: run.Model, Reviewer: "user", Base: replace, Config: config(req)}
 	params.ApprovalPolicy, params.Sandbox = permissions(req)
 	switch {

@@ -154,7 +154,7 @@ func wireRequest(name, recording string) execution.Request {
 	req := newRequest()
 	req.Run.Cwd, req.Run.Model = "/work-dir", "gpt-5.5"
 	wireCases[name](&req)
-	if id, _ := sessionOf(req); id != "" {
+	if id, _ := cliagent.SessionOf(req); id != "" {
 		// The id is the recording's.
 		_, rest, _ := strings.Cut(recording, `"threadId":"`)
 		id, _, _ = strings.Cut(rest, `"`)

@@ -1,0 +1,151 @@
+package qwen
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// protocol is what is particular about Qwen Code in its ACP mode. It marks the end of every model call with an empty text
+// that has the tokens, and what a sub-agent does with the call that started it.
+func protocol() acpagent.Spec {
+	return acpagent.Spec{
+		Name:               name,
+		Spawn:              spawnACP,
+		LoginHint:          loginGuidance,
+		ModelInArgs:        true,
+		InstructionsInArgs: true,
+		ModelName:          func(_, name string) string { return name }, // the id names the kind of login besides
+		ToolName:           func(c *acpagent.ToolCall) string { return c.MetaField("toolName").Str() },
+		MCPTool:            mcpCall,
+		Shell:              shellCall,
+		Subagent:           subagentCall,
+		Parent:             func(update jsonscan.Value) string { return update.Get("_meta").Get("parentToolCallId").Str() },
+		CallUsage:          callUsage,
+		Steps:              true,
+		Classify: func(_ int64, message string) execution.ErrorCode {
+			// What the model API said stands behind a word of the protocol.
+			_, details, _ := strings.Cut(message, ": ")
+			for _, text := range []string{details, message} {
+				if code := codeOfText(strings.ToLower(text)); code != "" {
+					return code
+				}
+				if code := cliagent.CodeOfStatus(status(text)); code != "" {
+					return code
+				}
+			}
+			return ""
+		},
+		// A request for messages that were said meanwhile is refused: this client has none for the middle of a turn.
+		Quiet: []string{"craft/drainMidTurnQueue", "authenticate/update", "qwen/notify/session/prompt-suggestion", "qwen/notify/session/title-update",
+			"qwen/notify/session/pr-binding", "qwen/notify/session/recording-degraded", "qwen/notify/session/mode-update",
+			"qwen/notify/session/model-update", "qwen/notify/session/artifact-event", "qwen/notify/session/terminal-sequence",
+			"qwen/notify/session/mcp-budget-event", "qwen/notify/session/generation/event", "qwen/notify/workspace/generation/event",
+			"qwen/notify/session/sources-changed"},
+		Stderr: acpStderr,
+	}
+}
+
+// spawnACP makes the command line of a two-way run.
+func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
+	if id, _ := sessionOf(l.Request); id != "" && !cliagent.IsUUID(id) {
+		return cliagent.Invocation{}, noSession(id)
+	}
+	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: environment(l.Request.Run)}, nil
+}
+
+// mcpCall recognizes the tool of an MCP server. Either part of its name may hold underscores, so a server that is known goes
+// before the first cut.
+func mcpCall(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	rest, found := strings.CutPrefix(c.MetaField("toolName").Str(), "mcp__")
+	if !found {
+		return "", "", false
+	}
+	for _, known := range append([]string{c.MetaField("serverId").Str()}, servers...) {
+		if after, ok := strings.CutPrefix(rest, known+"__"); ok && known != "" {
+			return known, after, true
+		}
+	}
+	server, tool, ok = strings.Cut(rest, "__")
+	return server, tool, ok
+}
+
+// shellCall reads the call of a command, whose result has the parts of the account that the text shows.
+func shellCall(c *acpagent.ToolCall) (acpagent.Shell, bool) {
+	if c.MetaField("toolName").Str() != toolShell {
+		return acpagent.Shell{}, false
+	}
+	sh := acpagent.Shell{Command: c.InputField("command")}
+	if sh.Command == "" {
+		sh.Command = c.Title
+	}
+	var result struct {
+		Type     string `json:"type"`
+		Output   string `json:"output"`
+		Cwd      string `json:"directory"`
+		ExitCode *int   `json:"exitCode"`
+	}
+	if json.Unmarshal(c.Output, &result) == nil && result.Type == "shell_result" {
+		sh.Output, sh.Cwd, sh.ExitCode = result.Output, result.Cwd, result.ExitCode
+	}
+	return sh, true
+}
+
+// subagentCall reads the call that starts a sub-agent.
+func subagentCall(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
+	t := tool{name: c.MetaField("toolName").Str()}
+	if !t.isAgent() {
+		return acpagent.Subagent{}, false
+	}
+	a := acpagent.Subagent{Name: c.InputField("subagent_type"), Prompt: c.InputField("prompt"), Summary: c.Text()}
+	if a.Name == "" {
+		a.Name = "general-purpose"
+	}
+	var result struct {
+		Mode   string `json:"executionMode"`
+		Status string `json:"status"`
+		Reason string `json:"terminateReason"`
+	}
+	if json.Unmarshal(c.Output, &result) == nil {
+		a.Running = result.Mode == "background" || result.Status == "background" || result.Status == "running"
+		if result.Status == "failed" || result.Status == "cancelled" {
+			a.Failure = result.Reason
+			if a.Failure == "" {
+				a.Failure = a.Summary
+			}
+		}
+	}
+	return a, true
+}
+
+var callUsageKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "totalTokens")
+
+// callUsage reads the tokens of a model call, of which the input holds those of the cache, and the output mostly the
+// thoughts: the total tells.
+func callUsage(update jsonscan.Value) (execution.Usage, bool) {
+	var f [5]jsonscan.Value
+	if !update.Get("_meta").Get("usage").Fields(f[:], callUsageKeys) || !f[0].Exists() && !f[1].Exists() {
+		return execution.Usage{}, false
+	}
+	u := execution.Usage{Input: number(f[0]), Output: number(f[1]), Thinking: number(f[2])}
+	u.Cached = min(number(f[3]), u.Input)
+	if apart := number(f[4]) - u.Input - u.Output; apart > 0 && u.Input > 0 {
+		u.Output += apart
+		u.Thinking = max(u.Thinking, apart)
+	}
+	u.Thinking = min(u.Thinking, u.Output)
+	u.Input -= u.Cached
+	return sum(u), true
+}
+
+// acpStderr reads a line of standard error: the program's log, which repeats what it answers.
+func acpStderr(line []byte, s *cliagent.Sink) bool {
+	if !stderrLine(line, s) && s.Debug() {
+		s.Emit(execution.Log{Source: execution.LogStderr, Line: strings.ToValidUTF8(string(line), "\uFFFD")})
+	}
+	return true
+}

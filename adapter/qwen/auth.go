@@ -1,0 +1,291 @@
+package qwen
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// The kinds of login that Qwen Code knows.
+const (
+	authOpenAI    = "openai"
+	authResponses = "openai-responses"
+	authAnthropic = "anthropic"
+	authGemini    = "gemini"
+	authVertex    = "vertex-ai"
+	authAccount   = "qwen-oauth"
+)
+
+// keyOf is the variable with the key of a kind of login.
+var keyOf = map[string]string{authOpenAI: "OPENAI_API_KEY", authResponses: "OPENAI_API_KEY", authAnthropic: "ANTHROPIC_API_KEY",
+	authGemini: "GEMINI_API_KEY", authVertex: "GOOGLE_API_KEY"}
+
+// accountEnd says why a stored Qwen account is of no use.
+const accountEnd = "logins with a Qwen account ended on 2026-04-15; " + loginGuidance
+
+// world is what Qwen Code would go by: the environment, the user's .env files and settings.
+type world struct {
+	host   adapter.Host
+	dir    string            // of Qwen's own files
+	vars   map[string]string // of the .env files and of the settings
+	file   settings
+	broken string // the file that cannot be read
+}
+
+// settings are the parts of settings.json that tell of a login. Values of keys are never shown.
+type settings struct {
+	Security struct {
+		Auth struct {
+			Selected string `json:"selectedType"`
+			APIKey   string `json:"apiKey"`
+		} `json:"auth"`
+	} `json:"security"`
+	Model struct {
+		Name string `json:"name"`
+	} `json:"model"`
+	Env       map[string]any `json:"env"`
+	Providers map[string][]struct {
+		ID     string `json:"id"`
+		EnvKey string `json:"envKey"`
+	} `json:"modelProviders"`
+}
+
+// readWorld reads the files that concern a login.
+func readWorld(h adapter.Host) *world {
+	w := &world{host: h, dir: configDir(h), vars: map[string]string{}}
+	data, path, err := w.read(w.dir, "settings.json")
+	if err == nil {
+		if data, err = hujson.Standardize(data); err == nil {
+			err = json.Unmarshal(data, &w.file)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.broken = path // the error is not shown: it could quote the file
+	}
+	for name, value := range w.file.Env {
+		if text, ok := value.(string); ok {
+			w.vars[name] = text
+		}
+	}
+	// The first file that has a variable counts, and goes before the settings.
+	for _, dir := range []string{h.Home, filepath.Join(h.Home, ".qwen"), w.dir} {
+		if data, _, err := w.read(dir, ".env"); err == nil {
+			readEnv(string(data), w.vars)
+		}
+	}
+	return w
+}
+
+func (w *world) read(dir, file string) ([]byte, string, error) {
+	path := filepath.Join(dir, file)
+	name, err := w.host.Name(path)
+	if err != nil {
+		return nil, path, err
+	}
+	data, err := fs.ReadFile(w.host.FS, name)
+	return data, path, err
+}
+
+// readEnv reads a file of variables.
+func readEnv(text string, into map[string]string) {
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.HasPrefix(name, "#") {
+			continue
+		}
+		into[name] = strings.Trim(strings.TrimSpace(value), `"'`)
+	}
+}
+
+// configDir is where Qwen Code keeps its settings.
+func configDir(h adapter.Host) string {
+	dir := h.Getenv("QWEN_HOME")
+	switch {
+	case dir == "":
+		return filepath.Join(h.Home, ".qwen")
+	case dir == "~":
+		return h.Home
+	case strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`):
+		return filepath.Join(h.Home, dir[2:])
+	}
+	return dir
+}
+
+// get is a variable as Qwen Code would see it.
+func (w *world) get(name string) string {
+	if value := w.host.Getenv(name); value != "" {
+		return value
+	}
+	return w.vars[name]
+}
+
+// kind is the kind of login that Qwen Code would take: the selected one, or what the variables make of it, which want a model and
+// mostly an address besides the key.
+func (w *world) kind() string {
+	all := func(names ...string) bool {
+		for _, n := range names {
+			if w.get(n) == "" {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case w.file.Security.Auth.Selected != "":
+		return w.file.Security.Auth.Selected
+	case all("QWEN_OAUTH"):
+		return authAccount
+	case all("OPENAI_API_KEY", "OPENAI_BASE_URL") && (all("OPENAI_MODEL") || all("QWEN_MODEL")):
+		return authOpenAI
+	case all("GEMINI_API_KEY", "GEMINI_MODEL"):
+		return authGemini
+	case all("GOOGLE_MODEL") && (all("GOOGLE_API_KEY") || all("GOOGLE_CLOUD_PROJECT")):
+		return authVertex
+	case all("ANTHROPIC_API_KEY", "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL"):
+		return authAnthropic
+	}
+	return ""
+}
+
+// model is the model of a run that names none, empty when it is Qwen Code's own default.
+func (w *world) model() string {
+	if w.file.Model.Name != "" {
+		return w.file.Model.Name
+	}
+	switch w.kind() {
+	case authOpenAI, authResponses:
+		if m := w.get("OPENAI_MODEL"); m != "" {
+			return m
+		}
+		return w.get("QWEN_MODEL")
+	case authAnthropic:
+		return w.get("ANTHROPIC_MODEL")
+	case authGemini:
+		return w.get("GEMINI_MODEL")
+	case authVertex:
+		return w.get("GOOGLE_MODEL")
+	}
+	return ""
+}
+
+// key is where the key of a kind of login is, empty for nowhere.
+func (w *world) key(kind string) (where, wanted string) {
+	wanted = keyOf[kind]
+	for _, m := range w.file.Providers[kind] {
+		if m.EnvKey != "" && (m.ID == w.model() || w.model() == "") {
+			wanted = m.EnvKey
+			break
+		}
+	}
+	switch {
+	case wanted != "" && w.host.Getenv(wanted) != "":
+		return wanted + " is set", wanted
+	case wanted != "" && w.vars[wanted] != "":
+		return wanted + " is stored in the user's files", wanted
+	case w.file.Security.Auth.APIKey != "":
+		return "a key is stored in " + filepath.Join(w.dir, "settings.json"), wanted
+	}
+	return "", wanted
+}
+
+// DetectAuth looks at the variables and the user's files, in the order in which Qwen Code takes them.
+func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
+	return readWorld(h).auth(time.Now())
+}
+
+func (w *world) auth(now time.Time) adapter.AuthState {
+	kind := w.kind()
+	if w.broken != "" {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: w.broken + " cannot be read: it is no JSON of the expected shape"}
+	}
+	switch kind {
+	case "":
+		return w.unselected()
+	case authAccount:
+		return w.account(now)
+	}
+	where, wanted := w.key(kind)
+	switch {
+	case where != "":
+		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Identity: kind, Details: where}
+	case kind == authVertex:
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: authVertex, Details: "through Google Cloud, whose own login is not looked at"}
+	case wanted == "":
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: kind, Details: "the settings select a kind of login that is not known here"}
+	}
+	return adapter.AuthState{Status: adapter.Unauthenticated, Method: "api_key", Identity: kind, Details: "there is no " + wanted + "; " + loginGuidance}
+}
+
+// unselected is about a key that Qwen Code would not use, or no key at all.
+func (w *world) unselected() adapter.AuthState {
+	for _, v := range []struct{ key, more string }{
+		{"OPENAI_API_KEY", "OPENAI_BASE_URL and OPENAI_MODEL"}, {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL and ANTHROPIC_MODEL"}, {"GEMINI_API_KEY", "GEMINI_MODEL"},
+	} {
+		if w.get(v.key) != "" {
+			return adapter.AuthState{Status: adapter.Unauthenticated, Method: "api_key",
+				Details: v.key + " is set, which qwen uses with " + v.more + " only, or when its settings select that login"}
+		}
+	}
+	if state := w.account(time.Now()); state.Status != adapter.Unauthenticated {
+		return state
+	}
+	return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
+}
+
+// account is a login with a Qwen account. Its servers are gone, so that whatever is stored has expired.
+func (w *world) account(now time.Time) adapter.AuthState {
+	data, path, err := w.read(w.dir, "oauth_creds.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return adapter.AuthState{Status: adapter.Unauthenticated, Method: "oauth", Details: accountEnd}
+	}
+	var login struct {
+		AccessToken string `json:"access_token"`
+		Expiry      int64  `json:"expiry_date"` // milliseconds
+	}
+	if err != nil || json.Unmarshal(data, &login) != nil {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is no JSON of the expected shape"}
+	}
+	if login.AccessToken == "" {
+		return adapter.AuthState{Status: adapter.Unauthenticated, Method: "oauth", Details: accountEnd}
+	}
+	details := accountEnd
+	if login.Expiry > 0 && time.UnixMilli(login.Expiry).Before(now) {
+		details = "the stored token expired on " + time.UnixMilli(login.Expiry).UTC().Format(time.DateOnly) + "; " + accountEnd
+	}
+	return adapter.AuthState{Status: adapter.AuthExpired, Method: "oauth", Details: details}
+}
+
+// AuthGuidance tells how to log in.
+func (Adapter) AuthGuidance() adapter.AuthGuidance {
+	return adapter.AuthGuidance{
+		Provider: "Alibaba Cloud, or any API that speaks OpenAI's, Anthropic's or Google's protocol",
+		Steps: []adapter.AuthStep{
+			{Description: "with an account at Alibaba Cloud: type /auth in qwen, choose Coding Plan or Model Studio and paste the key", Command: "qwen",
+				URL: "https://modelstudio.console.alibabacloud.com"},
+			{Description: "or with any API that speaks Chat Completions: set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL"},
+			{Description: "or with Anthropic: set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_MODEL"},
+			{Description: "or with Gemini: set GEMINI_API_KEY and GEMINI_MODEL"},
+		},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "OPENAI_API_KEY", Description: "key of an API that speaks Chat Completions", Example: "sk-..."},
+			{Name: "OPENAI_BASE_URL", Description: "its address, with /v1 where it has one"},
+			{Name: "OPENAI_MODEL", Description: "the model to ask it for"},
+			{Name: "ANTHROPIC_API_KEY", Description: "key of the Claude API; needs ANTHROPIC_BASE_URL and ANTHROPIC_MODEL besides"},
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API; needs GEMINI_MODEL besides"},
+			{Name: "BAILIAN_CODING_PLAN_API_KEY", Description: "key of Alibaba's Coding Plan, for the provider that /auth configures", Example: "sk-sp-..."},
+		},
+		Documentation: []string{"https://qwenlm.github.io/qwen-code-docs"},
+		PlatformNotes: map[string]string{
+			"linux":  "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
+			"darwin": "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
+		},
+	}
+}

@@ -1,0 +1,84 @@
+package qwen
+
+import (
+	"slices"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+)
+
+const (
+	name    = "qwen"
+	install = "npm install -g @qwen-code/qwen-code@0.24.4"
+)
+
+func init() { adapter.Register(Descriptor()) }
+
+// hostSignals mark a process that Qwen Code has started.
+var hostSignals = []string{"QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROJECT_DIR", "QWEN_CODE_CLI", "QWEN_CODE_MODEL", "QWEN_CODE_PROMPT_ID",
+	"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_LAUNCHER_PATH", "QWEN_CODE_MANAGED_NPM_PIN", "QWEN_CODE_MANAGED_NPM_ROOT", "QWEN_CODE_RELAUNCH_ARGS",
+	"QWEN_CODE_STARTUP_VERSION", "QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_SIMPLE"}
+
+// keys are what Qwen Code needs for its login and its way to the model.
+var keys = []string{"QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_MODEL", "QWEN_OAUTH", "QWEN_API_KEY", "QWEN_BASE_URL",
+	"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL",
+	"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL",
+	"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_API_KEY", "GOOGLE_MODEL", "GOOGLE_GENAI_USE_VERTEXAI",
+	"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS",
+	"DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "MODELSCOPE_API_KEY",
+	"QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "QWEN_CODE_TRUSTED_FOLDERS_PATH",
+	"QWEN_CODE_API_TIMEOUT_MS", "QWEN_CODE_UNATTENDED_RETRY", "QWEN_USAGE_STATISTICS_ENABLED", "QWEN_TLS_INSECURE", "NODE_EXTRA_CA_CERTS"}
+
+// Descriptor describes Qwen Code. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	return adapter.Descriptor{
+		Name:        name,
+		Aliases:     []string{"qwen-code"},
+		DisplayName: "Qwen Code",
+		Command:     "qwen",
+		// The output of 0.15.10 is read; forks, thinking efforts and the exit codes of commands need a later one.
+		MinVersion:     "0.15.10",
+		TestedVersions: []string{"0.24.4"},
+		Models:         models(),
+		Config:         configSchema(),
+		Install: []adapter.InstallMethod{
+			{Platform: "all", Type: "npm", Package: "@qwen-code/qwen-code", Command: install, PrerequisiteCheck: "npm --version",
+				Requires: []adapter.Requirement{{Command: "node", MinVersion: neededNode + ".0.0"}},
+				Notes:    "state the version: with a Node.js before 22 npm installs Qwen Code 0.15.10 and does not say so"},
+			{Platform: "darwin", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
+			{Platform: "linux", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
+		},
+		HostSignals: slices.Clone(hostSignals),
+		Keys:        slices.Clone(keys),
+		Docs:        "https://qwenlm.github.io/qwen-code-docs",
+		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+	}
+}
+
+// Adapter drives Qwen Code. It holds no state of a run and is safe for concurrent use.
+type Adapter struct{ adapter.Adapter }
+
+var (
+	_ adapter.Prober    = Adapter{}
+	_ adapter.AuthGuide = Adapter{}
+	_ adapter.Unwrapper = Adapter{}
+)
+
+// New makes the adapter; the zero options are those of a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+		Name:         name,
+		Command:      "qwen",
+		InstallHint:  "install it with: " + install,
+		Capabilities: capabilities,
+		Spawn:        spawn,
+		NewParser:    newParser,
+		Negotiate:    negotiate,
+		HostSignals:  hostSignals,
+		Keys:         keys,
+	}, protocol(), twoWay), opts)}
+}
+
+// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -1,0 +1,222 @@
+package qwen
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+const (
+	loginGuidance = "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or run qwen and type /auth"
+	nodeGuidance  = "put Node.js " + neededNode + " or later before it on PATH"
+	neededNode    = "22"
+)
+
+// The exit codes with which Qwen gives up without a result.
+const (
+	exitTurnLimit = 53
+	exitBudget    = 55
+)
+
+// hintOf is what to type next.
+func hintOf(code execution.ErrorCode) string {
+	switch code {
+	case execution.CodeAuth:
+		return loginGuidance
+	case execution.CodeAgentNotInstalled:
+		return nodeGuidance
+	}
+	return ""
+}
+
+// codeOf finds the word for a failure, and its text without Qwen's own wrapping: by the status of the model API, else by the
+// text.
+func codeOf(message string) (execution.ErrorCode, string) {
+	message = strings.TrimSpace(message)
+	fromAPI := false
+	if inner, ok := strings.CutPrefix(message, noticeMark); ok {
+		fromAPI = true
+		// Advice may stand behind the bracket, which is for a person at Qwen's own terminal.
+		if end := strings.LastIndexByte(inner, ']'); end >= 0 {
+			inner = inner[:end]
+		}
+		message = strings.TrimSpace(inner)
+	}
+	text := strings.ToLower(message)
+	code := codeOfText(text)
+	if code == "" && fromAPI {
+		code = cliagent.CodeOfStatus(status(message))
+	}
+	switch {
+	case code != "":
+	case fromAPI:
+		code = execution.CodeProvider
+	default:
+		code = execution.CodeAgentCrash
+	}
+	return code, cmp.Or(message, "qwen failed without a reason")
+}
+
+// status is the status of the model API with which a failure begins, or that it names, 0 for none.
+func status(message string) int64 {
+	digits, _, _ := strings.Cut(message, " ")
+	if _, named, ok := strings.Cut(message, "(Status: "); ok {
+		digits, _, _ = strings.Cut(named, ")")
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 400 || n > 599 {
+		return 0
+	}
+	return n
+}
+
+// codeOfText is for what Qwen or the model API says in words only; text is in lower case.
+func codeOfText(text string) execution.ErrorCode {
+	for _, t := range []struct {
+		part string
+		code execution.ErrorCode
+	}{
+		{"no saved session found", execution.CodeSessionNotFound},
+		{"failed to fork session", execution.CodeSessionNotFound},
+		{"failed to load forked session", execution.CodeSessionNotFound},
+		{"already exists (active or archived)", execution.CodeSessionNotFound},
+		{"is already in use", execution.CodeSessionNotFound},
+		{"invalid --session-id", execution.CodeSessionNotFound},
+		{"no auth type is selected", execution.CodeAuth},
+		{"missing api key", execution.CodeAuth},
+		{"api key not found", execution.CodeAuth},
+		{"environment variable not found", execution.CodeAuth},
+		{"invalid auth method", execution.CodeAuth},
+		{"please re-authenticate", execution.CodeAuth},
+		{"qwen oauth free tier", execution.CodeAuth},
+		{"incorrect api key", execution.CodeAuth},
+		{"invalid api key", execution.CodeAuth},
+		{"quota exhausted", execution.CodeRateLimited},
+		{"qwen oauth quota exceeded", execution.CodeRateLimited},
+		{"context_length_exceeded", execution.CodeContextExceeded},
+		{"context length exceeded", execution.CodeContextExceeded},
+		{"maximum context length", execution.CodeContextExceeded},
+		{"prompt is too long", execution.CodeContextExceeded},
+		{"range of input length should be", execution.CodeContextExceeded},
+		{"model_not_found", execution.CodeModelNotFound},
+		{"instead of calling the structured_output tool", execution.CodeInvalidOutput},
+		{"--json-schema", execution.CodeValidation},
+		{"loop detection halted", execution.CodeInvalidOutput},
+		{"invalid json in --mcp-config", execution.CodeConfig},
+		{"unknown argument", execution.CodeConfig},
+		{"invalid values", execution.CodeConfig},
+		{"settings file", execution.CodeConfig},
+	} {
+		if strings.Contains(text, t.part) {
+			return t.code
+		}
+	}
+	if strings.Contains(text, "model") && strings.Contains(text, "does not exist") {
+		return execution.CodeModelNotFound
+	}
+	return ""
+}
+
+// startFailure is the outcome of a process that went away without a result but said why, by its exit code or on
+// standard error. It is nil when nothing is understood.
+func (p *parser) startFailure(exit process.Exit) *outcome {
+	switch {
+	case exit.Stopped || exit.Signal != "" || exit.Code <= 0:
+		return nil
+	case exit.Code == exitTurnLimit:
+		return &outcome{reason: execution.TurnLimitReached, code: execution.CodeTurnLimit, text: p.lastText,
+			message: fmt.Sprintf("qwen stopped at the limit of %d turns", p.req.Run.MaxTurns)}
+	}
+	if o := nodeFailure(exit); o != nil {
+		return o
+	}
+	message := complaint(exit.StderrTail)
+	switch code := codeOfText(strings.ToLower(message)); {
+	case exit.Code == exitBudget:
+		return &outcome{reason: execution.TurnFailed, code: execution.CodeBudgetExceeded, message: message}
+	case code != "":
+		return &outcome{reason: execution.TurnFailed, code: code, message: message}
+	}
+	return nil
+}
+
+// nodeFailure recognizes a Node.js that is missing or too old for Qwen Code, which then shows a stack trace at most.
+func nodeFailure(exit process.Exit) *outcome {
+	tail := exit.StderrTail
+	found := ""
+	if i := strings.LastIndex(tail, "\nNode.js v"); i >= 0 {
+		found, _, _ = strings.Cut(tail[i+len("\nNode.js v"):], "\n")
+	}
+	var message string
+	switch {
+	case exit.Code == 127 && strings.Contains(tail, "node"):
+		message = fmt.Sprintf("qwen needs Node.js %s or later, and there is no node on PATH", neededNode)
+	case found != "" && isOldNode(found):
+		message = fmt.Sprintf("qwen needs Node.js %s or later, and crashes in version %s, the first on PATH", neededNode, strings.TrimSpace(found))
+	default:
+		return nil
+	}
+	return &outcome{reason: execution.TurnFailed, code: execution.CodeAgentNotInstalled, message: message}
+}
+
+// isOldNode reports whether a version of Node.js is before the one that Qwen Code needs.
+func isOldNode(version string) bool {
+	major, _, _ := strings.Cut(strings.TrimSpace(version), ".")
+	n, err := strconv.Atoi(major)
+	needed, _ := strconv.Atoi(neededNode)
+	return err == nil && n < needed
+}
+
+// complaint is what of standard error is no noise. A wrong flag is complained of in the first line, before the whole help.
+func complaint(tail string) string {
+	var lines []string
+	for line := range strings.Lines(tail) {
+		line = strings.TrimSpace(line)
+		if line == "" || isNoise([]byte(line)) {
+			continue
+		}
+		if len(lines) == 5 || strings.HasPrefix(line, "Usage: qwen ") {
+			break
+		}
+		lines = append(lines, strings.TrimPrefix(line, "Error: "))
+	}
+	return strings.ToValidUTF8(strings.Join(lines, " "), "\uFFFD")
+}
+
+// noise is what Qwen writes to standard error in every run, or says on the other stream as well.
+var noise = [][]byte{
+	[]byte("Ripgrep not available: "), []byte("Warning: running headless with --yolo"),
+	[]byte("Retrying provider attempt "), []byte("Retrying in "), []byte("Falling back from "),
+	[]byte("Could not parse message into JSON: "), []byte("From chunk: "), []byte("[API Error: "), []byte("Operation cancelled."),
+	[]byte("Reached max session turns for this session."), []byte("Note: --json-schema is active."), []byte("[qwen-code] Waiting for API capacity"),
+}
+
+func isNoise(line []byte) bool {
+	for _, n := range noise {
+		if bytes.HasPrefix(line, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// stderrLine reads one line of standard error. False means that it is not known.
+func stderrLine(line []byte, s *cliagent.Sink) bool {
+	line = bytes.TrimSpace(line)
+	if isNoise(line) {
+		return true
+	}
+	for _, told := range []string{"Warning: ", "Approval mode overridden", "\u26a0 ", "WARNING: "} {
+		if bytes.HasPrefix(line, []byte(told)) {
+			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "qwen: " + strings.ToValidUTF8(string(line), "\uFFFD")})
+			return true
+		}
+	}
+	return false
+}

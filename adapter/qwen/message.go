@@ -1,0 +1,193 @@
+package qwen
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var assistantKeys = jsonscan.NewKeySet("message.id", "message.content", "message.usage")
+
+var contentKeys = jsonscan.NewKeySet("type", "text", "thinking", "id", "name", "input", "tool_use_id", "content", "is_error")
+
+// assistant is a whole message: blocks of one kind. Of a streamed message only its tokens and its tool calls are new.
+func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
+	var v [3]jsonscan.Value
+	st := p.stream(p.values[keyParent])
+	if jsonscan.Fields(line, v[:], assistantKeys) != nil || v[1].Kind() != jsonscan.Array {
+		return false
+	}
+	if st.paid && !st.streamed {
+		p.endStep(st, s)
+	}
+	p.startStep(st, p.names.Str(v[0]), s)
+	if st.streamed {
+		p.closeBlocks(st, s)
+	}
+	used := usageOf(v[2])
+	known := true
+	for _, element := range v[1].Array {
+		var c [9]jsonscan.Value
+		element.Fields(c[:], contentKeys)
+		typ, _ := c[0].Plain()
+		switch string(typ) {
+		case "text":
+			if !st.streamed {
+				p.wholeText(st, c[1].Str(), used.IsZero(), s)
+			}
+		case "thinking":
+			if text := c[2].Str(); !st.streamed && text != "" {
+				p.spoken(s)
+				emit(s, st.parent, execution.ThinkingStart{})
+				emit(s, st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
+				emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+			}
+		case "tool_use":
+			p.spoken(s)
+			p.toolReady(p.toolStart(st.parent, p.names.Str(c[3]), p.names.Str(c[4]), s), c[5], s)
+		default:
+			known = false
+		}
+	}
+	if !used.IsZero() {
+		st.paid = true
+		if st == &p.main {
+			p.flush(s) // a model that was paid for has spoken
+		}
+	}
+	p.count(st.parent, used, s)
+	return known
+}
+
+// wholeText is a text that was not streamed, as one piece. Only one without tokens can be a notice; words of the model may
+// stand in front of it.
+func (p *parser) wholeText(st *stream, text string, free bool, s *cliagent.Sink) {
+	said := text
+	if i := strings.Index(text, noticeMark); i >= 0 && free && st.parent == "" {
+		p.hold(st, text[i:], s)
+		said = text[:i]
+	}
+	if said == "" {
+		return
+	}
+	held := p.notice
+	p.notice = nil
+	p.spoken(s)
+	emit(s, st.parent, execution.MessageStart{MessageID: st.message})
+	emit(s, st.parent, execution.TextDelta{Delta: said, Accumulated: said})
+	p.saidText(st, said, s)
+	p.notice = held
+}
+
+// count reports the tokens of a model call.
+func (p *parser) count(parent string, u execution.Usage, s *cliagent.Sink) {
+	if u.IsZero() {
+		return
+	}
+	p.counted, p.total = p.counted.Add(u), p.total.Add(u)
+	emit(s, parent, tokens(u))
+}
+
+func tokens(u execution.Usage) execution.TokenUsage {
+	return execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached}
+}
+
+var usageKeys = jsonscan.NewKeySet("input_tokens", "output_tokens", "cache_read_input_tokens", "total_tokens")
+
+// usageOf reads Qwen's usage. In spite of their names the input tokens hold those of the cache. Some model APIs count
+// thinking apart from the output; only the total has it then.
+func usageOf(v jsonscan.Value) execution.Usage {
+	var f [4]jsonscan.Value
+	if !v.Fields(f[:], usageKeys) {
+		return execution.Usage{}
+	}
+	u := execution.Usage{Input: number(f[0]), Output: number(f[1])}
+	u.Cached = min(number(f[2]), u.Input)
+	if thinking := number(f[3]) - u.Input - u.Output; thinking > 0 && u.Input > 0 {
+		u.Thinking, u.Output = thinking, u.Output+thinking
+	}
+	u.Input -= u.Cached
+	return sum(u)
+}
+
+// sum fills in the total.
+func sum(u execution.Usage) execution.Usage {
+	u.Total = u.Input + u.Output + u.Cached
+	return u
+}
+
+var userKeys = jsonscan.NewKeySet("message.content")
+
+// user is what goes to the model besides its own words: results of tools, the prompt of a sub-agent, notes about what runs in
+// the background.
+func (p *parser) user(line []byte, s *cliagent.Sink) bool {
+	var v [1]jsonscan.Value
+	st := p.stream(p.values[keyParent])
+	if jsonscan.Fields(line, v[:], userKeys) != nil || v[0].Kind() != jsonscan.Array {
+		return false
+	}
+	known := true
+	for _, element := range v[0].Array {
+		var c [9]jsonscan.Value
+		element.Fields(c[:], contentKeys)
+		typ, _ := c[0].Plain()
+		switch string(typ) {
+		case "tool_result":
+			p.ensureTurn(s)
+			p.endStep(st, s) // a tool runs when the model has said all it wanted to
+			failed, _ := c[8].Bool()
+			p.toolDone(p.names.Str(c[6]), st.parent, c[7], failed, s)
+		case "text":
+			p.note = c[1].Str()
+		default:
+			known = false
+		}
+	}
+	return known
+}
+
+// noticeMark begins what Qwen says in the model's place when a call of the model API failed.
+const noticeMark = "[API Error: "
+
+// notice is what Qwen said in the model's place.
+type notice struct {
+	text string
+	st   *stream
+}
+
+// isNotice reports whether a streamed piece may be a notice. It comes in one piece, which no tokens of a model do.
+func isNotice(piece []byte) bool {
+	return bytes.HasPrefix(piece, []byte(noticeMark)) && bytes.IndexByte(piece, ']') > 0
+}
+
+// hold keeps a notice back until the result says what it was.
+func (p *parser) hold(st *stream, text string, s *cliagent.Sink) {
+	p.flush(s)
+	p.ensureTurn(s)
+	p.notice = &notice{text: text, st: st}
+}
+
+// flush shows a notice after which the turn went on: it was text of the model after all.
+func (p *parser) flush(s *cliagent.Sink) {
+	n := p.notice
+	if n == nil {
+		return
+	}
+	p.notice = nil
+	for _, b := range n.st.blocks {
+		if b != nil && b.kind == textBlock && !b.closed {
+			p.begin(n.st, b, s)
+			was := b.text.Len()
+			b.text.WriteString(n.text)
+			all := b.text.String()
+			emit(s, n.st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
+			return
+		}
+	}
+	emit(s, n.st.parent, execution.MessageStart{MessageID: n.st.message})
+	emit(s, n.st.parent, execution.TextDelta{Delta: n.text, Accumulated: n.text})
+	p.saidText(n.st, n.text, s)
+}

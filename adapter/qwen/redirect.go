@@ -1,0 +1,57 @@
+package qwen
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+var _ adapter.ModelRedirector = Adapter{}
+
+// thinkingModel is a model that has every thinking effort.
+const thinkingModel = "kimi-k3"
+
+// RedirectModel points Qwen Code at another Chat Completions API by its documented variables; the memories that it would make
+// of the conversation with requests of its own are switched off, and so is everything that would reach for the network besides.
+func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
+	const model, key = "qwen-max", "OPENAI_API_KEY"
+	api := strings.TrimSuffix(baseURL, "/") + "/v1"
+	// Of a model that no provider has Qwen Code offers no thinking effort; one that is not said to see gets no images.
+	var provider []map[string]any
+	for _, id := range []string{model, "qwen3-coder-plus", thinkingModel} {
+		provider = append(provider, map[string]any{"id": id, "envKey": key, "baseUrl": api,
+			"generationConfig": map[string]any{"modalities": map[string]bool{"image": true}}})
+	}
+	off := map[string]bool{"enableManagedAutoMemory": false, "enableManagedAutoDream": false}
+	settings, err := json.Marshal(map[string]any{"memory": off, "privacy": map[string]bool{"usageStatisticsEnabled": false},
+		"general": map[string]bool{"enableAutoUpdate": false}, "ui": map[string]bool{"enableFollowupSuggestions": false}, "security": map[string]any{"auth": map[string]string{"selectedType": authOpenAI}},
+		"modelProviders": map[string]any{authOpenAI: provider}})
+	if err != nil {
+		panic(err) // texts always encode
+	}
+	return adapter.Redirect{
+		Env: map[string]string{"HOME": home, "OPENAI_BASE_URL": api, key: "dummy-key-not-real",
+			"OPENAI_MODEL": model, "QWEN_DISABLE_AUTO_TITLE": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
+		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): settings},
+		Model: model,
+		Shell: func(command string, _ bool) adapter.ScriptedCall {
+			return scripted(toolShell, map[string]any{"command": command, "is_background": false})
+		},
+		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
+			return adapter.ScriptedCall{Name: "mcp__" + server + "__" + tool, Input: input}
+		},
+		Structured: func(value json.RawMessage) adapter.ScriptedCall {
+			return adapter.ScriptedCall{Name: toolStructure, Input: value}
+		},
+	}
+}
+
+func scripted(name string, input any) adapter.ScriptedCall {
+	b, err := json.Marshal(input)
+	if err != nil {
+		panic(err) // the inputs above are strings
+	}
+	return adapter.ScriptedCall{Name: name, Input: b}
+}

@@ -1,0 +1,227 @@
+package qwen
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// outcome is how the turn ended.
+type outcome struct {
+	reason     execution.TurnEndReason
+	text       string
+	structured json.RawMessage
+	code       execution.ErrorCode // empty for a completed turn
+	message    string
+}
+
+const (
+	resultSubtype = iota
+	resultIsError
+	resultText
+	resultError
+	resultUsage
+	resultStructured
+	resultDenials
+	resultTurns
+	resultDuration
+	resultKeyCount
+)
+
+var resultKeys = jsonscan.NewKeySet("subtype", "is_error", "result", "error.message", "usage", "structured_result", "permission_denials",
+	"num_turns", "duration_ms")
+
+// result is the end of the turn, or of a run that could not begin. The failure of a sub-agent has the same form.
+func (p *parser) result(line []byte, s *cliagent.Sink) bool {
+	var v [resultKeyCount]jsonscan.Value
+	if jsonscan.Fields(line, v[:], resultKeys) != nil || !v[resultSubtype].Exists() {
+		return false
+	}
+	if p.ofSubagent(&v, s) {
+		return true
+	}
+	o := p.judge(&v)
+	p.last = o
+	if p.session == "" {
+		p.announce(o, s) // no session, no turn: no login, a setting that is refused
+		return true
+	}
+	if o.code != "" && p.notice != nil {
+		p.notice = nil // it is the error, not an answer
+	}
+	p.flush(s)
+	p.endStreams(s)
+	for _, d := range v[resultDenials].Array {
+		p.deny(d.Get("tool_use_id").Str(), d.Get("tool_name").Str(), "", s)
+	}
+	p.account(usageOf(v[resultUsage]), s)
+	p.announce(o, s)
+	p.endTurn(o, s)
+	return true
+}
+
+// ofSubagent recognizes the failure of a sub-agent: it took no time and no turns, and the call that started it has no
+// result yet, which the end of the turn never leaves behind. That result does not say that it failed.
+func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) bool {
+	if failed, _ := v[resultIsError].Bool(); !failed || number(v[resultTurns]) != 0 || number(v[resultDuration]) != 0 || p.session == "" {
+		return false
+	}
+	var open []*tool
+	for _, t := range p.tools {
+		if t.isAgent() && t.ready && !t.async {
+			open = append(open, t)
+		}
+	}
+	message := v[resultError].Str()
+	switch len(open) {
+	case 0:
+		return false
+	case 1:
+		open[0].failure = message
+	default: // it does not say which
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "a sub-agent of qwen failed: " + message})
+	}
+	return true
+}
+
+// endStreams ends what the turn leaves open.
+func (p *parser) endStreams(s *cliagent.Sink) {
+	for id, st := range p.subs {
+		p.endStep(st, s)
+		delete(p.subs, id)
+	}
+	p.endStep(&p.main, s)
+}
+
+func (p *parser) endTurn(o *outcome, s *cliagent.Sink) {
+	if !p.open {
+		return
+	}
+	p.open = false
+	end := execution.TurnEnd{Reason: o.reason, Text: o.text, Structured: o.structured}
+	if o.reason == execution.TurnFailed {
+		end.Error = failed(o)
+	}
+	s.Emit(end)
+}
+
+// judge reads from what Qwen says how the turn ended. Old versions call a failed call of the model API a success whose
+// text is the notice of the failure.
+func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
+	o := &outcome{reason: execution.TurnCompleted, text: v[resultText].Str()}
+	isError, _ := v[resultIsError].Bool()
+	switch {
+	case isError || !v[resultSubtype].IsStr("success"):
+		o.message = cmp.Or(v[resultError].Str(), "qwen ended the turn with an error and did not say which")
+	case p.notice != nil && strings.HasSuffix(o.text, p.notice.text):
+		o.message = p.notice.text
+	default:
+		p.structuredOf(o, v[resultStructured])
+		return o
+	}
+	o.reason, o.text = execution.TurnFailed, ""
+	o.code, o.message = codeOf(o.message)
+	return o
+}
+
+// structuredOf takes the structured output, which a run with a schema must have.
+func (p *parser) structuredOf(o *outcome, v jsonscan.Value) {
+	if v.Exists() && v.Kind() != jsonscan.Null {
+		o.structured = bytes.Clone(v.Raw())
+	}
+	if len(p.req.Run.OutputSchema) > 0 && o.structured == nil {
+		o.reason, o.code = execution.TurnFailed, execution.CodeInvalidOutput
+		o.message = "qwen answered without the structured output that the schema asks for"
+	}
+}
+
+// account settles what the run used beside the agent's own model calls: what sub-agents used counts, what Qwen does for itself
+// in the background does not.
+func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
+	rest := stated.Sub(p.counted)
+	if rest.IsZero() {
+		return
+	}
+	if !p.delegated {
+		p.rest = rest
+		return
+	}
+	p.total = p.total.Add(rest)
+	s.Emit(tokens(rest))
+}
+
+// announce makes the event of a turn that did not complete.
+func (p *parser) announce(o *outcome, s *cliagent.Sink) {
+	switch o.code {
+	case "":
+	case execution.CodeAuth:
+		s.Emit(execution.AuthError{Message: o.message, Guidance: loginGuidance})
+	case execution.CodeRateLimited:
+		s.Emit(execution.RateLimitError{Message: o.message})
+	case execution.CodeContextExceeded:
+		s.Emit(execution.ContextExceeded{})
+	case execution.CodeTurnLimit:
+		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
+	default:
+		s.Emit(execution.ErrorEvent{Code: o.code, Message: o.message, Recoverable: o.code.Row().Retryable})
+	}
+}
+
+// failed is the failure as a result or the end of a turn carries it.
+func failed(o *outcome) *execution.ResultError {
+	e := execution.NewResultError(o.code, o.message)
+	if hint := hintOf(o.code); hint != "" {
+		e.Metadata["hint"] = hint
+	}
+	return e
+}
+
+// Exit is the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; an exit code of 0 after a
+// signal proves nothing.
+func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	res := execution.Result{Model: p.model, SessionID: p.session, Retries: p.retries}
+	o := p.last
+	if o == nil {
+		if o = p.startFailure(exit); o != nil {
+			p.flush(s)
+			p.endStreams(s)
+			p.announce(o, s)
+			p.endTurn(o, s)
+		}
+	}
+	if !p.total.IsZero() {
+		u := p.total
+		res.Usage = &u
+	}
+	if o == nil {
+		return res
+	}
+	if p.session != "" {
+		res.TurnCount = 1
+	}
+	res.Metadata = map[string]any{}
+	if p.version != "" {
+		res.Metadata["qwenVersion"] = p.version
+	}
+	if !p.rest.IsZero() {
+		res.Metadata["backgroundUsage"] = p.rest
+	}
+	if o.text != "" || o.structured != nil {
+		res.Output = &execution.Output{Text: o.text, Structured: o.structured}
+	}
+	switch o.reason {
+	case execution.TurnCompleted:
+		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
+	case execution.TurnLimitReached:
+		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
+	default:
+		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitCompleted, failed(o)
+	}
+	return res
+}

@@ -1,0 +1,200 @@
+package qwen
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	// callerTools is the name under which the kit serves the tools of the request.
+	callerTools = "drawbar"
+	// maxPrompt is what Qwen reads of its standard input; the rest it would drop with a warning.
+	maxPrompt = 8 << 20
+)
+
+// twoWay reports whether the run needs the Agent Client Protocol. In one-shot mode Qwen asks nothing: what needs a
+// permission is refused, or with yolo allowed. It takes nothing but text, and no thinking effort.
+func twoWay(req execution.Request) bool {
+	return req.Run.Interactive || asks(req) || req.Run.ThinkingEffort != "" ||
+		slices.ContainsFunc(req.Message.Attachments, func(a execution.Attachment) bool { return !isText(a) })
+}
+
+// asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
+// wants to be interrupted, or has a tool that needs its approval.
+func asks(req execution.Request) bool {
+	switch req.Run.ApprovalMode {
+	case execution.ApprovalPrompt:
+		return true
+	case execution.ApprovalDeny:
+		return false
+	}
+	q := req.Requirements
+	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
+	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
+}
+
+// isText reports whether an attachment can stand in the prompt as it is.
+func isText(a execution.Attachment) bool {
+	return cliagent.MediaOf(cliagent.MediaType(a)) == cliagent.MediaText
+}
+
+// sessionOf is the session to go on from.
+func sessionOf(req execution.Request) (id string, fork bool) { return cliagent.SessionOf(req) }
+
+// noSession refuses what cannot be a session: Qwen takes another word for the title of one.
+func noSession(id string) *execution.Error {
+	return execution.Errorf(execution.CodeSessionNotFound, "%q is no session of qwen: its sessions are named by UUIDs", id)
+}
+
+// modes are Qwen's words. What a mode does not allow is refused in one-shot mode, so that prompt, which nobody could answer
+// there, and deny are the same.
+var modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo", execution.ApprovalPrompt: "default", execution.ApprovalDeny: "default", "": "default"}
+
+// spawn makes the command line of a one-shot run. The prompt goes through standard input, MCP servers with their keys and the
+// schema through private files.
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	req, run := l.Request, l.Request.Run
+	args := []string{"--output-format=stream-json"}
+	if run.Stream != execution.StreamOff {
+		args = append(args, "--include-partial-messages")
+	}
+	if run.MaxTurns > 0 {
+		args = append(args, "--max-session-turns="+strconv.Itoa(run.MaxTurns))
+	}
+	session, fork := sessionOf(req)
+	if session != "" {
+		if !cliagent.IsUUID(session) {
+			return cliagent.Invocation{}, noSession(session)
+		}
+		args = append(args, "--resume="+session)
+	}
+	if fork {
+		args = append(args, "--fork-session")
+	}
+	if len(run.MCPServers) > 0 {
+		args = append(args, "--mcp-config="+l.File("mcp.json", mcpConfig(run.MCPServers)))
+	}
+	if len(run.OutputSchema) > 0 {
+		args = append(args, "--json-schema=@"+l.File("output-schema.json", run.OutputSchema))
+	}
+	prompt, err := promptOf(req)
+	if err != nil {
+		return cliagent.Invocation{}, err
+	}
+	env := environment(run)
+	// What is scheduled would keep the process, which ends with its turn, alive, and would be carried out by it.
+	env["QWEN_CODE_DISABLE_CRON"] = "1"
+	return cliagent.Invocation{Args: append(args, commonArgs(req)...), Env: env, Stdin: []byte(prompt)}, nil
+}
+
+// commonArgs are the arguments of either way to run. Every value is joined to its flag, so that none is taken for a flag.
+func commonArgs(req execution.Request) []string {
+	run := req.Run
+	// The mode is always stated: the default is to let a model decide, and the user's settings could name any.
+	args := []string{"--approval-mode=" + modes[run.ApprovalMode]}
+	if allowed := allowedTools(req); allowed != "" {
+		args = append(args, "--allowed-tools="+allowed)
+	}
+	if run.Model != "" {
+		args = append(args, "--model="+run.Model)
+	}
+	if run.NoSession {
+		args = append(args, "--chat-recording=false")
+	}
+	replace, added := cliagent.Instructions(req)
+	if replace != "" {
+		args = append(args, "--system-prompt="+replace)
+	}
+	if added != "" {
+		args = append(args, "--append-system-prompt="+added)
+	}
+	return args
+}
+
+// allowedTools are the caller's own tools. The caller chose them, so they need no permission unless it says so.
+func allowedTools(req execution.Request) string {
+	var names []string
+	for _, t := range req.Tools {
+		if !t.RequiresApproval {
+			names = append(names, "mcp__"+callerTools+"__"+t.Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// environment are the settings that Qwen takes by variable only. It is not to start itself anew, which would also be when it
+// updates itself.
+func environment(run execution.RunOptions) map[string]string {
+	env := map[string]string{"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
+	if limit := outputLimit(run); limit > 0 {
+		env["QWEN_CODE_MAX_OUTPUT_TOKENS"] = strconv.Itoa(limit)
+	}
+	return env
+}
+
+// outputLimit is the limit of output tokens; maxOutputTokens wins over maxTokens.
+func outputLimit(run execution.RunOptions) int {
+	if run.MaxOutputTokens > 0 {
+		return run.MaxOutputTokens
+	}
+	return run.MaxTokens
+}
+
+// promptOf is the message with the texts attached behind it.
+func promptOf(req execution.Request) (string, error) {
+	texts, err := cliagent.ConvertAttachments(name, req.Message.Attachments, func(a execution.Attachment) (string, error) {
+		data, err := cliagent.AttachmentContent(a)
+		if err != nil {
+			return "", err
+		}
+		title := cliagent.AttachmentName(a)
+		if cliagent.MediaOf(cliagent.SniffMedia(data)) != cliagent.MediaText {
+			return "", fmt.Errorf("%s is no UTF-8 text", title)
+		}
+		return cliagent.FileBlock(title, string(data)), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	prompt := strings.Join(append([]string{string(req.Message.Text)}, texts...), "\n\n")
+	if len(prompt) > maxPrompt {
+		return "", execution.Errorf(execution.CodeValidation, "the message has %d bytes with the texts attached, qwen takes at most %d", len(prompt), maxPrompt).
+			WithHint("put the text into a file and name it in the message")
+	}
+	return prompt, nil
+}
+
+// mcpServer is a server as Qwen's configuration names it.
+type mcpServer struct {
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`     // sse
+	HTTPURL string            `json:"httpUrl,omitempty"` // streamable-http
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// mcpConfig is the file that adds servers to those of the user.
+func mcpConfig(servers []execution.MCPServer) []byte {
+	m := map[string]mcpServer{}
+	for _, s := range servers {
+		c := mcpServer{Command: s.Command, Args: s.Args, Env: s.Env, Headers: s.Headers}
+		if s.Transport == execution.MCPSSE {
+			c.URL = s.URL
+		} else {
+			c.HTTPURL = s.URL
+		}
+		m[s.Name] = c
+	}
+	b, err := json.Marshal(map[string]any{"mcpServers": m})
+	if err != nil {
+		panic("encode the MCP servers for qwen: " + err.Error()) // strings always encode
+	}
+	return b
+}

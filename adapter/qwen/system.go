@@ -1,0 +1,175 @@
+package qwen
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// toldSystem are notes that a person who looks for the reason of something wants to see.
+var toldSystem = map[string]bool{"worktree_started": true, "worktree_restored": true, "vision_routing": true, "vision_bridge": true,
+	"vision_bridge_failed": true, "session_recording_degraded": true}
+
+// system is a note of the program itself.
+func (p *parser) system(line []byte, s *cliagent.Sink) bool {
+	subtype := p.values[keySubtype].Str()
+	switch subtype {
+	case "init":
+		return p.start(line, s)
+	case "retry":
+		return p.retry(line, s)
+	case "model_fallback":
+		return p.fallback(line, s)
+	case "task_started":
+		return p.taskStarted(line)
+	case "task_notification":
+		return p.taskEnded(line, s)
+	case "session_start", "session_end":
+		return true
+	}
+	if !toldSystem[subtype] {
+		return false
+	}
+	v, _ := jsonscan.Parse(line)
+	data := v.Get("data")
+	text := cmp.Or(data.Get("notice").Str(), data.Get("message").Str(), subtype+" "+string(data.Raw()))
+	s.Emit(execution.Debug{Level: execution.DebugInfo, Message: "qwen: " + strings.TrimSpace(text)})
+	return true
+}
+
+var initKeys = jsonscan.NewKeySet("session_id", "model", "cwd", "qwen_code_version", "mcp_servers")
+
+// start tells the session and opens the turn.
+func (p *parser) start(line []byte, s *cliagent.Sink) bool {
+	var v [5]jsonscan.Value
+	if jsonscan.Fields(line, v[:], initKeys) != nil || v[0].Kind() != jsonscan.String {
+		return false
+	}
+	p.model, p.cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
+	for _, server := range v[4].Array {
+		name, status := server.Get("name").Str(), server.Get("status").Str()
+		p.servers[name] = true
+		if status == "disconnected" {
+			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "MCP server " + name + ": " + status})
+		}
+	}
+	if id := v[0].Str(); id != p.session {
+		p.begun(id, s)
+	}
+	p.ensureTurn(s)
+	return true
+}
+
+// begun reports the session.
+func (p *parser) begun(id string, s *cliagent.Sink) {
+	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.cwd}
+	from, fork := sessionOf(p.req)
+	first := p.session == ""
+	p.session = id
+	switch {
+	case first && fork:
+		start.ForkedFrom = from
+		s.Emit(start)
+		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: from})
+	case first && from != "":
+		start.Resumed = true
+		s.Emit(start)
+		s.Emit(execution.SessionResume{SessionID: id})
+	default:
+		s.Emit(start)
+	}
+}
+
+// tellsExitCodes reports whether this version says how a command ended. The old ones that are read here show its output only.
+func (p *parser) tellsExitCodes() bool { return !strings.HasPrefix(p.version, "0.15.") }
+
+var retryKeys = jsonscan.NewKeySet("data.attempt", "data.maxRetries", "data.delayMs", "data.preserveText", "data.reason")
+
+// retry is a model call that is tried again. What it said until then stands, and the model goes on behind it
+// (preserveText), or was ended already and counts for nothing. A retry that waits is told twice: with its delay,
+// and when it happens.
+func (p *parser) retry(line []byte, s *cliagent.Sink) bool {
+	var v [5]jsonscan.Value
+	if jsonscan.Fields(line, v[:], retryKeys) != nil || !v[3].Exists() {
+		return false
+	}
+	if v[4].IsStr("model_fallback") {
+		return true // has a line of its own
+	}
+	p.ensureTurn(s)
+	if p.announced && !v[0].Exists() {
+		p.announced = false
+		return true
+	}
+	p.announced = v[0].Exists()
+	p.retries++
+	r := execution.Retry{Attempt: int(number(v[0])), MaxAttempts: int(number(v[1])), DelayMs: number(v[2])}
+	if p.announced {
+		r.Reason, r.Code = "the model API limits the rate of requests", execution.CodeRateLimited
+	} else {
+		r.Attempt, r.Reason, r.Code = p.retries, "the answer of the model broke off", execution.CodeProvider
+	}
+	s.Emit(r)
+	if keep, _ := v[3].Bool(); !keep {
+		p.endStep(&p.main, s)
+	}
+	return true
+}
+
+var fallbackKeys = jsonscan.NewKeySet("data.fromModel", "data.toModel", "data.statusCode")
+
+// fallback is another model taking over.
+func (p *parser) fallback(line []byte, s *cliagent.Sink) bool {
+	var v [3]jsonscan.Value
+	if jsonscan.Fields(line, v[:], fallbackKeys) != nil || !v[1].Exists() {
+		return false
+	}
+	p.ensureTurn(s)
+	p.retries++
+	p.model = v[1].Str()
+	s.Emit(execution.Retry{Attempt: p.retries, Code: cliagent.CodeOfStatus(number(v[2])),
+		Reason: "model " + v[0].Str() + " has no capacity; " + p.model + " takes over"})
+	return true
+}
+
+var taskKeys = jsonscan.NewKeySet("data.task_id", "data.tool_use_id", "data.status")
+
+// taskStarted is something that works on behind the call that started it: a sub-agent in the background.
+func (p *parser) taskStarted(line []byte) bool {
+	var v [3]jsonscan.Value
+	if jsonscan.Fields(line, v[:], taskKeys) != nil || !v[0].Exists() {
+		return false
+	}
+	if t := p.tools[v[1].Str()]; t != nil && t.isAgent() {
+		t.async = true
+		p.tasks[v[0].Str()] = t.id
+	}
+	return true
+}
+
+// taskEnded is the end of a sub-agent in the background; any other task has a tool result.
+func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
+	var v [3]jsonscan.Value
+	if jsonscan.Fields(line, v[:], taskKeys) != nil || !v[0].Exists() {
+		return false
+	}
+	id := v[0].Str()
+	t := p.tools[p.tasks[id]]
+	if t == nil || v[2].IsStr("running") {
+		return true
+	}
+	delete(p.tools, t.id)
+	delete(p.tasks, id)
+	if st := p.subs[t.id]; st != nil {
+		p.endStep(st, s)
+	}
+	if v[2].IsStr("completed") {
+		emit(s, t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: p.note})
+	} else {
+		emit(s, t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: p.note})
+	}
+	return true
+}
