@@ -34,6 +34,9 @@ type HookLines struct {
 	Timeout time.Duration
 }
 
+// originHook is the origin of events that come of a hook's answer.
+const originHook = "hook"
+
 const (
 	hookFile     = "hook.json"
 	eventStart   = "start"
@@ -159,7 +162,11 @@ func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.Appr
 	defer r.mu.Unlock()
 	switch {
 	case res.Decision != execution.HookAllow:
+		first := len(r.drive.sink.events)
 		r.apply(execution.Answer{ID: q.ID, Decision: execution.Decision{Reason: res.Message}})
+		for i := min(first, len(r.drive.sink.events)); i < len(r.drive.sink.events); i++ {
+			r.drive.sink.events[i].Origin = originHook
+		}
 	case q.Risk == execution.RiskLow:
 		r.apply(execution.Answer{ID: q.ID, Decision: execution.Decision{Approve: true}})
 	default:
