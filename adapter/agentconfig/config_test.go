@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -292,5 +293,39 @@ func TestServers(t *testing.T) {
 	c, _ = Load(world(nil), s, "/work")
 	if _, err := c.MCPServers(""); execution.CodeOf(err) != execution.CodeCapability {
 		t.Errorf("no servers at all: %v", err)
+	}
+}
+
+// The file may have got a server of that name since it was looked at.
+func TestAddedMeanwhile(t *testing.T) {
+	t.Parallel()
+	ch, err := load(t, world(nil)).AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPStdio, Command: "c"}, adapter.ScopeGlobal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const theirs = `{"mcpServers": {"n": {"command": "theirs"}}}`
+	d, err := configfile.Parse(configfile.JSON, "f", []byte(theirs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.Apply(d); execution.CodeOf(err) != execution.CodeConfig || !strings.Contains(err.Error(), "already") || string(d.Bytes()) != theirs {
+		t.Errorf("%v %s", err, d.Bytes())
+	}
+}
+
+func TestMask(t *testing.T) {
+	t.Parallel()
+	got := mask(map[string]any{
+		"env": map[string]any{"PLAIN": "s"}, "headers": map[string]any{"X": "s"}, "http_headers": map[string]any{"X": "s"}, "env_http_headers": map[string]any{"X": "NAME"},
+		"apiKey": "s", "client_secret": []any{"s"}, "bearer_token_env_var": "NAME", "maxTokens": int64(5), "args": []any{"--password", "s", "x"},
+		"list": []any{map[string]any{"token": "s", "on": true}}, "url": "https://h/?q=1",
+	})
+	want := map[string]any{
+		"env": map[string]any{"PLAIN": Hidden}, "headers": map[string]any{"X": Hidden}, "http_headers": map[string]any{"X": Hidden}, "env_http_headers": map[string]any{"X": "NAME"},
+		"apiKey": Hidden, "client_secret": []any{Hidden}, "bearer_token_env_var": "NAME", "maxTokens": int64(5), "args": []any{"--password", Hidden, "x"},
+		"list": []any{map[string]any{"token": Hidden, "on": true}}, "url": "https://h/?q=1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -253,3 +253,32 @@ func TestParsePath(t *testing.T) {
 		}
 	}
 }
+
+// greedy is a syntax whose edits change more than they should.
+type greedy struct{ jsonSyntax }
+
+func (greedy) set(_ []byte, path Path, v any) ([]byte, error) {
+	return []byte(`{"` + path[0] + `": ` + literal(v) + `, "more": 1}`), nil
+}
+func (greedy) unset([]byte, Path) ([]byte, error) { return []byte(`{}`), nil }
+
+func init() { syntaxes["greedy"] = greedy{} }
+
+// Whatever an editor does wrong, the document does not take it.
+func TestWrongEditIsRefused(t *testing.T) {
+	t.Parallel()
+	const text = `{"a": 1, "b": 2}`
+	d, err := Parse("greedy", "f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Set(Path{"a"}, 2); !errors.Is(err, ErrUnsafe) {
+		t.Errorf("set: %v", err)
+	}
+	if _, err := d.Unset(Path{"a"}); !errors.Is(err, ErrUnsafe) {
+		t.Errorf("unset: %v", err)
+	}
+	if string(d.Bytes()) != text {
+		t.Errorf("%s", d.Bytes())
+	}
+}

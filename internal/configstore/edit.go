@@ -75,9 +75,11 @@ func Edit(ctx context.Context, file string, format configfile.Format, change fun
 // errChanged is an attempt that another writer overtook.
 var errChanged = errors.New("the file changed meanwhile")
 
-// meanwhile and write are replaced by tests: what happens between reading and replacing, and how bytes reach the disk.
+// Replaced by tests: what happens between reading and comparing, what happens between comparing and replacing, and how
+// bytes reach the disk.
 var (
 	meanwhile = func() {}
+	replacing = func() {}
 	write     = func(f *os.File, b []byte) error {
 		if _, err := f.Write(b); err != nil {
 			return err
@@ -112,6 +114,7 @@ func try(target string, format configfile.Format, change func(*configfile.Docume
 	if (info == nil) != (nowInfo == nil) || !bytes.Equal(now, before) {
 		return false, errChanged
 	}
+	replacing()
 	if info == nil {
 		// A link is made only where nothing is, so that a file which has just appeared is not replaced.
 		if err := os.Link(temp, target); errors.Is(err, fs.ErrExist) {

@@ -278,6 +278,24 @@ func TestChangedMeanwhile(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	t.Run("appeared at the last moment", func(t *testing.T) {
+		meanwhile = func() {}
+		defer func(f func()) { replacing = f }(replacing)
+		file := filepath.Join(t.TempDir(), "new.json")
+		once := true
+		replacing = func() {
+			if once {
+				put(t, file, `{"theirs": 1}`, 0o600)
+			}
+			once = false
+		}
+		if err := set(file, "ours", 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(t, file); got != `{"theirs": 1, "ours": 1}` {
+			t.Error(got)
+		}
+	})
 	t.Run("for ever", func(t *testing.T) {
 		meanwhile = func() { n++; put(t, file, fmt.Sprintf(`{"theirs": %d}`, n), 0o600) }
 		err := set(file, "ours", 1)
