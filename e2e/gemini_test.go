@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/agent"
@@ -60,6 +61,11 @@ func TestGeminiResumedConversation(t *testing.T) {
 		l.run("--session", first.result.SessionID, "and the word heron").completed(t)
 		req := interactive("which words?")
 		req.Run.SessionID = first.result.SessionID
+		// Within the minute in which a session began Gemini loses it when it loads it.
+		if res := l.talk(req, drawbar.RunOptions{}).result(); res.Error.ErrorCode() != execution.CodeInvalidStateTransition {
+			t.Fatalf("the session was loaded: %s %+v", res.Status, res.Error)
+		}
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(61 * time.Second)))
 		c := l.talk(req, drawbar.RunOptions{})
 		if start := await[execution.SessionStart](c); !start.Resumed || start.SessionID != first.result.SessionID {
 			t.Errorf("session_start %+v", start)
@@ -182,14 +188,12 @@ func TestGeminiCallerToolsUnasked(t *testing.T) {
 	})
 }
 
-// TestGeminiRetriesOfConversation: the notes of retries are read in a conversation too.
-func TestGeminiRetriesOfConversation(t *testing.T) {
+// TestGeminiFailuresOfConversation: the status of the model API is Gemini's code for an error, and retries, whose notes Gemini holds
+// back until it ends, are counted.
+func TestGeminiFailuresOfConversation(t *testing.T) {
 	onlyGemini(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"}},{"text":"now it works"}]}`)
 		c := l.talk(interactive("hi"), drawbar.RunOptions{})
-		if r := await[execution.Retry](c); r.Attempt != 1 || r.Code != execution.CodeProvider {
-			t.Errorf("%+v", r)
-		}
 		c.run.CloseInput()
 		if res := c.result(); res.Status != execution.StatusCompleted || res.Retries != 1 || res.Text != "now it works" {
 			t.Errorf("%s %q, %d retries, %+v", res.Status, res.Text, res.Retries, res.Error)

@@ -118,6 +118,7 @@ type kit struct {
 	model   string       // one that the agent takes besides its default
 	givesUp bool         // it has limits of its own on retries, which nothing lifts
 	noLogin func(l *lab) // takes away what logs in besides keys and tokens
+	warm    func(l *lab) // spares every fresh home what the first start in it takes
 }
 
 // can is what the agent declares.
@@ -179,7 +180,10 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
-		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider,
+		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider, warm: copilotWarm,
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"make it"}}`, q("touch "+p))
+		},
 	},
 	{
 		name: "gemini",
@@ -279,6 +283,9 @@ func newLab(t *testing.T, k kit, script string) *lab {
 	l.env = map[string]string{"HOME": l.home, "PATH": programs + ":" + filepath.Dir(mustLook(t, "node")) + ":/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
 		"TMPDIR": filepath.Join(root, "tmp"), "XDG_STATE_HOME": filepath.Join(root, "state"), "DRAWBAR_E2E_LAB": root, "IS_SANDBOX": "1"}
 	l.redirect(l.server.URL())
+	if k.warm != nil {
+		k.warm(l)
+	}
 	return l
 }
 

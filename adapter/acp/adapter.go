@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
@@ -40,6 +41,7 @@ func New(opts cliagent.Options) Adapter {
 	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Capabilities: capabilities,
+		Linger:       time.Second, // some agents never end by themselves
 		InstallHint:  "is it installed, and on the PATH? Behind -- stands the program and its arguments",
 	}, acpagent.Spec{Name: name, Spawn: spawn}, nil), opts)}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -123,6 +124,7 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 	if p.model == "" {
 		p.model = p.session.modelName()
 	}
+	p.loaded = method == methodLoad
 	p.cost.begin(start.Resumed || start.ForkedFrom != "")
 	start.SessionID, start.Model = p.session.id, p.model
 	s.Emit(start)
@@ -237,7 +239,21 @@ func (p *parser) settle(s *cliagent.Sink) {
 		p.ask(s, c)
 		return
 	}
-	p.open = true
+	if p.loaded {
+		p.settled = true
+		s.AlarmIn(replayQuiet)
+		return
+	}
+	p.start(s)
+}
+
+// replayQuiet is how long an agent that loaded a session must be silent before the first message is said. Some show the history of the
+// session behind the answer that it is loaded; said at once, the message would make the history part of its turn.
+const replayQuiet = 200 * time.Millisecond
+
+// start says the first message.
+func (p *parser) start(s *cliagent.Sink) {
+	p.open, p.settled = true, false
 	s.AlarmIn(0)
 	p.prompt(nil, s)
 }

@@ -42,6 +42,8 @@ type parser struct {
 	model   string
 	setup   []call // what is still to be set before the first prompt
 	open    bool   // the session is ready for prompts
+	loaded  bool   // the session was loaded, and its history is shown
+	settled bool   // all is set, and the history may still come
 	login   string // the method that was used to log in
 
 	turns     int  // begun
@@ -226,6 +228,8 @@ func (p *parser) refused(c call, f *failure, s *cliagent.Sink) {
 // Alarm is the end of the agent's time for an answer.
 func (p *parser) Alarm(s *cliagent.Sink) {
 	switch {
+	case p.settled:
+		p.start(s)
 	case !p.open:
 		waits := "its session"
 		for c := range p.calls.Waiting() {

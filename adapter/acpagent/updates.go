@@ -30,6 +30,9 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	if p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
 		return p.v[keyKind].Exists()
 	}
+	if p.settled {
+		s.AlarmIn(replayQuiet)
+	}
 	kind, _ := p.v[keyKind].Plain()
 	switch string(kind) {
 	case "agent_message_chunk":

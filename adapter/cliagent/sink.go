@@ -185,6 +185,15 @@ func (s *Sink) TakeWrites() [][]byte {
 	return w
 }
 
+// Failure is what Fail was called with first, nil when the conversation goes on.
+func (s *Sink) Failure() *execution.Error { return s.failure }
+
+// Finished reports whether Done was called.
+func (s *Sink) Finished() bool { return s.done }
+
+// UnknownLines counts the lines that were reported with Unknown.
+func (s *Sink) UnknownLines() int { return s.unknown }
+
 // exchange is Take for the kit's loop: the caller owns the events, and spare takes the next ones.
 func (s *Sink) exchange(spare []execution.Event) []execution.Event {
 	e := s.events

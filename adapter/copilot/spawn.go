@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -116,7 +117,7 @@ func instruct(l *cliagent.Launch, inv *cliagent.Invocation) error {
 			WithHint("set TMPDIR to a directory without one")
 	}
 	l.File("instructions/drawbar.instructions.md", []byte("---\napplyTo: \"**\"\n---\n"+added+"\n"))
-	inv.EnvLists = map[string]string{instructionsVariable: l.Dir + "/instructions"}
+	inv.EnvLists = map[string]string{instructionsVariable: filepath.Join(l.Dir, "instructions")}
 	return nil
 }
 

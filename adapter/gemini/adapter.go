@@ -21,6 +21,8 @@ var (
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
+	acp := protocol
+	acp.Spawn = newWorld(opts).spawnConversation
 	spec := acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "gemini",
@@ -31,7 +33,7 @@ func New(opts cliagent.Options) Adapter {
 		HostSignals:  hostSignals,
 		Keys:         keys,
 		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself
-	}, protocol, twoWay)
+	}, acp, twoWay)
 	spec.NewParser = func(req execution.Request) cliagent.Parser {
 		if twoWay(req) {
 			return newConversation(req)

@@ -17,7 +17,7 @@ func capabilities() execution.Capabilities {
 		MaxContextStrategy:  execution.ContextLarge,
 		Notes: []string{
 			"a run that takes one prompt and asks nobody goes through stream-json; every other run, and one with MCP servers, tools or attachments, goes through the Agent Client Protocol",
-			"thoughts are shown over the Agent Client Protocol only; tokens read from the cache and model calls are shown by stream-json only",
+			"thoughts are shown over the Agent Client Protocol only; tokens read from the cache, model calls, and retries while they happen are shown by stream-json only",
 			"without a person Gemini takes every tool that needs a permission away from its model; a call of one is refused with a warning",
 			"a system prompt replaces Gemini's own, or goes in front of the message: Gemini has no place behind its own",
 			"the exit code of a command that printed something is not shown by Gemini",

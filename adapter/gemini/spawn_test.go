@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +17,8 @@ import (
 const sessionID = "cf5c6b07-1e34-4da0-ba09-29d0c4ad72ac"
 
 var plainArgs = []string{"--output-format=stream-json", "--skip-trust", "--approval-mode=default"}
+
+var quietWorld = newWorld(cliagent.Options{Environ: func() []string { return []string{"HOME=/nowhere"} }})
 
 func launch(req execution.Request) *cliagent.Launch {
 	return &cliagent.Launch{Request: req, Dir: filepath.Join(os.TempDir(), "drawbar-test")}
@@ -80,7 +83,7 @@ func TestEnvironment(t *testing.T) {
 	interactive(&req)
 	req.Instructions.SystemPrompt, req.Run.SystemPromptMode = "you are a bird", execution.SystemPromptReplace
 	l := launch(req)
-	inv, err = protocol.Spawn(l)
+	inv, err = quietWorld.spawnConversation(l)
 	if err != nil || inv.Env["GEMINI_CLI_NO_RELAUNCH"] != "true" || !strings.HasPrefix(inv.Env["GEMINI_SYSTEM_MD"], l.Dir) {
 		t.Errorf("conversation: %v, %v", inv.Env, err)
 	}
@@ -110,7 +113,7 @@ func TestConversationArgs(t *testing.T) {
 		if !twoWay(req) {
 			t.Errorf("%s: takes no conversation", tt.name)
 		}
-		inv, err := protocol.Spawn(launch(req))
+		inv, err := quietWorld.spawnConversation(launch(req))
 		if got := strings.Join(inv.Args, " "); err != nil || got != tt.args || len(inv.Stdin) > 0 {
 			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, tt.args)
 		}
@@ -135,8 +138,54 @@ func TestRefusedBeforeTheStart(t *testing.T) {
 		if _, err := spawn(launch(req)); execution.CodeOf(err) != execution.CodeSessionNotFound {
 			t.Errorf("session %q, one shot: %v", id, err)
 		}
-		if _, err := protocol.Spawn(launch(req)); execution.CodeOf(err) != execution.CodeSessionNotFound {
+		if _, err := quietWorld.spawnConversation(launch(req)); execution.CodeOf(err) != execution.CodeSessionNotFound {
 			t.Errorf("session %q, conversation: %v", id, err)
+		}
+	}
+}
+
+// TestProtectsSessions: Gemini loses a session that it loads within the minute in which it began.
+func TestProtectsSessions(t *testing.T) {
+	t.Parallel()
+	home := filepath.Join(t.TempDir(), "an [odd] home*")
+	chats := filepath.Join(home, ".gemini", "tmp", "work", "chats")
+	if err := os.MkdirAll(chats, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(chats, "session-2026-11-20T16-56-"+sessionID[:8]+".jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, env, run, at, session string
+		refused                     bool
+	}{
+		{"the same minute", "HOME=" + home, "", "2026-11-20T16:56:59Z", sessionID, true},
+		{"another zone", "HOME=" + home, "", "2026-11-20T18:56:00+02:00", sessionID, true},
+		{"the next minute", "HOME=" + home, "", "2026-11-20T16:57:00Z", sessionID, false},
+		{"another session", "HOME=" + home, "", "2026-11-20T16:56:59Z", "00000000-0000-4000-8000-000000000000", false},
+		{"another home", "HOME=/nowhere", "", "2026-11-20T16:56:59Z", sessionID, false},
+		{"its own home", "GEMINI_CLI_HOME=" + home, "", "2026-11-20T16:56:59Z", sessionID, true},
+		{"the home of the run", "HOME=/nowhere", home, "2026-11-20T16:56:59Z", sessionID, true},
+	} {
+		at, err := time.Parse(time.RFC3339, tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := newRequest()
+		interactive(&req)
+		req.Run.SessionID = tt.session
+		if tt.run != "" {
+			req.Run.Env = map[string]string{"HOME": tt.run}
+		}
+		w := world{environ: func() []string { return []string{tt.env} }, now: func() time.Time { return at }}
+		_, err = w.spawnConversation(launch(req))
+		if (execution.CodeOf(err) == execution.CodeInvalidStateTransition) != tt.refused {
+			t.Errorf("%s: %v, want it refused: %v", tt.name, err, tt.refused)
+		}
+		// One prompt at a time goes on in the same file.
+		req.Run.Interactive = false
+		if _, err := spawn(launch(req)); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }
@@ -180,6 +229,9 @@ func converse(t *testing.T, req execution.Request) string {
 	p.Open(s)
 	p.Line(0, []byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true}}}}`), s)
 	p.Line(0, []byte(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"`+sessionID+`"}}`), s)
+	if req.Run.SessionID != "" || req.Continuation != nil {
+		p.Alarm(s) // the history of a loaded session is over
+	}
 	var said strings.Builder
 	for _, w := range s.TakeWrites() {
 		said.Write(w)

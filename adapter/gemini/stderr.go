@@ -28,7 +28,9 @@ type stderr struct {
 	help    bool   // the rest of the help that follows a wrong argument
 	early   []execution.Body
 	session bool
-	log     bool // lines that are not known are Gemini's log and no sign of a change in its output
+	// late is for conversations, whose log Gemini holds back until it ends: notes of retries are counted and no longer news, and lines that
+	// are not known are no sign of a change in its output.
+	late    bool
 	retries int
 }
 
@@ -62,7 +64,7 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 		case e.help:
 		case !e.session:
 			e.give(trimmed)
-		case !e.log:
+		case !e.late:
 			s.Unknown(process.Stderr, line)
 		case s.Debug():
 			s.Emit(execution.Log{Source: execution.LogStderr, Line: strings.ToValidUTF8(string(line), "\uFFFD")})
@@ -104,7 +106,9 @@ func (e *stderr) give(text string) {
 
 // again is a model call that is tried again.
 func (e *stderr) again(r execution.Retry, s *cliagent.Sink) {
-	e.retries++
+	if e.retries++; e.late {
+		return
+	}
 	events := []execution.Body{r}
 	if r.Code == execution.CodeRateLimited {
 		events = []execution.Body{execution.RateLimited{Status: "retrying", RetryAfterMs: r.DelayMs}, r}

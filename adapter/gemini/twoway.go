@@ -28,13 +28,7 @@ func asksMore(req execution.Request) bool {
 // protocol is what is particular about Gemini as an agent of the Agent Client Protocol. Mode and model are arguments: the news of a
 // mode that is set in a session is a text of the agent. It is never asked to authenticate, which would write the user's settings.
 var protocol = acpagent.Spec{
-	Name: name,
-	Spawn: func(l *cliagent.Launch) (cliagent.Invocation, error) {
-		if session := sessionOf(l.Request); session != "" && !isSessionID(session) {
-			return cliagent.Invocation{}, noSession(session)
-		}
-		return cliagent.Invocation{Args: append([]string{"--acp"}, options(l.Request)...), Env: environment(l)}, nil
-	},
+	Name:        name,
 	LoginHint:   loginGuidance,
 	ModelInArgs: true,
 	InlineOnly:  true,
@@ -46,6 +40,19 @@ var protocol = acpagent.Spec{
 	},
 	Shell:    shellOf,
 	Classify: classify,
+}
+
+// spawnConversation makes the command line of a conversation.
+func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error) {
+	if session := sessionOf(l.Request); session != "" {
+		if !isSessionID(session) {
+			return cliagent.Invocation{}, noSession(session)
+		}
+		if err := w.protect(l.Request, session); err != nil {
+			return cliagent.Invocation{}, err
+		}
+	}
+	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l.Request)...), Env: environment(l)}, nil
 }
 
 // toolName takes the tool's name off the id of its call: write_file__CALL.
@@ -102,7 +109,8 @@ func classify(code int64, message string) execution.ErrorCode {
 	return codeOfStatus(code)
 }
 
-// conversation is the kit's parser with Gemini's standard error besides, the only trace of model calls that are tried again.
+// conversation is the kit's parser with Gemini's standard error besides, the only trace of model calls that are tried again; it comes when
+// Gemini ends.
 type conversation struct {
 	cliagent.Parser
 	err stderr
@@ -118,7 +126,7 @@ func newConversation(req execution.Request) *conversation {
 	if replace, _ := cliagent.Instructions(req); replace != "" {
 		req.Instructions.SystemPrompt = ""
 	}
-	return &conversation{Parser: protocol.NewParser(req), err: stderr{log: true}}
+	return &conversation{Parser: protocol.NewParser(req), err: stderr{late: true}}
 }
 
 // Line is one line of Gemini's output.

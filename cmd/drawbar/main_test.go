@@ -4,11 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/internal/cli/demo"
 )
 
@@ -17,7 +20,25 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test
-	testscript.Main(m, map[string]func(){"drawbar": main})
+	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP})
+}
+
+// playACP is an agent that speaks the Agent Client Protocol: acp-agent SCENARIO [WORDS...], where what is behind the scenario must
+// have arrived as the script wrote it.
+func playACP() {
+	if len(os.Args) < 2 {
+		os.Exit(2)
+	}
+	a := &acptest.Agent{Scenario: adaptertest.Scenario(os.Args[1]), State: os.Getenv("HOME")}
+	switch os.Args[1] {
+	case "words":
+		a.Initialize = acptest.Fields{"agentInfo": acptest.Fields{"name": "got " + strings.Join(os.Args[2:], "|"), "version": "1"}}
+	case "plain":
+		a.Initialize = acptest.Fields{"agentCapabilities": acptest.Fields{}}
+	case "version-2":
+		a.Initialize = acptest.Fields{"protocolVersion": 2}
+	}
+	os.Exit(a.Serve())
 }
 
 // TestScripts runs the command line as a user does. The agent is the demo's stand-in, under the vendor's name; the model

@@ -38,14 +38,15 @@ type Agent struct {
 	Scenario adaptertest.Scenario
 	State    string // the folder where it keeps its sessions, empty for none
 
-	Initialize Fields                 // set over the answer to initialize
-	Session    Fields                 // set over the answers that open a session
-	Call       func(update Fields)    // changes a tool call before it is sent, for ids and names of an agent's own
-	Answer     func(calls int) Fields // set over the answer to a prompt of so many model calls; default: usage
-	CallEnd    func() Fields          // an update that ends a model call, nil for none
-	Servers    []any                  // MCP servers besides those of the session, in the same form
-	AskForMCP  bool                   // ask before a tool of an MCP server is called
-	Stay       bool                   // do not end when standard input is closed
+	Initialize  Fields                 // set over the answer to initialize
+	Session     Fields                 // set over the answers that open a session
+	Call        func(update Fields)    // changes a tool call before it is sent, for ids and names of an agent's own
+	Answer      func(calls int) Fields // set over the answer to a prompt of so many model calls; default: usage
+	CallEnd     func() Fields          // an update that ends a model call, nil for none
+	Servers     []any                  // MCP servers besides those of the session, in the same form
+	AskForMCP   bool                   // ask before a tool of an MCP server is called
+	Stay        bool                   // do not end when standard input is closed
+	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
 
 	in      chan Fields
 	out     io.Writer
@@ -171,9 +172,16 @@ func (a *Agent) open(method string, params Fields, reply func(Fields), refuse fu
 		}
 		a.session, a.resumed = id, true
 		delete(answer, "sessionId")
-		for i := range len(saved) { // its history is shown again
-			a.update(Fields{"sessionUpdate": "user_message_chunk", "content": text("old question " + strconv.Itoa(i))})
-			a.update(Fields{"sessionUpdate": "agent_message_chunk", "content": text("old answer")})
+		history := func() { // it is shown again
+			for i := range len(saved) {
+				a.update(Fields{"sessionUpdate": "user_message_chunk", "content": text("old question " + strconv.Itoa(i))})
+				a.update(Fields{"sessionUpdate": "agent_message_chunk", "content": text("old answer")})
+			}
+		}
+		if a.HistoryLate {
+			defer history()
+		} else {
+			history()
 		}
 	}
 	reply(over(answer, a.Session))

@@ -40,15 +40,16 @@ type envelope struct {
 
 // replay plays the agent of a transcript against a parser, and lets its client say again what it said.
 type replay struct {
-	t      testing.TB
-	parser cliagent.Parser
-	sink   *cliagent.Sink
-	log    strings.Builder
-	events []execution.Event
-	asked  map[string][]string // ids of our requests that the transcript has not come to, by method
-	ids    map[string]string   // ours by the transcript's
-	kinds  map[string]string   // of permission options, by request and option
-	said   int
+	t        testing.TB
+	parser   cliagent.Parser
+	sink     *cliagent.Sink
+	log      strings.Builder
+	events   []execution.Event
+	asked    map[string][]string // ids of our requests that the transcript has not come to, by method
+	ids      map[string]string   // ours by the transcript's
+	kinds    map[string]string   // of permission options, by request and option
+	said     int
+	prompted bool
 }
 
 // Replay runs the parser of a spec over a recorded conversation: the agent's lines as they came, and what the recorded client said
@@ -110,6 +111,11 @@ func (r *replay) client(e envelope) {
 			r.command(execution.Interrupt{})
 		}
 	default:
+		if a, ok := r.parser.(cliagent.Alarmed); ok && e.Method == "session/prompt" && !r.prompted && len(r.asked[e.Method]) == 0 {
+			a.Alarm(r.sink) // the agent is silent after the history of a session that it loaded
+			r.collect()
+		}
+		r.prompted = r.prompted || e.Method == "session/prompt"
 		if e.Method == "session/prompt" && len(r.asked[e.Method]) == 0 {
 			var text []string
 			for _, p := range e.Params.Prompt {
