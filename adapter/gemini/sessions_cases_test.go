@@ -27,7 +27,7 @@ func TestSessionCases(t *testing.T) {
 			Want: "user: one\nassistant: 1 6/4/3\nuser: two (taken back)\nassistant: 2 6/4/3 (taken back)\nuser: else\n"},
 		{Name: "rewound to what is not there", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$rewindTo":"9"}`)...)},
 			Want: "user: one (taken back)\nassistant: 1 6/4/3 (taken back)\nuser: two (taken back)\nassistant: 2 6/4/3 (taken back)\n"},
-		{Name: "a list without a message takes it out", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$set":{"messages":[`+user("1", "one")+`,{"id":"2","type":"gemini","content":[{"text":"1"}]}]}}`)...)},
+		{Name: "a list without a message takes it out", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$set":{"messages":[`+user("1", "one")+`,{"id":"2","type":"gemini","content":[{"text":"as the model gets it"}]}]}}`)...)},
 			Want: "user: one\nassistant: 1 6/4/3\nuser: two (taken back)\nassistant: 2 6/4/3 (taken back)\n"},
 		{Name: "a summary is the title", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$set":{"summary":"a title"}}`)...), ".gemini/projects.json": `{"projects":{"/work/w":"w"}}`},
 			Want: "user: one\nassistant: 1 6/4/3\nuser: two\nassistant: 2 6/4/3\n", Check: func(t *testing.T, s adapter.Session) {

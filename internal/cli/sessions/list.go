@@ -52,8 +52,8 @@ func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool)
 	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SESSION\tACTIVE\tTURNS\tCOST\tMODEL\tDIRECTORY\tTITLE")
 	for _, s := range l.Sessions {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(s.UnifiedID), cli.Age(max(0, now.Sub(s.UpdatedAt))), turns(s), money(s),
-			orDash(cli.Printable(s.Model)), orDash(cli.Printable(s.Cwd)), title(s))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(s.UnifiedID), cli.Age(max(0, now.Sub(s.UpdatedAt))), turns(s), money(s),
+			orDash(cell(s.Model)), orDash(cell(s.Cwd)), title(s))
 	}
 	w.Flush()
 	if len(l.Sessions) == 0 {
@@ -69,7 +69,7 @@ func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool)
 
 // title is what stands for a session in a table: one that cannot be read has its reason told below.
 func title(s adapter.SessionSummary) string {
-	t := cli.Printable(s.Title)
+	t := cell(s.Title)
 	if s.Archived {
 		t = "(archived) " + t
 	}

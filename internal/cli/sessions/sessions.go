@@ -4,6 +4,7 @@ package sessions
 import (
 	"cmp"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,3 +111,6 @@ func sessions(app *cli.App) (*drawbar.Sessions, error) {
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }
+
+// cell is a text of an agent in one line, for a table.
+func cell(s string) string { return strings.Join(strings.Fields(cli.Printable(s)), " ") }
