@@ -48,6 +48,8 @@ type Options struct {
 	DefaultAgent string
 	// Defaults fill the options that a request leaves at their zero value. Agent and RunID are not taken from it.
 	Defaults execution.RunOptions
+	// Models are added to those that agents declare, or say something else about them; later ones win.
+	Models []ModelDeclaration
 	// StateDir is where runs are recorded; empty is the platform's state directory (DRAWBAR_STATE_DIR overrides it).
 	StateDir string
 	// NoRecord keeps no record of runs.
@@ -62,12 +64,14 @@ type Options struct {
 type Client struct {
 	opts     Options
 	registry *adapter.Registry
+	host     adapter.Host
 	models   Models
 
-	mu     sync.Mutex
-	store  *runstore.Store
-	closed bool
-	open   sync.WaitGroup // records being finished
+	mu       sync.Mutex
+	store    *runstore.Store
+	sessions *Sessions
+	closed   bool
+	open     sync.WaitGroup // records being finished
 }
 
 // New makes a client. Its error is about options that contradict each other.
@@ -83,8 +87,8 @@ func New(o Options) (*Client, error) {
 	if o.Host != nil {
 		host = *o.Host
 	}
-	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host)}
-	c.models = Models{c.registry}
+	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host), host: host}
+	c.models = Models{registry: c.registry, declared: o.Models}
 	if o.DefaultAgent != "" {
 		if _, err := c.registry.Get(o.DefaultAgent); err != nil {
 			return nil, err
@@ -191,7 +195,7 @@ func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Ne
 
 func (c *Client) backend(e adapter.Entry) agent.Backend {
 	d := e.Descriptor
-	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: d.Models, DefaultModel: d.DefaultModel, Warning: e.Warning}
+	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.merge(d.Name, d.Models), DefaultModel: d.DefaultModel, Warning: e.Warning}
 }
 
 // prepare resolves the agent and fills in what the request leaves out.
@@ -206,6 +210,9 @@ func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entr
 		return req, adapter.Entry{}, err
 	}
 	req.Run.Agent = entry.Descriptor.Name
+	if req.Run, err = c.profile(req.Run); err != nil {
+		return req, entry, err
+	}
 	c.defaults(&req.Run)
 	req.SchemaVersion = cmp.Or(req.SchemaVersion, execution.SchemaVersion)
 	req.AssistantID = cmp.Or(req.AssistantID, "drawbar")
@@ -220,6 +227,24 @@ func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entr
 		}
 	}
 	return req, entry, nil
+}
+
+// profile puts the profile that a request names under its options.
+func (c *Client) profile(o execution.RunOptions) (execution.RunOptions, error) {
+	if o.Profile == "" {
+		return o, nil
+	}
+	cfg, err := ReadConfig(o.Cwd)
+	if err != nil {
+		return o, err
+	}
+	name := o.Profile
+	o.Profile = "" // it is resolved
+	merged, err := cfg.Profiles().Apply(name, o)
+	if err != nil {
+		return o, err
+	}
+	return merged, nil
 }
 
 // defaults applies the client's defaults field by field: scalars replace, lists are taken whole, maps merge one level.
@@ -376,49 +401,16 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.store == nil {
-		return nil
+	var errs []error
+	if c.sessions != nil {
+		errs = append(errs, c.sessions.store.Close())
+		c.sessions = nil
 	}
-	err := c.store.Close()
-	c.store = nil
-	return err
-}
-
-// Models answers questions about models from what the agents declare.
-type Models struct{ registry *adapter.Registry }
-
-// List is the models of an agent; an agent whose models are found out at run time has none.
-func (m Models) List(agentName string) ([]execution.Model, error) {
-	return m.registry.Models(agentName)
-}
-
-// Model finds a model of an agent by id or alias. An unknown one is an error that lists some.
-func (m Models) Model(agentName, id string) (execution.Model, error) {
-	list, err := m.registry.Models(agentName)
-	if err != nil {
-		return execution.Model{}, err
+	if c.store != nil {
+		errs = append(errs, c.store.Close())
+		c.store = nil
 	}
-	var names []string
-	for _, have := range list {
-		if have.ID == id || slices.Contains(have.Aliases, id) {
-			return have, nil
-		}
-		names = append(names, have.ID)
-	}
-	e := execution.Errorf(execution.CodeModelNotFound, "%s declares no model %s", agentName, id)
-	if len(names) > 0 {
-		return execution.Model{}, e.WithHint("it declares %s; any other id is passed on as it is", strings.Join(names, ", "))
-	}
-	return execution.Model{}, e
-}
-
-// Estimate is the price of a usage on a model, nil when no price is known.
-func (m Models) Estimate(agentName, id string, u execution.Usage) (*float64, error) {
-	model, err := m.Model(agentName, id)
-	if err != nil || model.Price == nil {
-		return nil, err
-	}
-	return model.Price.Of(u), nil
+	return errors.Join(errs...)
 }
 
 // NewExecutionAdapter is the BYOH specification's factory: one agent behind negotiate and execute.

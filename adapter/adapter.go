@@ -6,7 +6,7 @@
 // interfaces receive a Host. What every backend must guarantee (one result, event order, deadlines, negotiation) is not
 // an adapter's business but that of package agent.
 //
-// The checklist of optional interfaces: Prober, AuthGuide, Negotiator, Retrier, Unwrapper; find them with As.
+// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, Unwrapper; find them with As.
 package adapter
 
 import (
@@ -122,39 +122,6 @@ type Installation struct {
 	Version     string // as the agent states it, empty when it could not be read
 	ActiveModel string // empty when unknown
 	Notes       string // why something could not be found
-}
-
-// AuthState is what is known about a login. It never holds a secret or part of one.
-type AuthState struct {
-	Status   AuthStatus `json:"status"`
-	Method   string     `json:"method,omitempty"`
-	Identity string     `json:"identity,omitempty"`
-	Details  string     `json:"details,omitempty"`
-}
-
-// AuthStatus says whether an agent is logged in.
-type AuthStatus string
-
-// The login states.
-const (
-	Authenticated   AuthStatus = "authenticated"
-	Unauthenticated AuthStatus = "unauthenticated"
-	AuthExpired     AuthStatus = "expired"
-	AuthUnknown     AuthStatus = "unknown"
-)
-
-// AuthGuide tells a person how to log in.
-type AuthGuide interface {
-	AuthGuidance() AuthGuidance
-}
-
-// AuthGuidance is the way to a login.
-type AuthGuidance struct {
-	Provider      string   `json:"providerName"`
-	Steps         []string `json:"steps"`
-	EnvVars       []string `json:"envVars"`
-	Documentation []string `json:"documentationUrls"`
-	LoginCommand  string   `json:"loginCommand,omitempty"`
 }
 
 // ModelRedirector is an adapter whose agent can be pointed at another model API: a scripted one, for demonstrations,

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
@@ -19,36 +20,11 @@ type Descriptor struct {
 	Models         []execution.Model
 	Config         ConfigSchema
 	Install        []InstallMethod
-	HostSignals    []string // variables that mark "this process runs inside that agent"
-	Keys           []string // variables the agent needs for its login; kept in a minimal environment
-	Docs           string   // URL of the vendor's documentation
+	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
+	HostMetadata   map[string]string // what such variables tell, by the name of what is told: sessionId, version, projectDir
+	Keys           []string          // variables the agent needs for its login; kept in a minimal environment
+	Docs           string            // URL of the vendor's documentation
 	New            func() Adapter
-}
-
-// ConfigSchema names the agent's own configuration files.
-type ConfigSchema struct {
-	Agent              string        `json:"agent"`
-	Fields             []ConfigField `json:"fields"`
-	ConfigFiles        []string      `json:"configFilePaths"`        // global, ~ for the home directory
-	ProjectConfigFiles []string      `json:"projectConfigFilePaths"` // relative to the project
-	Format             string        `json:"configFormat"`           // json, jsonc, toml, yaml
-}
-
-// ConfigField is one setting of an agent.
-type ConfigField struct {
-	Path        string `json:"path"`
-	Type        string `json:"type"`
-	Description string `json:"description,omitempty"`
-	Native      string `json:"nativeKeyPath"`
-}
-
-// InstallMethod is one way to install an agent.
-type InstallMethod struct {
-	Platform          string `json:"platform"` // darwin, linux, windows, all
-	Type              string `json:"type"`     // npm, brew, curl, manual ...
-	Command           string `json:"command"`
-	Notes             string `json:"notes,omitempty"`
-	PrerequisiteCheck string `json:"prerequisiteCheck,omitempty"`
 }
 
 // clone is a copy that shares no memory with d. Lists that are part of the wire are never nil in it.
@@ -56,11 +32,13 @@ func (d Descriptor) clone() Descriptor {
 	d.Aliases = slices.Clone(d.Aliases)
 	d.TestedVersions = slices.Clone(d.TestedVersions)
 	d.Models = cloneModels(d.Models)
-	d.Config.Fields = cloneList(d.Config.Fields)
-	d.Config.ConfigFiles = cloneList(d.Config.ConfigFiles)
-	d.Config.ProjectConfigFiles = cloneList(d.Config.ProjectConfigFiles)
+	d.Config = d.Config.clone()
 	d.Install = cloneList(d.Install)
+	for i := range d.Install {
+		d.Install[i].Requires = slices.Clone(d.Install[i].Requires)
+	}
 	d.HostSignals = slices.Clone(d.HostSignals)
+	d.HostMetadata = maps.Clone(d.HostMetadata)
 	d.Keys = slices.Clone(d.Keys)
 	return d
 }
@@ -75,7 +53,7 @@ func cloneModels(models []execution.Model) []execution.Model {
 		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
 		if m.Price != nil {
 			p := *m.Price
-			p.CacheRead, p.CacheWrite = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite)
+			p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.CacheWrite1h), cloneNumber(p.Thinking)
 			m.Price = &p
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 var (
 	installPlatforms = []string{"darwin", "linux", "windows", "all"}
-	configFormats    = []string{"json", "jsonc", "toml", "yaml"}
 )
 
 const nameRule = "a lower-case letter, then at most 63 lower-case letters, digits or -"
@@ -59,6 +57,16 @@ func (f *faults) validate(d Descriptor) Adapter {
 	}
 	f.variables("hostEnvSignals", d.HostSignals)
 	f.variables("keys", d.Keys)
+	for i, s := range d.HostSignals {
+		if slices.Contains(d.Keys, s) {
+			f.add(fmt.Sprintf("hostEnvSignals[%d]", i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+		}
+	}
+	for _, key := range sortedKeys(d.HostMetadata) {
+		if !isVariable(d.HostMetadata[key]) {
+			f.add("hostMetadata."+clip(key), "is no variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
+		}
+	}
 	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
 		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
 	}
@@ -142,43 +150,9 @@ func (f *faults) price(at string, p execution.Price) {
 	for _, n := range []struct {
 		field string
 		value *float64
-	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}} {
+	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".cacheWrite1h", p.CacheWrite1h}, {".thinking", p.Thinking}} {
 		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
 			f.add(at+n.field, "is no price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
-		}
-	}
-}
-
-func (f *faults) config(d Descriptor) {
-	c := d.Config
-	if c.Agent != d.Name || c.Agent == "" {
-		f.add("configSchema.agent", "is not the agent's name", strconv.Quote(clip(c.Agent)), strconv.Quote(clip(d.Name)))
-	}
-	if hasFiles := len(c.ConfigFiles)+len(c.ProjectConfigFiles) > 0; (hasFiles || c.Format != "") && !slices.Contains(configFormats, c.Format) {
-		f.add("configSchema.configFormat", "is not one of the allowed values", strconv.Quote(clip(c.Format)), strings.Join(configFormats, ", "))
-	}
-	seen := map[string]bool{}
-	for i, field := range c.Fields {
-		at := fmt.Sprintf("configSchema.fields[%d]", i)
-		if field.Path == "" {
-			f.add(at+".path", "is required", `""`, "the name of a setting")
-		} else if seen[field.Path] {
-			f.add(at+".path", "is used twice", strconv.Quote(clip(field.Path)), "each setting once")
-		}
-		seen[field.Path] = true
-		if field.Type == "" {
-			f.add(at+".type", "is required", `""`, "the type of the setting")
-		}
-	}
-	for i, file := range c.ConfigFiles {
-		if !strings.HasPrefix(file, "~/") && !path.IsAbs(file) {
-			f.add(fmt.Sprintf("configSchema.configFilePaths[%d]", i), "is relative", strconv.Quote(clip(file)), "a path from ~/ or /")
-		}
-	}
-	for i, file := range c.ProjectConfigFiles {
-		clean := path.Clean(file)
-		if file == "" || path.IsAbs(file) || strings.HasPrefix(file, "~") || clean == ".." || strings.HasPrefix(clean, "../") {
-			f.add(fmt.Sprintf("configSchema.projectConfigFilePaths[%d]", i), "is not inside the project", strconv.Quote(clip(file)), "a path relative to the project")
 		}
 	}
 }

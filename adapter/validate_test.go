@@ -89,9 +89,18 @@ func TestRegisterInvalid(t *testing.T) {
 		{"config format", func(d *Descriptor) { d.Config.Format = "" }, []string{"configSchema.configFormat"}},
 		{"config format without files", func(d *Descriptor) { d.Config = ConfigSchema{Agent: "full", Format: "ini"} }, []string{"configSchema.configFormat"}},
 		{"config fields", func(d *Descriptor) {
-			d.Config.Fields = []ConfigField{{}, {Path: "a", Type: "b"}, {Path: "a", Type: "b"}}
+			d.Config.Fields = []ConfigField{{}, {Path: "a", Type: "string"}, {Path: "a", Type: "enum"}, {Path: "b", Type: "text", Pattern: "("}}
 		},
-			[]string{"configSchema.fields[0].path", "configSchema.fields[0].type", "configSchema.fields[2].path"}},
+			[]string{"configSchema.fields[0].path", "configSchema.fields[0].type", "configSchema.fields[2].path", "configSchema.fields[2].enumValues",
+				"configSchema.fields[3].type", "configSchema.fields[3].pattern"}},
+		{"config file by file", func(d *Descriptor) {
+			d.Config.Files = []ConfigFile{{ID: "settings", Scope: "global", Path: "x", Format: "ini"}, {ID: "m", Scope: "here", Path: "../x", Format: "json", Moved: "HOME/x"},
+				{ID: "n", Scope: "local", Path: "~/x", Format: "json", Moved: "$HOME/../x"}}
+			d.Config.Fields = []ConfigField{{Path: "a", Type: "string", Scope: "local", File: "other"}, {Path: "b", Type: "string", Native: "b", Scope: ScopeBoth, File: "n"}}
+			d.Config.MCP = &MCPShape{Kinds: []MCPKind{{Transport: execution.MCPStdio, URL: "url"}, {Transport: execution.MCPSSE}, {Transport: execution.MCPSSE, URL: "url"}}}
+		}, []string{"configSchema.fields[0].scope", "configSchema.fields[0].nativeKeyPath", "configSchema.fields[0].file", "configSchema.files[0].path", "configSchema.files[0].format",
+			"configSchema.files[1].scope", "configSchema.files[1].path", "configSchema.files[1].movedTo", "configSchema.files[2].movedTo",
+			"configSchema.mcp.kinds[0].url", "configSchema.mcp.kinds[1].url"}},
 		{"config files", func(d *Descriptor) {
 			d.Config.ConfigFiles = []string{"x", ""}
 			d.Config.ProjectConfigFiles = []string{"/x", "../x", "a/../../x", "~/x", "", ".."}

@@ -104,6 +104,44 @@ type kit struct {
 	shell func(command string) string       // a tool call that runs a command
 	mcp   func(server, tool, input string) string
 	env   []string // for scenarios that fail: fewer retries of the agent's own
+
+	escalate func(path string) string // a tool call that must ask; nil: write
+
+	// What a vendor's program does otherwise than the others, and nothing declares.
+	quietThoughts bool // thoughts are shown in a conversation only
+	hidesExit     bool // the exit code of a command that printed something is not shown
+	cutIsFinal    bool // an answer that is cut off is not asked for again
+	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
+	slowStart     time.Duration
+	patient       func(l *lab) // takes back the limits on retries that the redirect sets
+
+	model   string       // one that the agent takes besides its default
+	givesUp bool         // it has limits of its own on retries, which nothing lifts
+	noLogin func(l *lab) // takes away what logs in besides keys and tokens
+	warm    func(l *lab) // spares every fresh home what the first start in it takes
+}
+
+// can is what the agent declares.
+func (k kit) can(t *testing.T) execution.Capabilities {
+	t.Helper()
+	c, err := drawbar.New(drawbar.Options{NoRecord: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Adapters().Get(k.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Adapter.Capabilities()
+}
+
+// refused runs what the agent does not declare: nothing may start.
+func (l *lab) refused(args ...string) {
+	l.t.Helper()
+	unsupported(l.t, "refused before anything starts: "+strings.Join(args[:len(args)-1], " "))
+	if o := l.run(args...); o.result.Status != execution.StatusUnsupported || o.code != execution.ExitCapability || l.turns() != 0 {
+		l.t.Errorf("%v: %s, exit %d, %d model calls; want it refused before anything starts", args, o.result.Status, o.code, l.turns())
+	}
 }
 
 func q(s string) string {
@@ -133,18 +171,74 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
 	},
+	{
+		name: "copilot",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"create","input":{"path":%s,"file_text":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider, warm: copilotWarm,
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"make it"}}`, q("touch "+p))
+		},
+	},
+	{
+		name: "gemini",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
+		},
+		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
+		slowStart: 10 * time.Second, patient: geminiPatient,
+	},
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
+// smoke are the scenarios that every agent runs each time. Claude and Codex run all of them, the others when
+// DRAWBAR_E2E_FULL is set: their programs take seconds to start.
+var (
+	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
+		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
+		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true}
+	always = map[string]bool{"claude": true, "codex": true}
+	full   = os.Getenv("DRAWBAR_E2E_FULL") != ""
+)
+
 // forEach runs a test for every agent.
 func forEach(t *testing.T, f func(t *testing.T, k kit)) {
+	scenario := t.Name()
 	for _, k := range kits {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
+			if !full && !always[k.name] && !smoke[scenario] {
+				t.Skip("not among the scenarios that every agent runs each time; DRAWBAR_E2E_FULL=1 runs it")
+			}
 			f(t, k)
 		})
 	}
+}
+
+// unsupported notes for the table of scenarios that the agent does not declare what a scenario needs, and was refused.
+func unsupported(t *testing.T, what string) {
+	t.Helper()
+	t.Logf("scenario unsupported: %s", what)
+}
+
+// defect notes for the table of scenarios what a vendor's program does wrong, and how that was seen. The test goes on with
+// what Drawbar must make of it.
+func defect(t *testing.T, evidence string) {
+	t.Helper()
+	t.Logf("scenario defect: %s", evidence)
 }
 
 // lab is a private world for one test: home, work and state directories, and a model server.
@@ -164,6 +258,9 @@ func newLab(t *testing.T, k kit, script string) *lab {
 	t.Helper()
 	l := bareLab(t, k, script)
 	l.redirect(l.server.URL())
+	if k.warm != nil {
+		k.warm(l)
+	}
 	return l
 }
 
@@ -240,6 +337,9 @@ func (l *lab) redirect(url string) {
 // patient takes back limits on retries, so that "for ever" is for ever.
 func (l *lab) patient() {
 	delete(l.env, "CLAUDE_CODE_MAX_RETRIES")
+	if l.kit.patient != nil {
+		l.kit.patient(l)
+	}
 	config := filepath.Join(l.env["CODEX_HOME"], "config.toml")
 	if b, err := os.ReadFile(config); err == nil {
 		var out []string

@@ -3,16 +3,19 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -63,6 +66,18 @@ func firstDomain(o outcome) execution.Event {
 func TestThinking(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"thinking":"let me see","text":"done"}]}`)
+		if k.quietThoughts {
+			defect(t, "thoughts are not in the output of a one-shot run, though the model sent them; a conversation shows them")
+			c := l.talk(interactive("think"), drawbar.RunOptions{})
+			if stop := await[execution.ThinkingStop](c); !strings.Contains(stop.Thinking, "see") {
+				t.Errorf("thinking_stop: %+v", stop)
+			}
+			c.run.CloseInput()
+			if res := c.result(); res.Status != execution.StatusCompleted || res.Text != "done" {
+				t.Errorf("%s %q %+v", res.Status, res.Text, res.Error)
+			}
+			return
+		}
 		o := l.run("think")
 		o.completed(t)
 		if stops := bodies[execution.ThinkingStop](o); len(stops) != 1 || stops[0].Thinking != "let me see" {
@@ -112,7 +127,7 @@ func TestShell(t *testing.T) {
 		o := l.run("--approve", "yolo", "run it")
 		o.completed(t)
 		start, exit := bodies[execution.ShellStart](o), bodies[execution.ShellExit](o)
-		if len(start) != 1 || !strings.Contains(start[0].Command, "SHELL-OK") || len(exit) != 1 || exit[0].ExitCode != 0 {
+		if len(start) != 1 || !strings.Contains(start[0].Command, "SHELL-OK") || k.hidesExit != (len(exit) == 0) || len(exit) > 0 && exit[0].ExitCode != 0 {
 			t.Errorf("shell events: %+v %+v", start, exit)
 		}
 		if r := bodies[execution.ToolResultEvent](o); len(r) != 1 || !strings.Contains(string(r[0].Output), "SHELL-OK") {
@@ -126,6 +141,14 @@ func TestFailingShell(t *testing.T) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"it failed"}]}`, k.shell("echo broken; exit 3")))
 		o := l.run("--approve", "yolo", "run it")
 		o.completed(t)
+		if k.hidesExit {
+			defect(t, "a shell command that exits with 3 is reported with status success and no exit code; Drawbar says no shell_exit")
+			// Such a command is reported as a success. Nothing in the stream may say that it exited well.
+			if exit, r := bodies[execution.ShellExit](o), bodies[execution.ToolResultEvent](o); len(exit) != 0 || len(r) != 1 || !strings.Contains(string(r[0].Output), "broken") {
+				t.Errorf("shell_exit %+v, tool_result %+v", exit, r)
+			}
+			return
+		}
 		if exit := bodies[execution.ShellExit](o); len(exit) != 1 || exit[0].ExitCode != 3 {
 			t.Errorf("shell_exit: %+v", exit)
 		}
@@ -212,12 +235,16 @@ func TestResumeForkAndUnknownSession(t *testing.T) {
 			t.Errorf("usage of the resumed turn is %+v, want its own 100 and 20", second.result.Usage)
 		}
 		forked := l.run("--fork", execution.UnifiedSession(k.name, id), "and now?")
-		forked.completed(t)
-		if forked.result.SessionID == id || forked.result.SessionID == "" {
-			t.Errorf("the fork has session %q", forked.result.SessionID)
-		}
-		if starts := bodies[execution.SessionStart](forked); len(starts) != 1 || starts[0].ForkedFrom != id {
-			t.Errorf("session_start of the fork: %+v", starts)
+		if !k.can(t).Agent.CanFork {
+			forked.want(t, execution.StatusUnsupported, execution.CodeCapability, execution.ExitCapability)
+		} else {
+			forked.completed(t)
+			if forked.result.SessionID == id || forked.result.SessionID == "" {
+				t.Errorf("the fork has session %q", forked.result.SessionID)
+			}
+			if starts := bodies[execution.SessionStart](forked); len(starts) != 1 || starts[0].ForkedFrom != id {
+				t.Errorf("session_start of the fork: %+v", starts)
+			}
 		}
 		for i, body := range l.sent() {
 			if !strings.Contains(body, "plover") {
@@ -232,6 +259,10 @@ func TestResumeForkAndUnknownSession(t *testing.T) {
 func TestNoSession(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"one"}]}`)
+		if !k.can(t).Agent.CanRunEphemeral {
+			l.refused("--no-session", "hi")
+			return
+		}
 		o := l.run("--no-session", "hi")
 		o.completed(t)
 		again := l.run("--session", o.result.SessionID, "still there?")
@@ -242,7 +273,8 @@ func TestNoSession(t *testing.T) {
 func TestModelOverride(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
-		model := map[string]string{"claude": "claude-haiku-4-5", "codex": "gpt-5.4"}[k.name]
+		model := map[string]string{"claude": "claude-haiku-4-5", "codex": "gpt-5.4", "gemini": "gemini-2.5-pro"}[k.name]
+		model = cmp.Or(k.model, model)
 		o := l.run("--model", model, "hi")
 		o.completed(t)
 		if o.result.Model != model {
@@ -261,6 +293,10 @@ func TestEffort(t *testing.T) {
 		sent := map[string]string{}
 		for _, effort := range []string{"low", "high"} {
 			l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
+			if !k.can(t).Agent.Thinking {
+				l.refused("--effort", effort, "hi")
+				continue
+			}
 			l.run("--effort", effort, "hi").completed(t)
 			sent[effort] = l.sent()[0]
 			if !strings.Contains(sent[effort], `"`+effort+`"`) {
@@ -275,6 +311,10 @@ func TestSystemPrompt(t *testing.T) {
 		sizes := map[string]int{}
 		for _, mode := range []string{"append", "replace"} {
 			l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
+			if !slices.Contains(k.can(t).Agent.SystemPromptModes, execution.SystemPromptMode(mode)) {
+				l.refused("--system", "ALWAYS-SAY-QUAIL", "--system-mode", mode, "hi")
+				continue
+			}
 			o := l.run("--system", "ALWAYS-SAY-QUAIL", "--system-mode", mode, "hi")
 			o.completed(t)
 			body := l.sent()[0]
@@ -283,7 +323,7 @@ func TestSystemPrompt(t *testing.T) {
 			}
 			sizes[mode] = len(body)
 		}
-		if sizes["replace"] >= sizes["append"] {
+		if len(sizes) == 2 && sizes["replace"] >= sizes["append"] {
 			t.Errorf("replacing the prompt sends %d bytes, appending to it %d: the agent's own is still there", sizes["replace"], sizes["append"])
 		}
 	})
@@ -322,6 +362,10 @@ func TestStructuredOutput(t *testing.T) {
 		if err := os.WriteFile(file, []byte(schema), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if !k.can(t).Agent.StructuredOutput {
+			l.refused("--schema", file, "name a bird")
+			return
+		}
 		o := l.run("--schema", file, "name a bird")
 		o.completed(t)
 		var got map[string]string
@@ -352,6 +396,10 @@ func TestBudget(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s],"usage":{"input":100000,"output":20000},"repeat":true}]}`, k.shell("echo again")))
 		args := []string{"--approve", "yolo", "--budget", "0.5", "go on"}
+		if k.lateUsage {
+			l.refused(args...)
+			return
+		}
 		if k.name == "codex" {
 			args = append([]string{"--model", "gpt-5.4"}, args...)
 		}
@@ -408,6 +456,15 @@ func TestFailuresForEver(t *testing.T) {
 				t.Parallel()
 				l := newLab(t, k, `{"turns":[`+turn+`]}`)
 				l.patient()
+				if k.givesUp {
+					o := l.run("--timeout", "100s", "--grace", "2s", "hi")
+					want := map[string]execution.ErrorCode{"429": execution.CodeRateLimited, "500": execution.CodeProvider}[name]
+					o.want(t, execution.StatusFailed, want, want.Row().Exit)
+					if o.result.Retries < 2 {
+						t.Errorf("%d retries counted; the model saw %d calls", o.result.Retries, l.turns())
+					}
+					return
+				}
 				o := l.run("--timeout", "20s", "--grace", "2s", "hi")
 				o.want(t, execution.StatusFailed, execution.CodeTimeout, execution.ExitTimeout)
 				if o.result.Retries < 2 {
@@ -437,6 +494,11 @@ func TestCutStream(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"this answer is cut","chunks":4,"cut":"mid-text"},{"text":"All of it."}]}`)
 		o := l.run("hi")
+		if k.cutIsFinal {
+			defect(t, "a connection that is cut in the middle of an answer is not tried again: the run fails, its partial text was shown")
+			o.want(t, execution.StatusFailed, execution.CodeProvider, 1)
+			return
+		}
 		o.completed(t)
 		if o.result.Output.Text != "All of it." {
 			t.Errorf("output %q", o.result.Output.Text)
@@ -463,6 +525,9 @@ func TestNoCredential(t *testing.T) {
 				delete(l.env, name)
 			}
 		}
+		if k.noLogin != nil {
+			k.noLogin(l)
+		}
 		o := l.run("hi")
 		o.want(t, execution.StatusFailed, execution.CodeAuth, execution.ExitAuth)
 		if l.turns() != 0 {
@@ -487,12 +552,14 @@ func TestHangWithTimeout(t *testing.T) {
 
 func TestIdleTimeout(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
+		idle := cmp.Or(k.slowStart, 3*time.Second) // an agent that starts is silent
 		l := newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
-		o := l.run("--idle-timeout", "3s", "--grace", "2s", "hi")
+		o := l.run("--idle-timeout", idle.String(), "--grace", "2s", "hi")
 		o.want(t, execution.StatusFailed, execution.CodeInactivityTimeout, execution.ExitTimeout)
 		// A running tool is not silence.
-		l = newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"patient"}]}`, k.shell("tail -f /dev/null & p=$!; sleep 5; kill $p; echo slept")))
-		o = l.run("--approve", "yolo", "--idle-timeout", "3s", "hi")
+		sleeps := fmt.Sprintf("tail -f /dev/null & p=$!; sleep %d; kill $p; echo slept", int(idle.Seconds())+2)
+		l = newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"patient"}]}`, k.shell(sleeps)))
+		o = l.run("--approve", "yolo", "--idle-timeout", idle.String(), "hi")
 		o.completed(t)
 	})
 }

@@ -170,6 +170,9 @@ func escalated(k kit, path string) string {
 	if k.name == "codex" {
 		return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+path))
 	}
+	if k.escalate != nil {
+		return k.escalate(path)
+	}
 	return k.write(path, "hi")
 }
 

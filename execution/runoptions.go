@@ -187,6 +187,13 @@ var mcpTransports = []MCPTransport{MCPStdio, MCPSSE, MCPStreamableHTTP}
 
 var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
+// Validate finds every fault of a server; the error is a VALIDATION_ERROR.
+func (m MCPServer) Validate() error {
+	var f faults
+	m.validate("server", &f)
+	return f.err("MCP server " + strconv.Quote(m.Name))
+}
+
 func (m MCPServer) validate(at string, f *faults) {
 	if !mcpName().MatchString(m.Name) {
 		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is no server name")
@@ -223,6 +230,14 @@ func (o RunOptions) clone() RunOptions {
 		o.RetryPolicy = &p
 	}
 	return o
+}
+
+// Validate checks the options by themselves: ranges, words, and what contradicts each other. The error is a
+// VALIDATION_ERROR that lists every fault; fields are named as in Request.Validate.
+func (o RunOptions) Validate() error {
+	var f faults
+	o.validate(&f)
+	return f.err("invalid run options")
 }
 
 func (o RunOptions) validate(f *faults) {

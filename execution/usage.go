@@ -72,12 +72,19 @@ type Price struct {
 	Output     float64  `json:"output"`
 	CacheRead  *float64 `json:"cacheRead,omitempty"`
 	CacheWrite *float64 `json:"cacheWrite,omitempty"`
+	Thinking   *float64 `json:"thinking,omitempty"` // nil: thinking costs what other output costs
+	// CacheWrite1h is the price of what is kept in the cache for an hour instead of minutes. A Usage does not tell the two
+	// apart; session files do.
+	CacheWrite1h *float64 `json:"cacheWrite1h,omitempty"`
 }
 
 // Of is the price of a usage in US dollars, nil when a kind of token in it has no price. Thinking tokens are part of
 // the output and are not charged twice.
 func (p Price) Of(u Usage) *float64 {
 	usd := float64(u.Input)*p.Input/1e6 + float64(u.Output)*p.Output/1e6
+	if p.Thinking != nil {
+		usd += float64(u.Thinking) * (*p.Thinking - p.Output) / 1e6
+	}
 	for _, part := range []struct {
 		n     int64
 		price *float64
@@ -103,7 +110,15 @@ type Model struct {
 	MaxOutputTokens int64            `json:"maxOutputTokens,omitempty"`
 	Thinking        bool             `json:"supportsThinking,omitempty"`
 	ThinkingEfforts []ThinkingEffort `json:"thinkingEffortLevels,omitempty"`
+	ThinkingBudget  *TokenRange      `json:"thinkingBudgetRange,omitempty"` // nil when thinking obeys no number of tokens, or when that is unknown
 	Deprecated      bool             `json:"deprecated,omitempty"`
+	DeprecatedSince string           `json:"deprecatedSince,omitempty"` // a date
 	Successor       string           `json:"successorModelId,omitempty"`
 	Price           *Price           `json:"price,omitempty"`
+}
+
+// TokenRange is a number of tokens from Min to Max, both allowed.
+type TokenRange struct {
+	Min int64 `json:"min"`
+	Max int64 `json:"max"`
 }

@@ -72,9 +72,10 @@ func (Adapter) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
 
 // AuthGuidance is all that holds for every agent.
 func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{Provider: "the agent's own", EnvVars: []string{}, Documentation: []string{"https://agentclientprotocol.com"},
-		Steps: []string{"log in with the agent's own command", "or set the key that it reads from its environment: drawbar run acp --env NAME ... -- COMMAND",
-			"an agent that wants a login says so, and the error of the run names the ways it offers"}}
+	return adapter.AuthGuidance{Provider: "the agent's own", Documentation: []string{"https://agentclientprotocol.com"},
+		Steps: []adapter.AuthStep{{Description: "log in with the agent's own command"},
+			{Description: "or set the key that it reads from its environment", Command: "drawbar run acp --env NAME ... -- COMMAND"},
+			{Description: "an agent that wants a login says so, and the error of the run names the ways it offers"}}}
 }
 
 func capabilities() execution.Capabilities {

@@ -14,9 +14,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxAttachment bounds one attachment, which is sent as base64 or as text.
-const maxAttachment = 32 << 20
-
 type blockKind int
 
 const (
@@ -40,7 +37,7 @@ type block struct {
 // attachment is an attachment that has been read.
 type attachment struct {
 	title string
-	class cliagent.MediaClass
+	class cliagent.Media
 	mime  string
 	uri   string
 	text  string // of a text
@@ -49,22 +46,11 @@ type attachment struct {
 
 // readAttachments reads a message's attachments. Every fault of every attachment is in the one error.
 func readAttachments(agent string, list []execution.Attachment) ([]attachment, error) {
-	var all []attachment
-	var faults execution.FieldErrors
-	for i, a := range list {
-		r, err := readAttachment(a, i)
-		if err != nil {
-			faults = append(faults, execution.FieldError{Field: fmt.Sprintf("message.attachments[%d]", i), Message: err.Error()})
-			continue
-		}
-		all = append(all, r)
-	}
-	if len(faults) > 0 {
-		e := execution.Errorf(execution.CodeValidation, "attachments that cannot be sent to %s: %s", agent, faults.Error())
-		e.Fields, e.Agent = faults, agent
-		return nil, e
-	}
-	return all, nil
+	i := -1
+	return cliagent.ConvertAttachments(agent, list, func(a execution.Attachment) (attachment, error) {
+		i++
+		return readAttachment(a, i)
+	})
 }
 
 func readAttachment(a execution.Attachment, i int) (attachment, error) {
@@ -76,14 +62,14 @@ func readAttachment(a execution.Attachment, i int) (attachment, error) {
 		r.class, r.uri = cliagent.MediaOther, a.URL // the agent fetches it if it likes
 		return r, nil
 	}
-	data, err := cliagent.AttachmentContent(a, maxAttachment)
+	data, err := cliagent.AttachmentContent(a)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", r.title, err)
 	}
-	if cliagent.ClassOf(r.mime) == cliagent.MediaUnknown {
+	if cliagent.MediaOf(r.mime) == cliagent.MediaUnknown {
 		r.mime = cliagent.SniffMedia(data)
 	}
-	r.class = cliagent.ClassOf(r.mime)
+	r.class = cliagent.MediaOf(r.mime)
 	r.uri = fileURI(cmp.Or(a.FilePath, "/"+filepath.Base(r.title)))
 	if r.class == cliagent.MediaText {
 		if !utf8.Valid(data) {
@@ -114,7 +100,7 @@ func (a attachment) block(agent string, can promptAbilities) (block, *execution.
 	switch {
 	case a.data == "" && a.class != cliagent.MediaText:
 		return block{kind: blockLink, name: a.title, uri: a.uri, mime: a.mime}, nil
-	case a.class == cliagent.MediaText && can.embedded:
+	case a.class == cliagent.MediaText && can.embedded && !can.inline:
 		return block{kind: blockResource, uri: a.uri, text: a.text, mime: a.mime}, nil
 	case a.class == cliagent.MediaText:
 		return block{kind: blockText, text: cliagent.FileBlock(a.title, a.text)}, nil
@@ -125,6 +111,8 @@ func (a attachment) block(agent string, can promptAbilities) (block, *execution.
 		return block{kind: blockImage, data: a.data, mime: a.mime}, nil
 	case a.class == cliagent.MediaAudio && can.audio:
 		return block{kind: blockAudio, data: a.data, mime: a.mime}, nil
+	case can.inline && can.image:
+		return block{kind: blockImage, data: a.data, mime: a.mime}, nil
 	case can.embedded:
 		return block{kind: blockResource, uri: a.uri, data: a.data, mime: a.mime}, nil
 	}

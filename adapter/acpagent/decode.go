@@ -25,7 +25,10 @@ var lineKeys = jsonscan.NewKeySet("id", "method", "result", "error", "params", "
 	"params.update.content.type", "params.update.content.text", "params.update.messageId")
 
 // promptAbilities are what an agent takes in a prompt besides text and addresses.
-type promptAbilities struct{ image, audio, embedded bool }
+type promptAbilities struct {
+	image, audio, embedded bool
+	inline                 bool // Spec.InlineOnly
+}
 
 // abilities are what an agent says of itself.
 type abilities struct {
@@ -48,7 +51,7 @@ func abilitiesOf(result jsonscan.Value) (a abilities, ok bool) {
 		return a, false
 	}
 	a = abilities{name: v[1].Str(), title: v[2].Str(), build: v[3].Str(), load: isTrue(v[4]), resume: v[5].Kind() == jsonscan.Object,
-		fork: v[6].Kind() == jsonscan.Object, prompt: promptAbilities{isTrue(v[7]), isTrue(v[8]), isTrue(v[9])}, http: isTrue(v[10]), sse: isTrue(v[11])}
+		fork: v[6].Kind() == jsonscan.Object, prompt: promptAbilities{image: isTrue(v[7]), audio: isTrue(v[8]), embedded: isTrue(v[9])}, http: isTrue(v[10]), sse: isTrue(v[11])}
 	for _, m := range v[12].Array {
 		a.logins = append(a.logins, AuthMethod{ID: m.Get("id").Str(), Name: m.Get("name").Str(), Description: m.Get("description").Str()})
 	}

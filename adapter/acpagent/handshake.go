@@ -17,6 +17,7 @@ func (p *parser) introduced(s *cliagent.Sink) {
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s answered initialize without a protocol version", p.spec.Name))
 		return
 	}
+	a.prompt.inline = p.spec.InlineOnly
 	p.agent, p.known = a, true
 	if a.version != protocolVersion {
 		e := p.errorf(execution.CodeCapability, "%s speaks version %d of the Agent Client Protocol, drawbar speaks version %d", p.spec.Name, a.version, protocolVersion)
@@ -51,7 +52,7 @@ func (p *parser) check() *execution.Error {
 	case id != "" && !fork && !p.agent.load && !p.agent.resume:
 		return refuse("sessionResume", "begin a new session: leave --session out", "%s cannot load a session over the Agent Client Protocol", p.spec.Name)
 	}
-	for _, m := range p.req.Run.MCPServers {
+	for _, m := range p.sessionServers() {
 		if m.Transport == execution.MCPStreamableHTTP && !p.agent.http || m.Transport == execution.MCPSSE && !p.agent.sse {
 			what := "MCP server " + m.Name
 			if m.Name == CallerTools && len(p.req.Tools) > 0 {
@@ -69,6 +70,14 @@ func (p *parser) check() *execution.Error {
 	return nil
 }
 
+// sessionServers are the MCP servers that the session is opened with.
+func (p *parser) sessionServers() []execution.MCPServer {
+	if p.spec.MCPInArgs {
+		return nil
+	}
+	return p.req.Run.MCPServers
+}
+
 // begin opens the session: a new one, or one that goes on. Loading one shows its history again, resuming does not.
 func (p *parser) begin(s *cliagent.Sink) {
 	id, fork := cliagent.ResolveSession(p.req)
@@ -81,7 +90,7 @@ func (p *parser) begin(s *cliagent.Sink) {
 	case id != "":
 		method, doing, code = methodResume, "resume session "+id, execution.CodeSessionNotFound
 	}
-	p.ask(s, call{method: method, params: sessionParams(method, id, p.cwd, p.req.Run.MCPServers), doing: doing, code: code})
+	p.ask(s, call{method: method, params: sessionParams(method, id, p.cwd, p.sessionServers()), doing: doing, code: code})
 }
 
 // logIn is the agent demanding a login before it carries out c.

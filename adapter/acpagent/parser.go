@@ -64,7 +64,10 @@ type parser struct {
 	steps     int
 	counted   bool // the usage of the running turn comes with its calls
 	spent     execution.Usage
+	total     execution.Usage // of the process, where the agent states no other
 	cost      costMeter
+	failed    *failure // what the program says of the turn, unless the turn goes on
+	retries   int
 	full      bool // that the context fills up has been said
 }
 
@@ -251,7 +254,7 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 // Exit says how the run ended. A turn that has not ended has no outcome: the kit then judges by the exit.
 func (p *parser) Exit(_ process.Exit, s *cliagent.Sink) execution.Result {
 	p.dropQueue("the agent ended before it took the message", s)
-	res := execution.Result{Model: p.model, SessionID: p.session.id}
+	res := execution.Result{Model: p.model, SessionID: p.session.id, Retries: p.retries}
 	if !p.spent.IsZero() {
 		u := p.spent
 		res.Usage = &u

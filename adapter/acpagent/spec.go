@@ -36,6 +36,13 @@ type Spec struct {
 	// InstructionsInArgs says that Spawn passes on cliagent.Instructions. Otherwise they stand in front of the first message.
 	InstructionsInArgs bool
 
+	// MCPInArgs says that Spawn passes on the MCP servers. Otherwise they are the session's.
+	MCPInArgs bool
+
+	// InlineOnly is for an agent that drops images beside a resource: texts then stand in the message, and any other content is sent
+	// as an image of its own media type.
+	InlineOnly bool
+
 	// ToolName names the tool of a call. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
 	// Input is the input of a call that states none. Default: its title and its locations.
@@ -55,6 +62,13 @@ type Spec struct {
 	// of turns can be kept.
 	Steps bool
 
+	// RunningTotal says that PromptUsage is what the process has used so far, and not the turn.
+	RunningTotal bool
+
+	// Aside recognizes a chunk of the agent's message that is not the model's but the program's own: it is kept out of the
+	// texts. Default: none is recognized.
+	Aside func(chunk string) (Aside, bool)
+
 	// Classify is the word for an error of the agent, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
 	// FailedText recognizes a turn that ended well with an error as its text. Default: none.
@@ -69,6 +83,14 @@ type Spec struct {
 
 // CallerTools is the name of the MCP server with the caller's tools.
 const CallerTools = "drawbar"
+
+// Aside is what the program says between the words of its model. A failure that is not followed by anything else of the
+// model is how the turn ended, whatever the agent calls it.
+type Aside struct {
+	Message string
+	Failed  execution.ErrorCode // the turn failed
+	Retry   execution.ErrorCode // a model call failed and is tried again
+}
 
 // Join makes the spec of an agent that speaks ACP in the runs that twoWay picks, and in all others is what base says. With a
 // nil twoWay every run speaks ACP, and base needs no Spawn and no NewParser. Base's own Negotiate comes first; the kit's

@@ -3,6 +3,7 @@ package acpagent
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -82,6 +83,7 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	}
 	c.merge(u)
 	if !c.started {
+		p.failed = nil
 		p.ensureStep(s)
 		p.closeFlow(s)
 		p.startTool(c, s)
@@ -140,10 +142,10 @@ func (p *parser) input(c *toolCall) json.RawMessage {
 	return raw(in)
 }
 
-// runShell shows a command that runs, and what is new of its output.
-func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
+// runShell shows a command that runs, and what is new of its output. Of one that has ended it gives the exit code, else 0.
+func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 	if c.mcp {
-		return
+		return 0
 	}
 	read := p.spec.Shell
 	if read == nil {
@@ -151,7 +153,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 	}
 	sh, ok := read(&c.ToolCall)
 	if !ok {
-		return
+		return 0
 	}
 	if !c.shell {
 		c.shell = true
@@ -165,18 +167,24 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) {
 	}
 	if sh.ExitCode != nil && (c.Status == statusCompleted || c.Status == statusFailed) {
 		s.Emit(execution.ShellExit{ExitCode: *sh.ExitCode, ToolCallID: c.ID})
+		return *sh.ExitCode
 	}
+	return 0
 }
 
 // endTool is the end of a call.
 func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
-	ok := c.Status == statusCompleted
+	ok, failed := c.Status == statusCompleted, "the call failed"
 	if ok || c.shell {
-		p.runShell(c, s) // a command that failed before it ran, or was refused, has no shell_start
+		// A command that failed before it ran, or was refused, has no shell_start. One that exits with another code than 0
+		// failed, even if the agent calls the tool a success.
+		if code := p.runShell(c, s); code != 0 {
+			ok, failed = false, fmt.Sprintf("the command ended with exit code %d", code)
+		}
 	}
 	c.ended = true
-	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), "the call failed")
+	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), strings.TrimSpace(c.Terminal), failed)
 	switch {
 	case ok && c.mcp:
 		s.Emit(execution.MCPToolResult{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Output: c.output()})

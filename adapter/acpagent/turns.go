@@ -18,7 +18,7 @@ func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 		blocks = p.opening()
 	}
 	p.running, p.cancelled, p.counted = true, false, false
-	p.flow, p.text, p.inStep, p.steps = flow{}, "", false, 0
+	p.flow, p.text, p.inStep, p.steps, p.failed = flow{}, "", false, 0, nil
 	clear(p.tools)
 	p.turns++
 	s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
@@ -64,6 +64,8 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	case out.stop == stopCancelled || p.cancelled:
 		// An agent that was interrupted at its last word may say that it came to its end.
 		out.interrupted = out.stop == stopCancelled || out.stop != stopEnd
+	case p.failed != nil:
+		out.failure, out.text = p.failed, ""
 	case out.stop == stopRefusal:
 		out.failure = &failure{code: execution.CodeInvalidRequest, message: cmp.Or(p.text, "the model refused to go on")}
 	case out.stop == stopRequests:

@@ -76,6 +76,10 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if content.Text == "" {
 		return
 	}
+	if kind == flowText && p.aside(content.Text, s) {
+		return
+	}
+	p.failed = nil
 	p.ensureStep(s)
 	id := p.v[keyMessage]
 	if p.flow.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(p.flow.id) {
@@ -93,6 +97,28 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 		return
 	}
 	s.Emit(execution.ThinkingDelta{Delta: content.Text, Accumulated: p.flow.said.String()})
+}
+
+// aside takes a chunk that is the program's own.
+func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
+	if p.spec.Aside == nil {
+		return false
+	}
+	a, ok := p.spec.Aside(chunk)
+	if !ok {
+		return false
+	}
+	p.closeFlow(s)
+	switch {
+	case a.Failed != "":
+		p.failed = &failure{code: a.Failed, message: a.Message}
+	case a.Retry != "":
+		p.retries++
+		s.Emit(execution.Retry{Attempt: p.retries, Reason: a.Message, Code: a.Retry})
+	case a.Message != "":
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: a.Message})
+	}
+	return true
 }
 
 // closeFlow ends the text or thought that is being streamed.

@@ -94,7 +94,7 @@ func TestUpdates(t *testing.T) {
 		{name: "a command", updates: []string{`{"sessionUpdate":"tool_call","toolCallId":"1","title":"list","kind":"execute","status":"in_progress","rawInput":{"command":"ls","cwd":"/w"}}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output_delta":{"data":"a\n"}}}`, `{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output_delta":{"data":"b\n"}}}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_exit":{"exit_code":2}}}`},
-			want: []string{"start 1 execute", `ready 1 {"command":"ls","cwd":"/w"}`, "shell ls in /w", "out a\n", "out b\n", "exit 2", `result 1 "a\nb\n"`}},
+			want: []string{"start 1 execute", `ready 1 {"command":"ls","cwd":"/w"}`, "shell ls in /w", "out a\n", "out b\n", "exit 2", "error 1 a\nb"}},
 		{name: "words of a command", updates: []string{`{"sessionUpdate":"tool_call","toolCallId":"1","title":"list","kind":"execute","status":"completed","rawInput":{"command":["ls","-l"]},"content":[{"type":"content","content":{"type":"text","text":"out"}}]}`},
 			want: []string{"start 1 execute", `ready 1 {"command":["ls","-l"]}`, "shell ls -l in ", "out out", `result 1 "out"`}},
 		{name: "a command that never ran", updates: []string{`{"sessionUpdate":"tool_call","toolCallId":"1","title":"rm","kind":"execute","status":"failed","content":[{"type":"content","content":{"type":"text","text":"forbidden"}}]}`},
@@ -105,7 +105,7 @@ func TestUpdates(t *testing.T) {
 				return acpagent.Shell{Command: c.InputField("x"), ExitCode: new(7)}, true
 			}},
 			updates: []string{`{"sessionUpdate":"tool_call","toolCallId":"1","title":"a","kind":"other","status":"completed","_meta":{"toolName":"x"}}`},
-			want:    []string{"start 1 tool-x", `ready 1 {"mine":1}`, "shell  in ", "exit 7", "result 1 null"}},
+			want:    []string{"start 1 tool-x", `ready 1 {"mine":1}`, "shell  in ", "exit 7", "error 1 the command ended with exit code 7"}},
 		{name: "MCP", servers: []string{"files"}, updates: []string{`{"sessionUpdate":"tool_call","toolCallId":"1","title":"files-read","kind":"other","status":"pending","rawInput":{"p":1}}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"x"}}]}`,
 			`{"sessionUpdate":"tool_call","toolCallId":"2","title":"mcp__files__write","kind":"other","status":"failed"}`, `{"sessionUpdate":"tool_call","toolCallId":"3","title":"files are fine","kind":"other","status":"completed"}`},

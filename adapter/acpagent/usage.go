@@ -59,6 +59,9 @@ func (p *parser) countTurn(result jsonscan.Value, s *cliagent.Sink) {
 		return
 	}
 	if u, ok := read(result); ok {
+		if p.spec.RunningTotal {
+			u, p.total = u.Sub(p.total), u
+		}
 		p.count(u, s)
 	}
 }

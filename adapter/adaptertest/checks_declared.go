@@ -474,8 +474,19 @@ func authGuide(_ context.Context, s Subject) error {
 		}
 		return Skip("the backend needs no login")
 	}
-	if how := g.AuthGuidance(); how.Provider == "" || len(how.Steps) == 0 {
+	how := g.AuthGuidance()
+	if how.Provider == "" || len(how.Steps) == 0 {
 		return fmt.Errorf("the guidance names the provider %q and %d steps", how.Provider, len(how.Steps))
+	}
+	for i, step := range how.Steps {
+		if step.Description == "" {
+			return fmt.Errorf("step %d of the guidance does not say what to do", i+1)
+		}
+	}
+	for _, v := range how.EnvVars {
+		if v.Name == "" || v.Description == "" {
+			return fmt.Errorf("variable %q of the guidance is not described", v.Name)
+		}
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (f *Fake) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
 
 // AuthGuidance implements adapter.AuthGuide.
 func (f *Fake) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{Provider: "adaptertest", Steps: []string{"nothing to do: the reference agent needs no login"}}
+	return adapter.AuthGuidance{Provider: "adaptertest", Steps: []adapter.AuthStep{{Description: "nothing to do: the reference agent needs no login"}}}
 }
 
 // Capable declares everything that the reference adapter plays. Limits of turns and money are not native, so that

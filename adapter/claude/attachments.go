@@ -1,45 +1,24 @@
 package claude
 
 import (
-	"cmp"
 	"encoding/base64"
 	"fmt"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxAttachment bounds one attachment; the model API takes 32 MB for a whole request.
-const maxAttachment = 32 << 20
-
-// attachments are the content blocks of a message's attachments. Files are read here; every fault of every attachment
-// is in the one error.
+// attachments are the content blocks of a message's attachments. Files are read here.
 func attachments(list []execution.Attachment) ([]any, error) {
-	var blocks []any
-	var faults execution.FieldErrors
-	for i, a := range list {
-		block, err := attachment(a)
-		if err != nil {
-			faults = append(faults, execution.FieldError{Field: fmt.Sprintf("message.attachments[%d]", i), Message: err.Error()})
-			continue
-		}
-		blocks = append(blocks, block)
-	}
-	if len(faults) > 0 {
-		e := execution.Errorf(execution.CodeValidation, "attachments claude cannot take: %s", faults.Error())
-		e.Fields, e.Agent = faults, name
-		return nil, e
-	}
-	return blocks, nil
+	return cliagent.ConvertAttachments(name, list, attachment)
 }
 
 func attachment(a execution.Attachment) (any, error) {
-	title := cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, cliagent.URLPath(a.URL), "attachment")))
-	if a.URL != "" {
+	title := cliagent.AttachmentName(a)
+	if isAddress(a) {
 		source := map[string]any{"type": "url", "url": a.URL}
-		switch cliagent.ClassOf(cliagent.MediaType(a)) {
+		switch cliagent.MediaOf(cliagent.MediaType(a)) {
 		case cliagent.MediaImage:
 			return map[string]any{"type": "image", "source": source}, nil
 		case cliagent.MediaPDF:
@@ -47,18 +26,18 @@ func attachment(a execution.Attachment) (any, error) {
 		}
 		return nil, fmt.Errorf("a URL must lead to a PNG, JPEG, GIF or WebP image or a PDF; state its mimeType if the name does not tell")
 	}
-	data, err := cliagent.AttachmentContent(a, maxAttachment)
+	data, err := cliagent.AttachmentContent(a)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) == 0:
-		return nil, fmt.Errorf("%s is empty", title)
+	case len(data) == 0: // the model API refuses an empty document
+		return nil, fmt.Errorf("%s is empty", a.FilePath)
 	}
 	mediaType := cliagent.MediaType(a)
-	if cliagent.ClassOf(mediaType) == cliagent.MediaUnknown {
+	if cliagent.MediaOf(mediaType) == cliagent.MediaUnknown {
 		mediaType = cliagent.SniffMedia(data)
 	}
-	switch cliagent.ClassOf(mediaType) {
+	switch cliagent.MediaOf(mediaType) {
 	case cliagent.MediaImage:
 		return map[string]any{"type": "image", "source": encoded(mediaType, data)}, nil
 	case cliagent.MediaPDF:
@@ -71,6 +50,12 @@ func attachment(a execution.Attachment) (any, error) {
 			"source": map[string]any{"type": "text", "media_type": "text/plain", "data": string(data)}}, nil
 	}
 	return nil, fmt.Errorf("%s has the media type %s; claude takes PNG, JPEG, GIF and WebP images, PDF and text", title, mediaType)
+}
+
+// isAddress reports whether the model API has to fetch the attachment itself.
+func isAddress(a execution.Attachment) bool {
+	_, _, inline := cliagent.DataURL(a.URL)
+	return a.URL != "" && !inline
 }
 
 func encoded(mediaType string, data []byte) map[string]any {

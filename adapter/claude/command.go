@@ -30,7 +30,7 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 		if p.done || p.ended {
 			return execution.Errorf(execution.CodeRunNotActive, "claude takes no more messages: the input has ended")
 		}
-		uuid := newUUID()
+		uuid := cliagent.NewUUID()
 		s.Write(userLine(uuid, textContent(c.Text), c.When))
 		p.pending = append(p.pending, input{uuid: uuid, id: c.ID})
 		return nil

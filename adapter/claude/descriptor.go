@@ -15,7 +15,7 @@ func init() { adapter.Register(Descriptor()) }
 // hostSignals mark a process that Claude Code has started.
 var hostSignals = []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
 	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
-	"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR", "AI_AGENT"}
+	"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR"}
 
 // keys are what Claude needs for its login and its way to the model.
 var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
@@ -39,12 +39,20 @@ func Descriptor() adapter.Descriptor {
 		TestedVersions: []string{"2.1.329"},
 		Models:         models(),
 		Config:         configSchema(),
-		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version",
-			Notes: "state the version: with an older Node.js npm installs an older Claude Code and does not say so"}},
+		Install: []adapter.InstallMethod{
+			{Platform: "all", Type: "npm", Package: "@anthropic-ai/claude-code", Command: install, PrerequisiteCheck: "npm --version",
+				Notes: "state the version: with an older Node.js npm installs an older Claude Code and does not say so"},
+			{Platform: "darwin", Type: "brew", Package: "--cask claude-code", Command: "brew install --cask claude-code"},
+			{Platform: "windows", Type: "winget", Package: "Anthropic.ClaudeCode", Command: "winget install --exact --id Anthropic.ClaudeCode"},
+			{Platform: "linux", Type: "script", Command: "curl -fsSL https://claude.ai/install.sh | bash", Notes: "installs into ~/.local/bin and updates itself"},
+			{Platform: "darwin", Type: "script", Command: "curl -fsSL https://claude.ai/install.sh | bash", Notes: "installs into ~/.local/bin and updates itself"},
+		},
 		HostSignals: append([]string(nil), hostSignals...),
-		Keys:        append([]string(nil), keys...),
-		Docs:        "https://code.claude.com/docs",
-		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+		HostMetadata: map[string]string{"sessionId": "CLAUDE_CODE_SESSION_ID", "entrypoint": "CLAUDE_CODE_ENTRYPOINT", "projectDir": "CLAUDE_PROJECT_DIR",
+			"program": "AI_AGENT"},
+		Keys: append([]string(nil), keys...),
+		Docs: "https://code.claude.com/docs",
+		New:  func() adapter.Adapter { return New(cliagent.Options{}) },
 	}
 }
 
@@ -74,20 +82,3 @@ func New(opts cliagent.Options) Adapter {
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
-
-func configSchema() adapter.ConfigSchema {
-	return adapter.ConfigSchema{
-		Agent:              name,
-		Format:             "json",
-		ConfigFiles:        []string{"~/.claude/settings.json", "~/.claude.json"},
-		ProjectConfigFiles: []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
-		Fields: []adapter.ConfigField{
-			{Path: "model", Type: "string", Native: "model", Description: "model to use when a run names none"},
-			{Path: "approvalMode", Type: "string", Native: "permissions.defaultMode", Description: "default, acceptEdits, plan, dontAsk or bypassPermissions"},
-			{Path: "allowedTools", Type: "array", Native: "permissions.allow", Description: "tools that need no permission"},
-			{Path: "deniedTools", Type: "array", Native: "permissions.deny", Description: "tools that are refused"},
-			{Path: "env", Type: "object", Native: "env", Description: "variables of every session"},
-			{Path: "mcpServers", Type: "object", Native: "mcpServers", Description: "MCP servers; read from .mcp.json and ~/.claude.json, not from settings.json"},
-		},
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 // object is a JSON object.
@@ -80,7 +81,7 @@ func (f *fake) open() bool {
 	}
 	f.session = from
 	if from == "" || f.has("--fork-session") {
-		f.session = newUUID()
+		f.session = cliagent.NewUUID()
 	}
 	if !f.has("--no-session-persistence") {
 		_ = os.WriteFile(filepath.Join(f.state, f.session), nil, 0o600)
@@ -297,7 +298,7 @@ func (f *fake) say(text string) { f.message(object{"type": "text", "text": text}
 
 // tool makes the model call a tool; run says what comes of it.
 func (f *fake) tool(name string, input object, run func() (text string, ok bool, detail any)) {
-	id := "toolu_" + newUUID()[:12]
+	id := "toolu_" + cliagent.NewUUID()[:12]
 	f.message(object{"type": "tool_use", "id": id, "name": name, "input": input})
 	f.ran(id, run)
 }
@@ -345,7 +346,7 @@ func (f *fake) think(result object) error {
 
 // ask asks for a permission and waits for its answer.
 func (f *fake) ask(id, name string, input object) (object, bool) {
-	request := newUUID()
+	request := cliagent.NewUUID()
 	f.print(object{"type": "control_request", "request_id": request, "request": object{"subtype": "can_use_tool", "tool_name": name, "display_name": name,
 		"input": input, "description": "d", "tool_use_id": id}})
 	for v := range f.in {
@@ -364,7 +365,7 @@ func (f *fake) ask(id, name string, input object) (object, bool) {
 func (f *fake) clarify(result object) error {
 	input := object{"questions": []any{object{"question": "Which color?", "header": "Color", "multiSelect": false,
 		"options": []any{object{"label": "Red", "description": "r"}, object{"label": "Blue", "description": "b"}}}}}
-	id := "toolu_" + newUUID()[:12]
+	id := "toolu_" + cliagent.NewUUID()[:12]
 	f.message(object{"type": "tool_use", "id": id, "name": "AskUserQuestion", "input": input})
 	answer, ok := f.ask(id, "AskUserQuestion", input)
 	f.ran(id, func() (string, bool, any) { return fmt.Sprint(answer), ok, nil })
@@ -375,7 +376,7 @@ func (f *fake) clarify(result object) error {
 
 func (f *fake) approval(result object) error {
 	input := object{"command": "touch it", "description": "d"}
-	id := "toolu_" + newUUID()[:12]
+	id := "toolu_" + cliagent.NewUUID()[:12]
 	f.message(object{"type": "tool_use", "id": id, "name": "Bash", "input": input})
 	ok, why := false, "Permission to use Bash has been denied"
 	if f.flags["--permission-prompt-tool"] == "stdio" && f.flags["--permission-mode"] == "default" {

@@ -34,7 +34,8 @@ func withoutEffort(m execution.Model) execution.Model {
 }
 
 func price(input, output, cacheRead, cacheWrite float64) *execution.Price {
-	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead, CacheWrite: &cacheWrite}
+	hour := 2 * input // what Anthropic charges for an hour, for every model
+	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead, CacheWrite: &cacheWrite, CacheWrite1h: &hour}
 }
 
 // budgeted are the models whose thinking obeys a number of tokens. Later ones decide themselves, guided by the effort.

@@ -47,11 +47,11 @@ func negotiate(req execution.Request) []execution.Reason {
 		}
 	}
 	for i, a := range req.Message.Attachments {
-		switch kind := cliagent.ClassOf(cliagent.MediaType(a)); {
+		switch kind := cliagent.MediaOf(cliagent.MediaType(a)); {
 		case kind == cliagent.MediaOther || kind == cliagent.MediaAudio:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
 				"attachment %s: claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", cliagent.AttachmentTitle(a, i), cliagent.MediaType(a))
-		case a.URL != "" && kind != cliagent.MediaImage && kind != cliagent.MediaPDF:
+		case isAddress(a) && kind != cliagent.MediaImage && kind != cliagent.MediaPDF:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
 				"claude takes a URL of an image or a PDF only; state the mimeType if the name does not tell")
 		}

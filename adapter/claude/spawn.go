@@ -120,7 +120,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		return cliagent.Invocation{}, err
 	}
 	inv.Stdin = append(handshake(session != "" && hasInstructions(req)),
-		userLine(newUUID(), append(content, textContent(string(req.Message.Text))...), "")...)
+		userLine(cliagent.NewUUID(), append(content, textContent(string(req.Message.Text))...), "")...)
 	return inv, nil
 }
 

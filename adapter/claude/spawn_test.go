@@ -282,6 +282,8 @@ func TestAttachments(t *testing.T) {
 			want: `{"type":"document","title":"Makefile","source":{"type":"text","media_type":"text/plain","data":"all:"}}`},
 		{name: "json", a: execution.Attachment{Base64: "e30=", MimeType: "application/ld+json"},
 			want: `{"type":"document","title":"attachment","source":{"type":"text","media_type":"text/plain","data":"{}"}}`},
+		{name: "data url", a: execution.Attachment{URL: "data:image/png;base64,aGk="},
+			want: `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}`},
 		{name: "missing", a: execution.Attachment{FilePath: filepath.Join(dir, "none")}, err: "no such file"},
 		{name: "directory", a: execution.Attachment{FilePath: dir}, err: "not a regular file"},
 		{name: "empty", a: execution.Attachment{FilePath: write("e.txt", "")}, err: "is empty"},

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 
 	"github.com/drawbar/drawbar/execution"
@@ -52,12 +50,4 @@ func userLine(uuid string, content []any, when execution.When) []byte {
 		m["priority"] = "later"
 	}
 	return line(m)
-}
-
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

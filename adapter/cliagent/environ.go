@@ -95,6 +95,12 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 	for name, value := range run.Env {
 		e.set(name, value)
 	}
+	for name, value := range inv.EnvLists {
+		if list := e.get(name); list != "" {
+			value = list + "," + value
+		}
+		e.set(name, value)
+	}
 	return e
 }
 

@@ -51,6 +51,17 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestEnvironmentLists: what a person put into a list stays in front, wherever it was put.
+func TestEnvironmentLists(t *testing.T) {
+	t.Parallel()
+	spec := Spec{}
+	inv := Invocation{EnvLists: map[string]string{"A": "ours", "B": "ours", "C": "ours"}}
+	e := spec.environment([]string{"A=theirs", "B=theirs"}, inv, execution.RunOptions{Env: map[string]string{"B": "asked"}}, "linux")
+	if diff := cmp.Diff([]string{"A=theirs,ours", "B=asked,ours", "C=ours"}, e.list()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEnvironmentOnWindows(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Keys: []string{"key"}, HostSignals: []string{"other_mark"}}

@@ -13,9 +13,11 @@ import (
 // Launch is what Spawn has to go by.
 type Launch struct {
 	Request execution.Request
-	Dir     string // absolute path of the run's private directory; it exists only if File was called
+	Parser  Parser // what NewParser made for this run, for what it must know of the command line
+	Dir     string // absolute path of the run's private directory; it exists only if File or Output was called
 	files   []privateFile
-	err     error // the first misuse of File
+	outputs []string // names of files that the agent writes
+	err     error    // the first misuse of File or Output
 }
 
 type privateFile struct {
@@ -28,13 +30,56 @@ type privateFile struct {
 // have directories in front, which are made; one that leads out of Dir makes the run fail before it starts. The content
 // must not change until then. A second file of one name replaces the first.
 func (l *Launch) File(name string, content []byte) string {
+	path := l.path(name)
+	l.files = append(l.files, privateFile{path, content})
+	return path
+}
+
+// Output asks for a place in the run's private directory where the agent writes a file of its own, and returns its
+// absolute path. What stands there when the process is gone is Sink.Output in Parser.Exit; the name has no directories.
+func (l *Launch) Output(name string) string {
+	path := l.path(name)
+	if filepath.Base(name) != name && l.err == nil {
+		l.err = fmt.Errorf("private file %q: the name of an output has no directories", name)
+	}
+	l.outputs = append(l.outputs, name)
+	return path
+}
+
+func (l *Launch) path(name string) string {
 	path := filepath.Join(l.Dir, name)
 	if (!filepath.IsLocal(name) || path == l.Dir) && l.err == nil {
 		l.err = fmt.Errorf("private file %q: the name leads out of the directory of the run", name)
 	}
-	l.files = append(l.files, privateFile{path, content})
 	return path
 }
+
+// maxOutput bounds a file that the agent writes for the run; more is as good as none.
+const maxOutput = 16 << 20
+
+// collect reads what the agent wrote. A file that is missing, is none, or is too long, counts as not written.
+func (l *Launch) collect() map[string][]byte {
+	var found map[string][]byte
+	for _, name := range l.outputs {
+		path := filepath.Join(l.Dir, name)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxOutput {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if found == nil {
+			found = map[string][]byte{}
+		}
+		found[name] = content
+	}
+	return found
+}
+
+// used reports whether anything goes into the private directory.
+func (l *Launch) used() bool { return len(l.files) > 0 || len(l.outputs) > 0 }
 
 // newLaunch names the private directory. It is made later, and only if something goes into it.
 func newLaunch(req execution.Request) (*Launch, error) {
@@ -54,7 +99,7 @@ func newLaunch(req execution.Request) (*Launch, error) {
 
 // write makes the private directory and its files. The caller removes it, also after an error.
 func (l *Launch) write() error {
-	if len(l.files) == 0 {
+	if !l.used() {
 		return nil
 	}
 	// Mkdir fails where something exists already, so nobody else can have prepared the directory.
@@ -74,7 +119,7 @@ func (l *Launch) write() error {
 
 // remove removes what write made.
 func (l *Launch) remove() error {
-	if len(l.files) == 0 || l.err != nil {
+	if !l.used() || l.err != nil {
 		return nil
 	}
 	return os.RemoveAll(l.Dir)

@@ -70,6 +70,13 @@ func say(lines ...string) {
 
 // fakes speak the line protocol of lineParser.
 var fakes = map[string]func() int{
+	"output": func() int { // writes the file that the first argument names, and the second as a folder
+		_ = os.WriteFile(os.Args[1], []byte("what I used"), 0o600)
+		_ = os.Mkdir(os.Args[2], 0o700)
+		fmt.Println("text wrote it")
+		fmt.Println("done ")
+		return 0
+	},
 	"simple": func() int {
 		prompt, _ := io.ReadAll(os.Stdin)
 		say("session s1", "turn 0", "text hello", "text "+string(prompt), "end 0", "result completed")

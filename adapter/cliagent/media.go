@@ -2,8 +2,8 @@ package cliagent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"mime"
 	"net/url"
@@ -16,20 +16,22 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// MediaClass is what an attachment is in the eyes of an agent.
-type MediaClass int
+// MaxAttachment bounds one attachment; model APIs take about that much in a whole request.
+const MaxAttachment = 32 << 20
 
-// The classes of media. Of unknown ones the content has to tell.
+// Media is what an attachment is to a model. Which kinds an agent takes is the adapter's business.
+type Media string
+
+// The kinds of attachments.
 const (
-	MediaUnknown MediaClass = iota
-	MediaImage
-	MediaText
-	MediaPDF
-	MediaAudio
-	MediaOther
+	MediaUnknown Media = "" // neither a media type nor a name tells; the content has to
+	MediaImage   Media = "image"
+	MediaPDF     Media = "pdf"
+	MediaText    Media = "text"
+	MediaAudio   Media = "audio"
+	MediaOther   Media = "other" // known, and none of these
 )
 
-// imageTypes are the images that models take.
 var imageTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
 // textTypes are the types outside text/* that are text.
@@ -37,20 +39,20 @@ var textTypes = map[string]bool{"application/json": true, "application/xml": tru
 	"application/toml": true, "application/javascript": true, "application/typescript": true, "application/sql": true,
 	"application/x-sh": true, "application/x-ndjson": true, "application/jsonl": true, "application/graphql": true, "image/svg+xml": true}
 
-// mediaTypes name by file extension what cannot be told from the content, or should be told without reading it.
-var mediaTypes = func() map[string]string {
-	m := map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-		".pdf": "application/pdf", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic",
-		".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip",
-		".gz": "application/gzip", ".docx": "application/msword", ".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
-	for _, text := range strings.Fields(".txt .md .csv .tsv .json .jsonl .xml .html .htm .css .svg .yaml .yml .toml .ini .log .diff .patch .sql .sh " +
-		".go .py .js .ts .tsx .jsx .java .c .h .cpp .rs .rb .php .swift .kt") {
-		m[text] = "text/plain"
-	}
-	return m
-}()
+// mediaExtensions name what cannot be told from the content, or should be told without reading it.
+var mediaExtensions = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+	".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
+	".jsonl": "text/plain", ".xml": "text/plain", ".html": "text/plain", ".htm": "text/plain", ".css": "text/plain", ".svg": "text/plain",
+	".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain", ".ini": "text/plain", ".log": "text/plain", ".diff": "text/plain",
+	".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain", ".go": "text/plain", ".py": "text/plain", ".js": "text/plain",
+	".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".java": "text/plain", ".c": "text/plain", ".h": "text/plain",
+	".cpp": "text/plain", ".rs": "text/plain", ".rb": "text/plain", ".php": "text/plain", ".swift": "text/plain", ".kt": "text/plain",
+	".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".mp3": "audio/mpeg", ".wav": "audio/wav",
+	".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip", ".gz": "application/gzip", ".docx": "application/msword",
+	".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
 
-// MediaType is the media type that an attachment names or its file name implies, without parameters; empty when neither tells.
+// MediaType is the media type that an attachment names or its file name implies, empty when neither tells. It reads
+// nothing.
 func MediaType(a execution.Attachment) string {
 	if a.MimeType != "" {
 		return plainType(a.MimeType)
@@ -58,14 +60,15 @@ func MediaType(a execution.Attachment) string {
 	if t, _, ok := DataURL(a.URL); ok {
 		return t
 	}
-	for _, name := range []string{a.Name, a.FilePath, URLPath(a.URL)} {
-		if t := mediaTypes[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
+	for _, name := range []string{a.Name, a.FilePath, urlPath(a.URL)} {
+		if t := mediaExtensions[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
 			return t
 		}
 	}
 	return ""
 }
 
+// plainType is a media type without its parameters.
 func plainType(s string) string {
 	if t, _, err := mime.ParseMediaType(s); err == nil {
 		return t
@@ -73,8 +76,7 @@ func plainType(s string) string {
 	return strings.ToLower(strings.TrimSpace(s))
 }
 
-// URLPath is the path of an address, empty for what is none.
-func URLPath(raw string) string {
+func urlPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return ""
@@ -82,39 +84,24 @@ func URLPath(raw string) string {
 	return u.Path
 }
 
-// DataURL takes a data: URL with base64 content apart; false for any other address.
-func DataURL(raw string) (mediaType, content string, ok bool) {
-	if len(raw) < 5 || !strings.EqualFold(raw[:5], "data:") {
-		return "", "", false
-	}
-	head, content, ok := strings.Cut(raw[5:], ",")
-	if !ok {
-		return "", "", false
-	}
-	if head, ok = strings.CutSuffix(head, ";base64"); !ok {
-		return "", "", false
-	}
-	return plainType(head), content, true
-}
-
-// ClassOf is the class of a media type. Images that models do not take are other media.
-func ClassOf(mediaType string) MediaClass {
-	switch t := mediaType; {
-	case t == "" || t == "application/octet-stream":
+// MediaOf is the kind of a media type.
+func MediaOf(mediaType string) Media {
+	switch {
+	case mediaType == "" || mediaType == "application/octet-stream":
 		return MediaUnknown
-	case imageTypes[t]:
+	case imageTypes[mediaType]:
 		return MediaImage
-	case t == "application/pdf":
+	case mediaType == "application/pdf":
 		return MediaPDF
-	case textTypes[t] || strings.HasPrefix(t, "text/") || strings.HasSuffix(t, "+json") || strings.HasSuffix(t, "+xml"):
+	case textTypes[mediaType] || strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml"):
 		return MediaText
-	case strings.HasPrefix(t, "audio/"):
+	case strings.HasPrefix(mediaType, "audio/"):
 		return MediaAudio
 	}
 	return MediaOther
 }
 
-// SniffMedia tells from the content what nothing else tells.
+// SniffMedia tells a media type from the content, where nothing else tells.
 func SniffMedia(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -133,45 +120,91 @@ func SniffMedia(data []byte) string {
 	return "application/octet-stream"
 }
 
-// AttachmentContent is the bytes of an attachment: of its file, its base64 or its data: URL, at most limit of them. Nothing is fetched
-// from any other address.
-func AttachmentContent(a execution.Attachment, limit int) ([]byte, error) {
+// DataURL takes a data: URL with base64 content apart. Anything else is not ok.
+func DataURL(raw string) (mediaType, content string, ok bool) {
+	if len(raw) < 5 || !strings.EqualFold(raw[:5], "data:") {
+		return "", "", false
+	}
+	head, content, ok := strings.Cut(raw[5:], ",")
+	if !ok {
+		return "", "", false
+	}
+	if head, ok = strings.CutSuffix(head, ";base64"); !ok {
+		return "", "", false
+	}
+	return plainType(head), content, true
+}
+
+// MakeDataURL is content as a data: URL.
+func MakeDataURL(mediaType string, data []byte) string {
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
+}
+
+// AttachmentName is what a model may call an attachment: its name, or that of its file.
+func AttachmentName(a execution.Attachment) string {
+	return cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, urlPath(a.URL), "attachment")))
+}
+
+// AttachmentContent is the bytes of an attachment that is a file, base64 or a data: URL, at most MaxAttachment of them.
+// Any other URL is refused: an adapter fetches nothing.
+func AttachmentContent(a execution.Attachment) ([]byte, error) {
 	encoded := a.Base64
 	switch {
 	case a.URL != "":
 		_, inline, ok := DataURL(a.URL)
 		if !ok {
-			return nil, errors.New("it is an address, which is not fetched; give it as a file, as base64 or as a data: URL")
+			return nil, fmt.Errorf("it is the address of a file; give the file itself, base64 or a data: URL")
 		}
 		encoded = inline
 	case a.FilePath != "":
-		return fileContent(a.FilePath, limit)
+		return fileContent(a.FilePath)
 	}
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("base64 is malformed: %v", err)
 	case len(data) == 0:
-		return nil, errors.New("it is empty")
-	case len(data) > limit:
-		return nil, fmt.Errorf("it has %d bytes, at most %d are possible", len(data), limit)
+		return nil, fmt.Errorf("it is empty")
+	case len(data) > MaxAttachment:
+		return nil, fmt.Errorf("it has %d bytes, at most %d are possible", len(data), MaxAttachment)
 	}
 	return data, nil
 }
 
-func fileContent(file string, limit int) ([]byte, error) {
+func fileContent(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read it: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", file)
-	case info.Size() > int64(limit):
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are possible", file, info.Size(), limit)
+	case info.Size() > MaxAttachment:
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are possible", file, info.Size(), MaxAttachment)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
 	}
 	return data, nil
+}
+
+// ConvertAttachments turns a message's attachments into what an agent takes. Every fault of every attachment is in the
+// one error, which names the agent.
+func ConvertAttachments[T any](agent string, list []execution.Attachment, convert func(execution.Attachment) (T, error)) ([]T, error) {
+	var all []T
+	var faults execution.FieldErrors
+	for i, a := range list {
+		part, err := convert(a)
+		if err != nil {
+			faults = append(faults, execution.FieldError{Field: fmt.Sprintf("message.attachments[%d]", i), Message: err.Error()})
+			continue
+		}
+		all = append(all, part)
+	}
+	if len(faults) > 0 {
+		e := execution.Errorf(execution.CodeValidation, "attachments %s cannot take: %s", agent, faults.Error())
+		e.Fields, e.Agent = faults, agent
+		return nil, e
+	}
+	return all, nil
 }

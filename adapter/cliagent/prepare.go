@@ -56,6 +56,9 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 	if no != nil {
 		return process.Spec{}, no
 	}
+	if r.spec.Locate != nil {
+		path = r.spec.Locate(path)
+	}
 	if err := r.launch.write(); err != nil {
 		return process.Spec{}, &refusal{err: execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err), spawn: err}
 	}
@@ -122,6 +125,7 @@ func (r *run) build(inv *Invocation) *refusal {
 	if parser == nil {
 		return &refusal{err: execution.Errorf(execution.CodeInternal, "NewParser of %s returned nil", r.spec.Name), broken: true}
 	}
+	launch.Parser = parser
 	r.drive = drive{name: r.spec.Name, parser: parser, sink: NewSink(r.req.Run.Debug), hooks: r.spec.Hooks}
 	var spawnErr error
 	if err := guard("Spawn", func() { *inv, spawnErr = r.spec.Spawn(launch) }); err != nil {

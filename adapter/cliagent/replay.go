@@ -13,7 +13,13 @@ import (
 //
 // A transcript whose order between the streams matters goes through ReplayLines.
 func Replay(p Parser, stdout, stderr []byte, exit process.Exit, debug bool) ([]execution.Event, execution.Result) {
+	return ReplayOutputs(p, nil, stdout, stderr, exit, debug)
+}
+
+// ReplayOutputs is Replay for an agent that also wrote files: outputs holds them by name.
+func ReplayOutputs(p Parser, outputs map[string][]byte, stdout, stderr []byte, exit process.Exit, debug bool) ([]execution.Event, execution.Result) {
 	d := drive{name: "the agent", parser: p, sink: NewSink(debug)}
+	d.sink.outputs = outputs
 	d.open()
 	replayLines(&d, process.Stdout, stdout)
 	replayLines(&d, process.Stderr, stderr)

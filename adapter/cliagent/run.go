@@ -136,6 +136,7 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	if r.why == stopNone && exit.Stopped && ctx.Err() != nil {
 		r.why = contextReason(ctx) // the transport noticed before the watch did
 	}
+	r.drive.sink.outputs = r.launch.collect()
 	res := r.drive.finish(exit, r.why)
 	last := r.drive.sink.exchange(nil)
 	r.mu.Unlock()

@@ -32,6 +32,7 @@ type Sink struct {
 	openTools CallSet
 	questions map[execution.QuestionID]struct{}
 	crashed   bool
+	outputs   map[string][]byte
 }
 
 // NewSink makes a sink that is not attached to a process, for tests and benchmarks of parsers.
@@ -144,6 +145,10 @@ func (s *Sink) Unknown(src process.Stream, line []byte) {
 	}
 	s.Emit(execution.Log{Source: source, Line: string(bytes.ToValidUTF8(line, []byte("\uFFFD")))})
 }
+
+// Output is what the agent wrote into the file that Launch.Output asked for by this name, nil when it wrote none. It is
+// there in Parser.Exit.
+func (s *Sink) Output(name string) []byte { return s.outputs[name] }
 
 // Debug reports whether the run is in debug mode.
 func (s *Sink) Debug() bool { return s.debug }

@@ -15,6 +15,7 @@ type Spec struct {
 	Capabilities func() execution.Capabilities // a fresh copy each call
 	Spawn        func(*Launch) (Invocation, error)
 	NewParser    func(execution.Request) Parser
+	Locate       func(found string) string                  // optional: the program to start instead of the one that was found
 	Negotiate    func(execution.Request) []execution.Reason // optional; pure
 	HostSignals  []string                                   // other agents' markers are removed from the environment, these too
 	Keys         []string                                   // variables kept in a minimal environment besides the allow-list
@@ -30,6 +31,7 @@ type Invocation struct {
 	Command   string            // overrides Spec.Command
 	Args      []string          //
 	Env       map[string]string // set over the run's environment, below Run.Env; an empty value unsets
+	EnvLists  map[string]string // added with a comma to the lists that the environment holds under these names
 	Stdin     []byte            // written at the start
 	KeepStdin bool              // leave stdin open for Sink.Write; it is closed by Sink.CloseInput or at the end
 	PTY       bool              // run it in a terminal; the parser gets its lines without control sequences

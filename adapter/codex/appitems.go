@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
@@ -133,7 +132,10 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 		}
 		p.simple(c, id, toolGenerate, object(member{"prompt", v[aiRevised]}), v[aiSavedPath], &v, completed, o)
 		if path := v[aiSavedPath].Str(); completed && path != "" {
-			t := cmp.Or(cliagent.MediaType(execution.Attachment{FilePath: path}), "image/png")
+			t := cliagent.MediaType(execution.Attachment{FilePath: path})
+			if t == "" {
+				t = "image/png"
+			}
 			o.emit(execution.ImageOutput{MimeType: t, FilePath: path})
 		}
 	default:

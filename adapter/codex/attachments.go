@@ -1,32 +1,15 @@
 package codex
 
 import (
-	"cmp"
-	"encoding/base64"
 	"fmt"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxImage bounds one image, which is sent on as base64. maxPrompt is what Codex takes as one message, texts of
-// attachments included.
-const (
-	maxImage  = 32 << 20
-	maxPrompt = 1 << 20 // characters
-)
-
-// taken is the class of a media type in Codex's eyes: it takes images and text.
-func taken(mediaType string) cliagent.MediaClass {
-	switch c := cliagent.ClassOf(mediaType); c {
-	case cliagent.MediaPDF, cliagent.MediaAudio:
-		return cliagent.MediaOther
-	default:
-		return c
-	}
-}
+// maxPrompt is what Codex takes as one message, texts of attachments included.
+const maxPrompt = 1 << 20 // characters
 
 // part is one attachment as Codex takes it: an image by path or by data: URL, or a text.
 type part struct {
@@ -35,50 +18,41 @@ type part struct {
 	text  string
 }
 
-// parts are a message's attachments. Texts are read here; every fault of every attachment is in the one error.
+// takes reports whether Codex can take an attachment of this kind, or the content has to tell.
+func takes(kind cliagent.Media) bool {
+	return kind == cliagent.MediaUnknown || kind == cliagent.MediaImage || kind == cliagent.MediaText
+}
+
+// parts are a message's attachments. Texts are read here.
 func parts(list []execution.Attachment) ([]part, error) {
-	var all []part
-	var faults execution.FieldErrors
-	for i, a := range list {
-		p, err := attachment(a)
-		if err != nil {
-			faults = append(faults, execution.FieldError{Field: fmt.Sprintf("message.attachments[%d]", i), Message: err.Error()})
-			continue
-		}
-		all = append(all, p)
-	}
-	if len(faults) > 0 {
-		e := execution.Errorf(execution.CodeValidation, "attachments codex cannot take: %s", faults.Error())
-		e.Fields, e.Agent = faults, name
-		return nil, e
-	}
-	return all, nil
+	return cliagent.ConvertAttachments(name, list, attachment)
 }
 
 func attachment(a execution.Attachment) (part, error) {
-	title := cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, "attachment")))
-	t := cliagent.MediaType(a)
-	if taken(t) == cliagent.MediaOther {
-		return part{}, fmt.Errorf("%s has the media type %s; codex takes PNG, JPEG, GIF and WebP images and text", title, t)
+	title, mediaType := cliagent.AttachmentName(a), cliagent.MediaType(a)
+	kind := cliagent.MediaOf(mediaType)
+	if !takes(kind) {
+		return part{}, fmt.Errorf("%s has the media type %s; codex takes PNG, JPEG, GIF and WebP images and text", title, mediaType)
 	}
-	if taken(t) == cliagent.MediaImage && a.FilePath != "" {
+	if kind == cliagent.MediaImage && a.FilePath != "" {
 		return part{path: a.FilePath}, nil
 	}
-	data, err := cliagent.AttachmentContent(a, maxImage)
+	data, err := cliagent.AttachmentContent(a)
 	if err != nil {
 		return part{}, err
 	}
-	if taken(t) == cliagent.MediaUnknown {
-		t = cliagent.SniffMedia(data)
+	if kind == cliagent.MediaUnknown {
+		mediaType = cliagent.SniffMedia(data)
+		kind = cliagent.MediaOf(mediaType)
 	}
 	switch {
-	case taken(t) == cliagent.MediaImage && a.FilePath != "":
+	case kind == cliagent.MediaImage && a.FilePath != "":
 		return part{path: a.FilePath}, nil
-	case taken(t) == cliagent.MediaImage:
-		return part{image: "data:" + t + ";base64," + base64.StdEncoding.EncodeToString(data)}, nil
-	case taken(t) == cliagent.MediaText && utf8.Valid(data):
+	case kind == cliagent.MediaImage:
+		return part{image: cliagent.MakeDataURL(mediaType, data)}, nil
+	case kind == cliagent.MediaText && utf8.Valid(data):
 		return part{text: cliagent.FileBlock(title, string(data))}, nil
-	case taken(t) == cliagent.MediaText:
+	case kind == cliagent.MediaText:
 		return part{}, fmt.Errorf("%s is no UTF-8 text", title)
 	}
 	return part{}, fmt.Errorf("%s is neither an image nor text; codex takes PNG, JPEG, GIF and WebP images and text", title)

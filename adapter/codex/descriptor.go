@@ -37,12 +37,17 @@ func Descriptor() adapter.Descriptor {
 		TestedVersions: []string{"0.169.0"},
 		Models:         models(),
 		Config:         configSchema(),
-		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Command: install, PrerequisiteCheck: "npm --version",
-			Notes: "the package brings a native program for the platform"}},
+		Install: []adapter.InstallMethod{
+			{Platform: "all", Type: "npm", Package: "@openai/codex", Command: install, PrerequisiteCheck: "npm --version",
+				Notes: "the package brings a native program for the platform"},
+			{Platform: "darwin", Type: "brew", Package: "--cask codex", Command: "brew install --cask codex"},
+		},
 		HostSignals: slices.Clone(hostSignals),
-		Keys:        slices.Clone(keys),
-		Docs:        "https://developers.openai.com/codex",
-		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+		HostMetadata: map[string]string{"sessionId": "CODEX_SESSION_ID", "threadId": "CODEX_THREAD_ID", "toolCallId": "CODEX_TOOL_CALL_ID",
+			"version": "CODEX_VERSION"},
+		Keys: slices.Clone(keys),
+		Docs: "https://developers.openai.com/codex",
+		New:  func() adapter.Adapter { return New(cliagent.Options{}) },
 	}
 }
 
@@ -76,20 +81,3 @@ func New(opts cliagent.Options) Adapter {
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
-
-func configSchema() adapter.ConfigSchema {
-	return adapter.ConfigSchema{
-		Agent:              name,
-		Format:             "toml",
-		ConfigFiles:        []string{"~/.codex/config.toml"},
-		ProjectConfigFiles: []string{".codex/config.toml"},
-		Fields: []adapter.ConfigField{
-			{Path: "model", Type: "string", Native: "model", Description: "model to use when a run names none"},
-			{Path: "provider", Type: "string", Native: "model_provider", Description: "key of the model provider"},
-			{Path: "thinkingEffort", Type: "string", Native: "model_reasoning_effort", Description: "low, medium, high, xhigh, max or ultra, as far as the model has it"},
-			{Path: "approvalMode", Type: "string", Native: "approval_policy", Description: "on-request or never"},
-			{Path: "sandbox", Type: "string", Native: "sandbox_mode", Description: "read-only, workspace-write or danger-full-access"},
-			{Path: "mcpServers", Type: "object", Native: "mcp_servers", Description: "MCP servers"},
-		},
-	}
-}

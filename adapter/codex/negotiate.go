@@ -34,7 +34,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	for i, a := range req.Message.Attachments {
 		capability := fmt.Sprintf("attachments[%d]", i)
 		switch t := cliagent.MediaType(a); {
-		case taken(t) == cliagent.MediaOther:
+		case !takes(cliagent.MediaOf(t)):
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 				"attachment %s: codex takes PNG, JPEG, GIF and WebP images and text, no %s", cliagent.AttachmentTitle(a, i), t)
 		case a.URL != "":

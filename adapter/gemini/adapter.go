@@ -1,12 +1,47 @@
-// Package gemini drives Gemini CLI.
 package gemini
 
-import "github.com/drawbar/drawbar/adapter"
+import (
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
 
 // Adapter drives Gemini CLI. It holds no state of a run and is safe for concurrent use.
 type Adapter struct{ adapter.Adapter }
 
-var _ adapter.Unwrapper = Adapter{}
+var (
+	_ adapter.Prober          = Adapter{}
+	_ adapter.AuthGuide       = Adapter{}
+	_ adapter.ModelRedirector = Adapter{}
+	_ adapter.Unwrapper       = Adapter{}
+)
+
+// New makes the adapter; the zero options are those of a normal program.
+func New(opts cliagent.Options) Adapter {
+	acp := protocol
+	acp.Spawn = newWorld(opts).spawnConversation
+	spec := acpagent.Join(cliagent.Spec{
+		Name:         name,
+		Command:      "gemini",
+		InstallHint:  "install it with: " + install,
+		Capabilities: capabilities,
+		Spawn:        spawn,
+		Negotiate:    negotiate,
+		HostSignals:  hostSignals,
+		Keys:         keys,
+		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself
+	}, acp, twoWay)
+	spec.NewParser = func(req execution.Request) cliagent.Parser {
+		if twoWay(req) {
+			return newConversation(req)
+		}
+		return newOneShot(req)
+	}
+	return Adapter{cliagent.New(spec, opts)}
+}
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -51,7 +51,14 @@ func (a *App) Client() (*drawbar.Client, error) {
 		if make == nil {
 			make = drawbar.New
 		}
-		a.client, a.err = make(drawbar.Options{Logger: a.logger(), Control: true})
+		o := drawbar.Options{Logger: a.logger(), Control: true}
+		// A configuration that cannot be used is told by those who need it: the others go on.
+		if cfg, err := a.Config(a.Dir()); err == nil {
+			for _, m := range cfg.Models() {
+				o.Models = append(o.Models, drawbar.ModelDeclaration{Agent: m.Agent, Model: m.Model})
+			}
+		}
+		a.client, a.err = make(o)
 	})
 	return a.client, a.err
 }

@@ -14,12 +14,15 @@ import (
 
 const mcpForm = `the file's form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
 
-// ReadMCP reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else in
-// it is refused by its place.
-func ReadMCP(path string) ([]execution.MCPServer, error) {
+// ReadMCP reads the file of --mcp; see ReadMCPFile.
+func ReadMCP(path string) ([]execution.MCPServer, error) { return ReadMCPFile("--mcp", path) }
+
+// ReadMCPFile reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else
+// in it is refused by its place. flag is what named the file.
+func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, Unreadable("--mcp", err)
+		return nil, Unreadable(flag, err)
 	}
 	type server struct {
 		Type    string            `json:"type"`
@@ -33,19 +36,19 @@ func ReadMCP(path string) ([]execution.MCPServer, error) {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
 	if err := strict(b, &doc); err != nil {
-		return nil, Usage("--mcp %s: %v", path, err).WithHint(mcpForm)
+		return nil, Usage("%s %s: %v", flag, path, err).WithHint(mcpForm)
 	}
 	if len(doc.Servers) == 0 {
-		return nil, Usage("--mcp %s names no servers", path).WithHint(mcpForm)
+		return nil, Usage("%s %s names no servers", flag, path).WithHint(mcpForm)
 	}
 	var list []execution.MCPServer
 	for _, name := range SortedKeys(doc.Servers) {
 		var s server
 		if err := strict(doc.Servers[name], &s); err != nil {
-			return nil, Usage("--mcp %s: server %s: %v", path, name, err).WithHint(mcpForm)
+			return nil, Usage("%s %s: server %s: %v", flag, path, name, err).WithHint(mcpForm)
 		}
 		if s.Command == "" && s.URL == "" {
-			return nil, Usage("--mcp %s: server %s has neither a command nor a url", path, name).WithHint(mcpForm)
+			return nil, Usage("%s %s: server %s has neither a command nor a url", flag, path, name).WithHint(mcpForm)
 		}
 		m := execution.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
 		switch s.Type {
@@ -61,7 +64,7 @@ func ReadMCP(path string) ([]execution.MCPServer, error) {
 				m.Transport = execution.MCPStreamableHTTP
 			}
 		default:
-			return nil, Usage("--mcp %s: server %s has the type %q", path, name, s.Type).WithHint("stdio, http or sse")
+			return nil, Usage("%s %s: server %s has the type %q", flag, path, name, s.Type).WithHint("stdio, http or sse")
 		}
 		list = append(list, m)
 	}

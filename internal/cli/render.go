@@ -239,6 +239,8 @@ func Count(n int64) string {
 	switch {
 	case n >= 10_000_000:
 		return fmt.Sprintf("%dM", n/1_000_000)
+	case n >= 1_000_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n/100_000)/10), ".0") + "M"
 	case n >= 10_000:
 		return fmt.Sprintf("%dk", n/1000)
 	}

@@ -18,14 +18,14 @@ import (
 
 // RequestFlags are the flags of the commands that make a request. Every flag ends in a field of the request.
 type RequestFlags struct {
-	Model, Session, Fork, Cwd, Approve, Sandbox, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, File, Prompt string
-	MCP, Attach, Env, Tags, Skills, Fallback                                                                                                         []string
-	AgentsDoc                                                                                                                                        string
-	NoSession, Yolo, Deny, Debug                                                                                                                     bool
-	Timeout, IdleTimeout, Grace                                                                                                                      time.Duration
-	Budget, Temperature, TopP                                                                                                                        float64
-	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                                        int
-	Command                                                                                                                                          []string // see Split
+	Model, Session, Fork, Cwd, Approve, Sandbox, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, Profile, File, Prompt string
+	MCP, Attach, Env, Tags, Skills, Fallback                                                                                                                  []string
+	AgentsDoc                                                                                                                                                 string
+	NoSession, Yolo, Deny, Debug                                                                                                                              bool
+	Timeout, IdleTimeout, Grace                                                                                                                               time.Duration
+	Budget, Temperature, TopP                                                                                                                                 float64
+	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                                                 int
+	Command                                                                                                                                                   []string // see Split
 }
 
 // Split takes the words of a command line apart, the agent's name first: what belongs to the prompt, and, for an agent that runs
@@ -36,6 +36,9 @@ func (f *RequestFlags) Split(cmd *cobra.Command, takesCommand, needCommand bool,
 		return args[1:], nil
 	}
 	dash := cmd.ArgsLenAtDash()
+	if dash >= 0 {
+		dash += len(args) - cmd.Flags().NArg() // an agent that was not named stands in front now
+	}
 	if dash == 0 { // it stands in front of the agent's name
 		dash = 1
 	}
@@ -88,6 +91,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVar(&f.AgentsDoc, "agents-doc", "", "agents document to use")
 	fl.StringArrayVar(&f.Tags, "tag", nil, "tag for the record (repeatable)")
 	fl.StringVar(&f.ProjectID, "project-id", "", "project for the record")
+	fl.StringVar(&f.Profile, "profile", "", "named options to start from: drawbar profiles list")
 	fl.StringVar(&f.RunID, "run-id", "", "id of the run, a ULID (default: a new one)")
 	fl.IntVar(&f.Attempts, "attempts", 1, "attempts in all when the agent crashes, is rate limited or times out")
 	fl.StringArrayVar(&f.Fallback, "fallback", nil, "agent to try when the one before cannot do it (repeatable)")
@@ -100,80 +104,23 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 // no terminal and nothing else gives one. Everything that is wrong with the flags is found here, before anything starts.
 func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, promptArgs []string, needPrompt bool) (execution.Request, error) {
 	var req execution.Request
-	for _, pair := range [][2]string{{"yolo", "deny"}, {"yolo", "approve"}, {"deny", "approve"}, {"session", "no-session"},
-		{"session", "fork"}, {"fork", "no-session"}, {"system", "system-file"}} {
-		if cmd.Flags().Changed(pair[0]) && cmd.Flags().Changed(pair[1]) {
-			return req, Usage("--%s and --%s contradict each other", pair[0], pair[1]).WithHint("give one of them")
-		}
+	o, err := f.Options(app, cmd, agentName)
+	if err != nil {
+		return req, err
+	}
+	cwd, err := f.cwd()
+	if err != nil {
+		return req, err
 	}
 	prompt, err := f.prompt(app, cmd, promptArgs, needPrompt)
 	if err != nil {
 		return req, err
 	}
 	req.Message.Text = execution.Prompt(prompt)
-	cwd, err := f.cwd()
-	if err != nil {
+	if o, err = f.configured(app, cmd, cwd, o); err != nil {
 		return req, err
 	}
-	o := execution.RunOptions{Agent: agentName, Command: f.Command, Model: f.Model, ForkSessionID: f.Fork, NoSession: f.NoSession, Cwd: cwd,
-		Sandbox: execution.SandboxMode(f.Sandbox), TimeoutMs: f.Timeout.Milliseconds(), InactivityTimeoutMs: f.IdleTimeout.Milliseconds(), ApprovalMode: execution.ApprovalMode(f.Approve),
-		ThinkingEffort: execution.ThinkingEffort(f.Effort), ThinkingBudgetTokens: f.ThinkingBudget, SystemPromptMode: execution.SystemPromptMode(f.SystemMode),
-		Stream: execution.StreamMode(f.Stream), Environment: execution.EnvironmentMode(f.Environment), MaxTurns: f.MaxTurns,
-		MaxOutputTokens: f.MaxOutputTokens, TopK: f.TopK, Skills: f.Skills, AgentsDoc: f.AgentsDoc, Tags: f.Tags, ProjectID: f.ProjectID,
-		RunID: execution.RunID(f.RunID), Debug: f.Debug}
-	if o.SessionID, err = nativeSession(agentName, f.Session); err != nil {
-		return req, err
-	}
-	if o.ForkSessionID, err = nativeSession(agentName, f.Fork); err != nil {
-		return req, err
-	}
-	switch {
-	case f.Yolo:
-		o.ApprovalMode = execution.ApprovalYolo
-	case f.Deny:
-		o.ApprovalMode = execution.ApprovalDeny
-	}
-	for name, d := range map[string]time.Duration{"timeout": f.Timeout, "idle-timeout": f.IdleTimeout, "grace": f.Grace} {
-		if d < 0 || d > 0 && d < time.Millisecond {
-			return req, Usage("--%s %s is out of range", name, d).WithHint("a duration such as 90s or 20m")
-		}
-	}
-	if cmd.Flags().Changed("grace") {
-		ms := f.Grace.Milliseconds()
-		o.GracePeriodMs = &ms
-	}
-	for _, v := range []struct {
-		name string
-		val  int
-		min  int
-	}{{"max-turns", f.MaxTurns, 1}, {"max-output-tokens", f.MaxOutputTokens, 1}, {"top-k", f.TopK, 1}, {"thinking-budget", f.ThinkingBudget, 1024}, {"attempts", f.Attempts, 1}} {
-		if cmd.Flags().Changed(v.name) && v.val < v.min {
-			return req, Usage("--%s %d is out of range", v.name, v.val).WithHint("%d or more", v.min)
-		}
-	}
-	for _, v := range []struct {
-		name string
-		val  float64
-		max  float64
-		set  **float64
-	}{{"budget", f.Budget, 1e9, &o.MaxBudgetUSD}, {"temperature", f.Temperature, 2, &o.Temperature}, {"top-p", f.TopP, 1, &o.TopP}} {
-		if !cmd.Flags().Changed(v.name) {
-			continue
-		}
-		if math.IsNaN(v.val) || v.val < 0 || v.val > v.max {
-			return req, Usage("--%s %g is out of range", v.name, v.val).WithHint("0 to %g", v.max)
-		}
-		val := v.val
-		*v.set = &val
-	}
-	if f.Attempts > 1 {
-		p := execution.DefaultRetryPolicy()
-		p.MaxAttempts = f.Attempts
-		o.RetryPolicy = &p
-	}
-	if o.Env, err = f.environment(app); err != nil {
-		return req, err
-	}
+	o.Cwd = cwd
 	if f.System != "" || f.SystemFile != "" {
 		if req.Instructions.SystemPrompt, err = f.system(); err != nil {
 			return req, err
@@ -183,23 +130,6 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 		}
 	} else if f.SystemMode != "" {
 		return req, Usage("--system-mode without a system prompt").WithHint("add --system or --system-file")
-	}
-	if f.Schema != "" {
-		b, err := os.ReadFile(f.Schema)
-		if err != nil {
-			return req, Unreadable("--schema", err)
-		}
-		if !json.Valid(b) {
-			return req, Usage("--schema %s: the file holds no JSON", f.Schema)
-		}
-		o.OutputSchema = b
-	}
-	for _, file := range f.MCP {
-		servers, err := ReadMCP(file)
-		if err != nil {
-			return req, err
-		}
-		o.MCPServers = append(o.MCPServers, servers...)
 	}
 	for _, a := range f.Attach {
 		att, err := attachment(a)
@@ -212,14 +142,110 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	return req, nil
 }
 
-// nativeSession takes the agent's own session id, or the unified one of the same agent.
-func nativeSession(agentName, id string) (string, error) {
+// Options are the options of a run that the flags state, and nothing else. Everything that is wrong with them is found here.
+func (f *RequestFlags) Options(app *App, cmd *cobra.Command, agentName string) (execution.RunOptions, error) {
+	for _, pair := range [][2]string{{"yolo", "deny"}, {"yolo", "approve"}, {"deny", "approve"}, {"session", "no-session"},
+		{"session", "fork"}, {"fork", "no-session"}, {"system", "system-file"}} {
+		if cmd.Flags().Changed(pair[0]) && cmd.Flags().Changed(pair[1]) {
+			return execution.RunOptions{}, Usage("--%s and --%s contradict each other", pair[0], pair[1]).WithHint("give one of them")
+		}
+	}
+	o := execution.RunOptions{Agent: agentName, Command: f.Command, Model: f.Model, ForkSessionID: f.Fork, NoSession: f.NoSession,
+		Sandbox: execution.SandboxMode(f.Sandbox), TimeoutMs: f.Timeout.Milliseconds(), InactivityTimeoutMs: f.IdleTimeout.Milliseconds(), ApprovalMode: execution.ApprovalMode(f.Approve),
+		ThinkingEffort: execution.ThinkingEffort(f.Effort), ThinkingBudgetTokens: f.ThinkingBudget, SystemPromptMode: execution.SystemPromptMode(f.SystemMode),
+		Stream: execution.StreamMode(f.Stream), Environment: execution.EnvironmentMode(f.Environment), MaxTurns: f.MaxTurns,
+		MaxOutputTokens: f.MaxOutputTokens, TopK: f.TopK, Skills: f.Skills, AgentsDoc: f.AgentsDoc, Tags: f.Tags, ProjectID: f.ProjectID,
+		RunID: execution.RunID(f.RunID), Debug: f.Debug}
+	var err error
+	if o.SessionID, err = nativeSession(app, agentName, "session", f.Session); err != nil {
+		return o, err
+	}
+	if o.ForkSessionID, err = nativeSession(app, agentName, "fork", f.Fork); err != nil {
+		return o, err
+	}
+	switch {
+	case f.Yolo:
+		o.ApprovalMode = execution.ApprovalYolo
+	case f.Deny:
+		o.ApprovalMode = execution.ApprovalDeny
+	}
+	for name, d := range map[string]time.Duration{"timeout": f.Timeout, "idle-timeout": f.IdleTimeout, "grace": f.Grace} {
+		if d < 0 || d > 0 && d < time.Millisecond {
+			return o, Usage("--%s %s is out of range", name, d).WithHint("a duration such as 90s or 20m")
+		}
+	}
+	if cmd.Flags().Changed("grace") {
+		ms := f.Grace.Milliseconds()
+		o.GracePeriodMs = &ms
+	}
+	for _, v := range []struct {
+		name string
+		val  int
+		min  int
+	}{{"max-turns", f.MaxTurns, 1}, {"max-output-tokens", f.MaxOutputTokens, 1}, {"top-k", f.TopK, 1}, {"thinking-budget", f.ThinkingBudget, 1024}, {"attempts", f.Attempts, 1}} {
+		if cmd.Flags().Changed(v.name) && v.val < v.min {
+			return o, Usage("--%s %d is out of range", v.name, v.val).WithHint("%d or more", v.min)
+		}
+	}
+	for _, v := range []struct {
+		name string
+		val  float64
+		max  float64
+		set  **float64
+	}{{"budget", f.Budget, 1e9, &o.MaxBudgetUSD}, {"temperature", f.Temperature, 2, &o.Temperature}, {"top-p", f.TopP, 1, &o.TopP}} {
+		if !cmd.Flags().Changed(v.name) {
+			continue
+		}
+		if math.IsNaN(v.val) || v.val < 0 || v.val > v.max {
+			return o, Usage("--%s %g is out of range", v.name, v.val).WithHint("0 to %g", v.max)
+		}
+		val := v.val
+		*v.set = &val
+	}
+	if f.Attempts > 1 {
+		p := execution.DefaultRetryPolicy()
+		p.MaxAttempts = f.Attempts
+		o.RetryPolicy = &p
+	}
+	if o.Env, err = f.environment(app); err != nil {
+		return o, err
+	}
+	if f.Schema != "" {
+		b, err := os.ReadFile(f.Schema)
+		if err != nil {
+			return o, Unreadable("--schema", err)
+		}
+		if !json.Valid(b) {
+			return o, Usage("--schema %s: the file holds no JSON", f.Schema)
+		}
+		o.OutputSchema = b
+	}
+	for _, file := range f.MCP {
+		servers, err := ReadMCP(file)
+		if err != nil {
+			return o, err
+		}
+		o.MCPServers = append(o.MCPServers, servers...)
+	}
+	return o, nil
+}
+
+// nativeSession takes the agent's own session id, or the unified one of the same agent under any of its names.
+func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	owner, native, ok := execution.SplitSession(id)
 	if !ok {
 		return id, nil
 	}
-	if owner != agentName {
-		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --session %s", owner, id)
+	c, err := app.Client()
+	if err != nil {
+		return "", err
+	}
+	agent, err := c.Adapters().Get(agentName)
+	if err != nil {
+		return "", err
+	}
+	if have, err := c.Adapters().Get(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
+		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --%s %s", owner, flag, id)
 	}
 	return native, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/config"
 )
 
 // base is where a published schema is found.
@@ -40,6 +41,24 @@ func Generate() (map[string][]byte, error) {
 			return nil, fmt.Errorf("schema of %s: %w", v.name, err)
 		}
 		if err := put(files, v.name, s); err != nil {
+			return nil, err
+		}
+	}
+	// What a person writes is closed: an unknown key is a mistake there.
+	for name, typ := range map[string]reflect.Type{"config": reflect.TypeFor[config.File](), "profile": reflect.TypeFor[execution.RunOptions]()} {
+		s, err := jsonschema.ForType(typ, &jsonschema.ForOptions{TypeSchemas: special()})
+		if err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", name, err)
+		}
+		partial(s)
+		if name == "profile" {
+			for _, key := range config.NotInProfile() {
+				delete(s.Properties, key)
+			}
+			s.Properties["$schema"] = &jsonschema.Schema{Type: "string"}
+			s.PropertyOrder = nil
+		}
+		if err := put(files, name, s); err != nil {
 			return nil, err
 		}
 	}
@@ -98,6 +117,20 @@ func forType(t reflect.Type) (*jsonschema.Schema, error) {
 	}
 	open(s)
 	return s, nil
+}
+
+// partial lets a policy for retries name only what differs from the default one.
+func partial(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	for name, p := range s.Properties {
+		if name == "retryPolicy" {
+			p.Required = nil
+		}
+		partial(p)
+		partial(p.AdditionalProperties)
+	}
 }
 
 // open lets readers of a later minor version see fields they do not know.

@@ -43,9 +43,10 @@ type Agent struct {
 	Call        func(update Fields)    // changes a tool call before it is sent, for ids and names of an agent's own
 	Answer      func(calls int) Fields // set over the answer to a prompt of so many model calls; default: usage
 	CallEnd     func() Fields          // an update that ends a model call, nil for none
+	Servers     []any                  // MCP servers besides those of the session, in the same form
 	AskForMCP   bool                   // ask before a tool of an MCP server is called
-	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
 	Stay        bool                   // do not end when standard input is closed
+	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
 
 	in      chan Fields
 	out     io.Writer
@@ -156,7 +157,8 @@ func (a *Agent) take(v Fields) {
 }
 
 func (a *Agent) open(method string, params Fields, reply func(Fields), refuse func(int, string)) {
-	a.servers, _ = params["mcpServers"].([]any)
+	servers, _ := params["mcpServers"].([]any)
+	a.servers = append(servers, a.Servers...)
 	a.session = newID()
 	answer := Fields{"sessionId": a.session, "modes": Fields{"currentModeId": "default", "availableModes": []any{
 		Fields{"id": "default", "name": "Default"}, Fields{"id": "yolo", "name": "YOLO"}}},

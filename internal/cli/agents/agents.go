@@ -13,21 +13,27 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/install"
 )
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "agents", Short: "List agents, show what they can do, and detect installed ones", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, show what they can do, detect, install and remove them", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app) }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List the agents that Drawbar knows", Args: cli.Args(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return list(app) }},
 		&cobra.Command{Use: "show AGENT", Short: "Show what an agent can do and how it is installed", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
-		&cobra.Command{Use: "detect [AGENT...]", Short: "Look which agents are installed, in which version, and logged in",
-			RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }},
+		newMatrix(app), NewDetect(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
 	)
 	return cmd
+}
+
+// NewDetect makes "detect [AGENT...]".
+func NewDetect(app *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "detect [AGENT...]", Short: "Look which agents are installed, in which version, and logged in",
+		RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }}
 }
 
 func list(app *cli.App) error {
@@ -95,14 +101,23 @@ func show(app *cli.App, name string) error {
 		field("documentation", orNone(v.Docs))
 		w.Flush()
 		app.Printf("\n")
-		matrix(app, v.Capabilities)
+		for _, a := range abilities(v.Capabilities) {
+			field(a.name, a.value)
+		}
+		for _, n := range v.Capabilities.Notes {
+			field("note", n)
+		}
+		w.Flush()
 	})
 }
 
-// matrix prints capabilities as a table.
-func matrix(app *cli.App, caps execution.Capabilities) {
-	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
-	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+// ability is one line of what an agent can do.
+type ability struct{ name, value string }
+
+// abilities are what an agent declares, in the words of a table.
+func abilities(caps execution.Capabilities) []ability {
+	var list []ability
+	row := func(name string, value any) { list = append(list, ability{name, fmt.Sprint(value)}) }
 	yes := func(b bool) string {
 		if b {
 			return "yes"
@@ -117,10 +132,14 @@ func matrix(app *cli.App, caps execution.Capabilities) {
 	row("trace depth", caps.TraceDepth)
 	row("attachments", yes(caps.Attachments))
 	row("context window", caps.MaxContextStrategy)
-	row("resume / fork / ephemeral", yes(a.CanResume)+" / "+yes(a.CanFork)+" / "+yes(a.CanRunEphemeral))
+	row("resume a session", yes(a.CanResume))
+	row("fork a session", yes(a.CanFork))
+	row("leave no session", yes(a.CanRunEphemeral))
 	row("conversation", a.StructuredSession)
 	row("verbs", orNone(words(a.Verbs)))
-	row("streams text / tools / thinking", yes(a.TextStreaming)+" / "+yes(a.ToolCallStreaming)+" / "+yes(a.ThinkingStreaming))
+	row("streams text", yes(a.TextStreaming))
+	row("streams tool calls", yes(a.ToolCallStreaming))
+	row("streams thinking", yes(a.ThinkingStreaming))
 	row("MCP servers", orNone(words(a.MCPTransports)))
 	row("approval modes", orNone(words(a.ApprovalModes)))
 	row("sandbox", orNone(words(a.SandboxModes)))
@@ -128,14 +147,22 @@ func matrix(app *cli.App, caps execution.Capabilities) {
 	row("thinking budget", yes(a.ThinkingBudgetTokens))
 	row("system prompt", orNone(words(a.SystemPromptModes)))
 	row("structured output", yes(a.StructuredOutput))
-	row("own turn limit / budget / price", yes(a.MaxTurns)+" / "+yes(a.Budget)+" / "+yes(a.CostReported))
-	row("skills / agents document", yes(a.Skills)+" / "+yes(a.AgentsMD))
+	row("turn limit of its own", yes(a.MaxTurns))
+	row("budget of its own", yes(a.Budget))
+	row("states its price", yes(a.CostReported))
+	row("output limit", yes(a.OutputTokenLimit))
+	row("images", yes(a.ImageInput))
+	row("skills of a run", yes(a.Skills))
+	row("agents document of a run", yes(a.AgentsMD))
+	row("plugins", yes(a.Plugins))
+	h := a.RuntimeHooks
+	row("hook before a tool", h.PreToolUse)
+	row("hook after a tool", h.PostToolUse)
+	row("hook before a prompt", h.UserPromptSubmit)
+	row("hooks at session start, end and stop", strings.Join([]string{string(h.SessionStart), string(h.SessionEnd), string(h.Stop)}, ", "))
 	row("sub-agents", yes(a.SubagentDispatch))
 	row("platforms", orNone(strings.Join(a.Platforms, ", ")))
-	for _, n := range caps.Notes {
-		row("note", n)
-	}
-	w.Flush()
+	return list
 }
 
 func words[T ~string](list []T) string {

@@ -43,7 +43,7 @@ func New(app *cli.App) *cobra.Command {
 }
 
 // limit ends a demo that hangs.
-const limit = 60 * time.Second
+const limit = 5 * time.Minute
 
 // stage is the demo's directory: a repository, a home, a record, and the agent under the vendor's name.
 type stage struct {

@@ -1,14 +1,18 @@
-// Package models is "drawbar models": the models that agents declare, with their windows and prices.
+// Package models is "drawbar models": the models that agents declare and the configuration adds, with their windows and
+// prices.
 package models
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
 type row struct {
@@ -19,52 +23,74 @@ type row struct {
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "models [AGENT]", Short: "List the models that agents declare, with context windows and prices",
-		Long: "List the models that agents declare. Any other model id is passed on to the agent as it is; its price is unknown, never free.",
+	const long = "List the models that agents declare and the configuration adds. Any other model id is passed on to the agent as it is; its price is unknown, never free."
+	cmd := &cobra.Command{
+		Use: "models [AGENT]", Short: "List models, with context windows and prices; ask about one; estimate a cost", Long: long,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := app.Client()
-			if err != nil {
-				return err
-			}
-			names := args
-			if len(args) == 0 {
-				for _, i := range c.Adapters().List() {
-					names = append(names, i.Agent)
-				}
-			}
-			rows := []row{}
-			for _, name := range names {
-				e, err := c.Adapters().Get(name)
-				if err != nil {
-					return err
-				}
-				for _, m := range e.Descriptor.Models {
-					rows = append(rows, row{e.Descriptor.Name, m.ID == e.Descriptor.DefaultModel, m})
-				}
-			}
-			return app.Answer(rows, func() {
-				w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "AGENT\tMODEL\tWINDOW\tIN $/M\tOUT $/M\tCACHE READ\tCACHE WRITE")
-				for _, r := range rows {
-					name, window := r.ID, "-"
-					if r.IsDefault {
-						name += " (default)"
-					}
-					if r.ContextWindow > 0 {
-						window = cli.Count(r.ContextWindow)
-					}
-					in, out, cr, cw := "-", "-", "-", "-"
-					if p := r.Price; p != nil {
-						in, out, cr, cw = fmt.Sprintf("%g", p.Input), fmt.Sprintf("%g", p.Output), price(p.CacheRead), price(p.CacheWrite)
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Agent, name, window, in, out, cr, cw)
-				}
-				w.Flush()
-			})
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return list(app, args) },
 	}
+	cmd.AddCommand(
+		&cobra.Command{Use: "list [AGENT]", Short: "List models, with context windows and prices", Long: long, Args: cli.Args(cobra.MaximumNArgs(1)),
+			RunE: func(_ *cobra.Command, args []string) error { return list(app, args) }},
+		&cobra.Command{Use: "show AGENT MODEL", Short: "Show what is known of a model", Args: cli.Args(cobra.ExactArgs(2)),
+			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0], args[1]) }},
+		&cobra.Command{Use: "validate AGENT MODEL", Short: "Tell whether an agent declares a model; the exit code is 1 when it does not", Args: cli.Args(cobra.ExactArgs(2)),
+			RunE: func(_ *cobra.Command, args []string) error { return validate(app, args[0], args[1]) }},
+		estimate(app),
+	)
+	return cmd
+}
+
+func list(app *cli.App, names []string) error {
+	c, err := client(app)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		for _, i := range c.Adapters().List() {
+			names = append(names, i.Agent)
+		}
+	}
+	rows := []row{}
+	for _, name := range names {
+		e, err := c.Adapters().Get(name)
+		if err != nil {
+			return err
+		}
+		models, err := c.Models().List(name)
+		if err != nil {
+			return err
+		}
+		for _, m := range models {
+			rows = append(rows, row{e.Descriptor.Name, m.ID == e.Descriptor.DefaultModel, m})
+		}
+	}
+	return app.Answer(rows, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tMODEL\tWINDOW\tIN $/M\tOUT $/M\tCACHE READ\tCACHE WRITE\tALIASES")
+		for _, r := range rows {
+			name, window := r.ID, "-"
+			if r.IsDefault {
+				name += " (default)"
+			}
+			if r.Deprecated {
+				name += " (deprecated)"
+			}
+			if r.ContextWindow > 0 {
+				window = cli.Count(r.ContextWindow)
+			}
+			in, out, cr, cw := "-", "-", "-", "-"
+			if p := r.Price; p != nil {
+				in, out, cr, cw = fmt.Sprintf("%g", p.Input), fmt.Sprintf("%g", p.Output), price(p.CacheRead), price(p.CacheWrite)
+			}
+			aliases := "-"
+			if len(r.Aliases) > 0 {
+				aliases = strings.Join(r.Aliases, ", ")
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Agent, name, window, in, out, cr, cw, aliases)
+		}
+		w.Flush()
+	})
 }
 
 func price(p *float64) string {
@@ -72,4 +98,145 @@ func price(p *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%g", *p)
+}
+
+func show(app *cli.App, agent, id string) error {
+	c, err := client(app)
+	if err != nil {
+		return err
+	}
+	m, err := c.Models().Model(agent, id)
+	if err != nil {
+		return err
+	}
+	return app.Answer(m, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		field := func(name, value string) {
+			if value != "" {
+				fmt.Fprintf(w, "%s\t%s\n", name, value)
+			}
+		}
+		tokens := func(n int64) string {
+			if n == 0 {
+				return "unknown"
+			}
+			return cli.Count(n) + " tokens"
+		}
+		field("model", m.ID)
+		field("name", m.DisplayName)
+		field("provider", m.Provider)
+		field("aliases", strings.Join(m.Aliases, ", "))
+		field("context window", tokens(m.ContextWindow))
+		field("output limit", tokens(m.MaxOutputTokens))
+		thinking := "no"
+		if m.Thinking {
+			var efforts []string
+			for _, e := range m.ThinkingEfforts {
+				efforts = append(efforts, string(e))
+			}
+			thinking = strings.Join(append([]string{"yes"}, efforts...), ", ")
+		}
+		field("thinking", thinking)
+		if b := m.ThinkingBudget; b != nil {
+			field("thinking budget", fmt.Sprintf("%s to %s tokens", cli.Count(b.Min), cli.Count(b.Max)))
+		}
+		if p := m.Price; p != nil {
+			field("input", fmt.Sprintf("$%g per million tokens", p.Input))
+			field("output", fmt.Sprintf("$%g", p.Output))
+			for _, part := range []struct {
+				name string
+				usd  *float64
+			}{{"cache read", p.CacheRead}, {"cache write", p.CacheWrite}, {"cache write for an hour", p.CacheWrite1h}, {"thinking output", p.Thinking}} {
+				if part.usd != nil {
+					field(part.name, fmt.Sprintf("$%g", *part.usd))
+				}
+			}
+		} else {
+			field("price", "unknown")
+		}
+		if m.Deprecated {
+			field("deprecated", strings.TrimSpace("yes "+m.DeprecatedSince))
+			field("successor", m.Successor)
+		}
+		w.Flush()
+	})
+}
+
+func validate(app *cli.App, agent, id string) error {
+	c, err := client(app)
+	if err != nil {
+		return err
+	}
+	v, err := c.Models().Validate(agent, id)
+	if err != nil {
+		return err
+	}
+	err = app.Answer(v, func() {
+		app.Printf("%s: %s\n", v.Status, v.Message)
+		if v.Status == drawbar.ModelUnknown && len(v.Suggestions) > 0 {
+			app.Notef("similar: %s", strings.Join(v.Suggestions, ", "))
+		}
+	})
+	if err == nil && !v.Valid {
+		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+	}
+	return err
+}
+
+// estimation is what "models estimate" answers.
+type estimation struct {
+	Agent string          `json:"agent"`
+	Model string          `json:"modelId"`
+	Usage execution.Usage `json:"usage"`
+	USD   float64         `json:"totalUsd"`
+}
+
+func estimate(app *cli.App) *cobra.Command {
+	var u execution.Usage
+	cmd := &cobra.Command{Use: "estimate AGENT MODEL", Short: "Tell what a number of tokens would cost", Args: cli.Args(cobra.ExactArgs(2)),
+		Example: "  drawbar models estimate claude opus --input 100000 --output 5000 --cache-read 400000",
+		RunE: func(_ *cobra.Command, args []string) error {
+			for name, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache-read": u.Cached, "cache-write": u.CacheWrite, "thinking": u.Thinking} {
+				if n < 0 {
+					return cli.Usage("--%s %d is out of range", name, n).WithHint("0 or more tokens")
+				}
+			}
+			if u.Thinking > u.Output {
+				return cli.Usage("--thinking %d is more than --output %d, which it is a part of", u.Thinking, u.Output)
+			}
+			c, err := client(app)
+			if err != nil {
+				return err
+			}
+			m, err := c.Models().Model(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			usd, err := c.Models().Estimate(args[0], args[1], u)
+			if err != nil {
+				return err
+			}
+			if usd == nil {
+				return execution.Errorf(execution.CodeCapability, "the price of %s is unknown, or that of a kind of these tokens", m.ID).
+					WithHint("declare it under \"models\" in the configuration: drawbar config schema")
+			}
+			u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
+			return app.Answer(estimation{args[0], m.ID, u, *usd}, func() { app.Printf("$%.4f\n", *usd) })
+		}}
+	f := cmd.Flags()
+	f.Int64Var(&u.Input, "input", 0, "tokens of the prompt that no cache had")
+	f.Int64Var(&u.Output, "output", 0, "tokens of the answer, thinking included")
+	f.Int64Var(&u.Cached, "cache-read", 0, "tokens that were read from a cache")
+	f.Int64Var(&u.CacheWrite, "cache-write", 0, "tokens that were written to a cache")
+	f.Int64Var(&u.Thinking, "thinking", 0, "how many of the answer's tokens are thinking")
+	return cmd
+}
+
+// client is the app's client, whose models are those of the configuration too: here a configuration that cannot be used is
+// an error.
+func client(app *cli.App) (*drawbar.Client, error) {
+	if _, err := app.Config(app.Dir()); err != nil {
+		return nil, err
+	}
+	return app.Client()
 }

@@ -15,16 +15,15 @@ func New(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var q struct{ tools, structured, continuation, approvals, trace, attachments string }
 	cmd := &cobra.Command{
-		Use: "negotiate AGENT [PROMPT]", Short: "Tell what a request would get from an agent, without running it",
+		Use: "negotiate [AGENT] [PROMPT]", Short: "Tell what a request would get from an agent, without running it",
 		Long:    "Tell what a request would get from an agent, without running it. It takes the flags of \"drawbar run\" and requirements besides. Exit code 6: unsupported.",
 		Example: "  drawbar negotiate codex --budget 2 --model gpt-5.4\n  drawbar negotiate claude --need-approvals required --json",
-		Args:    cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := app.Client()
 			if err != nil {
 				return err
 			}
-			e, err := c.Adapters().Get(args[0])
+			e, args, err := flags.Agent(app, cmd, args)
 			if err != nil {
 				return err
 			}

@@ -16,17 +16,24 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/agents"
 	"github.com/drawbar/drawbar/internal/cli/attach"
+	"github.com/drawbar/drawbar/internal/cli/auth"
+	"github.com/drawbar/drawbar/internal/cli/config"
 	"github.com/drawbar/drawbar/internal/cli/conform"
 	"github.com/drawbar/drawbar/internal/cli/cost"
 	"github.com/drawbar/drawbar/internal/cli/demo"
 	"github.com/drawbar/drawbar/internal/cli/doctor"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/host"
+	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/logs"
+	"github.com/drawbar/drawbar/internal/cli/mcp"
 	"github.com/drawbar/drawbar/internal/cli/model"
 	"github.com/drawbar/drawbar/internal/cli/models"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
+	"github.com/drawbar/drawbar/internal/cli/profiles"
 	"github.com/drawbar/drawbar/internal/cli/ps"
 	"github.com/drawbar/drawbar/internal/cli/run"
+	"github.com/drawbar/drawbar/internal/cli/sessions"
 	"github.com/drawbar/drawbar/internal/cli/stop"
 	"github.com/drawbar/drawbar/internal/cli/version"
 	"github.com/drawbar/drawbar/internal/cli/wait"
@@ -101,7 +108,8 @@ func New(app *cli.App) *cobra.Command {
 		}
 	}
 	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app))
-	add("know", agents.New(app), models.New(app), negotiate.New(app), doctor.New(app))
+	add("know", agents.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), agents.NewDetect(app))
+	add("know", auth.New(app), config.New(app), profiles.New(app), mcp.New(app), models.New(app), negotiate.New(app), sessions.New(app), doctor.New(app), host.New(app))
 	add("test", demo.New(app), conform.New(app), model.New(app))
 	cmd.AddCommand(version.New(app), run.NewDetached(app), conform.NewEcho(app), exitCodes(app))
 	return cmd

@@ -35,11 +35,12 @@ type options struct {
 func New(app *cli.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "run AGENT [PROMPT] [-- COMMAND [ARGS...]]",
+		Use:   "run [AGENT] [PROMPT] [-- COMMAND [ARGS...]]",
 		Short: "Run an agent and stream what it does",
 		Long: `Run an agent and stream what it does: its answer to standard output, tools, questions and cost to standard error.
 
-The prompt is the words behind the agent's name, --prompt, a file (--file), or standard input.
+The prompt is the words behind the agent's name, --prompt, a file (--file), or standard input. Without an agent's name
+the configured one runs (drawbar config set defaultAgent claude), or that of the profile.
 The agent acp is any program that speaks the Agent Client Protocol: it and its arguments stand behind --.
 Ctrl-C once interrupts the turn, twice aborts the run. On a terminal permission questions are asked there;
 elsewhere they are denied with a warning, unless --approve says otherwise.`,
@@ -49,7 +50,6 @@ elsewhere they are denied with a warning, unless --approve says otherwise.`,
   drawbar run claude -i "let us look at the parser"     # a conversation: type while it works
   drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps
   drawbar run acp "explain this module" -- gemini --acp`,
-		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
 	}
 	o.flags.Register(cmd)
@@ -82,7 +82,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	entry, err := client.Adapters().Get(args[0])
+	entry, args, err := o.flags.Agent(app, cmd, args)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,217 @@
+package agentconfig
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// Hidden stands for a value that is not shown.
+const Hidden = "***"
+
+// telling reports that a key's name says its value is a secret. A key that names a variable holds no secret itself.
+func telling(key string) bool {
+	upper := strings.ToUpper(key)
+	if strings.HasSuffix(upper, "_ENV_VAR") || strings.HasSuffix(upper, "_ENV_KEY") || strings.HasSuffix(upper, "HELPER") || strings.HasSuffix(upper, "TOKENS") {
+		return false
+	}
+	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTHORIZATION", "COOKIE"} {
+		if strings.Contains(upper, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// hide masks every text and number in a value.
+func hide(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := map[string]any{}
+		for k := range v {
+			m[k] = hide(v[k])
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = hide(v[i])
+		}
+		return list
+	case nil, bool:
+		return v
+	}
+	return Hidden
+}
+
+// mask hides what stands under telling names, environments and headers.
+func mask(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := map[string]any{}
+		for k := range v {
+			switch {
+			case k == "env" || strings.HasSuffix(strings.ToLower(k), "headers") && k != "env_http_headers":
+				m[k] = hide(v[k])
+			case telling(k):
+				m[k] = hide(v[k])
+			case k == "args":
+				m[k] = maskArgs(v[k])
+			default:
+				m[k] = mask(v[k])
+			}
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = mask(v[i])
+		}
+		return list
+	case string:
+		return maskURL(v)
+	}
+	return v
+}
+
+func maskArgs(v any) any {
+	list, ok := v.([]any)
+	if !ok {
+		return mask(v)
+	}
+	var args []string
+	for _, a := range list {
+		s, ok := a.(string)
+		if !ok {
+			return mask(v)
+		}
+		args = append(args, s)
+	}
+	out := make([]any, len(args))
+	for i, a := range hideArgs(args) {
+		out[i] = a
+	}
+	return out
+}
+
+// hideArgs hides the values of flags with telling names.
+func hideArgs(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		name, _, joined := strings.Cut(a, "=")
+		switch {
+		case joined && telling(name):
+			out[i] = name + "=" + Hidden
+		case strings.HasPrefix(a, "-") && !joined && telling(a) && i+1 < len(out) && !strings.HasPrefix(out[i+1], "-"):
+			out[i+1] = Hidden
+		default:
+			out[i] = maskURL(a)
+		}
+	}
+	return out
+}
+
+// maskURL hides the password of an address and the values of telling parameters.
+func maskURL(s string) string {
+	if !strings.Contains(s, "://") || !strings.ContainsAny(s, "@?") {
+		return s
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return s
+	}
+	if _, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(u.User.Username(), Hidden)
+	}
+	parts := strings.Split(u.RawQuery, "&")
+	for i, p := range parts {
+		if name, _, ok := strings.Cut(p, "="); ok && telling(name) {
+			parts[i] = name + "=" + Hidden
+		}
+	}
+	u.RawQuery = strings.Join(parts, "&")
+	return strings.ReplaceAll(u.String(), "%2A%2A%2A", Hidden)
+}
+
+// Masked is the setting without its secret.
+func (s Setting) Masked() Setting {
+	shown := mask
+	if s.Secret {
+		shown = hide
+	}
+	s.Value = shown(s.Value)
+	s.Origins = slices.Clone(s.Origins)
+	for i := range s.Origins {
+		s.Origins[i].Value = shown(s.Origins[i].Value)
+	}
+	return s
+}
+
+// Masked is the server without the values of its environment and headers.
+func (m MCPServer) Masked() MCPServer {
+	m.Args = hideArgs(m.Args)
+	m.Env, m.Headers = hideAll(m.Env), hideAll(m.Headers)
+	m.URL = maskURL(m.URL)
+	m.Native, _ = mask(m.Native).(map[string]any)
+	return m
+}
+
+func hideAll(values map[string]string) map[string]string {
+	out := maps.Clone(values)
+	for k := range out {
+		out[k] = Hidden
+	}
+	return out
+}
+
+// MaskedValue is a value of t without secrets.
+func (c *Config) MaskedValue(t Target, v any) any {
+	last := t.Path[len(t.Path)-1]
+	inEnv := t.Field != nil && t.Field.Type == adapter.TypeMCPServers && len(t.Rest) > 1 && (t.Rest[1] == "env" || strings.HasSuffix(strings.ToLower(t.Rest[1]), "headers"))
+	if t.Field != nil && t.Field.Secret || telling(last) || inEnv {
+		return hide(v)
+	}
+	// The key is part of what decides: env under an object, args as a list.
+	return mask(map[string]any{last: v}).(map[string]any)[last]
+}
+
+// Masked is the configuration without secrets.
+func (a AgentConfig) Masked(schema adapter.ConfigSchema) AgentConfig {
+	values := map[string]any{}
+	for k, v := range a.Values {
+		if f, ok := schema.Field(k); ok && f.Secret || telling(k) {
+			values[k] = hide(v)
+		} else {
+			values[k] = mask(v)
+		}
+	}
+	a.Values = values
+	a.MCPServers = slices.Clone(a.MCPServers)
+	for i := range a.MCPServers {
+		a.MCPServers[i] = a.MCPServers[i].Masked()
+	}
+	native := mask(a.Native).(map[string]any)
+	for _, f := range schema.Fields {
+		if f.Secret {
+			native = hideAt(native, strings.Split(f.Native, "."))
+		}
+	}
+	a.Native = native
+	return a
+}
+
+func hideAt(m map[string]any, path []string) map[string]any {
+	v, ok := m[path[0]]
+	if !ok {
+		return m
+	}
+	if len(path) == 1 {
+		m[path[0]] = hide(v)
+	} else if sub, ok := v.(map[string]any); ok {
+		m[path[0]] = hideAt(sub, path[1:])
+	}
+	return m
+}

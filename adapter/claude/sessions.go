@@ -1,0 +1,115 @@
+package claude
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var _ adapter.SessionStore = Adapter{}
+
+// sessions is Claude's store: projects/<slug of the directory>/<session>.jsonl below its configuration, and the sub-agents
+// of a session in projects/<slug>/<session>/subagents.
+var sessions = sessionfile.New(sessionfile.Format{
+	Agent: name,
+	Roots: func(h adapter.Host) []string { return []string{filepath.Join(configDir(h), "projects")} },
+	List:  listSessions,
+	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
+		return &sessionDecoder{b: b, c: c, main: c == b.Main}
+	},
+	Subagent: describeSubagent,
+})
+
+// SessionRoots is where Claude keeps its sessions.
+func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
+
+// ListSessions finds Claude's sessions.
+func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
+	return sessions.ListSessions(ctx, h)
+}
+
+// SummarizeSession reads head and tail of a session.
+func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
+	return sessions.SummarizeSession(ctx, h, f)
+}
+
+// ReadSession reads a session with its sub-agents.
+func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
+	return sessions.ReadSession(ctx, h, f)
+}
+
+// OpenSession gives the bytes of a session.
+func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
+	return sessions.OpenSession(ctx, h, f)
+}
+
+// FollowSession turns new lines into events.
+func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
+	return sessions.FollowSession(h, f)
+}
+
+func listSessions(l *sessionfile.Lister) {
+	root := filepath.Join(configDir(l.Host), "projects")
+	if !l.Root(root) {
+		return
+	}
+	for _, project := range l.Dir(root) {
+		if !l.Enter(project) {
+			continue
+		}
+		entries := l.Dir(project.Path)
+		folders := map[string]bool{}
+		for _, e := range entries {
+			if e.Dir && e.Problem == "" {
+				folders[e.Name] = true
+			}
+		}
+		for _, e := range entries {
+			id, ok := strings.CutSuffix(e.Name, ".jsonl")
+			if !ok || id == "" {
+				continue
+			}
+			f := adapter.SessionFile{ID: id}
+			if folders[id] {
+				for _, part := range l.Dir(filepath.Join(e.Path[:len(e.Path)-len(".jsonl")], "subagents")) {
+					if !strings.HasSuffix(part.Name, ".jsonl") {
+						continue
+					}
+					if part.Problem != "" || part.Dir {
+						l.Problem(part.Path, "the sub-agent cannot be read: "+orText(part.Problem, "is a directory, no file"))
+						continue
+					}
+					f.Parts = append(f.Parts, part.Path)
+				}
+			}
+			l.Add(f, e)
+		}
+	}
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// maxSubagentFile bounds the file that describes a sub-agent.
+const maxSubagentFile = 1 << 20
+
+var subagentKeys = jsonscan.NewKeySet("agentType", "description", "toolUseId")
+
+// describeSubagent reads the file beside a sub-agent's. Without it only the id is known.
+func describeSubagent(h adapter.Host, path string) adapter.Subagent {
+	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
+	var v [3]jsonscan.Value
+	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json", maxSubagentFile); err == nil && jsonscan.Fields(text, v[:], subagentKeys) == nil {
+		a.Name, a.Description, a.ToolCallID = v[0].Str(), v[1].Str(), v[2].Str()
+	}
+	return a
+}

@@ -1,0 +1,20 @@
+package claude
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+)
+
+func sessionSubject() adaptertest.SessionSubject {
+	return adaptertest.SessionSubject{Store: Adapter{}, Home: "testdata/session", Variable: "CLAUDE_CONFIG_DIR", Below: ".claude", Inside: ""}
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	adaptertest.Sessions(t, sessionSubject())
+}
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, sessionSubject(), ".claude/projects/p/x.jsonl", "x")
+}

@@ -1,0 +1,15 @@
+package cliagent
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+)
+
+// NewUUID is a fresh random UUID (version 4), the form in which agents take the ids of sessions and messages.
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

@@ -1,0 +1,363 @@
+package codex
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var recordKeys = jsonscan.NewKeySet("type", "timestamp", "ordinal", "payload", "payload.type", "id", "instructions", "record_type")
+
+const (
+	recType = iota
+	recTime
+	recOrdinal
+	recPayload
+	recKind
+	recID
+	recInstructions
+	recState
+	recCount
+)
+
+var metaKeys = jsonscan.NewKeySet("id", "cwd", "forked_from_id", "parent_thread_id", "timestamp", "subagent_history_start_ordinal", "source.subagent.thread_spawn.parent_thread_id", "forked_from_ordinal_exclusive")
+
+var itemKeys = jsonscan.NewKeySet("type", "id", "role", "content", "name", "namespace", "arguments", "input", "call_id", "output", "summary",
+	"internal_chat_message_metadata_passthrough.content_item_kinds", "action", "author")
+
+// silentEvents tell the screen what other records tell too, or nothing about the conversation.
+var silentEvents = map[string]bool{"user_message": true, "agent_message": true, "agent_reasoning": true, "agent_reasoning_raw_content": true,
+	"agent_reasoning_section_break": true, "item_started": true, "task_started": true, "turn_started": true, "thread_settings_applied": true,
+	"exec_command_begin": true, "exec_command_end": true, "mcp_tool_call_begin": true, "mcp_tool_call_end": true, "patch_apply_begin": true,
+	"patch_apply_end": true, "web_search_begin": true, "web_search_end": true, "view_image_tool_call": true, "turn_diff": true, "plan_update": true,
+	"entered_review_mode": true, "exited_review_mode": true, "undo_started": true, "undo_completed": true, "contextTextscompacted": true,
+	"warning": true, "background_event": true, "stream_error": true, "image_generation_begin": true, "image_generation_end": true,
+	"thread_goal_updated": true, "hook_started": true, "hook_completed": true, "collab_agent_spawn_end": true, "collab_agent_interaction_end": true,
+	"collab_waiting_end": true, "collab_close_end": true, "deprecation_notice": true, "model_reroute": true, "dynamic_tool_call_request": true,
+	"dynamic_tool_call_response": true}
+
+var silentRecords = map[string]bool{"world_state": true, "inter_agent_communication_metadata": true, "state": true, "session_state": true}
+
+// outcome is how a tool call ended, which Codex says before it records the output.
+type outcome struct {
+	failed     bool
+	durationMs int64
+}
+
+// sessionDecoder reads Codex's records. What a model says in one call is several items, which end with its usage.
+type sessionDecoder struct {
+	b *sessionfile.Builder
+	c *sessionfile.Conversation
+
+	begun     bool             // the thread's own meta was read
+	ancestors map[string]int64 // up to where a file of another thread belongs to this one; nil when not looked up
+	below     int64            // records from this ordinal on are passed over, 0 for none
+	own       int64            // records before this ordinal are a parent's, copied for a sub-agent
+
+	answer   string // id of the answer that is being put together
+	last     string // the one before, or the same
+	records  bool   // usage comes in records of its own
+	total    execution.Usage
+	outcomes map[string]outcome
+	numbered int
+}
+
+// Line reads a record.
+func (d *sessionDecoder) Line(text []byte) bool {
+	var v [recCount]jsonscan.Value
+	if jsonscan.Fields(text, v[:], recordKeys) != nil {
+		return false
+	}
+	at := sessionfile.Time(v[recTime])
+	kind := v[recType].Str()
+	if kind == "session_meta" {
+		d.meta(v[recPayload])
+		d.b.At(cmpTime(sessionfile.Time(v[recPayload].Get("timestamp")), at))
+		return true
+	}
+	ordinal, numbered := v[recOrdinal].Int()
+	if numbered && (d.below > 0 && ordinal >= d.below || ordinal < d.own) {
+		return true
+	}
+	d.b.At(at)
+	switch kind {
+	case "response_item":
+		d.item(v[recPayload], at)
+	case "event_msg":
+		d.event(v[recKind].Str(), v[recPayload])
+	case "turn_context":
+		if model := v[recPayload].Get("model").Str(); model != "" {
+			d.b.Summary.Model = model
+		}
+		if cwd := v[recPayload].Get("cwd").Str(); cwd != "" {
+			d.b.Summary.Cwd = cwd
+		}
+	case "token_usage_record":
+		d.records = true
+		d.usage(v[recPayload].Get("usage"))
+	case "compacted":
+		d.c.Note(d.number("compacted"), v[recPayload].Get("message").Str(), at)
+		d.b.Event(execution.ContextCompacted{Summary: v[recPayload].Get("message").Str()})
+	case "":
+		// The first releases began a file with the meta, without a type.
+		if v[recState].Exists() {
+			break
+		}
+		if !v[recID].Exists() {
+			d.b.Unknown("")
+		}
+	default:
+		switch {
+		case silentRecords[kind]:
+		case !v[recPayload].Exists() && isItem(kind): // and wrote items bare
+			line, err := jsonscan.Parse(text)
+			if err != nil {
+				return false
+			}
+			d.item(line, at)
+		default:
+			d.b.Unknown(kind)
+		}
+	}
+	return true
+}
+
+func cmpTime(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return a
+}
+
+func isItem(kind string) bool {
+	return kind == "message" || kind == "reasoning" || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
+}
+
+// meta begins a file. That of another thread begins what this one goes on from, or is part of the history that was copied
+// for a sub-agent.
+func (d *sessionDecoder) meta(payload jsonscan.Value) {
+	var v [8]jsonscan.Value
+	if !payload.Fields(v[:], metaKeys) {
+		return
+	}
+	if id := v[0].Str(); id != d.b.File.ID && id != "" {
+		if !d.begun {
+			if d.ancestors == nil {
+				d.ancestors = map[string]int64{}
+				for _, a := range ancestry(d.b.Host, d.b.File) {
+					d.ancestors[a.id] = a.below
+				}
+			}
+			d.below = d.ancestors[id]
+		}
+		return
+	}
+	d.begun, d.below = true, 0
+	d.b.Summary.Cwd = cmp.Or(v[1].Str(), d.b.Summary.Cwd)
+	d.b.Summary.Parent = cmp.Or(v[3].Str(), v[6].Str())
+	if d.b.Summary.Parent == "" {
+		d.b.Summary.ForkedFrom = v[2].Str()
+	}
+	d.own = sessionfile.Int(v[5])
+}
+
+func (d *sessionDecoder) number(what string) string {
+	d.numbered++
+	return what + "-" + strconv.Itoa(d.numbered)
+}
+
+// speak gives the answer that is being put together.
+func (d *sessionDecoder) speak(id string, at time.Time) *adapter.SessionMessage {
+	if m := d.c.Find(d.answer); m != nil {
+		return m
+	}
+	d.answer = cmp.Or(id, d.number("answer"))
+	d.last = d.answer
+	m := d.c.Message(d.answer, adapter.RoleAssistant, at)
+	m.Model = d.b.Summary.Model
+	return m
+}
+
+func (d *sessionDecoder) item(payload jsonscan.Value, at time.Time) {
+	var v [14]jsonscan.Value
+	if !payload.Fields(v[:], itemKeys) {
+		return
+	}
+	kind, id := v[0].Str(), v[1].Str()
+	switch {
+	case kind == "message":
+		d.message(v[:], id, at)
+	case kind == "agent_message": // between agents
+		d.answer = ""
+		var parts []string
+		for _, e := range v[3].Array {
+			parts = append(parts, orText(e.Get("text").Str(), e.Get("encrypted_content").Str()))
+		}
+		if text := strings.Join(parts, "\n"); d.b.Summary.Parent != "" {
+			d.c.Prompt(id, text, at)
+		} else {
+			d.c.Note(id, text, at)
+		}
+	case kind == "reasoning":
+		m := d.speak(id, at)
+		m.Thinking = sessionfile.AddText(m.Thinking, orText(sessionfile.Text(v[10]), sessionfile.Text(v[3])))
+	case strings.HasSuffix(kind, "_output"):
+		d.answer = ""
+		call := v[8].Str()
+		o := d.outcomes[call]
+		r := d.c.Result(orText(id, d.number("output")), call, at)
+		r.Output, r.IsError, r.DurationMs = output(v[9]), o.failed, o.durationMs
+		delete(d.outcomes, call)
+	case strings.HasSuffix(kind, "_call"):
+		name := orText(v[4].Str(), strings.TrimSuffix(kind, "_call"))
+		if space := v[5].Str(); space != "" {
+			name = space + "." + name
+		}
+		d.c.Call(d.speak(id, at), orText(v[8].Str(), id), name, input(v[:]))
+	case kind == "ghost_snapshot", kind == "compaction", kind == "compaction_summary", kind == "contextTextscompaction":
+	default:
+		d.b.Unknown("response_item/" + kind)
+	}
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// input is the input of a call as JSON. Codex keeps the arguments of functions as text.
+func input(v []jsonscan.Value) []byte {
+	for _, text := range []string{v[6].Str(), v[7].Str()} {
+		if text == "" {
+			continue
+		}
+		if json.Valid([]byte(text)) {
+			return []byte(text)
+		}
+		b, _ := json.Marshal(text) // a string always encodes
+		return b
+	}
+	return v[12].Raw()
+}
+
+// output is what a tool gave, in any of the shapes of the releases.
+func output(v jsonscan.Value) string {
+	if v.Kind() != jsonscan.Object {
+		return sessionfile.Text(v)
+	}
+	if c := v.Get("content"); c.Exists() {
+		return sessionfile.Text(c)
+	}
+	return string(v.Raw())
+}
+
+// contextTexts begin texts that Codex writes into the user's part of the conversation.
+var contextTexts = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<skill>", "<turn_aborted>",
+	"<subagent_notification>", "<user_shell_command>", "<model_switch>", "<multi_agent_mode>", "<apps_instructions>", "<skills_instructions>"}
+
+func (d *sessionDecoder) message(v []jsonscan.Value, id string, at time.Time) {
+	text := sessionfile.Text(v[3])
+	switch v[2].Str() {
+	case "assistant":
+		m := d.speak(id, at)
+		m.Content = sessionfile.AddText(m.Content, text)
+	case "user":
+		d.answer = ""
+		if kinds := v[11]; kinds.Kind() == jsonscan.Array {
+			typed := false
+			for _, k := range kinds.Array {
+				typed = typed || strings.HasPrefix(k.Str(), "user.")
+			}
+			if !typed {
+				return
+			}
+		} else {
+			for _, c := range contextTexts {
+				if strings.HasPrefix(text, c) {
+					return
+				}
+			}
+		}
+		d.c.Prompt(id, text, at)
+	}
+}
+
+func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
+	switch kind {
+	case "token_count":
+		if info := payload.Get("info"); !d.records && info.Kind() == jsonscan.Object {
+			// The count is repeated when nothing was used.
+			if sum, _ := usageOf(info.Get("total_token_usage"), execUsageKeys); sum != d.total {
+				d.total = sum
+				d.usage(info.Get("last_token_usage"))
+			}
+		}
+	case "item_completed":
+		item := payload.Get("item")
+		status, code := item.Get("status").Str(), item.Get("exit_code")
+		o := outcome{failed: status == "failed" || status == "declined"}
+		if n, ok := code.Int(); ok && n != 0 {
+			o.failed = true
+		}
+		if dur := item.Get("duration"); dur.Kind() == jsonscan.Object {
+			o.durationMs = sessionfile.Int(dur.Get("secs"))*1000 + sessionfile.Int(dur.Get("nanos"))/1e6
+		}
+		if id := item.Get("id").Str(); id != "" && o != (outcome{}) && len(d.outcomes) < 1000 {
+			d.outcomes[id] = o
+		}
+	case "task_complete", "turn_complete":
+		d.answer = ""
+		d.b.TurnEnd(execution.TurnCompleted)
+	case "turn_aborted":
+		d.answer = ""
+		d.b.TurnEnd(execution.TurnInterrupted)
+	case "error":
+		d.answer = ""
+		d.c.Note(d.number("error"), payload.Get("message").Str(), time.Time{})
+	case "thread_name_updated":
+		d.b.Title(sessionfile.TitleFromUser, orText(payload.Get("thread_name").Str(), payload.Get("name").Str()))
+	case "thread_rolled_back":
+		d.rollback(sessionfile.Int(payload.Get("num_turns")))
+	default:
+		if !silentEvents[kind] {
+			d.b.Unknown("event_msg/" + kind)
+		}
+	}
+}
+
+// rollback marks the last turns, which the user took back.
+func (d *sessionDecoder) rollback(turns int64) {
+	var active []*adapter.SessionMessage
+	d.c.Each(func(m *adapter.SessionMessage) {
+		if !m.Inactive {
+			active = append(active, m)
+		}
+	})
+	for i := len(active) - 1; i >= 0 && turns > 0; i-- {
+		active[i].Inactive = true
+		if active[i].Role == adapter.RoleUser {
+			turns--
+		}
+	}
+}
+
+// usage is what the answer used, and ends it. What Codex used beside its answers counts for the last one.
+func (d *sessionDecoder) usage(v jsonscan.Value) {
+	u, _ := usageOf(v, execUsageKeys)
+	if m := d.c.Find(cmp.Or(d.answer, d.last)); m != nil && !u.IsZero() {
+		if m.TokenUsage != nil {
+			u = u.Add(*m.TokenUsage)
+		}
+		m.TokenUsage = &u
+	}
+	d.answer = ""
+}

@@ -1,0 +1,200 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/usagescan"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var _ adapter.UsageLog = Adapter{}
+
+// UsageStores are the folders of rollouts, archived ones included.
+func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+	home := cmp.Or(h.Getenv("CODEX_HOME"), path.Join(h.Home, ".codex"))
+	var stores []adapter.UsageStore
+	for _, dir := range []string{"sessions", "archived_sessions"} {
+		stores = append(stores, adapter.UsageStore{Root: path.Join(home, dir), Match: func(rel string) bool { return strings.HasSuffix(rel, ".jsonl") }})
+	}
+	return stores
+}
+
+// UsageVersion implements adapter.UsageLog.
+func (Adapter) UsageVersion() int { return 1 }
+
+// NewUsageScanner implements adapter.UsageLog.
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+	return usagescan.New(&usageLog{mem: usageMemory{Session: strings.TrimSuffix(path.Base(f.Rel), ".jsonl")}})
+}
+
+// usageLog reads rollouts. Codex states running totals, again and again while nothing changes: a total that has not changed
+// is no call. Newer versions state each call twice, first by response. A fork may repeat the rollout it comes from, with the
+// old times or with new ones, or none of it while its totals go on.
+type usageLog struct {
+	names usagescan.Names
+	mem   usageMemory
+}
+
+type usageMemory struct {
+	Session  string
+	Fork     string `json:",omitempty"`
+	Project  string `json:",omitempty"`
+	Model    string `json:",omitempty"`
+	SubAgent bool   `json:",omitempty"`
+	Begun    bool   `json:",omitempty"` // the rollout's own session_meta was seen; others are of what it repeats
+	Chain    [2]uint64
+	Total    *loggedTokens `json:",omitempty"`
+}
+
+// loggedTokens are Codex's counts: cached ones and those written to the cache are part of Input, reasoning of Output.
+type loggedTokens struct{ Input, Cached, Written, Output, Reasoning int64 }
+
+func (t loggedTokens) sub(u loggedTokens) loggedTokens {
+	return loggedTokens{t.Input - u.Input, t.Cached - u.Cached, t.Written - u.Written, t.Output - u.Output, t.Reasoning - u.Reasoning}
+}
+
+// under reports whether no count of t is above that of u.
+func (t loggedTokens) under(u loggedTokens) bool {
+	return t.Input <= u.Input && t.Cached <= u.Cached && t.Written <= u.Written && t.Output <= u.Output && t.Reasoning <= u.Reasoning
+}
+
+// Worth reads the type of a line, and that of an event: both stand before what is large.
+func (*usageLog) Worth(head []byte) bool {
+	kind, ok := jsonscan.Peek(head, "type", "")
+	if !ok {
+		return true
+	}
+	switch {
+	case bytes.HasPrefix(kind, []byte(`"event_msg"`)):
+		payload, ok := jsonscan.Peek(head, "payload", "")
+		if !ok {
+			return true
+		}
+		kind, ok = jsonscan.Peek(payload, "type", "")
+		return !ok || bytes.HasPrefix(kind, []byte(`"token_count"`))
+	case bytes.HasPrefix(kind, []byte(`"token_usage_record"`)), bytes.HasPrefix(kind, []byte(`"turn_context"`)), bytes.HasPrefix(kind, []byte(`"session_meta"`)):
+		return true
+	}
+	return false
+}
+
+func (l *usageLog) Memory() any { return &l.mem }
+
+const (
+	uType = iota
+	uTimestamp
+	uPayloadType
+	uModel
+	uCwd
+	uID
+	uFork
+	uSource
+	uThreadSource
+	uResponse
+	uTotal
+	uLast
+	uThreadTotal
+	uUsage
+	uInfoModel
+	uFields
+)
+
+var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "payload.type", "payload.model", "payload.cwd", "payload.id", "payload.forked_from_id",
+	"payload.source.subagent", "payload.thread_source", "payload.response_id", "payload.info.total_token_usage", "payload.info.last_token_usage",
+	"payload.thread_token_usage", "payload.usage", "payload.info.model")
+
+var tokenKeys = jsonscan.NewKeySet("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
+
+func readTokens(v jsonscan.Value) (loggedTokens, bool) {
+	var t [5]jsonscan.Value
+	if !v.Fields(t[:], tokenKeys) {
+		return loggedTokens{}, false
+	}
+	return loggedTokens{usagescan.Count(t[0]), usagescan.Count(t[1]), usagescan.Count(t[2]), usagescan.Count(t[3]), usagescan.Count(t[4])}, true
+}
+
+func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+	var f [uFields]jsonscan.Value
+	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+		return false
+	}
+	switch {
+	case f[uType].IsStr("session_meta"):
+		l.meta(&f)
+	case f[uType].IsStr("turn_context"):
+		l.mem.Model = cmp.Or(l.names.Of(f[uModel]), l.mem.Model)
+		l.mem.Project = cmp.Or(l.names.Of(f[uCwd]), l.mem.Project)
+	case f[uType].IsStr("token_usage_record"):
+		if last, ok := readTokens(f[uUsage]); ok {
+			total, ok := readTokens(f[uThreadTotal])
+			l.call(&f, total, ok, last, true, give)
+		}
+	case f[uType].IsStr("event_msg") && f[uPayloadType].IsStr("token_count"):
+		total, hasTotal := readTokens(f[uTotal])
+		last, hasLast := readTokens(f[uLast])
+		l.call(&f, total, hasTotal, last, hasLast, give)
+	}
+	return true
+}
+
+func (l *usageLog) meta(f *[uFields]jsonscan.Value) {
+	if l.mem.Begun {
+		return
+	}
+	l.mem.Begun = true
+	l.mem.Session = cmp.Or(l.names.Of(f[uID]), l.mem.Session)
+	l.mem.Fork = l.names.Of(f[uFork])
+	l.mem.Project = l.names.Of(f[uCwd])
+	l.mem.SubAgent = f[uSource].Exists() && f[uSource].Kind() != jsonscan.Null || f[uThreadSource].IsStr("subagent")
+}
+
+func (l *usageLog) call(f *[uFields]jsonscan.Value, total loggedTokens, hasTotal bool, last loggedTokens, hasLast bool, give func(*adapter.UsageRecord)) {
+	before := l.mem.Total
+	if hasTotal {
+		if before != nil && *before == total {
+			return
+		}
+		if l.mem.Total == nil {
+			l.mem.Total = new(loggedTokens)
+		} else {
+			b := *before
+			before = &b
+		}
+		*l.mem.Total = total
+	}
+	use := last
+	if !hasLast {
+		if use = total; before != nil && before.under(total) {
+			use = total.sub(*before) // a total that has shrunk began anew
+		}
+	}
+	if use == (loggedTokens{}) {
+		return
+	}
+	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Session: l.mem.Session, Fork: l.mem.Fork, Project: l.mem.Project, SubAgent: l.mem.SubAgent,
+		Model: cmp.Or(l.names.Of(f[uInfoModel]), l.names.Of(f[uModel]), l.mem.Model)}
+	if r.Time == 0 {
+		return
+	}
+	r.CacheRead = min(use.Cached, use.Input)
+	r.CacheWrite = min(use.Written, use.Input-r.CacheRead)
+	r.Input = use.Input - r.CacheRead - r.CacheWrite
+	r.Output, r.Thinking = use.Output, min(use.Reasoning, use.Output)
+
+	// What a fork repeats is the same sequence from the beginning, whatever its times.
+	chain := usagescan.Resume(l.mem.Chain)
+	for _, n := range []int64{use.Input, use.Cached, use.Written, use.Output, use.Reasoning, total.Input, total.Cached, total.Output} {
+		chain.Int(n)
+	}
+	l.mem.Chain = chain.Parts()
+	r.Key, r.InFamily = chain.Key(), true
+	if response, ok := f[uResponse].Plain(); ok && len(response) > 0 {
+		r.Key, r.InFamily = new(usagescan.Hash).Text("codex").Bytes(response).Key(), false
+	}
+	give(&r)
+}

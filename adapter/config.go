@@ -1,0 +1,230 @@
+package adapter
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// ConfigSchema says which configuration files an agent has, what is in them, and what the fields of Drawbar's own names
+// are called there. It is all that is needed to read and change them: adapters declare, and hold no code for it.
+type ConfigSchema struct {
+	Agent              string        `json:"agent"`
+	Version            string        `json:"version,omitempty"` // of the agent that the schema was checked against
+	Fields             []ConfigField `json:"fields"`
+	ConfigFiles        []string      `json:"configFilePaths"`        // global, ~ for the home directory
+	ProjectConfigFiles []string      `json:"projectConfigFilePaths"` // relative to the project
+	Format             string        `json:"configFormat"`           // json, jsonc, toml, yaml
+	SupportsProject    bool          `json:"supportsProjectConfig"`
+	Files              []ConfigFile  `json:"files,omitempty"` // the same files with all that is known about them
+	MCP                *MCPShape     `json:"mcp,omitempty"`   // how an MCP server is written; nil where they cannot be configured
+}
+
+// ConfigScope is how far a setting reaches. A narrower scope wins.
+type ConfigScope string
+
+// The scopes, from the widest to the narrowest.
+const (
+	ScopeGlobal  ConfigScope = "global"  // this user, everywhere
+	ScopeProject ConfigScope = "project" // everybody in this project
+	ScopeLocal   ConfigScope = "local"   // this user in this project
+	ScopeBoth    ConfigScope = "both"    // of a field: global and project
+)
+
+// ConfigScopes are the scopes a file can have, in the order in which later ones win.
+var ConfigScopes = []ConfigScope{ScopeGlobal, ScopeProject, ScopeLocal}
+
+// SettingsFile is the ID of the files that hold every field which names no other.
+const SettingsFile = "settings"
+
+// ConfigFile is one configuration file of an agent.
+type ConfigFile struct {
+	ID    string      `json:"id"` // which fields it holds; empty means SettingsFile
+	Scope ConfigScope `json:"scope"`
+	// Path begins with ~/ or / for what is not inside the project, else it is relative to the project.
+	Path string `json:"path"`
+	// Moved is where the file is when a variable is set: "$CODEX_HOME/config.toml".
+	Moved  string `json:"movedTo,omitempty"`
+	Format string `json:"format"`
+	// Prefix leads to the object that holds the fields. The element {project} stands for the project's directory.
+	Prefix []string `json:"prefix,omitempty"`
+	// AtRoot says that the project's directory is the root of the git repository, where there is one.
+	AtRoot bool   `json:"atRepositoryRoot,omitempty"`
+	Note   string `json:"note,omitempty"` // what one must know before writing it
+}
+
+// Resolve gives the file's absolute path and the keys above its fields, for a project directory, which is absolute.
+func (f ConfigFile) Resolve(h Host, project string) (file string, prefix []string, err error) {
+	if f.AtRoot {
+		project = repositoryRoot(h, project)
+	}
+	for _, element := range f.Prefix {
+		if element == "{project}" {
+			element = project
+		}
+		prefix = append(prefix, element)
+	}
+	join := func(dir, rest string) string {
+		if h.Platform == "windows" {
+			return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(rest, "/", `\`)
+		}
+		return path.Join(dir, rest)
+	}
+	if variable, rest, ok := strings.Cut(strings.TrimPrefix(f.Moved, "$"), "/"); ok {
+		if dir := h.Getenv(variable); dir != "" {
+			if _, err := h.Name(dir); err != nil {
+				return "", nil, execution.Errorf(execution.CodeConfig, "the variable %s is %q, and a directory that is not absolute means another one for each program", variable, dir).
+					WithHint("set %s to an absolute path", variable)
+			}
+			return join(dir, rest), prefix, nil
+		}
+	}
+	if rest, ok := strings.CutPrefix(f.Path, "~/"); ok {
+		return join(h.Home, rest), prefix, nil
+	}
+	if path.IsAbs(f.Path) {
+		return f.Path, prefix, nil
+	}
+	return join(project, f.Path), prefix, nil
+}
+
+// repositoryRoot is the nearest directory at or above dir that holds .git, else dir.
+func repositoryRoot(h Host, dir string) string {
+	at := dir
+	for {
+		name, err := h.Name(at)
+		if err != nil {
+			return dir
+		}
+		if _, err := fs.Stat(h.FS, path.Join(name, ".git")); err == nil {
+			return at
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return dir
+		}
+		cut := strings.LastIndexAny(strings.TrimRight(at, `/\`), `/\`)
+		if cut <= 0 {
+			return dir
+		}
+		at = at[:cut]
+	}
+}
+
+// The types of settings.
+const (
+	TypeString     = "string"
+	TypeNumber     = "number"
+	TypeInteger    = "integer"
+	TypeBoolean    = "boolean"
+	TypeEnum       = "enum"
+	TypeStringList = "string[]"
+	TypeObject     = "object"
+	TypeMCPServers = "McpServerConfig[]"
+)
+
+var configTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeEnum, TypeStringList, TypeObject, TypeMCPServers}
+
+// ConfigField is one setting of an agent.
+type ConfigField struct {
+	Path        string        `json:"path"` // the name of the setting: Drawbar's own when Normalized
+	Label       string        `json:"label,omitempty"`
+	Description string        `json:"description,omitempty"`
+	Type        string        `json:"type"`
+	Required    bool          `json:"required,omitempty"`
+	Default     any           `json:"defaultValue,omitempty"`
+	Enum        []string      `json:"enumValues,omitempty"` // the agent's own words
+	Values      []ConfigValue `json:"values,omitempty"`     // Drawbar's words for some of them
+	Min         *float64      `json:"min,omitempty"`
+	Max         *float64      `json:"max,omitempty"`
+	Pattern     string        `json:"pattern,omitempty"`
+	Normalized  bool          `json:"normalized"`
+	Native      string        `json:"nativeKeyPath"`  // dotted; a key with a dot stands in quotes
+	Scope       ConfigScope   `json:"scope"`          // global, project or both
+	File        string        `json:"file,omitempty"` // the ID of the files that hold it; empty means SettingsFile
+	Secret      bool          `json:"secret,omitempty"`
+	Deprecated  string        `json:"deprecated,omitempty"` // what to use instead
+}
+
+// ConfigValue is one of Drawbar's words and what the agent calls it.
+type ConfigValue struct {
+	Value  string `json:"value"`
+	Native string `json:"native"`
+}
+
+// MCPShape is how an agent writes its MCP servers: an object by name, under the field mcpServers.
+type MCPShape struct {
+	Kinds []MCPKind `json:"kinds"`
+}
+
+// MCPKind is how servers of one transport are written. A kind without an address key has command, args and env.
+type MCPKind struct {
+	Transport execution.MCPTransport `json:"transport"`
+	Type      string                 `json:"type,omitempty"`    // the value of the key "type"; empty when there is none
+	Aliases   []string               `json:"aliases,omitempty"` // values of "type" that mean the same when read
+	URL       string                 `json:"url,omitempty"`     // the key of the address
+	Headers   string                 `json:"headers,omitempty"` // the key of the headers; empty when there can be none
+	Constant  map[string]any         `json:"constant,omitempty"`
+}
+
+// NewConfigSchema makes a schema whose lists of files follow from files. The first file gives the format.
+func NewConfigSchema(agent, version string, files []ConfigFile, mcp *MCPShape, fields []ConfigField) ConfigSchema {
+	s := ConfigSchema{Agent: agent, Version: version, Fields: fields, Files: files, MCP: mcp}
+	for i, f := range files {
+		if f.ID == "" {
+			s.Files[i].ID = SettingsFile
+		}
+		if s.Format == "" {
+			s.Format = f.Format
+		}
+		list := &s.ProjectConfigFiles
+		if strings.HasPrefix(f.Path, "~/") || path.IsAbs(f.Path) {
+			list = &s.ConfigFiles
+		}
+		if !slices.Contains(*list, f.Path) {
+			*list = append(*list, f.Path)
+		}
+		s.SupportsProject = s.SupportsProject || f.Scope == ScopeProject
+	}
+	for i := range s.Fields {
+		if s.Fields[i].Scope == "" {
+			s.Fields[i].Scope = ScopeBoth
+		}
+	}
+	return s
+}
+
+// Field finds a setting by its name.
+func (s ConfigSchema) Field(name string) (ConfigField, bool) {
+	i := slices.IndexFunc(s.Fields, func(f ConfigField) bool { return f.Path == name })
+	if i < 0 {
+		return ConfigField{}, false
+	}
+	return s.Fields[i], true
+}
+
+func (s ConfigSchema) clone() ConfigSchema {
+	s.Fields = cloneList(s.Fields)
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		f.Enum, f.Values = slices.Clone(f.Enum), slices.Clone(f.Values)
+		f.Min, f.Max = cloneNumber(f.Min), cloneNumber(f.Max)
+	}
+	s.ConfigFiles, s.ProjectConfigFiles = cloneList(s.ConfigFiles), cloneList(s.ProjectConfigFiles)
+	s.Files = slices.Clone(s.Files)
+	for i := range s.Files {
+		s.Files[i].Prefix = slices.Clone(s.Files[i].Prefix)
+	}
+	if s.MCP != nil {
+		m := MCPShape{Kinds: slices.Clone(s.MCP.Kinds)}
+		for i := range m.Kinds {
+			m.Kinds[i].Aliases = slices.Clone(m.Kinds[i].Aliases)
+			m.Kinds[i].Constant = maps.Clone(m.Kinds[i].Constant)
+		}
+		s.MCP = &m
+	}
+	return s
+}

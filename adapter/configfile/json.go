@@ -1,0 +1,245 @@
+package configfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// maxDepth bounds how deep values may be nested: parsers and editors are recursive.
+const maxDepth = 200
+
+// jsonSyntax is JSON, with comments and trailing commas unless strict.
+type jsonSyntax struct{ strict bool }
+
+func (s jsonSyntax) decode(text []byte) (map[string]any, *SyntaxError) {
+	if isBlank(text) {
+		return map[string]any{}, nil
+	}
+	if at := tooDeep(text); at >= 0 {
+		return nil, faultAt(text, at, fmt.Sprintf("is nested more than %d levels deep", maxDepth))
+	}
+	standard := text
+	if s.strict {
+		var syntax *json.SyntaxError
+		if err := json.Unmarshal(text, new(json.RawMessage)); errors.As(err, &syntax) {
+			return nil, faultAt(text, int(syntax.Offset)-1, syntax.Error())
+		} else if err != nil {
+			return nil, &SyntaxError{Message: err.Error()}
+		}
+	}
+	if _, err := hujson.Parse(bytes.Clone(text)); err != nil {
+		fault := &SyntaxError{Message: err.Error()}
+		if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &fault.Line, &fault.Column); n == 2 {
+			_, message, _ := strings.Cut(err.Error(), ", column ")
+			_, fault.Message, _ = strings.Cut(message, ": ")
+		}
+		return nil, fault
+	}
+	if !s.strict {
+		var err error
+		if standard, err = hujson.Standardize(bytes.Clone(text)); err != nil {
+			return nil, &SyntaxError{Message: err.Error()}
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(standard))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, &SyntaxError{Message: err.Error()}
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		line, column := position(text, len(text)-len(bytes.TrimLeft(text, " \t\r\n")))
+		return nil, &SyntaxError{Line: line, Column: column, Message: "the top level is " + describe(decoded(v)) + ", not an object"}
+	}
+	return decoded(m).(map[string]any), nil
+}
+
+func faultAt(text []byte, offset int, message string) *SyntaxError {
+	line, column := position(text, offset)
+	return &SyntaxError{Line: line, Column: column, Message: message}
+}
+
+// tooDeep is the offset of the bracket that nests too deep, or -1. Brackets in comments count too, which only a hostile
+// file notices.
+func tooDeep(text []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\n' {
+				quoted = false // a quote in a comment
+			}
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return i
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+// set follows the path as far as there are objects, then replaces or adds.
+func (s jsonSyntax) set(text []byte, path Path, v any) ([]byte, error) {
+	style := jsonStyleOf(text)
+	if isBlank(text) {
+		return []byte(style.render(nest(path, v), "") + style.eol), nil
+	}
+	root, err := hujson.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	at := &root
+	for i := range path {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return splice(text, at.StartOffset, at.EndOffset, style.render(nest(path[i:], v), indentAt(text, at.StartOffset))), nil
+		}
+		k := member(o, path[i])
+		if k < 0 {
+			return style.insert(text, at, o, path[i], nest(path[i+1:], v)), nil
+		}
+		at = &o.Members[k].Value
+	}
+	return splice(text, at.StartOffset, at.EndOffset, style.render(v, indentAt(text, at.StartOffset))), nil
+}
+
+// unset takes out every member of that name; of keys that are there twice none must remain.
+func (s jsonSyntax) unset(text []byte, path Path) ([]byte, error) {
+	for {
+		root, err := hujson.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		at := &root
+		for _, key := range path[:len(path)-1] {
+			o, _ := at.Value.(*hujson.Object)
+			if o == nil {
+				return text, nil
+			}
+			k := member(o, key)
+			if k < 0 {
+				return text, nil
+			}
+			at = &o.Members[k].Value
+		}
+		o, _ := at.Value.(*hujson.Object)
+		if o == nil {
+			return text, nil
+		}
+		k := member(o, path[len(path)-1])
+		if k < 0 {
+			return text, nil
+		}
+		text = cutMember(text, at, o, k)
+	}
+}
+
+// member is the index of the last member with a key, the one that counts.
+func member(o *hujson.Object, key string) int {
+	for i := len(o.Members) - 1; i >= 0; i-- {
+		var name string
+		literal, _ := o.Members[i].Name.Value.(hujson.Literal)
+		if json.Unmarshal(literal, &name) == nil && name == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// nest wraps a value into one object per key.
+func nest(path Path, v any) any {
+	for i := len(path) - 1; i >= 0; i-- {
+		v = Pairs{{path[i], v}}
+	}
+	return v
+}
+
+// cutMember takes a member out with its comma, and its line when nothing else is left on it. Comments stay.
+func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
+	from, to := o.Members[i].Name.StartOffset, o.Members[i].Value.EndOffset
+	limit := v.EndOffset - 1
+	if i+1 < len(o.Members) {
+		limit = o.Members[i+1].Name.StartOffset
+	}
+	before, previous := -1, v.StartOffset+1
+	if i > 0 {
+		previous = o.Members[i-1].Value.EndOffset
+	}
+	if comma := commaIn(text, to, limit); comma >= 0 {
+		if isBlank(text[to:comma]) {
+			to = comma + 1
+		} else {
+			text = splice(text, comma, comma+1, "") // a comment stands between value and comma
+		}
+	} else if i > 0 {
+		before = commaIn(text, previous, from)
+	}
+	start, end := from, to
+	for start > previous && (text[start-1] == ' ' || text[start-1] == '\t') {
+		start--
+	}
+	for end < len(text) && (text[end] == ' ' || text[end] == '\t') {
+		end++
+	}
+	switch {
+	case start > 0 && text[start-1] == '\n' && (end == len(text) || text[end] == '\n' || text[end] == '\r'):
+		// The line is the member's alone. Its line end goes with it, the previous line's stays.
+		for end < len(text) && text[end] == '\r' {
+			end++
+		}
+		if end < len(text) && text[end] == '\n' {
+			end++
+		}
+		from, to = start, end
+	case i+1 < len(o.Members) && isBlank(text[to:end]):
+		to = end // "a": 1, "b": 2
+	case i+1 == len(o.Members):
+		from = start
+	}
+	text = splice(text, from, to, "")
+	if before >= 0 {
+		text = splice(text, before, before+1, "")
+	}
+	if len(o.Members) == 1 {
+		// {\n} closes up when nothing, not even a comment, is left.
+		if close := bytes.IndexByte(text[v.StartOffset+1:], '}'); close >= 0 && isBlank(text[v.StartOffset+1:v.StartOffset+1+close]) {
+			text = splice(text, v.StartOffset+1, v.StartOffset+1+close, "")
+		}
+	}
+	return text
+}
+
+// commaIn finds a comma outside comments, or -1.
+func commaIn(text []byte, from, to int) int {
+	for i := from; i < to; i++ {
+		switch {
+		case text[i] == ',':
+			return i
+		case bytes.HasPrefix(text[i:to], []byte("//")):
+			n := bytes.IndexByte(text[i:to], '\n')
+			if n < 0 {
+				return -1
+			}
+			i += n
+		case bytes.HasPrefix(text[i:to], []byte("/*")):
+			n := bytes.Index(text[i+2:to], []byte("*/"))
+			if n < 0 {
+				return -1
+			}
+			i += n + 3
+		}
+	}
+	return -1
+}

@@ -1,0 +1,44 @@
+package copilot
+
+import (
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// configSchema describes settings.json and mcp-config.json. Which tools are allowed is a matter of flags and of what the
+// user said before, not of the settings.
+func configSchema() adapter.ConfigSchema {
+	const servers = "mcp"
+	tools := map[string]any{"tools": []string{"*"}}
+	return adapter.NewConfigSchema("copilot", "1.0.102", []adapter.ConfigFile{
+		{Scope: adapter.ScopeGlobal, Path: "~/.copilot/settings.json", Moved: "$COPILOT_HOME/settings.json", Format: "jsonc"},
+		{Scope: adapter.ScopeProject, Path: ".github/copilot/settings.json", Format: "jsonc", AtRoot: true, Note: "copilot takes only some settings from a repository"},
+		{Scope: adapter.ScopeLocal, Path: ".github/copilot/settings.local.json", Format: "jsonc", AtRoot: true, Note: "copilot takes only some settings from a repository"},
+		{ID: servers, Scope: adapter.ScopeGlobal, Path: "~/.copilot/mcp-config.json", Moved: "$COPILOT_HOME/mcp-config.json", Format: "jsonc"},
+		{ID: servers, Scope: adapter.ScopeProject, Path: ".mcp.json", Format: "jsonc", Note: "copilot reads it in folders that the user trusts"},
+		{ID: servers, Scope: adapter.ScopeProject, Path: ".github/mcp.json", Format: "jsonc", AtRoot: true, Note: "copilot reads it in folders that the user trusts"},
+	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{
+		{Transport: execution.MCPStdio, Type: "local", Aliases: []string{"stdio"}, Constant: tools},
+		{Transport: execution.MCPStreamableHTTP, Type: "http", Aliases: []string{"streamable-http"}, URL: "url", Headers: "headers", Constant: tools},
+		{Transport: execution.MCPSSE, Type: "sse", URL: "url", Headers: "headers", Constant: tools},
+	}}, []adapter.ConfigField{
+		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model", Description: "model to use when a run names none"},
+		{Path: "thinkingEffort", Label: "Thinking effort", Type: adapter.TypeString, Normalized: true, Native: "effortLevel", Description: "how hard the model thinks, as far as it can"},
+		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "defaultPermissionMode", Enum: []string{"manual", "assisted", "allow-all"},
+			Values:      []adapter.ConfigValue{{Value: "prompt", Native: "manual"}, {Value: "yolo", Native: "allow-all"}},
+			Description: "what needs approval in interactive sessions"},
+		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", File: servers, Description: "MCP servers by name"},
+		{Path: "allowedUrls", Type: adapter.TypeStringList, Native: "allowedUrls", Description: "addresses that need no permission"},
+		{Path: "deniedUrls", Type: adapter.TypeStringList, Native: "deniedUrls", Description: "addresses that are refused"},
+		{Path: "trustedFolders", Type: adapter.TypeStringList, Native: "trustedFolders", Scope: adapter.ScopeGlobal, Description: "folders whose files may be read and run"},
+		{Path: "defaultMode", Type: adapter.TypeEnum, Native: "defaultMode", Enum: []string{"interactive", "plan", "autopilot"}, Default: "interactive", Description: "mode of new interactive sessions"},
+		{Path: "autoUpdate", Type: adapter.TypeBoolean, Native: "autoUpdate", Default: true, Description: "automatic updates"},
+		{Path: "contextTier", Type: adapter.TypeString, Native: "contextTier", Description: "size of the context window, where the model has several"},
+		{Path: "stream", Type: adapter.TypeBoolean, Native: "stream", Default: true, Description: "answers as they come"},
+		{Path: "memory", Type: adapter.TypeBoolean, Native: "memory", Default: true, Description: "memory across sessions"},
+		{Path: "includeCoAuthoredBy", Type: adapter.TypeBoolean, Native: "includeCoAuthoredBy", Default: true, Description: "a co-author line in commits"},
+		{Path: "disableAllHooks", Type: adapter.TypeBoolean, Native: "disableAllHooks", Default: false, Description: "no hooks at all"},
+		{Path: "hooks", Type: adapter.TypeObject, Native: "hooks", Description: "commands that run at events"},
+		{Path: "logLevel", Type: adapter.TypeString, Native: "logLevel", Default: "default", Description: "what is logged"},
+	})
+}

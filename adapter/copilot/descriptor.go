@@ -1,0 +1,79 @@
+package copilot
+
+import (
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+)
+
+const (
+	name    = "copilot"
+	install = "npm install -g @github/copilot@1.0.102"
+)
+
+func init() { adapter.Register(Descriptor()) }
+
+// hostSignals mark a process that Copilot CLI has started.
+var hostSignals = []string{"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"}
+
+// keys are what Copilot needs for its login and its way to the model.
+var keys = []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GH_HOST", "GH_HOST", "COPILOT_HOME", "COPILOT_MODEL",
+	"COPILOT_OFFLINE", "COPILOT_AUTO_UPDATE", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS",
+	"COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_API_KEY_COMMAND",
+	"COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_WIRE_API", "COPILOT_PROVIDER_TRANSPORT", "COPILOT_PROVIDER_AZURE_API_VERSION",
+	"COPILOT_PROVIDER_MODEL_ID", "COPILOT_PROVIDER_WIRE_MODEL", "COPILOT_PROVIDER_MAX_PROMPT_TOKENS",
+	"COPILOT_PROVIDER_MAX_OUTPUT_TOKENS", "COPILOT_PROVIDER_HEADERS"}
+
+// Descriptor describes Copilot CLI. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	return adapter.Descriptor{
+		Name:           name,
+		Aliases:        []string{"copilot-cli", "github-copilot"},
+		DisplayName:    "GitHub Copilot CLI",
+		Command:        "copilot",
+		MinVersion:     "1.0.102",
+		TestedVersions: []string{"1.0.102"},
+		Models:         models(),
+		Config:         configSchema(),
+		Install: []adapter.InstallMethod{
+			{Platform: "all", Type: "npm", Package: "@github/copilot", Command: install, PrerequisiteCheck: "npm --version",
+				Notes: "the package brings a native program for the platform; gh copilot, an extension of the GitHub CLI, is another and older program"},
+			{Platform: "darwin", Type: "brew", Package: "copilot-cli", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
+			{Platform: "linux", Type: "brew", Package: "copilot-cli", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
+			{Platform: "windows", Type: "winget", Package: "GitHub.Copilot", Command: "winget install --exact --id GitHub.Copilot", PrerequisiteCheck: "winget --version"},
+		},
+		HostSignals:  append([]string(nil), hostSignals...),
+		HostMetadata: map[string]string{"sessionId": "COPILOT_AGENT_SESSION_ID", "version": "COPILOT_CLI_BINARY_VERSION"},
+		Keys:         append([]string(nil), keys...),
+		Docs:         "https://docs.github.com/copilot/how-tos/copilot-cli",
+		New:          func() adapter.Adapter { return New(cliagent.Options{}) },
+	}
+}
+
+// Adapter drives Copilot CLI. It holds no state of a run and is safe for concurrent use.
+type Adapter struct{ adapter.Adapter }
+
+var (
+	_ adapter.Prober    = Adapter{}
+	_ adapter.AuthGuide = Adapter{}
+	_ adapter.Unwrapper = Adapter{}
+)
+
+// New makes the adapter; the zero options are those of a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+		Name:         name,
+		Command:      "copilot",
+		InstallHint:  "install it with: " + install,
+		Capabilities: capabilities,
+		Spawn:        spawn,
+		NewParser:    newParser,
+		Locate:       native,
+		Negotiate:    negotiate,
+		HostSignals:  hostSignals,
+		Keys:         keys,
+	}, protocol, twoWay), opts)}
+}
+
+// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

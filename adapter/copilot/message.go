@@ -1,0 +1,190 @@
+package copilot
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// firstPiece is the room a streamed text gets at once, so that short ones are not moved while they grow.
+const firstPiece = 256
+
+// stream is one conversation with the model: the agent's own or a sub-agent's.
+type stream struct {
+	sub    bool
+	parent string // tool call that started the sub-agent
+	step   int
+	open   bool // the step has begun and not ended
+
+	message string // id of the message that is open
+	said    *strings.Builder
+	thought *strings.Builder
+	mused   bool   // the thinking of this model call is reported
+	answer  string // a sub-agent's last whole text
+}
+
+// stepStart is the begin of a model call.
+func (p *parser) stepStart(s *cliagent.Sink) bool {
+	p.ensureTurn(s)
+	st := p.stream()
+	p.endStep(st, s)
+	st.open, st.mused = true, false
+	emit(s, st.parent, execution.StepStart{StepIndex: st.step, StepType: "model"})
+	return true
+}
+
+// stepEnd is the end of a model call and of the tools it asked for.
+func (p *parser) stepEnd(s *cliagent.Sink) bool {
+	p.ensureTurn(s)
+	p.endStep(p.stream(), s)
+	return true
+}
+
+func (p *parser) endStep(st *stream, s *cliagent.Sink) {
+	p.endThought(st, s)
+	p.endMessage(st, "", s)
+	if st.open {
+		st.open = false
+		emit(s, st.parent, execution.StepEnd{StepIndex: st.step})
+		st.step++
+	}
+}
+
+// messageStart is the begin of a text. One that is open already was broken off.
+func (p *parser) messageStart(s *cliagent.Sink) bool {
+	p.spoken(s)
+	st := p.stream()
+	p.endThought(st, s)
+	p.endMessage(st, "", s)
+	p.startMessage(st, p.names.Str(p.values[keyMessageID]), s)
+	return true
+}
+
+func (p *parser) startMessage(st *stream, id string, s *cliagent.Sink) {
+	st.message, st.said = id, &strings.Builder{}
+	st.said.Grow(firstPiece)
+	emit(s, st.parent, execution.MessageStart{MessageID: id})
+}
+
+// delta is the most frequent line of all.
+func (p *parser) delta(s *cliagent.Sink) bool {
+	if p.values[keyDelta].Kind() != jsonscan.String {
+		return false
+	}
+	st := p.stream()
+	if st.said == nil {
+		p.spoken(s)
+		p.endThought(st, s)
+		p.startMessage(st, p.names.Str(p.values[keyMessageID]), s)
+	}
+	if delta, all := grow(st.said, p.values[keyDelta]); delta != "" {
+		emit(s, st.parent, execution.TextDelta{Delta: delta, Accumulated: all})
+	}
+	return true
+}
+
+// grow adds a piece to a text. Both strings share its memory.
+func grow(b *strings.Builder, piece jsonscan.Value) (delta, all string) {
+	was := b.Len()
+	b.WriteString(piece.Str())
+	all = b.String()
+	return all[was:], all
+}
+
+// endMessage ends the open text; whole is what Copilot says it was, empty when it does not.
+func (p *parser) endMessage(st *stream, whole string, s *cliagent.Sink) {
+	if st.said == nil {
+		return
+	}
+	if whole == "" {
+		whole = st.said.String()
+	}
+	st.said = nil
+	if st.sub {
+		st.answer = whole
+	} else {
+		p.lastText = whole
+	}
+	emit(s, st.parent, execution.MessageStop{Text: whole})
+}
+
+var messageKeys = jsonscan.NewKeySet("content", "reasoningText", "toolRequests", "model", "messageId")
+
+// messageDone is a whole message. Of a streamed one only the tool calls are new.
+func (p *parser) messageDone(data jsonscan.Value, s *cliagent.Sink) bool {
+	var v [5]jsonscan.Value
+	if !data.Fields(v[:], messageKeys) {
+		return false
+	}
+	p.spoken(s)
+	st := p.stream()
+	if model := v[3].Str(); model != "" && !st.sub {
+		p.model = model
+	}
+	p.endThought(st, s)
+	if thought := v[1].Str(); thought != "" && !st.mused {
+		p.wholeThinking(st, thought, s)
+	}
+	text := v[0].Str()
+	if st.said == nil && text != "" {
+		p.startMessage(st, v[4].Str(), s)
+		st.said.WriteString(text)
+		emit(s, st.parent, execution.TextDelta{Delta: text, Accumulated: text})
+	}
+	p.endMessage(st, text, s)
+	for _, request := range v[2].Array {
+		p.toolRequested(st, request, s)
+	}
+	return true
+}
+
+// thought is a piece of thinking.
+func (p *parser) thought(s *cliagent.Sink) bool {
+	if p.values[keyDelta].Kind() != jsonscan.String {
+		return false
+	}
+	p.spoken(s)
+	st := p.stream()
+	if st.thought == nil {
+		st.thought, st.mused = &strings.Builder{}, true
+		st.thought.Grow(firstPiece)
+		emit(s, st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
+	}
+	if delta, all := grow(st.thought, p.values[keyDelta]); delta != "" {
+		emit(s, st.parent, execution.ThinkingDelta{Delta: delta, Accumulated: all})
+	}
+	return true
+}
+
+// endThought ends the open thinking.
+func (p *parser) endThought(st *stream, s *cliagent.Sink) {
+	if st.thought == nil {
+		return
+	}
+	text := st.thought.String()
+	st.thought = nil
+	emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+}
+
+// wholeThought repeats thinking that was streamed, or that its message told already.
+func (p *parser) wholeThought(data jsonscan.Value, s *cliagent.Sink) bool {
+	text := data.Get("content")
+	if text.Kind() != jsonscan.String {
+		return false
+	}
+	st := p.stream()
+	if !st.mused && text.Str() != "" {
+		p.spoken(s)
+		p.wholeThinking(st, text.Str(), s)
+	}
+	return true
+}
+
+func (p *parser) wholeThinking(st *stream, text string, s *cliagent.Sink) {
+	st.mused = true
+	emit(s, st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
+	emit(s, st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
+	emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+}

@@ -1,0 +1,316 @@
+package copilot
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// The members that decide what a line is, and all that a streamed piece needs. One pass finds them.
+const (
+	keyType = iota
+	keyAgent
+	keyData
+	keyDelta
+	keyMessageID
+	keyTime
+	lineKeyCount
+)
+
+var lineKeys = jsonscan.NewKeySet("type", "agentId", "data", "data.deltaContent", "data.messageId", "timestamp")
+
+// ignoredTypes are lines that say nothing about the conversation, or repeat what another line says.
+var ignoredTypes = map[string]bool{"agent.interrupted": true, "assistant.intent": true, "assistant.server_tool_progress": true,
+	"assistant.streaming_delta": true, "assistant.usage": true, "capabilities.changed": true, "commands.changed": true,
+	"human_response.recorded": true, "model.call_final_result": true, "model.call_finished": true, "model.call_start": true,
+	"pending_messages.modified": true, "prompt_cache_break": true, "sandbox.decision": true, "subagent.configured": true,
+	"subagent.deselected": true, "subagent.selected": true, "system.message": true, "system.notification": true,
+	"tool.execution_progress": true, "tool.user_requested": true, "tool_search.activated": true, "user.message": true}
+
+// ignoredGroups are whole groups of such lines, by what their types begin with.
+var ignoredGroups = []string{"assistant.fusion_phase_", "auto_mode_switch.", "command.", "elicitation.", "exit_plan_mode.", "external_tool.", "hook.",
+	"mcp.", "mcp_app.", "permission.", "sampling.", "session.", "session_limits_exhausted.", "skill.context_", "ui.", "user_input.", "workflow."}
+
+var _ cliagent.Parser = (*parser)(nil)
+
+// parser turns the lines of a one-shot run into events. It belongs to one run.
+type parser struct {
+	req     execution.Request
+	session string // chosen here, since Copilot tells it last
+	model   string
+	servers map[string]bool // MCP servers by name
+
+	names  *jsonscan.Interner
+	values [lineKeyCount]jsonscan.Value
+
+	begun bool // the session is reported
+	open  bool // the turn runs
+
+	main  stream
+	subs  map[string]*stream // sub-agents by the id that Copilot gives them
+	tools map[string]*tool
+
+	retries  int
+	call     *callFailure // the last failed model call
+	failure  *failure     // what ends the turn, unless it goes on
+	aborted  bool
+	final    *final // the last line
+	lastText string
+}
+
+func newParser(req execution.Request) cliagent.Parser {
+	p := &parser{req: req, session: cliagent.NewUUID(), servers: map[string]bool{}, names: jsonscan.NewInterner(256), subs: map[string]*stream{}, tools: map[string]*tool{}}
+	for _, m := range req.Run.MCPServers {
+		p.servers[m.Name] = true
+	}
+	if len(req.Tools) > 0 {
+		p.servers[callerTools] = true
+	}
+	return p
+}
+
+// Open has nothing to say: the prompt is all that standard input has.
+func (p *parser) Open(*cliagent.Sink) {}
+
+// Line is one line of Copilot's output.
+func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if src == process.Stderr || jsonscan.Fields(line, p.values[:], lineKeys) != nil || !p.message(line, s) {
+		s.Unknown(src, line)
+	}
+}
+
+// message dispatches a line. False means that it is not known.
+func (p *parser) message(line []byte, s *cliagent.Sink) bool {
+	typ, _ := p.values[keyType].Plain()
+	data := p.values[keyData]
+	switch string(typ) {
+	case "assistant.message_delta":
+		return p.delta(s)
+	case "assistant.tool_call_delta":
+		return p.toolDelta(data, s)
+	case "assistant.reasoning_delta":
+		return p.thought(s)
+	case "assistant.message_start":
+		return p.messageStart(s)
+	case "assistant.message":
+		return p.messageDone(data, s)
+	case "assistant.reasoning":
+		return p.wholeThought(data, s)
+	case "assistant.turn_start":
+		return p.stepStart(s)
+	case "assistant.turn_end":
+		return p.stepEnd(s)
+	case "assistant.turn_retry":
+		return p.retry(data, s)
+	case "assistant.idle":
+		p.aborted = p.aborted || isTrue(data.Get("aborted"))
+		return true
+	case "abort":
+		p.aborted = true
+		return true
+	case "model.call_failure":
+		return p.callFailed(data)
+	case "tool.execution_start":
+		return p.toolStarted(data, s)
+	case "tool.shell_output":
+		return p.shellOutput(data, s)
+	case "tool.execution_partial_result":
+		return p.partialResult(data, s)
+	case "tool.execution_complete":
+		return p.toolDone(data, s)
+	case "subagent.started":
+		p.stream().parent = data.Get("toolCallId").Str()
+		return true
+	case "subagent.completed", "subagent.failed":
+		return p.subagentDone(data, s)
+	case "session.error":
+		return p.sessionError(data, s)
+	case "result":
+		return p.result(line, s)
+	}
+	return p.note(string(typ), data, s)
+}
+
+// note is a line about the session or the program.
+func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
+	switch typ {
+	case "session.tools_updated":
+		if model := data.Get("model").Str(); model != "" {
+			p.model = model
+		}
+		p.begin(s)
+		return true
+	case "session.model_change", "session.auto_mode_resolved":
+		for _, key := range []string{"newModel", "chosenModel"} {
+			if model := data.Get(key).Str(); model != "" {
+				p.model = model
+			}
+		}
+		return true
+	case "session.mcp_servers_loaded":
+		for _, server := range data.Get("servers").Array {
+			p.server(server.Get("name").Str(), server.Get("status").Str(), server.Get("error").Str(), s)
+		}
+		return true
+	case "session.mcp_server_status_changed":
+		p.servers[data.Get("serverName").Str()] = true
+		return true
+	case "session.warning":
+		return p.tell(execution.DebugWarn, data, s)
+	case "session.info":
+		return p.tell(execution.DebugInfo, data, s)
+	case "session.compaction_complete":
+		return p.compacted(data, s)
+	case "session.truncation":
+		s.Emit(execution.ContextCompacted{TokensSaved: number(data.Get("tokensRemovedDuringTruncation"))})
+		return true
+	case "skill.invoked":
+		emit(s, p.stream().parent, execution.SkillInvoked{SkillName: data.Get("name").Str()})
+		return true
+	}
+	if ignoredTypes[typ] {
+		return true
+	}
+	for _, group := range ignoredGroups {
+		if strings.HasPrefix(typ, group) {
+			return true
+		}
+	}
+	return false
+}
+
+// server notes an MCP server and warns of one that could not be had.
+func (p *parser) server(name, status, reason string, s *cliagent.Sink) {
+	p.servers[name] = true
+	if status == "failed" || status == "needs-auth" {
+		if reason != "" {
+			reason = ": " + reason
+		}
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "MCP server " + name + ": " + status + reason})
+	}
+}
+
+// quietInfo are notes that repeat what other lines say.
+var quietInfo = map[string]bool{"model_retry": true, "file_created": true, "file_edited": true, "cancellation": true}
+
+// tell passes on what Copilot shows the person.
+func (p *parser) tell(level execution.DebugLevel, data jsonscan.Value, s *cliagent.Sink) bool {
+	if text := data.Get("message").Str(); text != "" && !quietInfo[data.Get("infoType").Str()] {
+		s.Emit(execution.Debug{Level: level, Message: text})
+	}
+	return true
+}
+
+func (p *parser) compacted(data jsonscan.Value, s *cliagent.Sink) bool {
+	if !isTrue(data.Get("success")) {
+		return true
+	}
+	saved := number(data.Get("tokensRemoved"))
+	if saved == 0 {
+		saved = max(0, number(data.Get("preCompactionTokens"))-number(data.Get("postCompactionTokens")))
+	}
+	s.Emit(execution.ContextCompacted{Summary: data.Get("summaryContent").Str(), TokensSaved: saved})
+	return true
+}
+
+// begin reports the session, before anything that belongs to it.
+func (p *parser) begin(s *cliagent.Sink) {
+	if p.begun {
+		return
+	}
+	p.begun = true
+	s.Emit(execution.SessionStart{SessionID: p.session, Model: p.model, Cwd: p.req.Run.Cwd})
+}
+
+// ensureTurn opens the turn for something that belongs to it.
+func (p *parser) ensureTurn(s *cliagent.Sink) {
+	p.begin(s)
+	if !p.open {
+		p.open = true
+		s.Emit(execution.TurnStart{})
+	}
+}
+
+// spoken notes that the model works: a failure before that was not the end.
+func (p *parser) spoken(s *cliagent.Sink) {
+	p.ensureTurn(s)
+	if p.failure != nil {
+		s.Emit(execution.ErrorEvent{Code: p.failure.code, Message: p.failure.message, Recoverable: true})
+		p.failure = nil
+	}
+}
+
+// Command refuses: a one-shot run takes no input. An interrupt then becomes a signal.
+func (p *parser) Command(cmd execution.Command, _ *cliagent.Sink) error {
+	if _, ok := cmd.(execution.EndInput); ok {
+		return nil
+	}
+	return execution.Errorf(execution.CodeStdinNotAvailable, "copilot runs in one-shot mode and takes no input; make the request interactive")
+}
+
+// stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
+func (p *parser) stream() *stream {
+	if p.values[keyAgent].Kind() != jsonscan.String {
+		return &p.main
+	}
+	id := p.names.Str(p.values[keyAgent])
+	st := p.subs[id]
+	if st == nil {
+		st = &stream{sub: true}
+		p.subs[id] = st
+	}
+	if st.parent == "" {
+		st.parent = p.values[keyData].Get("parentToolCallId").Str()
+	}
+	return st
+}
+
+// emit adds an event of the agent, or of the sub-agent that parent started.
+func emit(s *cliagent.Sink, parent string, b execution.Body) {
+	if parent == "" {
+		s.Emit(b)
+		return
+	}
+	s.EmitFrom(parent, b)
+}
+
+// number is a count of tokens or the like; anything else counts as nothing.
+func number(v jsonscan.Value) int64 {
+	n, ok := v.Int()
+	if !ok {
+		f, _ := v.Float()
+		if f > 0 && f < 1<<50 {
+			n = int64(f)
+		}
+	}
+	if n < 0 || n > 1<<50 {
+		return 0
+	}
+	return n
+}
+
+func isTrue(v jsonscan.Value) bool {
+	b, _ := v.Bool()
+	return b
+}
+
+// moment is the time stamp of the line, zero when there is none.
+func (p *parser) moment() time.Time {
+	text, ok := p.values[keyTime].Plain()
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

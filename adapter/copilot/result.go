@@ -1,0 +1,178 @@
+package copilot
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// final is the last line of a run.
+type final struct {
+	code     int64
+	metadata map[string]any
+}
+
+var resultKeys = jsonscan.NewKeySet("sessionId", "exitCode", "usage.premiumRequests", "usage.totalApiDurationMs", "usage.codeChanges.linesAdded",
+	"usage.codeChanges.linesRemoved", "usage.codeChanges.filesModified")
+
+// result is the last line.
+func (p *parser) result(line []byte, s *cliagent.Sink) bool {
+	var v [7]jsonscan.Value
+	if jsonscan.Fields(line, v[:], resultKeys) != nil || !v[1].Exists() {
+		return false
+	}
+	code, ok := v[1].Int()
+	if !ok {
+		return false
+	}
+	if id := v[0].Str(); id != "" && id != p.session {
+		// What was reported was the id that Copilot was told to use; the one that it says it used is the truth.
+		p.session = id
+		p.begun = false
+	}
+	p.begin(s)
+	f := &final{code: code, metadata: map[string]any{}}
+	for key, value := range map[string]jsonscan.Value{"premiumRequests": v[2], "apiDurationMs": v[3], "linesAdded": v[4], "linesRemoved": v[5]} {
+		if n, ok := value.Float(); ok {
+			f.metadata[key] = n
+		}
+	}
+	var files []string
+	for _, file := range v[6].Array {
+		files = append(files, file.Str())
+	}
+	if len(files) > 0 {
+		f.metadata["filesModified"] = files
+	}
+	p.final = f
+	s.Done()
+	return true
+}
+
+// usage is what Copilot writes into its usage file.
+type usage struct {
+	total   execution.Usage
+	model   string
+	credits float64 // in billionths of an AI credit
+	known   bool
+}
+
+var modelUsageKeys = jsonscan.NewKeySet("usage.inputTokens", "usage.outputTokens", "usage.cacheReadTokens", "usage.cacheWriteTokens", "usage.reasoningTokens")
+
+// readUsage sums the usage file by model. Its input has the cached tokens in it.
+func readUsage(file []byte) (u usage) {
+	whole, err := jsonscan.Parse(bytes.TrimSpace(file))
+	if err != nil || whole.Kind() != jsonscan.Object {
+		return usage{}
+	}
+	for _, m := range whole.Get("modelMetrics").Object {
+		var f [5]jsonscan.Value
+		if !m.Fields(f[:], modelUsageKeys) || !f[0].Exists() {
+			continue
+		}
+		read, write := number(f[2]), number(f[3])
+		one := execution.Usage{Input: max(0, number(f[0])-read-write), Output: number(f[1]), Cached: read, CacheWrite: write, Thinking: number(f[4])}
+		one.Total = one.Input + one.Output + one.Cached + one.CacheWrite
+		u.total, u.known = u.total.Add(one), true
+	}
+	u.model = whole.Get("currentModel").Str()
+	u.credits, _ = whole.Get("totalNanoAiu").Float()
+	return u
+}
+
+// Exit is the outcome of the run. The usage file is there by now, so the turn ends here.
+func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	u := readUsage(s.Output(usageFile))
+	if p.model == "" {
+		p.model = u.model
+	}
+	res := execution.Result{Model: p.model, Retries: p.retries, Metadata: map[string]any{}}
+	if p.begun {
+		res.SessionID = p.session
+	}
+	var cost *execution.Cost
+	if u.known && !u.total.IsZero() {
+		total := u.total
+		c := execution.CostOf(total, nil, execution.CostFromAgent)
+		res.Usage, res.Cost, cost = &total, &c, &c
+		s.Emit(execution.TokenUsage{InputTokens: total.Input, OutputTokens: total.Output, ThinkingTokens: total.Thinking,
+			CachedTokens: total.Cached, CacheWriteTokens: total.CacheWrite})
+		s.Emit(execution.CostEvent{Cost: c})
+	}
+	if u.credits > 0 {
+		res.Metadata["aiCredits"] = u.credits / 1e9
+	}
+	if p.final != nil {
+		for key, value := range p.final.metadata {
+			res.Metadata[key] = value
+		}
+	}
+	p.conclude(exit, cost, &res, s)
+	return res
+}
+
+// conclude judges how the run ended. A result without a status leaves the judgement to the kit: an exit code of 0 proves
+// nothing, since Copilot has it after a signal too.
+func (p *parser) conclude(exit process.Exit, cost *execution.Cost, res *execution.Result, s *cliagent.Sink) {
+	f := p.failure
+	switch {
+	case p.aborted && exit.Stopped || p.final == nil && (p.aborted || p.open):
+		return
+	case p.aborted:
+		p.endTurn(execution.TurnEnd{Reason: execution.TurnInterrupted, Text: p.lastText, Cost: cost}, s)
+		fail(res, &failure{code: execution.CodeInterrupted, message: "the turn was interrupted"})
+		res.ExitReason = execution.ExitInterrupted
+		return
+	case p.final == nil:
+		if f = startFailure(exit); f == nil {
+			return
+		}
+	case f == nil && p.final.code == 0 && p.open:
+		p.endTurn(execution.TurnEnd{Reason: execution.TurnCompleted, Text: p.lastText, Cost: cost}, s)
+		res.Status, res.ExitReason, res.TurnCount = execution.StatusCompleted, execution.ExitCompleted, 1
+		res.Output = &execution.Output{Text: p.lastText}
+		return
+	case f == nil:
+		f = p.unexplained(exit)
+	}
+	f.announce(s)
+	p.endTurn(execution.TurnEnd{Reason: execution.TurnFailed, Cost: cost, Error: execution.NewResultError(f.code, f.message)}, s)
+	fail(res, f)
+	res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
+}
+
+// unexplained is the failure of a run whose last line says that it failed, and nothing else does.
+func (p *parser) unexplained(exit process.Exit) *failure {
+	if f := startFailure(exit); f != nil {
+		return f
+	}
+	if c := p.call; c != nil {
+		code := codeOfStatus(c.status)
+		if code == "" {
+			code = execution.CodeProvider
+		}
+		return &failure{code: code, message: c.words()}
+	}
+	return &failure{code: execution.CodeAgentCrash, message: fmt.Sprintf("copilot ended with code %d and did not say why", p.final.code)}
+}
+
+// endTurn ends the turn, if there is one, with what it left open.
+func (p *parser) endTurn(end execution.TurnEnd, s *cliagent.Sink) {
+	if !p.open {
+		return
+	}
+	for _, st := range p.subs {
+		p.endStep(st, s)
+	}
+	p.endStep(&p.main, s)
+	p.open = false
+	s.Emit(end)
+}
+
+func fail(res *execution.Result, f *failure) {
+	res.Status, res.Error, res.TurnCount = execution.StatusFailed, execution.NewResultError(f.code, f.message), 1
+}

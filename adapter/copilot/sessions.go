@@ -1,0 +1,150 @@
+package copilot
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+)
+
+const sessionAgent = "copilot"
+
+var _ adapter.SessionStore = Adapter{}
+
+// sessions is Copilot's store: session-state/<session>/events.jsonl with workspace.yaml beside it. Older releases wrote
+// session-state/<session>.jsonl, with the same records.
+var sessions = sessionfile.New(sessionfile.Format{
+	Agent: sessionAgent,
+	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
+	List:  listSessions,
+	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
+		return newSessionDecoder(b, c)
+	},
+	Describe: describeWorkspace,
+	Whole:    func(path string) bool { return filepath.Base(path) == workspaceFile },
+})
+
+const (
+	eventsFile    = "events.jsonl"
+	workspaceFile = "workspace.yaml"
+	maxWorkspace  = 1 << 20
+)
+
+// SessionRoots is where Copilot keeps its sessions.
+func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
+
+// ListSessions finds Copilot's sessions.
+func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
+	return sessions.ListSessions(ctx, h)
+}
+
+// SummarizeSession reads head and tail of a session.
+func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
+	return sessions.SummarizeSession(ctx, h, f)
+}
+
+// ReadSession reads a session with its sub-agents.
+func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
+	return sessions.ReadSession(ctx, h, f)
+}
+
+// OpenSession gives the bytes of a session.
+func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
+	return sessions.OpenSession(ctx, h, f)
+}
+
+// FollowSession turns new lines into events.
+func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
+	return sessions.FollowSession(h, f)
+}
+
+func sessionHome(h adapter.Host) string {
+	if dir := h.Getenv("COPILOT_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(h.Home, ".copilot")
+}
+
+func sessionRoot(h adapter.Host) string { return filepath.Join(sessionHome(h), "session-state") }
+
+func listSessions(l *sessionfile.Lister) {
+	// The documents of the first releases are not read: nothing tells reliably what is in them.
+	if old := filepath.Join(sessionHome(l.Host), "history-session-state"); l.Root(old) {
+		for _, e := range l.Dir(old) {
+			if id, ok := strings.CutSuffix(e.Name, ".json"); ok {
+				e.Problem = "is in the format of Copilot CLI before session-state, which is not read; copilot converts it when it resumes the session"
+				l.Add(adapter.SessionFile{ID: id}, e)
+			}
+		}
+	}
+	root := sessionRoot(l.Host)
+	if !l.Root(root) {
+		return
+	}
+	for _, e := range l.Dir(root) {
+		if id, ok := strings.CutSuffix(e.Name, ".jsonl"); ok && id != "" {
+			l.Add(adapter.SessionFile{ID: id}, e)
+			continue
+		}
+		if !l.Enter(e) {
+			continue
+		}
+		var events, workspace *sessionfile.Entry
+		for _, in := range l.Dir(e.Path) {
+			switch in.Name {
+			case eventsFile:
+				events = &in
+			case workspaceFile:
+				workspace = &in
+			}
+		}
+		f := adapter.SessionFile{ID: e.Name}
+		if workspace != nil && workspace.Info != nil {
+			f.ModTime = workspace.Info.ModTime() // it has the title
+		}
+		switch {
+		case events != nil:
+			l.Add(f, *events)
+		case workspace != nil: // nothing was said yet
+			l.Add(f, *workspace)
+		}
+	}
+}
+
+// workspace is what Copilot notes beside the events.
+type workspace struct {
+	Cwd       string `yaml:"cwd"`
+	Name      string `yaml:"name"`
+	UserNamed bool   `yaml:"user_named"`
+}
+
+// describeWorkspace adds the title.
+func describeWorkspace(b *sessionfile.Builder) {
+	dir := filepath.Dir(b.File.Path)
+	if base := filepath.Base(b.File.Path); base != eventsFile && base != workspaceFile {
+		return
+	}
+	path := filepath.Join(dir, workspaceFile)
+	text, err := sessionfile.ReadFile(b.Host, path, maxWorkspace)
+	if err != nil {
+		return // the events say the same, but for the title
+	}
+	var w workspace
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		b.Problem(path, 0, "is no YAML of the expected shape: the title may be missing")
+		return
+	}
+	from := sessionfile.TitleFromAgent
+	if w.UserNamed {
+		from = sessionfile.TitleFromUser
+	}
+	b.Title(from, w.Name)
+	if b.Summary.Cwd == "" {
+		b.Summary.Cwd = w.Cwd
+	}
+}

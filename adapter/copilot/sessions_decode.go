@@ -1,0 +1,187 @@
+package copilot
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var sessionRecordKeys = jsonscan.NewKeySet("type", "data", "id", "timestamp", "parentId", "agentId")
+
+var sessionUsageKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens", "apiCallId")
+
+var sessionAnswerKeys = jsonscan.NewKeySet("messageId", "model", "content", "toolRequests", "reasoningText", "apiCallId", "outputTokens")
+
+var sessionResultKeys = jsonscan.NewKeySet("toolCallId", "success", "result.content", "error.message", "error", "shellExecution.exitCode", "toolName")
+
+// silentPrefixes begin the types of records that say nothing about the conversation.
+var silentPrefixes = []string{"session.", "hook.", "permission.", "mcp.", "mcp_app.", "model.", "assistant.", "user_input.", "elicitation.", "external_tool.",
+	"command.", "commands.", "sampling.", "sandbox.", "skill.", "subagent.", "tool.", "tool_search.", "workflow.", "exit_plan_mode.",
+	"auto_mode_switch.", "session_limits_exhausted.", "pending_messages.", "capabilities.", "ui.", "agent.", "human_response.", "system.", "prompt_cache_break"}
+
+// knownSessionTypes are those of the families in which messages are, where a prefix would hide what is new.
+var knownSessionTypes = map[string]bool{"assistant.turn_start": true, "assistant.turn_end": true, "assistant.turn_retry": true, "assistant.idle": true,
+	"assistant.intent": true, "assistant.reasoning": true, "assistant.usage": true, "assistant.message_start": true, "assistant.server_tool_progress": true,
+	"tool.execution_start": true, "tool.execution_partial_result": true, "tool.execution_progress": true, "tool.shell_output": true,
+	"tool.user_requested": true, "subagent.configured": true, "subagent.completed": true, "subagent.failed": true, "subagent.selected": true,
+	"subagent.deselected": true, "system.message": true, "model.call_start": true, "model.call_finished": true, "model.call_failure": true,
+	"model.call_final_result": true}
+
+// sessionDecoder reads Copilot's records: a chain of events, in which those of sub-agents name their agent.
+type sessionDecoder struct {
+	b     *sessionfile.Builder
+	c     *sessionfile.Conversation
+	usage map[string]execution.Usage // of model calls whose answer has not come yet
+	calls int                        // tools of the main conversation's last answer
+}
+
+func newSessionDecoder(b *sessionfile.Builder, c *sessionfile.Conversation) *sessionDecoder {
+	return &sessionDecoder{b: b, c: c, usage: map[string]execution.Usage{}}
+}
+
+// Line reads a record. workspace.yaml alone is a session in which nothing was said.
+func (d *sessionDecoder) Line(text []byte) bool {
+	var v [6]jsonscan.Value
+	if jsonscan.Fields(text, v[:], sessionRecordKeys) != nil {
+		return strings.HasSuffix(d.b.File.Path, workspaceFile)
+	}
+	kind, data, at := v[0].Str(), v[1], sessionfile.Time(v[3])
+	d.b.At(at)
+	c := d.c
+	agent := v[5].Str()
+	if agent != "" {
+		c = d.b.Subagent(agent, nil)
+	}
+	var m *adapter.SessionMessage
+	switch kind {
+	case "session.start", "session.resume":
+		d.b.Summary.Model = cmp.Or(data.Get("selectedModel").Str(), d.b.Summary.Model)
+		d.b.Summary.Cwd = cmp.Or(data.Get("context").Get("cwd").Str(), d.b.Summary.Cwd)
+		d.b.Summary.Parent = cmp.Or(data.Get("detachedFromSpawningParentSessionId").Str(), d.b.Summary.Parent)
+	case "session.context_changed":
+		d.b.Summary.Cwd = cmp.Or(data.Get("cwd").Str(), d.b.Summary.Cwd)
+	case "session.model_change":
+		if agent == "" {
+			d.b.Summary.Model = cmp.Or(data.Get("newModel").Str(), d.b.Summary.Model)
+		}
+	case "session.title_changed":
+		d.b.Title(sessionfile.TitleFromAgent, data.Get("title").Str())
+	case "session.usage_record":
+		d.used(data.Get("usage"))
+	case "session.error":
+		m = c.Note(v[2].Str(), data.Get("message").Str(), at)
+	case "session.compaction_complete":
+		if ok, _ := data.Get("success").Bool(); ok {
+			summary := data.Get("summaryContent").Str()
+			d.b.Event(execution.ContextCompacted{Summary: summary, TokensSaved: sessionfile.Int(data.Get("tokensRemoved"))})
+			m = c.Note(v[2].Str(), summary, at)
+		}
+	case "session.shutdown":
+		// It ends the session for the program that ran it. Resumed, it goes on.
+		d.b.Event(execution.SessionEnd{SessionID: d.b.File.ID, TurnCount: d.b.Turns()})
+	case "user.message":
+		m = c.Prompt(cmp.Or(data.Get("messageId").Str(), v[2].Str()), data.Get("content").Str(), at)
+	case "assistant.message":
+		m = d.answer(c, data, v[2].Str(), at, agent == "")
+	case "assistant.turn_end":
+		if agent == "" && d.calls == 0 {
+			d.b.TurnEnd(execution.TurnCompleted)
+		}
+	case "abort":
+		d.b.TurnEnd(execution.TurnInterrupted)
+	case "tool.execution_complete":
+		m = d.result(c, data, v[2].Str(), at)
+	case "subagent.started":
+		if agent != "" {
+			d.b.Subagent(agent, func(a *adapter.Subagent) {
+				a.Name, a.Description = cmp.Or(data.Get("agentDisplayName").Str(), data.Get("agentName").Str()), data.Get("agentDescription").Str()
+				a.ToolCallID = data.Get("toolCallId").Str()
+			})
+		}
+	case "system.notification":
+		m = c.Note(v[2].Str(), data.Get("content").Str(), at)
+	default:
+		if !knownSessionType(kind) {
+			d.b.Unknown(kind)
+		}
+	}
+	c.Link(v[2].Str(), v[4].Str(), m, agent == "" && m != nil)
+	return true
+}
+
+func knownSessionType(kind string) bool {
+	if knownSessionTypes[kind] {
+		return true
+	}
+	for _, family := range []string{"assistant.", "tool.", "subagent.", "system.", "model."} {
+		if strings.HasPrefix(kind, family) {
+			return strings.HasSuffix(kind, "_delta") || strings.HasPrefix(kind, "assistant.fusion_")
+		}
+	}
+	for _, p := range silentPrefixes {
+		if strings.HasPrefix(kind, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *sessionDecoder) used(v jsonscan.Value) {
+	var t [6]jsonscan.Value
+	if !v.Fields(t[:], sessionUsageKeys) || len(d.usage) > 1000 {
+		return
+	}
+	u := execution.Usage{Output: sessionfile.Int(t[1]), Cached: sessionfile.Int(t[2]), CacheWrite: sessionfile.Int(t[3]), Thinking: sessionfile.Int(t[4])}
+	u.Input = max(0, sessionfile.Int(t[0])-u.Cached-u.CacheWrite)
+	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
+	d.usage[t[5].Str()] = u
+}
+
+func (d *sessionDecoder) answer(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time, main bool) *adapter.SessionMessage {
+	var v [7]jsonscan.Value
+	if !data.Fields(v[:], sessionAnswerKeys) {
+		return nil
+	}
+	// An answer may come in chunks that share its id.
+	m := c.Message(cmp.Or(v[0].Str(), event), adapter.RoleAssistant, at)
+	m.Content = sessionfile.AddText(m.Content, v[2].Str())
+	m.Thinking = sessionfile.AddText(m.Thinking, v[4].Str())
+	m.Model = v[1].Str()
+	if m.Model != "" && main {
+		d.b.Summary.Model = m.Model
+	}
+	n := 0
+	for _, e := range v[3].Array {
+		n++
+		c.Call(m, e.Get("toolCallId").Str(), e.Get("name").Str(), e.Get("arguments").Raw())
+	}
+	if main {
+		d.calls = n
+	}
+	if u, ok := d.usage[v[5].Str()]; ok {
+		delete(d.usage, v[5].Str())
+		m.TokenUsage = &u
+	}
+	return m
+}
+
+func (d *sessionDecoder) result(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time) *adapter.SessionMessage {
+	var v [7]jsonscan.Value
+	if !data.Fields(v[:], sessionResultKeys) {
+		return nil
+	}
+	r := c.Result(event, v[0].Str(), at)
+	r.Output = cmp.Or(sessionfile.Text(v[2]), sessionfile.Text(v[3]), sessionfile.Text(v[4]))
+	if ok, said := v[1].Bool(); said && !ok {
+		r.IsError = true
+	}
+	if code, ok := v[5].Int(); ok && code != 0 {
+		r.IsError = true
+	}
+	return c.Find(event)
+}

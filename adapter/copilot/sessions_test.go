@@ -1,0 +1,20 @@
+package copilot
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+)
+
+func sessionSubject() adaptertest.SessionSubject {
+	return adaptertest.SessionSubject{Store: Adapter{}, Home: "testdata/session", Variable: "COPILOT_HOME", Below: ".copilot", Inside: ""}
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	adaptertest.Sessions(t, sessionSubject())
+}
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, sessionSubject(), ".copilot/session-state/x/events.jsonl", "x")
+}

@@ -1,0 +1,147 @@
+package copilot
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// callerTools is the name under which the kit serves the tools of the request.
+const callerTools = "drawbar"
+
+// usageFile is where Copilot writes what a run used: it says so nowhere else.
+const usageFile = "usage.json"
+
+// twoWay reports whether the run goes through the Agent Client Protocol. One shot takes a prompt and asks nobody. A
+// session that is resumed goes two-way too: only there Copilot counts what this run used, and not the whole session.
+func twoWay(req execution.Request) bool {
+	session, _ := cliagent.ResolveSession(req)
+	return req.Run.Interactive || asks(req) || session != ""
+}
+
+// asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
+// wants to be interrupted, or has a tool that needs its approval.
+func asks(req execution.Request) bool {
+	switch req.Run.ApprovalMode {
+	case execution.ApprovalPrompt:
+		return true
+	case execution.ApprovalDeny, execution.ApprovalYolo:
+		return false
+	}
+	q := req.Requirements
+	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
+	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
+}
+
+// spawn makes the command line of a one-shot run. The prompt goes through standard input, where it may have any length
+// and form; settings and secrets go through private files.
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	req := l.Request
+	prompt, images, err := attachments(l)
+	if err != nil {
+		return cliagent.Invocation{}, err
+	}
+	args := []string{"--output-format=json", "--no-ask-user", "--usage-output-file=" + l.Output(usageFile)}
+	if p, ok := l.Parser.(*parser); ok {
+		// The output tells the session in its last line only. An id of an existing session would resume it, so every start
+		// gets one of its own.
+		args = append(args, "--session-id="+p.session)
+	}
+	for _, image := range images {
+		args = append(args, "--attachment="+image)
+	}
+	inv := cliagent.Invocation{Args: args, Stdin: []byte(prompt + string(req.Message.Text))}
+	return inv, complete(l, &inv)
+}
+
+// complete adds what both ways of running have in common.
+func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
+	run := l.Request.Run
+	if run.Stream == execution.StreamOff {
+		inv.Args = append(inv.Args, "--stream=off")
+	} else {
+		inv.Args = append(inv.Args, "--stream=on") // a person's settings may have switched it off
+	}
+	inv.Args = append(inv.Args, permissions(l.Request)...)
+	if run.Model != "" {
+		inv.Args = append(inv.Args, "--model="+run.Model)
+	}
+	if run.ThinkingEffort != "" {
+		inv.Args = append(inv.Args, "--reasoning-effort="+string(run.ThinkingEffort))
+	}
+	if len(run.MCPServers) > 0 {
+		inv.Args = append(inv.Args, "--additional-mcp-config=@"+l.File("mcp.json", mcpConfig(run.MCPServers)))
+	}
+	inv.Env = environment(run)
+	return instruct(l, inv)
+}
+
+// permissions are the flags for what needs no approval. In one shot nobody is asked: what they do not allow is refused.
+func permissions(req execution.Request) []string {
+	if req.Run.ApprovalMode == execution.ApprovalYolo {
+		return []string{"--allow-all"}
+	}
+	var args []string
+	for _, t := range req.Tools {
+		if !t.RequiresApproval { // the caller chose its tools, so they need no permission unless it says so
+			args = append(args, "--allow-tool="+callerTools+"("+t.Name+")")
+		}
+	}
+	return args
+}
+
+// environment takes back what a person's own variables would approve.
+func environment(run execution.RunOptions) map[string]string {
+	if run.ApprovalMode == execution.ApprovalYolo {
+		return nil
+	}
+	return map[string]string{"COPILOT_ALLOW_ALL": "", "COPILOT_ASSISTED_APPROVAL": ""}
+}
+
+// instructionsVariable lists folders in which Copilot looks for instruction files.
+const instructionsVariable = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
+
+// instruct adds the request's instructions. Copilot has no flag for them, but reads instruction files from the folders
+// of a variable; the person's own folders stay.
+func instruct(l *cliagent.Launch, inv *cliagent.Invocation) error {
+	_, added := cliagent.Instructions(l.Request)
+	if added == "" {
+		return nil
+	}
+	if strings.Contains(l.Dir, ",") {
+		return execution.Errorf(execution.CodeConfig, "copilot cannot be given instructions: the directory for temporary files has a comma in its name: %s", l.Dir).
+			WithHint("set TMPDIR to a directory without one")
+	}
+	l.File("instructions/drawbar.instructions.md", []byte("---\napplyTo: \"**\"\n---\n"+added+"\n"))
+	inv.EnvLists = map[string]string{instructionsVariable: filepath.Join(l.Dir, "instructions")}
+	return nil
+}
+
+// mcpServer is a server as Copilot's configuration files name it.
+type mcpServer struct {
+	Type    string            `json:"type"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Tools   []string          `json:"tools"`
+}
+
+// mcpConfig is the file that adds servers to those of the user.
+func mcpConfig(servers []execution.MCPServer) []byte {
+	types := map[execution.MCPTransport]string{execution.MCPStdio: "stdio", execution.MCPSSE: "sse", execution.MCPStreamableHTTP: "http"}
+	m := map[string]mcpServer{}
+	for _, s := range servers {
+		m[s.Name] = mcpServer{Type: types[s.Transport], Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Tools: []string{"*"}}
+	}
+	b, err := json.Marshal(map[string]any{"mcpServers": m})
+	if err != nil {
+		panic("encode MCP servers for copilot: " + err.Error()) // they are made of strings
+	}
+	return b
+}

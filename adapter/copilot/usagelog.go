@@ -1,0 +1,185 @@
+package copilot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/usagescan"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var _ adapter.UsageLog = Adapter{}
+
+// UsageStores is the folder with a folder for each session.
+func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+	root := path.Join(cmp.Or(h.Getenv("COPILOT_HOME"), path.Join(h.Home, ".copilot")), "session-state")
+	return []adapter.UsageStore{{Root: root,
+		Match: func(rel string) bool { return path.Base(rel) == "events.jsonl" && strings.Count(rel, "/") == 1 },
+		Enter: func(rel string) bool { return !strings.Contains(rel, "/") }}}
+}
+
+// UsageVersion implements adapter.UsageLog.
+func (Adapter) UsageVersion() int { return 1 }
+
+// NewUsageScanner implements adapter.UsageLog.
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+	return usagescan.New(&usageLog{session: path.Dir(f.Rel)})
+}
+
+// usageLog reads the events of a session. Copilot notes each call of a model, and the sums of the session when a process
+// ends; earlier versions noted the sums only. What a sum has above the calls counts as one more. Its costs are premium
+// requests and credits, no money.
+type usageLog struct {
+	session string
+	names   usagescan.Names
+	mem     usageMemory
+}
+
+type usageMemory struct {
+	Project string            `json:",omitempty"`
+	Sums    map[string]tokens `json:",omitempty"` // by model, at the last shutdown
+	Calls   map[string]tokens `json:",omitempty"` // by model, since then
+}
+
+// tokens are Copilot's counts: what was read from and written to the cache is part of Input, reasoning of Output.
+type tokens struct{ Input, Output, Read, Written, Reasoning int64 }
+
+func (t tokens) plus(u tokens) tokens {
+	return tokens{t.Input + u.Input, t.Output + u.Output, t.Read + u.Read, t.Written + u.Written, t.Reasoning + u.Reasoning}
+}
+
+// above is t without u, never below nothing.
+func (t tokens) above(u tokens) tokens {
+	return tokens{max(t.Input-u.Input, 0), max(t.Output-u.Output, 0), max(t.Read-u.Read, 0), max(t.Written-u.Written, 0), max(t.Reasoning-u.Reasoning, 0)}
+}
+
+func (t tokens) under(u tokens) bool {
+	return t.Input <= u.Input && t.Output <= u.Output && t.Read <= u.Read && t.Written <= u.Written
+}
+
+var worth = [][]byte{[]byte(`"session.usage_record"`), []byte(`"session.shutdown"`), []byte(`"session.start"`), []byte(`"session.resume"`),
+	[]byte(`"session.context_changed"`)}
+
+func (*usageLog) Worth(head []byte) bool {
+	kind, ok := jsonscan.Peek(head, "type", "")
+	if !ok {
+		return true
+	}
+	for _, t := range worth {
+		if bytes.HasPrefix(kind, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *usageLog) Memory() any { return &l.mem }
+
+const (
+	uType = iota
+	uTimestamp
+	uCwd
+	uNewCwd
+	uUsage
+	uMetrics
+	uFields
+)
+
+var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "data.context.cwd", "data.cwd", "data.usage", "data.modelMetrics")
+
+const (
+	tInput = iota
+	tOutput
+	tRead
+	tWritten
+	tReasoning
+	tModel
+	tCallID
+	tUsageID
+	tInitiator
+	tFields
+)
+
+var tokenKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens", "model", "apiCallId",
+	"accounting.usageId", "initiator")
+
+var metricKeys = jsonscan.NewKeySet("usage")
+
+func readTokens(t *[tFields]jsonscan.Value) tokens {
+	return tokens{usagescan.Count(t[tInput]), usagescan.Count(t[tOutput]), usagescan.Count(t[tRead]), usagescan.Count(t[tWritten]), usagescan.Count(t[tReasoning])}
+}
+
+func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+	var f [uFields]jsonscan.Value
+	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+		return false
+	}
+	at := usagescan.Millis(f[uTimestamp])
+	switch {
+	case f[uType].IsStr("session.start"), f[uType].IsStr("session.resume"), f[uType].IsStr("session.context_changed"):
+		l.mem.Project = cmp.Or(l.names.Of(f[uCwd]), l.names.Of(f[uNewCwd]), l.mem.Project)
+	case at == 0:
+	case f[uType].IsStr("session.usage_record"):
+		var t [tFields]jsonscan.Value
+		if f[uUsage].Fields(t[:], tokenKeys) {
+			l.call(at, &t, give)
+		}
+	case f[uType].IsStr("session.shutdown"):
+		l.sums(at, f[uMetrics], give)
+	}
+	return true
+}
+
+func (l *usageLog) call(at int64, t *[tFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
+	n, model := readTokens(t), l.names.Of(t[tModel])
+	if l.mem.Calls == nil {
+		l.mem.Calls = map[string]tokens{}
+	}
+	l.mem.Calls[model] = l.mem.Calls[model].plus(n)
+	r := l.record(at, model, n)
+	r.SubAgent = t[tInitiator].IsStr("sub-agent")
+	if id := cmp.Or(t[tUsageID].Str(), t[tCallID].Str()); id != "" {
+		r.Key = new(usagescan.Hash).Text("copilot").Text(id).Key()
+	}
+	if r.Tokens() > 0 {
+		give(&r)
+	}
+}
+
+func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*adapter.UsageRecord)) {
+	if metrics.Kind() != jsonscan.Object {
+		return
+	}
+	now := map[string]tokens{}
+	metrics.Object(func(name []byte, v jsonscan.Value) bool {
+		var m [1]jsonscan.Value
+		var t [tFields]jsonscan.Value
+		v.Fields(m[:], metricKeys)
+		m[0].Fields(t[:], tokenKeys)
+		model, sum := l.names.OfBytes(name), readTokens(&t)
+		now[model] = sum
+		if before := l.mem.Sums[model]; before.under(sum) {
+			sum = sum.above(before) // the sums go on over resumes; ones that have shrunk began anew
+		}
+		r := l.record(at, model, sum.above(l.mem.Calls[model]))
+		r.Key = new(usagescan.Hash).Text("copilot sum").Text(l.session).Text(model).Int(at).Key()
+		if r.Tokens() > 0 {
+			give(&r)
+		}
+		return true
+	})
+	l.mem.Sums, l.mem.Calls = now, nil
+}
+
+func (l *usageLog) record(at int64, model string, n tokens) adapter.UsageRecord {
+	r := adapter.UsageRecord{Time: at, Model: model, Session: l.session, Project: l.mem.Project}
+	r.CacheRead = min(n.Read, n.Input)
+	r.CacheWrite = min(n.Written, n.Input-r.CacheRead)
+	r.Input = n.Input - r.CacheRead - r.CacheWrite
+	r.Output, r.Thinking = n.Output, min(n.Reasoning, n.Output)
+	return r
+}

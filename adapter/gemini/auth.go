@@ -1,0 +1,248 @@
+package gemini
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// The files of Gemini's configuration directory that tell of a login.
+const (
+	settingsFile = "settings.json"
+	oauthFile    = "oauth_creds.json"
+	accountsFile = "google_accounts.json"
+	keyringFile  = "gemini-credentials.json" // encrypted; in place of a keyring
+)
+
+// Gemini's words for its logins.
+const (
+	authKey     = "gemini-api-key"
+	authVertex  = "vertex-ai"
+	authGoogle  = "oauth-personal"
+	authCompute = "compute-default-credentials"
+	authShell   = "cloud-shell"
+	authGateway = "gateway"
+)
+
+// DetectAuth looks at the variables, at the settings that choose the login, and at the files of a login. It cannot look into a
+// keyring.
+func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
+	s, err := readSettings(h)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("read the settings: %v", err)}
+	}
+	chosen, bySettings := s.Security.Auth.SelectedType, true
+	if chosen == "" {
+		chosen, bySettings = authOfEnvironment(h), false
+	}
+	switch chosen {
+	case authKey:
+		return keyLogin(h)
+	case authVertex:
+		return vertexLogin(h)
+	case authGoogle:
+		return googleLogin(h, time.Now())
+	case authCompute, authShell:
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: "the login is that of the machine, which is not asked"}
+	case authGateway:
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: gatewayGuidance}
+	case "":
+		if variable(h, "GEMINI_API_KEY") {
+			return keyLogin(h) // from a file of variables, which Gemini reads itself
+		}
+		if _, err := readFile(h, oauthFile); err == nil {
+			return adapter.AuthState{Status: adapter.Unauthenticated, Details: fmt.Sprintf("a login is stored in %s, and security.auth.selectedType in %s does not choose it",
+				configPath(h, oauthFile), configPath(h, settingsFile))}
+		}
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
+	}
+	if bySettings {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("%s chooses a login of a kind that is not known", configPath(h, settingsFile))}
+	}
+	return adapter.AuthState{Status: adapter.AuthUnknown}
+}
+
+// authOfEnvironment is the login that Gemini chooses where its settings choose none.
+func authOfEnvironment(h adapter.Host) string {
+	switch {
+	case h.Getenv("GOOGLE_GENAI_USE_GCA") == "true":
+		return authGoogle
+	case h.Getenv("GOOGLE_GENAI_USE_VERTEXAI") == "true":
+		return authVertex
+	case h.Getenv("GOOGLE_GEMINI_BASE_URL") != "":
+		return authGateway
+	case h.Getenv("GEMINI_API_KEY") != "":
+		return authKey
+	case h.Getenv("CLOUD_SHELL") == "true" || h.Getenv("GEMINI_CLI_USE_COMPUTE_ADC") == "true":
+		return authCompute
+	}
+	return ""
+}
+
+func keyLogin(h adapter.Host) adapter.AuthState {
+	if variable(h, "GEMINI_API_KEY") {
+		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "GEMINI_API_KEY is set"}
+	}
+	if _, err := readFile(h, keyringFile); err == nil {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("a key may be kept in %s, which is encrypted", configPath(h, keyringFile))}
+	}
+	return adapter.AuthState{Status: adapter.Unauthenticated, Details: "the settings choose an API key and none is found; a keyring is not looked at. " + loginGuidance}
+}
+
+func vertexLogin(h adapter.Host) adapter.AuthState {
+	if variable(h, "GOOGLE_API_KEY") {
+		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "GOOGLE_API_KEY is set"}
+	}
+	if !variable(h, "GOOGLE_CLOUD_PROJECT") || !variable(h, "GOOGLE_CLOUD_LOCATION") {
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: "Vertex AI needs GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"}
+	}
+	file := h.Getenv("GOOGLE_APPLICATION_CREDENTIALS")
+	if file == "" {
+		file = filepath.Join(h.Home, ".config", "gcloud", "application_default_credentials.json")
+	}
+	state := adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file", Details: "the credentials of Google Cloud are not found in " + file}
+	path, err := h.Name(file)
+	if err != nil {
+		return state
+	}
+	data, err := fs.ReadFile(h.FS, path)
+	if err != nil {
+		return state
+	}
+	var c struct {
+		Type  string `json:"type"`
+		Email string `json:"client_email"`
+	}
+	if json.Unmarshal(data, &c) != nil || c.Type == "" {
+		state.Details = file + " holds no credentials of Google Cloud"
+		return state
+	}
+	return adapter.AuthState{Status: adapter.Authenticated, Method: "config_file", Identity: c.Email, Details: "credentials of Google Cloud in " + file}
+}
+
+// googleLogin is the login with a Google account, as it is stored.
+func googleLogin(h adapter.Host, now time.Time) adapter.AuthState {
+	if h.Getenv("GOOGLE_GENAI_USE_GCA") != "" && h.Getenv("GOOGLE_CLOUD_ACCESS_TOKEN") != "" {
+		return adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Details: "GOOGLE_CLOUD_ACCESS_TOKEN is set"}
+	}
+	path := configPath(h, oauthFile)
+	data, err := readFile(h, oauthFile)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: fmt.Sprintf("read the login: %v", err)}
+		}
+		if _, err := readFile(h, keyringFile); err == nil {
+			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("the login may be kept in %s, which is encrypted", configPath(h, keyringFile))}
+		}
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
+	}
+	// No field of it is ever shown.
+	var c struct {
+		Access  string  `json:"access_token"`
+		Refresh string  `json:"refresh_token"`
+		ID      string  `json:"id_token"`
+		Type    string  `json:"type"`
+		Expires float64 `json:"expiry_date"` // milliseconds
+	}
+	if json.Unmarshal(data, &c) != nil {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: path + " is no JSON of the expected shape"}
+	}
+	if c.Access == "" && c.Refresh == "" && c.Type == "" {
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: path + " holds no login; " + loginGuidance}
+	}
+	state := adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Identity: identity(h, c.ID)}
+	if c.Expires > 0 && time.UnixMilli(int64(c.Expires)).Before(now) {
+		if c.Refresh == "" {
+			state.Status, state.Details = adapter.AuthExpired, loginGuidance
+		} else {
+			state.Details = "the access token has expired; gemini renews it by itself"
+		}
+	}
+	return state
+}
+
+// identity is the account of a login: what its token says of itself, else what Gemini noted.
+func identity(h adapter.Host, token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) == 3 {
+		var claims struct {
+			Email string `json:"email"`
+		}
+		// Nothing is granted for it, so its signature is not checked.
+		if body, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil && json.Unmarshal(body, &claims) == nil && claims.Email != "" {
+			return claims.Email
+		}
+	}
+	var accounts struct {
+		Active string `json:"active"`
+	}
+	if data, err := readFile(h, accountsFile); err != nil || json.Unmarshal(data, &accounts) != nil {
+		return ""
+	}
+	return accounts.Active
+}
+
+// variable reports whether a variable is set, in the environment or in one of the user's files of variables, which Gemini reads
+// at its start.
+func variable(h adapter.Host, name string) bool {
+	if h.Getenv(name) != "" {
+		return true
+	}
+	for _, file := range []string{filepath.Join(configDir(h), ".env"), filepath.Join(h.Home, ".env")} {
+		path, err := h.Name(file)
+		if err != nil {
+			continue
+		}
+		if data, err := fs.ReadFile(h.FS, path); err == nil && assigns(data, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// assigns reports whether a file of variables gives one a value.
+func assigns(data []byte, name string) bool {
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		line := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "))
+		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == name && strings.Trim(strings.TrimSpace(value), `"'`) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// AuthGuidance tells how to log in.
+func (Adapter) AuthGuidance() adapter.AuthGuidance {
+	return adapter.AuthGuidance{
+		Provider: "Google",
+		Steps: []adapter.AuthStep{
+			{Description: "with an API key: make one and set GEMINI_API_KEY", URL: "https://aistudio.google.com/apikey"},
+			{Description: "or with a Google account: start gemini in a terminal, choose Login with Google and follow the browser", Command: "gemini"},
+			{Description: "or with Vertex AI: set GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION after logging in to Google Cloud",
+				Command: "gcloud auth application-default login"},
+			{Description: "behind an address of your own (GOOGLE_GEMINI_BASE_URL): " + gatewayGuidance},
+		},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API", Example: "AIza..."},
+			{Name: "GOOGLE_API_KEY", Description: "key of Vertex AI, with GOOGLE_GENAI_USE_VERTEXAI"},
+			{Name: "GOOGLE_GENAI_USE_VERTEXAI", Description: "true: log in through Vertex AI"},
+			{Name: "GOOGLE_GENAI_USE_GCA", Description: "true: log in with a Google account"},
+			{Name: "GOOGLE_CLOUD_PROJECT", Description: "project of Vertex AI, or of a company's account"},
+			{Name: "GOOGLE_CLOUD_LOCATION", Description: "region of Vertex AI", Example: "us-central1"},
+			{Name: "GOOGLE_APPLICATION_CREDENTIALS", Description: "file with the login of a service account"},
+		},
+		Documentation: []string{"https://geminicli.com/docs/get-started/authentication"},
+		LoginCommand:  "gemini",
+	}
+}

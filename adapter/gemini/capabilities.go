@@ -1,0 +1,54 @@
+package gemini
+
+import (
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+func capabilities() execution.Capabilities {
+	return execution.Capabilities{
+		SchemaVersion:       execution.SchemaVersion,
+		ToolUse:             execution.ToolsNativeIterative,
+		StructuredToolCalls: true,
+		ContinuationSupport: execution.ContinuationsOpaqueResume,
+		ApprovalInterrupts:  execution.ApprovalsNative,
+		TraceDepth:          execution.TraceDetailed,
+		Attachments:         true,
+		MaxContextStrategy:  execution.ContextLarge,
+		Notes: []string{
+			"a run that takes one prompt and asks nobody goes through stream-json; every other run, and one with MCP servers, tools or attachments, goes through the Agent Client Protocol",
+			"thoughts are shown over the Agent Client Protocol only; tokens read from the cache, model calls, and retries while they happen are shown by stream-json only",
+			"without a person Gemini takes every tool that needs a permission away from its model; a call of one is refused with a warning",
+			"a system prompt replaces Gemini's own, or goes in front of the message: Gemini has no place behind its own",
+			"the exit code of a command that printed something is not shown by Gemini",
+			"what a run used is stated at its end, so a budget cannot be kept",
+			"prices are not stated by Gemini; costs come from the price table, which has none for models whose price depends on the prompt",
+		},
+		Agent: execution.AgentCapabilities{
+			CanResume: true, SupportsMultiTurn: true, SessionPersistence: "file",
+			TextStreaming: true, ThinkingStreaming: true,
+			NativeTools: true, MCP: true,
+			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
+			ParallelToolCalls: true, RequiresToolApproval: true,
+			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
+			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
+				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
+				UserPromptSubmit: execution.HookUnsupported},
+			ThinkingEfforts:   []execution.ThinkingEffort{}, // how hard the model thinks is set in Gemini's settings
+			JSONMode:          true,
+			StructuredSession: execution.TransportPersistent,
+			SubagentDispatch:  true, ParallelExecution: true,
+			InteractiveMode: true, StdinInjection: true,
+			ImageInput: true, FileAttachments: true,
+			Platforms: []string{"darwin", "linux", "windows"},
+			AuthMethods: []execution.AuthMethod{
+				{Type: "api_key", Name: "Gemini API key", Description: "GEMINI_API_KEY"},
+				{Type: "browser_login", Name: "Google account", Description: "run gemini and choose it"},
+				{Type: "config_file", Name: "Vertex AI", Description: "GOOGLE_GENAI_USE_VERTEXAI=true with GOOGLE_API_KEY, or with a project, a location and Google Cloud credentials"},
+			},
+			AuthFiles:         []string{"~/.gemini/oauth_creds.json"},
+			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptReplace},
+			Verbs:             acpagent.Verbs(),
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package gemini
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// window and output are what Gemini CLI takes for the context window of every Gemini model, and the output limit that Google
+// states for all of them.
+const (
+	window      = 1_048_576
+	outputLimit = 65_536
+	gemmaWindow = 256_000
+)
+
+// models are those that Gemini CLI 0.61.0 knows by name; any other name is passed on as it is. auto lets it choose between its
+// Pro and its Flash model; which model an alias stands for depends on the account, and the one stated here is that of an
+// account without early access. A price stands only where one number says it: Pro models cost more for prompts above 200,000
+// tokens, and the price of Gemini 3.8 Flash is one of an introduction.
+func models() []execution.Model {
+	return []execution.Model{
+		{ID: "auto", Aliases: []string{"auto-gemini-3"}, DisplayName: "Auto", Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit},
+		model("gemini-3.1-pro-preview", "Gemini 3.1 Pro", nil, "gemini-3.1-pro-preview-customtools"),
+		model("gemini-3-pro-preview", "Gemini 3 Pro", nil, "pro"),
+		model("gemini-3.8-flash", "Gemini 3.8 Flash", nil),
+		model("gemini-3.5-flash", "Gemini 3.5 Flash", price(1.5, 9, 0.15)),
+		model("gemini-3-flash-preview", "Gemini 3 Flash", price(0.5, 3, 0.05), "flash", "gemini-3-flash"),
+		model("gemini-3.5-flash-lite", "Gemini 3.5 Flash-Lite", nil),
+		model("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", price(0.25, 1.5, 0.025), "flash-lite"),
+		model("gemini-2.5-pro", "Gemini 2.5 Pro", nil, "auto-gemini-2.5"),
+		model("gemini-2.5-flash", "Gemini 2.5 Flash", price(0.3, 2.5, 0.03)),
+		model("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", price(0.1, 0.4, 0.01)),
+		{ID: "gemma-4-31b-it", DisplayName: "Gemma 4 31B", Provider: "google", ContextWindow: gemmaWindow},
+		{ID: "gemma-4-26b-a4b-it", DisplayName: "Gemma 4 26B A4B", Provider: "google", ContextWindow: gemmaWindow},
+	}
+}
+
+// model is a Gemini model. All of them think; how hard cannot be said for one run.
+func model(id, display string, p *execution.Price, aliases ...string) execution.Model {
+	return execution.Model{ID: id, Aliases: aliases, DisplayName: display, Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit, Thinking: true, Price: p}
+}
+
+func price(input, output, cacheRead float64) *execution.Price {
+	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead}
+}
+
+// aside reports whether calls of a model are requests that Gemini CLI makes for itself, such as the summary of an earlier
+// session at the next start: those go to a Flash-Lite model, and are none of the run's unless it runs on one itself.
+func aside(model, own string) bool {
+	return strings.Contains(model, "flash-lite") && !strings.Contains(own, "flash-lite")
+}

@@ -1,0 +1,279 @@
+package gemini
+
+import (
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// What a line of stream-json says. One pass finds all of it.
+const (
+	lineType = iota
+	lineTime
+	lineSession
+	lineModel
+	lineRole
+	lineContent
+	lineTool
+	lineCall
+	lineParameters
+	lineStatus
+	lineOutput
+	lineErrorType
+	lineErrorMessage
+	lineSeverity
+	lineMessage
+	lineStats
+	lineKeyCount
+)
+
+var lineKeys = jsonscan.NewKeySet("type", "timestamp", "session_id", "model", "role", "content", "tool_name", "tool_id", "parameters",
+	"status", "output", "error.type", "error.message", "severity", "message", "stats")
+
+var _ cliagent.Parser = (*oneShot)(nil)
+
+// oneShot turns the lines of gemini --output-format stream-json into events. It belongs to one run.
+type oneShot struct {
+	req   execution.Request
+	names *jsonscan.Interner
+	v     [lineKeyCount]jsonscan.Value
+	err   stderr
+
+	session string
+	model   string
+	tools   map[string]*tool // calls that have no result yet
+	said    strings.Builder  // the message that is being streamed
+	speaks  bool
+	text    string // the last whole message
+	steps   int
+	inStep  bool
+	begun   bool
+	ended   bool
+	warned  string // the last error that is no result
+	usage   execution.Usage
+	failure *failure
+}
+
+func newOneShot(req execution.Request) *oneShot {
+	return &oneShot{req: req, names: jsonscan.NewInterner(256), tools: map[string]*tool{}, model: req.Run.Model}
+}
+
+// Open has nothing to say: the prompt is what standard input consists of.
+func (p *oneShot) Open(*cliagent.Sink) {}
+
+// Line is one line of Gemini's output.
+func (p *oneShot) Line(src process.Stream, line []byte, s *cliagent.Sink) {
+	switch {
+	case src == process.Stderr:
+		p.err.line(line, s)
+	case len(line) == 0:
+	case jsonscan.Fields(line, p.v[:], lineKeys) != nil || !p.event(s):
+		if len(strings.TrimSpace(string(line))) > 0 {
+			s.Unknown(src, line)
+		}
+	}
+}
+
+// Command refuses everything: there is nobody to say it to. An interrupt becomes a signal.
+func (p *oneShot) Command(cmd execution.Command, s *cliagent.Sink) error {
+	if _, ok := cmd.(execution.EndInput); ok {
+		return nil // the agent ends by itself
+	}
+	return execution.Errorf(execution.CodeStdinNotAvailable, "gemini runs in one-shot mode and takes no input; make the request interactive")
+}
+
+// event reads a line. False means that it is not known.
+func (p *oneShot) event(s *cliagent.Sink) bool {
+	typ, _ := p.v[lineType].Plain()
+	switch string(typ) {
+	case "message":
+		return p.message(s)
+	case "tool_use":
+		return p.toolUse(s)
+	case "tool_result":
+		return p.toolResult(s)
+	case "init":
+		return p.init(s)
+	case "error":
+		return p.complain(s)
+	case "result":
+		return p.result(s)
+	}
+	return false
+}
+
+func (p *oneShot) init(s *cliagent.Sink) bool {
+	id := p.v[lineSession].Str()
+	if id == "" || p.begun {
+		return false
+	}
+	p.begun, p.session = true, id
+	if model := p.v[lineModel].Str(); model != "" {
+		p.model = model
+	}
+	resumed := sessionOf(p.req) != ""
+	s.Emit(execution.SessionStart{SessionID: id, Resumed: resumed, Model: p.model, Cwd: p.req.Run.Cwd})
+	if resumed {
+		s.Emit(execution.SessionResume{SessionID: id})
+	}
+	s.Emit(execution.TurnStart{TurnIndex: 0})
+	p.ensureStep(s)
+	p.err.begun(s)
+	return true
+}
+
+// ensureStep begins a model call with the turn, or with the first thing that shows it.
+func (p *oneShot) ensureStep(s *cliagent.Sink) {
+	if !p.inStep {
+		p.inStep = true
+		s.Emit(execution.StepStart{TurnIndex: 0, StepIndex: p.steps, StepType: "model"})
+	}
+}
+
+func (p *oneShot) endStep(s *cliagent.Sink) {
+	p.endMessage(s)
+	if p.inStep {
+		p.inStep = false
+		s.Emit(execution.StepEnd{TurnIndex: 0, StepIndex: p.steps})
+		p.steps++
+	}
+}
+
+// active reports whether a turn runs. What is not in one belongs to nothing.
+func (p *oneShot) active() bool { return p.begun && !p.ended }
+
+// message is a piece of text, or the prompt that Gemini repeats.
+func (p *oneShot) message(s *cliagent.Sink) bool {
+	content := p.v[lineContent]
+	if content.Kind() != jsonscan.String || !p.active() {
+		return false
+	}
+	if p.v[lineRole].IsStr("user") {
+		return true
+	}
+	if !p.v[lineRole].IsStr("assistant") {
+		return false
+	}
+	p.ensureStep(s)
+	if !p.speaks {
+		p.speaks = true
+		s.Emit(execution.MessageStart{})
+	}
+	if piece := content.Str(); piece != "" {
+		p.said.WriteString(piece)
+		s.Emit(execution.TextDelta{Delta: piece, Accumulated: p.said.String()})
+	}
+	return true
+}
+
+func (p *oneShot) endMessage(s *cliagent.Sink) {
+	if p.speaks {
+		p.speaks, p.text = false, p.said.String()
+		p.said = strings.Builder{}
+		s.Emit(execution.MessageStop{Text: p.text})
+	}
+}
+
+// complain is a warning, or an error behind which a result follows.
+func (p *oneShot) complain(s *cliagent.Sink) bool {
+	message := p.v[lineMessage].Str()
+	if message == "" || !p.active() {
+		return false
+	}
+	if p.v[lineSeverity].IsStr("error") {
+		p.warned = message
+	}
+	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "gemini: " + message})
+	return true
+}
+
+// result is the end of the turn and of the conversation.
+func (p *oneShot) result(s *cliagent.Sink) bool {
+	status := p.v[lineStatus]
+	if status.Kind() != jsonscan.String || p.ended {
+		return false
+	}
+	if !p.begun {
+		// It failed before there was a session; Exit says so.
+		p.ended = true
+		p.failure = p.fault()
+		s.Done()
+		return true
+	}
+	if !status.IsStr("success") {
+		p.failure = p.fault()
+	} else if strings.HasPrefix(p.warned, "Maximum session turns") {
+		p.failure = &failure{code: execution.CodeTurnLimit, message: p.warned}
+	}
+	if p.failure == nil {
+		p.endStep(s)
+	} else {
+		p.endMessage(s)
+	}
+	p.count(p.v[lineStats], s)
+	end := execution.TurnEnd{TurnIndex: 0, Reason: execution.TurnCompleted, Text: p.text}
+	if p.failure != nil {
+		end.Reason, end.Error = p.failure.reason(), p.failure.result()
+		p.failure.report(s)
+	}
+	p.ended = true
+	s.Emit(end)
+	s.Done()
+	return true
+}
+
+// fault is why the turn failed: what the result says, or the complaint before a result that says nothing.
+func (p *oneShot) fault() *failure {
+	message := p.v[lineErrorMessage].Str()
+	if message == "" {
+		message = p.warned
+	}
+	if message == "" {
+		message = "gemini failed without saying why"
+	}
+	return failureOf(p.v[lineErrorType].Str(), message)
+}
+
+// Exit says how the run ended. Without a word of Gemini it says nothing, and the kit reads the exit: a code of 0 after a
+// signal is no success, and one above 128 may be a status of the model API as well as a signal.
+func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	res := execution.Result{Model: p.model, SessionID: p.session, Retries: p.err.retries}
+	if !p.usage.IsZero() {
+		u := p.usage
+		res.Usage = &u
+	}
+	f := p.failure
+	if !p.ended && !exit.Stopped && exit.Signal == "" {
+		f = p.err.failure(exit.Code)
+		if f != nil && !p.begun {
+			f.report(s)
+		}
+	}
+	switch {
+	case f != nil:
+		f.fill(&res)
+	case p.ended:
+		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
+	}
+	if p.text != "" && p.ended {
+		res.Output = &execution.Output{Text: p.text}
+	}
+	return res
+}
+
+// clock is the time of a line, zero when it has none.
+func (p *oneShot) clock() time.Time {
+	stamp, ok := p.v[lineTime].Plain()
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, string(stamp))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

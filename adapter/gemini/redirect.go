@@ -1,0 +1,45 @@
+package gemini
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// RedirectModel points Gemini CLI at another Gemini API. Its address alone would make Gemini choose a login that it then
+// refuses, so the settings name one; everything that would reach for the network besides is switched off.
+func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
+	const model = "gemini-2.5-flash"
+	settings, err := json.MarshalIndent(map[string]any{
+		"security": map[string]any{"auth": map[string]any{"selectedType": authKey}},
+		"privacy":  map[string]any{"usageStatisticsEnabled": false},
+		"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
+		"model":    map[string]any{"name": model},
+	}, "", "  ")
+	if err != nil {
+		panic(err) // texts always encode
+	}
+	return adapter.Redirect{
+		Env: map[string]string{"HOME": home, "GOOGLE_GEMINI_BASE_URL": strings.TrimSuffix(baseURL, "/"), "GEMINI_API_KEY": "dummy-key-not-real",
+			"GEMINI_TELEMETRY_ENABLED": "false", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
+		Files: map[string][]byte{filepath.Join(home, ".gemini", settingsFile): settings},
+		Model: model,
+		Shell: func(command string, ask bool) adapter.ScriptedCall {
+			return scripted(toolShell, map[string]any{"command": command, "description": "run it"})
+		},
+		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
+			return adapter.ScriptedCall{Name: mcpPrefix + server + "_" + tool, Input: input}
+		},
+		// Clarify stays nil: the tool that asks a person is taken away wherever Gemini is not in a terminal.
+	}
+}
+
+func scripted(name string, input any) adapter.ScriptedCall {
+	b, err := json.Marshal(input)
+	if err != nil {
+		panic(err) // the inputs above are texts
+	}
+	return adapter.ScriptedCall{Name: name, Input: b}
+}

@@ -1,0 +1,156 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+)
+
+const sessionAgent = "gemini"
+
+var _ adapter.SessionStore = Adapter{}
+
+// sessions is Gemini's store: tmp/<name of the project>/chats/session-<time>-<beginning of the id>.jsonl, and the
+// sub-agents of a session in a directory by its id. Older releases wrote one JSON document for each session.
+var sessions = sessionfile.New(sessionfile.Format{
+	Agent: sessionAgent,
+	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
+	List:  listSessions,
+	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
+		return &sessionDecoder{b: b, c: c, main: c == b.Main}
+	},
+	Subagent: func(_ adapter.Host, path string) adapter.Subagent {
+		return adapter.Subagent{ID: strings.TrimSuffix(filepath.Base(path), ".jsonl")}
+	},
+	Whole: func(path string) bool { return filepath.Ext(path) == ".json" },
+})
+
+// SessionRoots is where Gemini keeps its sessions.
+func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
+
+// ListSessions finds Gemini's sessions.
+func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
+	return sessions.ListSessions(ctx, h)
+}
+
+// SummarizeSession reads head and tail of a session.
+func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
+	return sessions.SummarizeSession(ctx, h, f)
+}
+
+// ReadSession reads a session with its sub-agents.
+func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
+	return sessions.ReadSession(ctx, h, f)
+}
+
+// OpenSession gives the bytes of a session.
+func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
+	return sessions.OpenSession(ctx, h, f)
+}
+
+// FollowSession turns new lines into events.
+func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
+	return sessions.FollowSession(h, f)
+}
+
+// sessionHome is the .gemini directory, which GEMINI_CLI_HOME puts into another one.
+func sessionHome(h adapter.Host) string {
+	if dir := h.Getenv("GEMINI_CLI_HOME"); dir != "" {
+		return filepath.Join(dir, ".gemini")
+	}
+	return filepath.Join(h.Home, ".gemini")
+}
+
+func sessionRoot(h adapter.Host) string { return filepath.Join(sessionHome(h), "tmp") }
+
+// maxSessionNotes bounds the small files about projects.
+const maxSessionNotes = 8 << 20
+
+// sessionProjects gives the directory of each project by its name.
+func sessionProjects(l *sessionfile.Lister) map[string]string {
+	path := filepath.Join(sessionHome(l.Host), "projects.json")
+	var file struct {
+		Projects map[string]string `json:"projects"`
+	}
+	names := map[string]string{}
+	text, err := sessionfile.ReadFile(l.Host, path, maxSessionNotes)
+	if err != nil {
+		return names // it is not there before the first session
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		l.Problem(path, "is no JSON of the expected shape: directories of sessions may be unknown")
+	}
+	for dir, name := range file.Projects {
+		names[name] = dir
+	}
+	return names
+}
+
+func listSessions(l *sessionfile.Lister) {
+	root := sessionRoot(l.Host)
+	if !l.Root(root) {
+		return
+	}
+	names := sessionProjects(l)
+	for _, project := range l.Dir(root) {
+		if !l.Enter(project) {
+			continue
+		}
+		cwd := names[project.Name]
+		if cwd == "" {
+			if text, err := sessionfile.ReadFile(l.Host, filepath.Join(project.Path, ".project_root"), maxSessionNotes); err == nil {
+				cwd = strings.TrimSpace(string(text))
+			}
+		}
+		listChats(l, filepath.Join(project.Path, "chats"), cwd)
+	}
+}
+
+func listChats(l *sessionfile.Lister, dir, cwd string) {
+	entries := l.Dir(dir)
+	parts := map[string][]sessionfile.Entry{} // sub-agents by the session that they work for
+	for _, e := range entries {
+		if !e.Dir || e.Problem != "" || strings.HasSuffix(e.Name, ".jsonl") || strings.HasSuffix(e.Name, ".json") {
+			continue
+		}
+		for _, p := range l.Dir(e.Path) {
+			if strings.HasSuffix(p.Name, ".jsonl") {
+				parts[e.Name] = append(parts[e.Name], p)
+			}
+		}
+	}
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(e.Name, ".jsonl")
+		if !ok {
+			if stem, ok = strings.CutSuffix(e.Name, ".json"); !ok {
+				continue
+			}
+		}
+		// The name has the beginning of the id only; the file has the rest.
+		f := adapter.SessionFile{ID: stem[strings.LastIndexByte(stem, '-')+1:], Cwd: cwd}
+		for id, list := range parts {
+			if f.ID == "" || !strings.HasPrefix(id, f.ID) {
+				continue
+			}
+			delete(parts, id)
+			for _, p := range list {
+				if p.Problem != "" || p.Dir {
+					l.Problem(p.Path, "the sub-agent cannot be read: "+p.Problem)
+					continue
+				}
+				f.Parts = append(f.Parts, p.Path)
+			}
+		}
+		l.Add(f, e)
+	}
+	for parent, list := range parts { // their session is gone
+		for _, p := range list {
+			l.Add(adapter.SessionFile{ID: strings.TrimSuffix(p.Name, ".jsonl"), Cwd: cwd, Parent: parent}, p)
+		}
+	}
+}

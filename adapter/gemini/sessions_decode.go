@@ -1,0 +1,241 @@
+package gemini
+
+import (
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var sessionRecordKeys = jsonscan.NewKeySet("sessionId", "startTime", "lastUpdated", "kind", "messages", "summary", "$set", "$rewindTo", "id", "type", "projectHash")
+
+const (
+	recSession = iota
+	recStart
+	recUpdated
+	recKind
+	recMessages
+	recSummary
+	recSet
+	recRewind
+	recID
+	recType
+	recHash
+	recCount
+)
+
+var sessionMessageKeys = jsonscan.NewKeySet("id", "type", "timestamp", "content", "thoughts", "tokens", "model", "toolCalls")
+
+var sessionTokenKeys = jsonscan.NewKeySet("input", "output", "cached", "thoughts", "tool")
+
+var sessionCallKeys = jsonscan.NewKeySet("id", "name", "args", "result", "status", "resultDisplay")
+
+// sessionDecoder reads Gemini's records: messages that are written again when they grow, patches of the session, and
+// rewinds. A session that is resumed begins again with a header and its messages as the model gets them.
+type sessionDecoder struct {
+	b    *sessionfile.Builder
+	c    *sessionfile.Conversation
+	main bool
+}
+
+// Line reads a record.
+func (d *sessionDecoder) Line(text []byte) bool {
+	var v [recCount]jsonscan.Value
+	if jsonscan.Fields(text, v[:], sessionRecordKeys) != nil {
+		return false
+	}
+	switch {
+	case v[recRewind].Exists():
+		d.rewind(v[recRewind].Str())
+	case v[recSet].Exists():
+		var set [recCount]jsonscan.Value
+		v[recSet].Fields(set[:], sessionRecordKeys)
+		d.patch(set[:])
+	case v[recID].Exists() && v[recType].Exists():
+		line, err := jsonscan.Parse(text)
+		if err != nil {
+			return false
+		}
+		d.message(line)
+	case v[recSession].Exists() || v[recHash].Exists():
+		if id := v[recSession].Str(); id != "" && d.main && strings.HasPrefix(id, d.b.File.ID) {
+			d.b.Summary.SessionID, d.b.Summary.UnifiedID = id, sessionAgent+":"+id
+		}
+		d.b.At(sessionfile.Time(v[recStart]))
+		d.patch(v[:])
+	default:
+		d.b.Unknown("")
+	}
+	return true
+}
+
+// patch changes what is known of the session.
+func (d *sessionDecoder) patch(v []jsonscan.Value) {
+	d.b.At(sessionfile.Time(v[recUpdated]))
+	if s := v[recSummary].Str(); s != "" && d.main {
+		d.b.Title(sessionfile.TitleFromAgent, s)
+	}
+	if v[recMessages].Kind() != jsonscan.Array {
+		return
+	}
+	// The list is the whole conversation: what is not in it has been taken out of it.
+	kept, calls := map[*adapter.SessionMessage]bool{}, map[string]bool{}
+	for _, e := range v[recMessages].Array {
+		for _, m := range d.message(e) {
+			kept[m] = true
+			for _, t := range m.ToolCalls {
+				calls[t.ToolCallID] = true
+			}
+		}
+	}
+	d.c.Each(func(m *adapter.SessionMessage) {
+		m.Inactive = !kept[m] && (m.ToolResult == nil || !calls[m.ToolResult.ToolCallID])
+	})
+}
+
+// rewind takes back a message and what follows it; all of them when it is not there.
+func (d *sessionDecoder) rewind(id string) {
+	found := false
+	d.c.Each(func(m *adapter.SessionMessage) { found = found || m.ID == id })
+	back := !found
+	d.c.Each(func(m *adapter.SessionMessage) {
+		if back = back || m.ID == id; back {
+			m.Inactive = true
+		}
+	})
+}
+
+// message puts a message in, or over what is known of it, and gives the messages that it became.
+func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage {
+	var v [8]jsonscan.Value
+	if !value.Fields(v[:], sessionMessageKeys) {
+		return nil
+	}
+	id, at := v[0].Str(), sessionfile.Time(v[2])
+	d.b.At(at)
+	switch kind := v[1].Str(); kind {
+	case "user":
+		return d.user(id, v[3], at)
+	case "gemini":
+		return d.answer(id, v[:], at)
+	case "info", "error", "warning":
+		return []*adapter.SessionMessage{d.c.Note(id, sessionfile.Text(v[3]), at)}
+	default:
+		d.b.Unknown(kind)
+	}
+	return nil
+}
+
+// user is what the user said, or what the tools answered: both are the user's part for the model.
+func (d *sessionDecoder) user(id string, content jsonscan.Value, at time.Time) []*adapter.SessionMessage {
+	var out []*adapter.SessionMessage
+	for _, e := range content.Array {
+		r := e.Get("functionResponse")
+		if r.Kind() != jsonscan.Object {
+			continue
+		}
+		out = append(out, d.result(r, at))
+	}
+	text := sessionfile.Text(content)
+	if len(out) > 0 && text == "" || strings.HasPrefix(text, "<session_context>") {
+		return out
+	}
+	m := d.c.Find(id)
+	if m == nil {
+		m = d.c.Prompt(id, text, at)
+	}
+	return append(out, m)
+}
+
+// result is one answer of a tool. It comes twice: with its call, and as what the model gets.
+func (d *sessionDecoder) result(r jsonscan.Value, at time.Time) *adapter.SessionMessage {
+	call := r.Get("id").Str()
+	id := "result-" + call
+	if m := d.c.Find(id); m != nil {
+		return m
+	}
+	res := d.c.Result(id, call, at)
+	if res.ToolName == "" {
+		res.ToolName = r.Get("name").Str()
+	}
+	response := r.Get("response")
+	if text := response.Get("error"); text.Exists() {
+		res.Output, res.IsError = sessionfile.Text(text), true
+	} else if text := response.Get("output"); text.Exists() {
+		res.Output = sessionfile.Text(text)
+	} else {
+		res.Output = string(response.Raw())
+	}
+	return d.c.Find(id)
+}
+
+func (d *sessionDecoder) answer(id string, v []jsonscan.Value, at time.Time) []*adapter.SessionMessage {
+	known := d.c.Find(id)
+	m := d.c.Message(id, adapter.RoleAssistant, at)
+	out := []*adapter.SessionMessage{m}
+	// A message of a resumed session has lost its usage, model and calls; what was known of them stays.
+	if known == nil || v[3].Kind() == jsonscan.String {
+		m.Content = sessionText(v[3])
+	}
+	var thoughts []string
+	for _, t := range v[4].Array {
+		thoughts = append(thoughts, strings.TrimSpace(t.Get("subject").Str()+" "+t.Get("description").Str()))
+	}
+	if len(thoughts) > 0 {
+		m.Thinking = strings.Join(thoughts, "\n")
+	}
+	if model := v[6].Str(); model != "" {
+		m.Model = model
+		if d.main {
+			d.b.Summary.Model = model
+		}
+	}
+	var t [5]jsonscan.Value
+	if v[5].Fields(t[:], sessionTokenKeys) {
+		u := execution.Usage{Cached: sessionfile.Int(t[2]), Thinking: sessionfile.Int(t[3])}
+		u.Input = max(0, sessionfile.Int(t[0])-u.Cached) + sessionfile.Int(t[4])
+		u.Output = sessionfile.Int(t[1]) + u.Thinking
+		u.Total = u.Input + u.Output + u.Cached
+		m.TokenUsage = &u
+	}
+	for _, e := range v[7].Array {
+		var call [6]jsonscan.Value
+		if !e.Fields(call[:], sessionCallKeys) {
+			continue
+		}
+		d.c.Call(m, call[0].Str(), call[1].Str(), call[2].Raw())
+		for _, r := range call[3].Array {
+			if r := r.Get("functionResponse"); r.Kind() == jsonscan.Object {
+				rm := d.result(r, at)
+				rm.ToolResult.IsError = rm.ToolResult.IsError || call[4].IsStr("error") || call[4].IsStr("cancelled")
+				out = append(out, rm)
+			}
+		}
+	}
+	for _, e := range v[3].Array { // the model's own form has the calls in the content
+		if call := e.Get("functionCall"); call.Kind() == jsonscan.Object {
+			d.c.Call(m, call.Get("id").Str(), call.Get("name").Str(), call.Get("args").Raw())
+		}
+	}
+	return out
+}
+
+// sessionText is the text of an answer without what the model thought.
+func sessionText(content jsonscan.Value) string {
+	if content.Kind() != jsonscan.Array {
+		return sessionfile.Text(content)
+	}
+	var parts []string
+	for _, e := range content.Array {
+		if thought, _ := e.Get("thought").Bool(); thought {
+			continue
+		}
+		if t := sessionfile.Text(e); t != "" {
+			parts = append(parts, t)
+		}
+	}
+	return strings.Join(parts, "")
+}

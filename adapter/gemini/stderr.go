@@ -1,0 +1,210 @@
+package gemini
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// maxSaid bounds what is kept of the message with which Gemini gives up, maxEarly the retries that wait for the session, maxNote the
+// lines of a note.
+const (
+	maxSaid  = 4 << 10
+	maxEarly = 64
+	maxNote  = 8
+)
+
+// stderr reads Gemini's standard error: notes that a model call is tried again, of which there is no other trace, and the
+// message with which Gemini gives up before there is a session.
+type stderr struct {
+	said    strings.Builder
+	note    string // the begin of a note about a retry whose message has more lines
+	lines   int    // of the note
+	dump    bool   // the lines of a printed object follow
+	help    bool   // the rest of the help that follows a wrong argument
+	early   []execution.Body
+	session bool
+	// late is for conversations, whose log Gemini holds back until it ends: notes of retries are counted and no longer news, and lines that
+	// are not known are no sign of a change in its output.
+	late    bool
+	retries int
+}
+
+// noise are the beginnings of lines that say nothing about the run.
+var noise = []string{"Warning: ", "YOLO mode is enabled", "Ripgrep is not available", "[STARTUP] ", "Loaded cached credentials",
+	"Approval mode overridden", "Error executing tool ", "Error when talking to Gemini API", "Error when talking to API",
+	"(node:", "(Use `node --trace", "Cleanup timed out", "[INFO] ", "[DEBUG] ", "MCP ", "Hook ", "Data collection is disabled",
+	"Registering notification handlers", "Server '", "Scheduling MCP", "Executing MCP", "Flash-Lite", "Session cleanup"}
+
+// line reads one line of standard error.
+func (e *stderr) line(line []byte, s *cliagent.Sink) {
+	text := strings.TrimRight(string(line), " \t")
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "" || e.help:
+	case strings.HasPrefix(text, "Attempt "):
+		e.note, e.lines = text, 1
+		e.attempt(s)
+	case e.note != "":
+		e.note += " " + trimmed
+		e.lines++
+		e.attempt(s)
+	case strings.HasPrefix(trimmed, "at "), e.dump && (strings.HasPrefix(text, " ") || trimmed == "}" || trimmed == "{"):
+	case begins(text, noise):
+		e.dump = strings.HasPrefix(text, "Error")
+	case trimmed == "}" || trimmed == "{" || strings.HasPrefix(text, "  ") && !e.session && e.said.Len() == 0:
+	default:
+		e.dump = false
+		e.help = strings.HasPrefix(text, "Usage: ")
+		switch {
+		case e.help:
+		case !e.session:
+			e.give(trimmed)
+		case !e.late:
+			s.Unknown(process.Stderr, line)
+		case s.Debug():
+			s.Emit(execution.Log{Source: execution.LogStderr, Line: strings.ToValidUTF8(string(line), "\uFFFD")})
+		}
+	}
+}
+
+// attempt reads a note about a retry as soon as it is whole: a message of the model API may have several lines.
+func (e *stderr) attempt(s *cliagent.Sink) {
+	if !strings.Contains(e.note, "Retrying ") && !strings.Contains(e.note, "Max attempts reached") && e.lines < maxNote {
+		return
+	}
+	e.dump = true
+	if r, ok := retry(e.note); ok {
+		e.again(r, s)
+	}
+	e.note = ""
+}
+
+func begins(text string, with []string) bool {
+	for _, w := range with {
+		if strings.HasPrefix(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// give keeps what Gemini says before there is a session.
+func (e *stderr) give(text string) {
+	if e.said.Len()+len(text) > maxSaid {
+		return
+	}
+	if e.said.Len() > 0 {
+		e.said.WriteByte(' ')
+	}
+	e.said.WriteString(text)
+}
+
+// again is a model call that is tried again.
+func (e *stderr) again(r execution.Retry, s *cliagent.Sink) {
+	if e.retries++; e.late {
+		return
+	}
+	events := []execution.Body{r}
+	if r.Code == execution.CodeRateLimited {
+		events = []execution.Body{execution.RateLimited{Status: "retrying", RetryAfterMs: r.DelayMs}, r}
+	}
+	for _, b := range events {
+		switch {
+		case e.session:
+			s.Emit(b)
+		case len(e.early) < maxEarly:
+			e.early = append(e.early, b)
+		}
+	}
+}
+
+// begun shows what overtook the begin of the session on the other stream.
+func (e *stderr) begun(s *cliagent.Sink) {
+	e.session = true
+	for _, b := range e.early {
+		s.Emit(b)
+	}
+	e.early = nil
+	e.said.Reset()
+}
+
+// retry reads "Attempt 2 failed with status 429. Retrying with backoff... ERROR" and its variants. Gemini gives up after ten
+// attempts unless its settings say otherwise; how many there will be is not said.
+func retry(text string) (r execution.Retry, ok bool) {
+	digits, rest, ok := strings.Cut(strings.TrimPrefix(text, "Attempt "), " ")
+	attempt, err := strconv.Atoi(digits)
+	if !ok || err != nil || attempt < 0 || !strings.HasPrefix(rest, "failed") || !strings.Contains(rest, "Retrying ") {
+		return r, false
+	}
+	r.Attempt = attempt
+	why := strings.TrimSpace(strings.TrimPrefix(rest, "failed"))
+	status := int64(0)
+	if after, found := strings.CutPrefix(why, "with status "); found && len(after) >= 3 {
+		status, _ = strconv.ParseInt(after[:3], 10, 64)
+	}
+	if head, after, found := strings.Cut(why, "Retrying after "); found {
+		why = head
+		if ms, _, found := strings.Cut(after, "ms"); found {
+			if n, err := strconv.ParseInt(strings.TrimSpace(ms), 10, 64); err == nil && n >= 0 {
+				r.DelayMs = n
+			}
+		}
+	}
+	r.Reason = strings.TrimRight(strings.TrimSpace(strings.TrimLeft(why, ":")), ". ")
+	if body, is := apiError(text); is {
+		r.Reason = body.message
+		if status == 0 {
+			status = body.status
+		}
+	} else if head, tail, found := strings.Cut(r.Reason, "Retrying with backoff..."); found {
+		r.Reason = strings.TrimRight(cmp.Or(strings.TrimSpace(tail), head), ". {")
+	}
+	r.Code = codeOfStatus(status)
+	if r.Code == "" {
+		r.Code = codeOfText(strings.ToLower(text))
+	}
+	if r.Code == "" {
+		r.Code = execution.CodeProvider
+	}
+	return r, true
+}
+
+// failure is why Gemini gave up without a result, nil if nothing tells. The numbers are those that it ends with on purpose; any
+// other tells nothing, as it is the remainder of a status at times.
+func (e *stderr) failure(exit int) *failure {
+	said := e.said.String()
+	f := &failure{message: said, code: codeOfText(strings.ToLower(said))}
+	switch exit {
+	case 41:
+		f.code = execution.CodeAuth
+		if f.message == "" {
+			f.message = "gemini found no credential"
+		}
+	case 42:
+		if f.code != execution.CodeSessionNotFound {
+			f.code = execution.CodeValidation
+		}
+	case 44, 52, 55:
+		f.code = execution.CodeConfig
+	case 53:
+		f.code = execution.CodeTurnLimit
+	case 54:
+		f.code = execution.CodeInternal
+	case 0, 130:
+		return nil
+	default:
+		if f.code == "" || e.session {
+			return nil
+		}
+	}
+	if f.message == "" {
+		f.message = "gemini ended with code " + strconv.Itoa(exit) + " and said nothing"
+	}
+	f.advise(strings.ToLower(said))
+	return f
+}

@@ -1,0 +1,162 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// twoWay reports whether the run needs the Agent Client Protocol: somebody may say something, or only a session of that protocol
+// carries what the request brings. Gemini reads MCP servers from its settings, which belong to the user, and takes attachments
+// from its workspace; a session takes both as they are.
+func twoWay(req execution.Request) bool {
+	return req.Run.Interactive || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0 || len(req.Message.Attachments) > 0 || asksMore(req)
+}
+
+// asksMore reports whether the caller wants questions although nobody else is there.
+func asksMore(req execution.Request) bool {
+	q := req.Requirements
+	return q != nil && mode(req.Run) == execution.ApprovalPrompt &&
+		(q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
+}
+
+// protocol is what is particular about Gemini as an agent of the Agent Client Protocol. Mode and model are arguments: the news of a
+// mode that is set in a session is a text of the agent. It is never asked to authenticate, which would write the user's settings.
+var protocol = acpagent.Spec{
+	Name:        name,
+	LoginHint:   loginGuidance,
+	ModelInArgs: true,
+	InlineOnly:  true,
+	ToolName:    toolName,
+	Input:       callInput,
+	MCPTool: func(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+		server, tool = mcpTool(toolName(c), servers)
+		return server, tool, server != ""
+	},
+	Shell:    shellOf,
+	Classify: classify,
+}
+
+// spawnConversation makes the command line of a conversation.
+func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error) {
+	if session := sessionOf(l.Request); session != "" {
+		if !isSessionID(session) {
+			return cliagent.Invocation{}, noSession(session)
+		}
+		if err := w.protect(l.Request, session); err != nil {
+			return cliagent.Invocation{}, err
+		}
+	}
+	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l.Request)...), Env: environment(l)}, nil
+}
+
+// toolName takes the tool's name off the id of its call: write_file__CALL.
+func toolName(c *acpagent.ToolCall) string {
+	if at := strings.LastIndex(c.ID, "__"); at > 0 {
+		return c.ID[:at]
+	}
+	return ""
+}
+
+// callInput is what can be seen of a call's input: the arguments of a tool of an MCP server, a command, the change of a file.
+func callInput(c *acpagent.ToolCall) []byte {
+	var in map[string]any
+	switch tool := toolName(c); {
+	case strings.HasPrefix(tool, mcpPrefix):
+		if text := c.Text(); json.Valid([]byte(text)) {
+			return []byte(text)
+		}
+	case tool == toolShell:
+		in = map[string]any{"command": c.Title}
+	case len(c.Content) == 1 && c.Content[0].Diff != nil:
+		d := c.Content[0].Diff
+		in = map[string]any{"file_path": d.Path, "content": d.New}
+	}
+	if in == nil {
+		return nil
+	}
+	b, err := json.Marshal(in)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// shellOf reads the call of a command. Its exit code is shown only if it failed without a word.
+func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
+	if toolName(c) != toolShell {
+		return acpagent.Shell{}, false
+	}
+	sh := acpagent.Shell{Command: c.Title, Output: c.Text()}
+	if digits, ok := strings.CutPrefix(sh.Output, exitedWith); ok {
+		if code, err := strconv.Atoi(strings.TrimSpace(digits)); err == nil {
+			sh.ExitCode, sh.Output = &code, ""
+		}
+	}
+	return sh, true
+}
+
+// classify is the word for an error of the protocol. Gemini gives it the status of the model API for its code.
+func classify(code int64, message string) execution.ErrorCode {
+	if word := codeOfText(strings.ToLower(message)); word != "" {
+		return word
+	}
+	return codeOfStatus(code)
+}
+
+// conversation is the kit's parser with Gemini's standard error besides, the only trace of model calls that are tried again; it comes when
+// Gemini ends.
+type conversation struct {
+	cliagent.Parser
+	err stderr
+}
+
+var _ cliagent.Alarmed = (*conversation)(nil)
+
+// newConversation makes the parser of a run over the Agent Client Protocol. A prompt that replaces Gemini's own reaches it in a file,
+// so the kit does not send it again.
+func newConversation(req execution.Request) *conversation {
+	req = req.Clone()
+	req.Run.SessionID = sessionOf(req)
+	if replace, _ := cliagent.Instructions(req); replace != "" {
+		req.Instructions.SystemPrompt = ""
+	}
+	return &conversation{Parser: protocol.NewParser(req), err: stderr{late: true}}
+}
+
+// Line is one line of Gemini's output.
+func (c *conversation) Line(src process.Stream, line []byte, s *cliagent.Sink) {
+	if src != process.Stderr {
+		c.Parser.Line(src, line, s)
+		return
+	}
+	if !c.err.session && s.SessionID() != "" {
+		c.err.begun(s)
+	}
+	c.err.line(line, s)
+}
+
+// Alarm is the end of the agent's time for an answer.
+func (c *conversation) Alarm(s *cliagent.Sink) {
+	if a, ok := c.Parser.(cliagent.Alarmed); ok {
+		a.Alarm(s)
+	}
+}
+
+// Exit says how the run ended. What Gemini says when it gives up before there is a session stands on its standard error.
+func (c *conversation) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	res := c.Parser.Exit(exit, s)
+	res.Retries = c.err.retries
+	if res.Status == "" && res.Error == nil && s.SessionID() == "" && !exit.Stopped && exit.Signal == "" {
+		if f := c.err.failure(exit.Code); f != nil {
+			f.report(s)
+			f.fill(&res)
+		}
+	}
+	return res
+}

@@ -1,0 +1,100 @@
+package gemini
+
+import (
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var statsKeys = jsonscan.NewKeySet("total_tokens", "input_tokens", "output_tokens", "cached")
+
+// maxCount is far above any number of tokens and far below what sums could overflow.
+const maxCount = 1 << 50
+
+func count(v jsonscan.Value) int64 {
+	n, _ := v.Int()
+	if n < 0 || n > maxCount {
+		return 0
+	}
+	return n
+}
+
+// usageOf reads the tokens of one model in this project's terms. Gemini counts what came from the cache as input, and leaves
+// thinking out of the output: it is what is left of the total.
+func usageOf(v jsonscan.Value) execution.Usage {
+	var n [4]jsonscan.Value
+	v.Fields(n[:], statsKeys)
+	total, input, output, cached := count(n[0]), count(n[1]), count(n[2]), count(n[3])
+	u := execution.Usage{Cached: min(cached, input)}
+	u.Input = input - u.Cached
+	u.Thinking = max(0, total-input-output)
+	u.Output = output + u.Thinking
+	u.Total = u.Input + u.Output + u.Cached
+	return u
+}
+
+// count reports what the run used. Models are counted one by one, because requests that Gemini makes for itself are none of
+// the run's; without a list of models the sum counts.
+func (p *oneShot) count(stats jsonscan.Value, s *cliagent.Sink) {
+	own, found := p.model, false
+	var used []modelUsage
+	for id, tokens := range stats.Get("models").Object {
+		found = true
+		if u := usageOf(tokens); !u.IsZero() && !aside(string(id), own) {
+			used = append(used, modelUsage{string(id), u})
+		}
+	}
+	if !found {
+		if u := usageOf(stats); !u.IsZero() {
+			used = append(used, modelUsage{own, u})
+		}
+	}
+	p.usage = spend(used, own, s)
+	if main := largest(used); main != "" {
+		p.model = main
+	}
+}
+
+// modelUsage is what one model took.
+type modelUsage struct {
+	model string
+	usage execution.Usage
+}
+
+// spend makes the events of what was used and returns the sum. Where other models took part than the one the session named, each
+// is charged at its own price.
+func spend(used []modelUsage, own string, s *cliagent.Sink) (sum execution.Usage) {
+	several := len(used) > 1 || len(used) == 1 && used[0].model != own
+	for _, m := range used {
+		sum = sum.Add(m.usage)
+		s.Emit(execution.TokenUsage{InputTokens: m.usage.Input, OutputTokens: m.usage.Output, ThinkingTokens: m.usage.Thinking, CachedTokens: m.usage.Cached})
+		if !several {
+			continue
+		}
+		if p := priceOf(m.model); p != nil {
+			if usd := p.Of(m.usage); usd != nil {
+				s.Emit(execution.CostEvent{Cost: execution.CostOf(m.usage, usd, execution.CostFromTable)})
+			}
+		}
+	}
+	return sum
+}
+
+func largest(used []modelUsage) (model string) {
+	var most int64
+	for _, m := range used {
+		if m.usage.Total > most {
+			model, most = m.model, m.usage.Total
+		}
+	}
+	return model
+}
+
+func priceOf(id string) *execution.Price {
+	for _, m := range models() {
+		if m.ID == id {
+			return m.Price
+		}
+	}
+	return nil
+}

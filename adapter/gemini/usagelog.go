@@ -1,0 +1,118 @@
+package gemini
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/usagescan"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var _ adapter.UsageLog = Adapter{}
+
+// UsageStores is the folder with a folder for each project.
+func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+	root := path.Join(cmp.Or(h.Getenv("GEMINI_CLI_HOME"), h.Home), ".gemini", "tmp")
+	return []adapter.UsageStore{{Root: root,
+		Match: func(rel string) bool {
+			part := strings.Split(rel, "/")
+			return len(part) >= 3 && part[1] == "chats" && (strings.HasSuffix(rel, ".jsonl") || strings.HasSuffix(rel, ".json"))
+		},
+		Enter: func(rel string) bool {
+			part := strings.Split(rel, "/")
+			return len(part) < 2 || part[1] == "chats"
+		}}}
+}
+
+// UsageVersion implements adapter.UsageLog.
+func (Adapter) UsageVersion() int { return 1 }
+
+// NewUsageScanner implements adapter.UsageLog. The project is the directory that Gemini notes beside its chats.
+func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+	l := &usageLog{session: strings.TrimSuffix(strings.TrimSuffix(path.Base(f.Rel), "l"), ".json")}
+	slug, rest, _ := strings.Cut(f.Rel, "/")
+	l.project = string(bytes.TrimSpace(f.Sidecar(h, slug+"/.project_root")))
+	if part := strings.Split(rest, "/"); len(part) > 2 {
+		l.subAgent, l.session = true, part[1] // a sub-agent's chat stands in a folder of its parent's session
+	}
+	if strings.HasSuffix(f.Rel, ".json") {
+		return usagescan.NewWhole(l)
+	}
+	return usagescan.New(l)
+}
+
+// usageLog reads chats. A message is written again when something is added to it: it counts once, by its id, with the
+// tokens of its last writing. Rewritten histories have no tokens.
+type usageLog struct {
+	session, project string
+	subAgent         bool
+	names            usagescan.Names
+	mem              struct{ Session string }
+}
+
+func (*usageLog) Worth(head []byte) bool {
+	kind, ok := jsonscan.Peek(head, "type", "")
+	return !ok || bytes.HasPrefix(kind, []byte(`"gemini"`))
+}
+
+func (l *usageLog) Memory() any { return &l.mem }
+
+const (
+	uType = iota
+	uTimestamp
+	uID
+	uModel
+	uTokens
+	uSession
+	uMessages
+	uSetMessages
+	uFields
+)
+
+var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "id", "model", "tokens", "sessionId", "messages", `$set.messages`)
+
+var tokenKeys = jsonscan.NewKeySet("input", "output", "cached", "thoughts", "tool")
+
+func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+	var f [uFields]jsonscan.Value
+	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+		return false
+	}
+	if s := l.names.Of(f[uSession]); s != "" && !l.subAgent {
+		l.mem.Session = s
+	}
+	for _, messages := range []jsonscan.Value{f[uMessages], f[uSetMessages]} {
+		messages.Array(func(_ int, m jsonscan.Value) bool {
+			var f [uFields]jsonscan.Value
+			if m.Fields(f[:], usageLineKeys) {
+				l.message(&f, give)
+			}
+			return true
+		})
+	}
+	l.message(&f, give)
+	return true
+}
+
+func (l *usageLog) message(f *[uFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
+	var t [5]jsonscan.Value
+	if !f[uType].IsStr("gemini") || !f[uTokens].Fields(t[:], tokenKeys) {
+		return
+	}
+	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Model: l.names.Of(f[uModel]), Session: cmp.Or(l.mem.Session, l.session), Project: l.project, SubAgent: l.subAgent}
+	input := usagescan.Count(t[0])
+	r.CacheRead = min(usagescan.Count(t[2]), input)
+	r.Input = input - r.CacheRead + usagescan.Count(t[4]) // prompts of tools are apart
+	r.Thinking = usagescan.Count(t[3])
+	r.Output = usagescan.Count(t[1]) + r.Thinking
+	if id := f[uID].Str(); id != "" {
+		r.Key = new(usagescan.Hash).Text("gemini").Text(id).Key()
+	}
+	if r.Time > 0 && r.Tokens() > 0 {
+		give(&r)
+	}
+}

@@ -1,0 +1,110 @@
+package adapter
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// HostAgent is an agent that this process runs inside of, as its markers in the environment say (agent-mux
+// specification, hostEnvSignals).
+type HostAgent struct {
+	Agent      string            `json:"agent"`
+	Confidence string            `json:"confidence"` // high: two markers of its own, or one and an ancestor process; medium: one; low: shared markers only
+	Signals    []string          `json:"signals"`    // names of the markers that are set, sorted
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	Ancestor   int               `json:"ancestor,omitempty"` // how many processes above this one it runs; 0 when it was not found
+}
+
+// The confidences of a detection.
+const (
+	ConfidenceHigh   = "high"
+	ConfidenceMedium = "medium"
+	ConfidenceLow    = "low"
+)
+
+// DetectHost finds the agents that this process runs inside of, the innermost first. A marker that several agents set
+// says less than one that only one of them sets, and an API key says nothing. Agents started by agents leave the markers
+// of both: then the nearer ancestor is the inner one, and without knowledge of ancestors the one with more markers of its own is.
+//
+// ancestors are the names of the programs above this process, the parent first; nil when they are not known.
+func (r *Registry) DetectHost(ancestors []string) []HostAgent {
+	r.mu.Lock()
+	descriptors := make([]Descriptor, 0, len(r.agents))
+	for _, name := range sortedKeys(r.agents) {
+		descriptors = append(descriptors, r.agents[name].descriptor)
+	}
+	r.mu.Unlock()
+
+	claims := map[string]int{} // by marker: how many agents it may stand for
+	for _, d := range descriptors {
+		for _, s := range d.HostSignals {
+			claims[s]++
+		}
+	}
+	type candidate struct {
+		HostAgent
+		own int // markers that no other agent sets
+	}
+	var found []candidate
+	for _, d := range descriptors {
+		c := candidate{HostAgent: HostAgent{Agent: d.Name}}
+		for _, s := range d.HostSignals {
+			if r.host.Getenv(s) == "" {
+				continue
+			}
+			c.Signals = append(c.Signals, s)
+			if claims[s] == 1 {
+				c.own++
+			}
+		}
+		if len(c.Signals) == 0 {
+			continue
+		}
+		slices.Sort(c.Signals)
+		c.Ancestor = 1 + slices.IndexFunc(ancestors, func(program string) bool { return isProgram(program, d) })
+		switch {
+		case c.own > 1 || c.own == 1 && c.Ancestor > 0:
+			c.Confidence = ConfidenceHigh
+		case c.own == 1 || c.Ancestor > 0:
+			c.Confidence = ConfidenceMedium
+		default:
+			c.Confidence = ConfidenceLow
+		}
+		for _, key := range slices.Sorted(maps.Keys(d.HostMetadata)) {
+			if v := r.host.Getenv(d.HostMetadata[key]); v != "" {
+				if c.Metadata == nil {
+					c.Metadata = map[string]string{}
+				}
+				c.Metadata[key] = v
+			}
+		}
+		found = append(found, c)
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		if a.Ancestor > 0 && b.Ancestor > 0 {
+			return cmp.Compare(a.Ancestor, b.Ancestor)
+		}
+		return cmp.Or(cmp.Compare(min(b.Ancestor, 1), min(a.Ancestor, 1)), cmp.Compare(b.own, a.own), cmp.Compare(len(b.Signals), len(a.Signals)))
+	})
+	list := make([]HostAgent, len(found))
+	for i, c := range found {
+		list[i] = c.HostAgent
+	}
+	return list
+}
+
+// isProgram reports whether a process of this name is the agent: its command, or the script of its npm package.
+func isProgram(program string, d Descriptor) bool {
+	name := strings.TrimSuffix(program[strings.LastIndexAny(program, `/\`)+1:], ".exe")
+	if name == d.Command || name == d.Command+".js" {
+		return true
+	}
+	for _, m := range d.Install {
+		if m.Type == "npm" && m.Package != "" && strings.Contains(program, "/node_modules/"+m.Package+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,367 @@
+package adapter
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Install installs an agent by one of its declared methods, or by its adapter's own way. The exact command is in the
+// result, and announced before it runs. An agent that is there in the wanted version is left alone. What the machine lacks is said before anything runs.
+// A command that fails is an error with a result that has what it printed. The error's code is VALIDATION_ERROR for
+// options that make no sense, CAPABILITY_ERROR for what the method cannot do, SPAWN_ERROR for what failed.
+func (r *Registry) Install(ctx context.Context, name string, o InstallOptions) (InstallResult, error) {
+	return r.change(ctx, name, actionInstall, o)
+}
+
+// Update brings an agent to the newest tested version, or to that of the options. An agent that is newer stays as it is.
+func (r *Registry) Update(ctx context.Context, name string, o InstallOptions) (InstallResult, error) {
+	return r.change(ctx, name, actionUpdate, o)
+}
+
+// Uninstall removes an agent's program; its settings, sessions and login stay.
+func (r *Registry) Uninstall(ctx context.Context, name string, o InstallOptions) (InstallResult, error) {
+	return r.change(ctx, name, actionUninstall, o)
+}
+
+// change is one installation in the making.
+type change struct {
+	host   Host
+	rec    *record
+	action action
+	opts   InstallOptions
+	method InstallMethod
+	result InstallResult
+}
+
+func (r *Registry) change(ctx context.Context, name string, a action, o InstallOptions) (InstallResult, error) {
+	rec, err := r.lookup(name)
+	if err != nil {
+		return InstallResult{}, err
+	}
+	c := &change{host: r.host, rec: rec, action: a, opts: o}
+	c.result = InstallResult{Agent: rec.descriptor.Name, Action: string(a), DryRun: o.DryRun}
+	if err := checkPackageVersion(o.Version); err != nil {
+		return c.result, c.errorf(execution.CodeValidation, "%w", err).WithHint("a version like 1.2.3, or latest")
+	}
+	defer r.Invalidate(rec.descriptor.Name) // whatever happened, what was known may be wrong now
+	if i, ok := As[Installer](rec.adapter); ok {
+		do := map[action]func(context.Context, Host, InstallOptions) (InstallResult, error){actionInstall: i.Install, actionUpdate: i.Update, actionUninstall: i.Uninstall}[a]
+		res, err := do(ctx, r.host, o)
+		res.Agent, res.Action = rec.descriptor.Name, string(a)
+		return res, err
+	}
+	r.Invalidate(rec.descriptor.Name)
+	before, err := r.detect(ctx, rec)
+	if err != nil {
+		return c.result, c.failed(ctx, err)
+	}
+	if done, err := c.plan(ctx, before); done || err != nil {
+		return c.result, err
+	}
+	if o.DryRun {
+		c.result.OK = true
+		return c.result, nil
+	}
+	if err := c.run(ctx); err != nil {
+		return c.result, err
+	}
+	r.Invalidate(rec.descriptor.Name)
+	after, err := r.detect(ctx, rec)
+	if err != nil {
+		return c.result, c.failed(ctx, err)
+	}
+	c.conclude(ctx, after)
+	return c.result, nil
+}
+
+// wanted is the version to install: what was asked for, else the newest tested one.
+func (c *change) wanted() string {
+	if c.opts.Version != "" {
+		return c.opts.Version
+	}
+	newest := ""
+	for _, v := range c.rec.descriptor.TestedVersions {
+		if n, err := CompareVersions(v, newest); newest == "" || err == nil && n > 0 {
+			newest = v
+		}
+	}
+	return newest
+}
+
+// plan chooses the method and the command; done means that nothing is left to do.
+func (c *change) plan(ctx context.Context, now InstalledInfo) (done bool, err error) {
+	want := c.wanted()
+	c.result.InstalledVersion, c.result.Path = now.Version, now.CLIPath
+	switch {
+	case c.action == actionUninstall && !now.Installed:
+		c.result.OK, c.result.Message = true, "it is not installed"
+		return true, nil
+	case c.action == actionUninstall || c.opts.Force:
+	case c.action == actionInstall && now.Installed && (c.opts.Version == "" && now.MeetsMinVersion || now.Version == want):
+		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is installed already, as %s", cmp.Or(now.Version, "(unknown)"), now.CLIPath)
+		return true, nil
+	case c.action == actionUpdate && !now.Installed:
+		return false, c.errorf(execution.CodeAgentNotInstalled, "update %s: it is not installed", c.result.Agent).WithHint("drawbar agents install %s", c.result.Agent)
+	case c.action == actionUpdate && now.Version == want:
+		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is the newest that is tested", now.Version)
+		return true, nil
+	case c.action == actionUpdate && c.opts.Version == "":
+		if n, err := CompareVersions(now.Version, want); err == nil && n > 0 {
+			c.result.OK = true
+			c.result.Message = fmt.Sprintf("version %s is newer than %s, the newest that is tested; it is left as it is", now.Version, want)
+			return true, nil
+		}
+	}
+	return false, c.choose(ctx, want)
+}
+
+// choose takes the first method that the platform has, that can do what is asked, and whose needs are met.
+func (c *change) choose(ctx context.Context, want string) error {
+	var candidates []InstallMethod
+	for _, kind := range managers {
+		for _, m := range c.rec.descriptor.Install {
+			if m.Type == kind && (m.Platform == "all" || m.Platform == c.host.Platform) && (c.opts.Method == "" || c.opts.Method == kind) {
+				candidates = append(candidates, m)
+			}
+		}
+	}
+	if len(candidates) == 0 {
+		return c.noMethod()
+	}
+	var missing, unable []string
+	for _, m := range candidates {
+		argv, err := m.command(c.action, want)
+		if err != nil && c.opts.Version == "" {
+			argv, err = m.command(c.action, "") // the tested version is a wish, one that was asked for is not
+		}
+		if err != nil {
+			unable = append(unable, err.Error())
+			continue
+		}
+		if lack := c.lacks(ctx, m); lack != "" {
+			missing = append(missing, lack)
+			continue
+		}
+		c.method, c.result.Method, c.result.Command = m, m.Type, typed(argv)
+		return nil
+	}
+	if len(missing) > 0 {
+		return c.errorf(execution.CodeSpawn, "%s %s: %s", c.action, c.result.Agent, strings.Join(missing, "; ")).
+			WithHint("provide it, choose another way with --method, or go ahead with --force: %s", candidates[0].Command)
+	}
+	return c.errorf(execution.CodeCapability, "%s %s: %s", c.action, c.result.Agent, strings.Join(unable, "; ")).WithHint("%s", cmp.Or(candidates[0].Notes, candidates[0].Command))
+}
+
+func (c *change) noMethod() error {
+	var types, ways []string
+	for _, m := range c.rec.descriptor.Install {
+		if m.Platform == "all" || m.Platform == c.host.Platform {
+			types, ways = append(types, m.Type), append(ways, cmp.Or(m.Command, m.Notes))
+		}
+	}
+	if c.opts.Method != "" && len(types) > 0 {
+		return c.errorf(execution.CodeValidation, "%s %s: there is no method %q on %s", c.action, c.result.Agent, c.opts.Method, c.host.Platform).
+			WithHint("--method %s", strings.Join(slices.Compact(types), ", --method "))
+	}
+	return c.errorf(execution.CodeCapability, "%s %s: no command does it on %s", c.action, c.result.Agent, c.host.Platform).
+		WithHint("%s", cmp.Or(strings.Join(ways, "; "), c.rec.descriptor.Docs))
+}
+
+// lacks says what the machine has not got for a method, empty when all is there.
+func (c *change) lacks(ctx context.Context, m InstallMethod) string {
+	if _, err := c.host.LookPath(m.manager()); err != nil {
+		return fmt.Sprintf("there is no %s on PATH", m.manager())
+	}
+	if check := strings.Fields(m.PrerequisiteCheck); len(check) > 0 {
+		if out, err := c.host.Spawn(ctx, SpawnRequest{Command: check[0], Args: check[1:]}); err != nil {
+			return fmt.Sprintf("%s does not run: %v", m.PrerequisiteCheck, err)
+		} else if out.Code != 0 {
+			return fmt.Sprintf("%s ends with exit code %d", m.PrerequisiteCheck, out.Code)
+		}
+	}
+	if c.opts.Force || c.action == actionUninstall {
+		return ""
+	}
+	for _, q := range m.Requires {
+		path, err := c.host.LookPath(q.Command)
+		if err != nil {
+			return fmt.Sprintf("it needs %s %s, and there is none on PATH", q.Command, q.MinVersion)
+		}
+		out, err := c.host.Spawn(ctx, SpawnRequest{Command: path, Args: []string{"--version"}})
+		if err != nil || q.MinVersion == "" {
+			continue
+		}
+		if v := FindVersion(out.Stdout); v != "" && !meetsMinimum(v, q.MinVersion) {
+			return fmt.Sprintf("it needs %s %s or newer, and %s is %s", q.Command, q.MinVersion, path, v)
+		}
+	}
+	return ""
+}
+
+// run carries the command out.
+func (c *change) run(ctx context.Context) error {
+	argv, err := c.method.command(c.action, c.wanted())
+	if err != nil {
+		argv, err = c.method.command(c.action, "")
+	}
+	if err != nil {
+		return c.errorf(execution.CodeInternal, "%w", err)
+	}
+	if c.opts.Announce != nil {
+		c.opts.Announce(typed(argv))
+	}
+	out, err := c.host.Spawn(ctx, SpawnRequest{Command: argv[0], Args: argv[1:]})
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	c.result.Stdout, c.result.Stderr = ending(out.Stdout), ending(out.Stderr)
+	if out.Code != 0 {
+		last := lastLine(cmp.Or(strings.TrimSpace(out.Stderr), strings.TrimSpace(out.Stdout)))
+		return c.errorf(execution.CodeSpawn, "%s %s: %s ended with exit code %d: %s", c.action, c.result.Agent, argv[0], out.Code, cmp.Or(last, "it said nothing")).
+			WithHint("see what it says: %s", c.result.Command)
+	}
+	return nil
+}
+
+// conclude looks at what is there now and says what differs from what was wanted.
+func (c *change) conclude(ctx context.Context, after InstalledInfo) {
+	c.result.OK, c.result.InstalledVersion, c.result.Path = true, after.Version, after.CLIPath
+	var notes []string
+	if c.action == actionUninstall {
+		if after.Installed {
+			notes = append(notes, fmt.Sprintf("there is still %s, which was installed in another way", after.CLIPath))
+		}
+		c.result.Message = strings.Join(notes, "; ")
+		return
+	}
+	delivered, newest := c.delivered(ctx)
+	switch {
+	case !after.Installed:
+		notes = append(notes, fmt.Sprintf("it is installed, but no %s is on PATH; add the folder of the package manager's programs to PATH", c.rec.descriptor.Command))
+	case delivered != "" && after.Version != "" && delivered != after.Version:
+		notes = append(notes, fmt.Sprintf("%s %s was installed, but PATH finds %s, which is %s, first", c.method.Type, delivered, after.CLIPath, after.Version))
+	}
+	got := cmp.Or(delivered, after.Version)
+	if n, err := CompareVersions(got, newest); err == nil && n < 0 {
+		notes = append(notes, fmt.Sprintf("npm installed %s although %s is published for %q: it prefers a release whose engines match this Node; to have it: drawbar agents install %s --version %s",
+			got, newest, orLatest(c.wanted()), c.result.Agent, newest))
+	}
+	if strings.Contains(c.result.Stderr, "EBADENGINE") {
+		notes = append(notes, "npm warns that the package wants another Node: "+engineWarning(c.result.Stderr))
+	}
+	if got != "" && !meetsMinimum(got, c.rec.descriptor.MinVersion) {
+		notes = append(notes, fmt.Sprintf("Drawbar needs version %s or newer", c.rec.descriptor.MinVersion))
+	}
+	c.result.InstalledVersion = got
+	c.result.Message = strings.Join(notes, "; ")
+}
+
+// delivered asks npm what it installed, and which version the wanted one should have been. Other package managers state neither.
+func (c *change) delivered(ctx context.Context) (got, newest string) {
+	if c.method.Type != "npm" {
+		return "", ""
+	}
+	var tree struct {
+		Dependencies map[string]struct {
+			Version string `json:"version"`
+		} `json:"dependencies"`
+	}
+	// npm ls ends with an error for problems of other packages, too: what it prints counts.
+	if out, err := c.host.Spawn(ctx, SpawnRequest{Command: "npm", Args: []string{"ls", "-g", "--json", "--depth=0", c.method.Package}}); err == nil && json.Unmarshal([]byte(out.Stdout), &tree) == nil {
+		got = tree.Dependencies[c.method.Package].Version
+	}
+	want := orLatest(c.wanted())
+	if v, err := ParseVersion(want); err == nil && v.String() == want {
+		return got, want
+	}
+	out, err := c.host.Spawn(ctx, SpawnRequest{Command: "npm", Args: []string{"view", c.method.Package + "@" + want, "version", "--json"}})
+	if err != nil || out.Code != 0 {
+		return got, ""
+	}
+	var one string
+	var many []string
+	if json.Unmarshal([]byte(out.Stdout), &one) == nil {
+		many = []string{one}
+	} else if json.Unmarshal([]byte(out.Stdout), &many) != nil {
+		return got, ""
+	}
+	for _, v := range many {
+		if n, err := CompareVersions(v, newest); newest == "" || err == nil && n > 0 {
+			newest = v
+		}
+	}
+	return got, newest
+}
+
+func (c *change) errorf(code execution.ErrorCode, format string, args ...any) *execution.Error {
+	e := execution.Errorf(code, format, args...)
+	e.Agent = c.rec.descriptor.Name
+	return e
+}
+
+// failed is the error of a command that did not come to its own end.
+func (c *change) failed(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return c.errorf(execution.CodeTimeout, "%s %s: no end within the time limit; it was stopped", c.action, c.result.Agent).
+			WithHint("give it more time with --timeout, or see what it waits for: %s", c.result.Command)
+	}
+	if ctx.Err() != nil {
+		return c.errorf(execution.CodeAborted, "%s %s: %w", c.action, c.result.Agent, cancelled(ctx))
+	}
+	return c.errorf(execution.CodeSpawn, "%s %s: %w", c.action, c.result.Agent, err)
+}
+
+// checkPackageVersion keeps a version from being anything else to a package manager.
+func checkPackageVersion(v string) error {
+	if v == "" {
+		return nil
+	}
+	if len(v) > maxVersion || strings.HasPrefix(v, "-") {
+		return fmt.Errorf("%q is no version", clip(v))
+	}
+	for _, r := range v {
+		if !isWord(r) && !strings.ContainsRune(".-+^~*<>=", r) {
+			return fmt.Errorf("%q is no version: it has %q", clip(v), r)
+		}
+	}
+	return nil
+}
+
+// ending is the last part of an output, enough to see why something failed.
+func ending(s string) string {
+	const most = 4 << 10
+	if len(s) <= most {
+		return s
+	}
+	return "..." + strings.ToValidUTF8(s[len(s)-most:], "")
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	// npm ends with where its log is; the reason stands in front of it.
+	for _, l := range slices.Backward(lines) {
+		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "complete log of this run") && !strings.HasSuffix(l, "-debug-0.log") {
+			return clip(l)
+		}
+	}
+	return ""
+}
+
+// engineWarning is what npm says of required and found engines.
+func engineWarning(stderr string) string {
+	var parts []string
+	for line := range strings.Lines(stderr) {
+		if strings.Contains(line, "EBADENGINE") && (strings.Contains(line, "required") || strings.Contains(line, "current")) {
+			_, rest, _ := strings.Cut(line, "EBADENGINE")
+			parts = append(parts, strings.TrimSpace(rest))
+		}
+	}
+	return clip(strings.Join(parts, " "))
+}

@@ -1,0 +1,133 @@
+package qwen
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+const sessionAgent = "qwen"
+
+var _ adapter.SessionStore = Adapter{}
+
+// sessions is Qwen's store: projects/<slug of the directory>/chats/<session>.jsonl, and the sub-agents of a session in
+// projects/<slug>/subagents/<session>.
+var sessions = sessionfile.New(sessionfile.Format{
+	Agent: sessionAgent,
+	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
+	List:  listSessions,
+	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
+		return &sessionDecoder{b: b, c: c, main: c == b.Main}
+	},
+	Subagent: describeSubagent,
+})
+
+// SessionRoots is where Qwen keeps its sessions.
+func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
+
+// ListSessions finds Qwen's sessions.
+func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
+	return sessions.ListSessions(ctx, h)
+}
+
+// SummarizeSession reads head and tail of a session.
+func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
+	return sessions.SummarizeSession(ctx, h, f)
+}
+
+// ReadSession reads a session with its sub-agents.
+func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
+	return sessions.ReadSession(ctx, h, f)
+}
+
+// OpenSession gives the bytes of a session.
+func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
+	return sessions.OpenSession(ctx, h, f)
+}
+
+// FollowSession turns new lines into events.
+func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
+	return sessions.FollowSession(h, f)
+}
+
+func sessionRoot(h adapter.Host) string {
+	for _, variable := range []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"} {
+		if dir := h.Getenv(variable); dir != "" {
+			return filepath.Join(dir, "projects")
+		}
+	}
+	return filepath.Join(h.Home, ".qwen", "projects")
+}
+
+func listSessions(l *sessionfile.Lister) {
+	root := sessionRoot(l.Host)
+	if !l.Root(root) {
+		return
+	}
+	for _, project := range l.Dir(root) {
+		if !l.Enter(project) {
+			continue
+		}
+		helpers := map[string]bool{}
+		for _, e := range l.Dir(filepath.Join(project.Path, "subagents")) {
+			helpers[e.Name] = e.Dir && e.Problem == ""
+		}
+		chats := filepath.Join(project.Path, "chats")
+		for _, e := range l.Dir(chats) {
+			if e.Dir && e.Name == "archive" && e.Problem == "" {
+				for _, old := range l.Dir(e.Path) {
+					if id, ok := strings.CutSuffix(old.Name, ".jsonl"); ok {
+						l.Add(adapter.SessionFile{ID: id, Archived: true, Parts: listSubagents(l, project.Path, id, helpers)}, old)
+					}
+				}
+				continue
+			}
+			if id, ok := strings.CutSuffix(e.Name, ".jsonl"); ok && id != "" {
+				l.Add(adapter.SessionFile{ID: id, Parts: listSubagents(l, project.Path, id, helpers)}, e)
+			}
+		}
+	}
+}
+
+// listSubagents gives the files of the sub-agents of a session.
+func listSubagents(l *sessionfile.Lister, project, id string, helpers map[string]bool) []string {
+	if !helpers[id] {
+		return nil
+	}
+	var parts []string
+	for _, e := range l.Dir(filepath.Join(project, "subagents", id)) {
+		switch {
+		case !strings.HasSuffix(e.Name, ".jsonl"):
+		case e.Dir:
+			l.Problem(e.Path, "the sub-agent cannot be read: is a directory, no file")
+		case e.Problem != "":
+			l.Problem(e.Path, "the sub-agent cannot be read: "+e.Problem)
+		default:
+			parts = append(parts, e.Path)
+		}
+	}
+	return parts
+}
+
+// maxSubagentFile bounds the file that describes a sub-agent.
+const maxSubagentFile = 1 << 20
+
+var subagentKeys = jsonscan.NewKeySet("agentId", "subagentName", "description", "toolUseId")
+
+// describeSubagent reads the file beside a sub-agent's. Without it only the id is known.
+func describeSubagent(h adapter.Host, path string) adapter.Subagent {
+	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
+	var v [4]jsonscan.Value
+	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json", maxSubagentFile); err == nil && jsonscan.Fields(text, v[:], subagentKeys) == nil {
+		if id := v[0].Str(); id != "" {
+			a.ID = id
+		}
+		a.Name, a.Description, a.ToolCallID = v[1].Str(), v[2].Str(), v[3].Str()
+	}
+	return a
+}

@@ -1,0 +1,204 @@
+package qwen
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var sessionRecordKeys = jsonscan.NewKeySet("type", "subtype", "uuid", "parentUuid", "timestamp", "cwd", "model", "message.parts", "usageMetadata",
+	"toolCallResult.callId", "toolCallResult.status", "toolCallResult.executionStatus", "forkedFrom.sessionId", "systemPayload", "provenance")
+
+const (
+	recType = iota
+	recSubtype
+	recUUID
+	recParent
+	recTime
+	recCwd
+	recModel
+	recParts
+	recUsage
+	recCall
+	recStatus
+	recExecution
+	recForked
+	recPayload
+	recProvenance
+	recCount
+)
+
+var sessionUsageKeys = jsonscan.NewKeySet("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount", "cachedContentTokenCount")
+
+// silentSubtypes say nothing about the conversation.
+var silentSubtypes = map[string]bool{"slash_command": true, "ui_telemetry": true, "at_command": true, "attribution_snapshot": true,
+	"background_task_completed": true, "realtime_message": true, "rewind": true, "agent_bootstrap": true, "agent_launch_prompt": true,
+	"agent_retry": true, "agent_session_ready": true, "file_history_snapshot": true, "session_source": true, "session_model": true,
+	"omni_recall": true, "session_sources_snapshot": true, "branch_checkpoint": true, "goal_state": true, "goal_runtime": true,
+	"goal_turn_end": true, "turn_result": true, "session_artifact_event": true, "session_artifact_snapshot": true,
+	"managed_session_header_v1": true, "managed_session_event_v1": true, "managed_session_commit_v1": true, "": true}
+
+// sessionDecoder reads Qwen's records: a tree of messages in the form of the model's content.
+type sessionDecoder struct {
+	b    *sessionfile.Builder
+	c    *sessionfile.Conversation
+	main bool
+}
+
+// Line reads a record.
+func (d *sessionDecoder) Line(text []byte) bool {
+	var v [recCount]jsonscan.Value
+	if jsonscan.Fields(text, v[:], sessionRecordKeys) != nil {
+		return false
+	}
+	at := sessionfile.Time(v[recTime])
+	d.b.At(at)
+	if d.main {
+		d.b.Summary.Cwd = cmp.Or(v[recCwd].Str(), d.b.Summary.Cwd)
+		d.b.Summary.ForkedFrom = cmp.Or(v[recForked].Str(), d.b.Summary.ForkedFrom)
+	}
+	uuid, parent := v[recUUID].Str(), v[recParent].Str()
+	var m *adapter.SessionMessage
+	leaf := true
+	switch kind := v[recType].Str(); kind {
+	case "user":
+		said, _, _ := sessionParts(v[recParts])
+		switch {
+		case said == "":
+		case v[recProvenance].IsStr("system"), v[recSubtype].IsStr("notification"), v[recSubtype].IsStr("cron"):
+			m = d.c.Note(uuid, said, at)
+		default:
+			m = d.c.Prompt(uuid, said, at)
+		}
+	case "assistant":
+		m = d.answer(v[:])
+	case "tool_result":
+		m = d.results(v[:])
+	case "system":
+		leaf = false
+		d.system(v[:])
+	default:
+		d.b.Unknown(kind)
+		leaf = false
+	}
+	d.c.Link(uuid, parent, m, leaf)
+	return true
+}
+
+// sessionParts takes content apart.
+func sessionParts(parts jsonscan.Value) (said, thought string, calls []jsonscan.Value) {
+	for _, e := range parts.Array {
+		if call := e.Get("functionCall"); call.Kind() == jsonscan.Object {
+			calls = append(calls, call)
+			continue
+		}
+		text := e.Get("text").Str()
+		if think, _ := e.Get("thought").Bool(); think {
+			thought = sessionfile.AddText(thought, text)
+		} else {
+			said = sessionfile.AddText(said, text)
+		}
+	}
+	return said, thought, calls
+}
+
+func (d *sessionDecoder) answer(v []jsonscan.Value) *adapter.SessionMessage {
+	m := d.c.Message(v[recUUID].Str(), adapter.RoleAssistant, sessionfile.Time(v[recTime]))
+	said, thought, calls := sessionParts(v[recParts])
+	m.Content, m.Thinking = said, thought
+	for _, call := range calls {
+		d.c.Call(m, call.Get("id").Str(), call.Get("name").Str(), call.Get("args").Raw())
+	}
+	if m.Model = v[recModel].Str(); m.Model != "" && d.main {
+		d.b.Summary.Model = m.Model
+	}
+	var t [5]jsonscan.Value
+	if v[recUsage].Fields(t[:], sessionUsageKeys) {
+		prompt, total := sessionfile.Int(t[0]), sessionfile.Int(t[3])
+		u := execution.Usage{Cached: min(prompt, sessionfile.Int(t[4])), Thinking: sessionfile.Int(t[2]), Output: sessionfile.Int(t[1])}
+		// Whether the candidates include the thoughts depends on the model's API; the total does not.
+		if total > prompt {
+			u.Output = total - prompt
+		}
+		u.Input = prompt - u.Cached
+		u.Total = u.Input + u.Output + u.Cached
+		m.TokenUsage = &u
+	}
+	if len(calls) == 0 && d.main {
+		d.b.TurnEnd(execution.TurnCompleted)
+	}
+	return m
+}
+
+// results are the answers of tools, of which a record has one or more.
+func (d *sessionDecoder) results(v []jsonscan.Value) *adapter.SessionMessage {
+	uuid, at := v[recUUID].Str(), sessionfile.Time(v[recTime])
+	var first *adapter.SessionMessage
+	n := 0
+	for _, e := range v[recParts].Array {
+		r := e.Get("functionResponse")
+		if r.Kind() != jsonscan.Object {
+			continue
+		}
+		id := uuid
+		if n++; n > 1 {
+			id = fmt.Sprintf("%s#%d", uuid, n)
+		}
+		res := d.c.Result(id, cmp.Or(r.Get("id").Str(), v[recCall].Str()), at)
+		if res.ToolName == "" {
+			res.ToolName = r.Get("name").Str()
+		}
+		response := r.Get("response")
+		if text := response.Get("error"); text.Exists() {
+			res.Output, res.IsError = sessionfile.Text(text), true
+		} else if text := response.Get("output"); text.Exists() {
+			res.Output = sessionfile.Text(text)
+		} else {
+			res.Output = string(response.Raw())
+		}
+		for _, status := range []jsonscan.Value{v[recStatus], v[recExecution]} {
+			res.IsError = res.IsError || status.IsStr("error") || status.IsStr("cancelled")
+		}
+		if first == nil {
+			first = d.c.Find(id)
+		}
+	}
+	return first
+}
+
+func (d *sessionDecoder) system(v []jsonscan.Value) {
+	switch kind := v[recSubtype].Str(); kind {
+	case "custom_title":
+		payload := v[recPayload]
+		from := sessionfile.TitleFromUser
+		if s := payload.Get("titleSource").Str(); s == "auto" || s == "generated" {
+			from = sessionfile.TitleFromAgent
+		}
+		d.b.Title(from, payload.Get("customTitle").Str())
+	case "parent_session":
+		if d.main {
+			d.b.Summary.Parent = cmp.Or(v[recPayload].Get("parentSessionId").Str(), d.b.Summary.Parent)
+		}
+	case "chat_compression":
+		info := v[recPayload].Get("info")
+		saved := sessionfile.Int(info.Get("originalTokenCount")) - sessionfile.Int(info.Get("newTokenCount"))
+		d.b.Event(execution.ContextCompacted{TokensSaved: max(0, saved)})
+		d.c.Note(v[recUUID].Str(), "the context was compressed", sessionfile.Time(v[recTime]))
+	case "notification", "cron", "mid_turn_user_message":
+		if text := sessionfile.Text(v[recPayload].Get("displayText")); text != "" {
+			if kind == "mid_turn_user_message" {
+				d.c.Prompt(v[recUUID].Str(), text, sessionfile.Time(v[recTime]))
+			} else {
+				d.c.Note(v[recUUID].Str(), text, sessionfile.Time(v[recTime]))
+			}
+		}
+	default:
+		if !silentSubtypes[kind] {
+			d.b.Unknown("system/" + kind)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package sessionfile
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// maxProblems bounds how many faults of one file are told one by one.
+const maxProblems = 20
+
+// maxTitle is the length of a title in characters.
+const maxTitle = 100
+
+// Where a title comes from. The higher one wins; of two alike the later one, but for prompts, where the first does.
+const (
+	TitleFromPrompt = iota + 1
+	TitleFromAgent
+	TitleFromUser
+)
+
+// Builder collects what a session's records say.
+type Builder struct {
+	Host    adapter.Host
+	File    adapter.SessionFile
+	Summary adapter.SessionSummary // a decoder sets Model, Cwd, ForkedFrom, Parent and Cost
+	Main    *Conversation
+
+	// Partial says that only head and tail of the file are read.
+	Partial bool
+
+	subagents []*subagent
+	byAgent   map[string]*subagent
+	unknown   map[string]int
+	title     int
+	problems  []adapter.SessionProblem
+	omitted   int
+	live      bool
+	extra     []execution.Body
+	turns     int
+	ended     bool
+}
+
+type subagent struct {
+	adapter.Subagent
+	conversation *Conversation
+}
+
+// newBuilder begins a session with what is known without reading it.
+func newBuilder(h adapter.Host, f adapter.SessionFile) *Builder {
+	b := &Builder{Host: h, File: f, byAgent: map[string]*subagent{}, unknown: map[string]int{}}
+	b.Main = newConversation(b, "")
+	b.Summary = adapter.SessionSummary{Agent: f.Agent, SessionID: f.ID, UnifiedID: f.Agent + ":" + f.ID, Tags: []string{}, Cwd: f.Cwd,
+		Parent: f.Parent, Archived: f.Archived, Path: f.Path, Size: f.Size}
+	return b
+}
+
+// Subagent gives the conversation of a sub-agent, to be described by set when it is new.
+func (b *Builder) Subagent(id string, set func(*adapter.Subagent)) *Conversation {
+	s := b.byAgent[id]
+	if s == nil {
+		s = &subagent{Subagent: adapter.Subagent{ID: id}, conversation: newConversation(b, id)}
+		s.conversation.live = b.live
+		b.byAgent[id] = s
+		b.subagents = append(b.subagents, s)
+	}
+	if set != nil {
+		set(&s.Subagent)
+		if s.ToolCallID != "" {
+			s.conversation.parent = s.ToolCallID
+		}
+	}
+	return s.conversation
+}
+
+// At notes that something happened at a time, which bounds the session's life.
+func (b *Builder) At(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if b.Summary.CreatedAt.IsZero() || t.Before(b.Summary.CreatedAt) {
+		b.Summary.CreatedAt = t
+	}
+	if t.After(b.Summary.UpdatedAt) {
+		b.Summary.UpdatedAt = t
+	}
+}
+
+// Title proposes a title.
+func (b *Builder) Title(from int, text string) {
+	if from < b.title || from == TitleFromPrompt && b.title == TitleFromPrompt {
+		return
+	}
+	if text = shorten(text); text != "" {
+		b.title, b.Summary.Title = from, text
+	}
+}
+
+// shorten makes one line of limited length of a text.
+func shorten(text string) string {
+	if len(text) > 16*maxTitle {
+		text = text[:16*maxTitle]
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	if utf8.RuneCountInString(text) <= maxTitle {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:maxTitle-1])) + "…"
+}
+
+// Unknown counts a record of a type that the decoder does not know.
+func (b *Builder) Unknown(kind string) {
+	if kind == "" {
+		kind = "(no type)"
+	}
+	if len(b.unknown) >= 100 && b.unknown[kind] == 0 {
+		kind = "(others)" // the types come from outside and must not decide how much memory is used
+	}
+	if len(kind) > 100 {
+		kind = kind[:100]
+	}
+	b.unknown[kind]++
+}
+
+// Problem notes a fault of a file; line is 0 for the file as a whole.
+func (b *Builder) Problem(path string, line int, message string) {
+	if len(b.problems) == maxProblems {
+		b.omitted++
+		return
+	}
+	b.problems = append(b.problems, adapter.SessionProblem{Path: path, Line: line, Message: message})
+}
+
+// TurnEnd notes that the agent ended its turn.
+func (b *Builder) TurnEnd(reason execution.TurnEndReason) {
+	if b.live && b.turns > 0 && !b.ended {
+		b.ended = true
+		b.extra = append(b.extra, execution.TurnEnd{TurnIndex: b.turns - 1, Reason: reason})
+	}
+}
+
+// Turns counts the prompts that were told as events.
+func (b *Builder) Turns() int { return b.turns }
+
+// Event adds an event that follows from a record as it is.
+func (b *Builder) Event(body execution.Body) {
+	if b.live {
+		b.extra = append(b.extra, body)
+	}
+}
+
+// headDone reports whether the head of a file told what a summary wants of it.
+func (b *Builder) headDone() bool {
+	return b.title > 0 && b.Summary.Cwd != "" && !b.Summary.CreatedAt.IsZero()
+}
+
+// finish completes the summary.
+func (b *Builder) finish() adapter.SessionSummary {
+	s := &b.Summary
+	if s.CreatedAt.IsZero() {
+		s.CreatedAt = b.File.ModTime
+	}
+	if s.UpdatedAt.IsZero() {
+		s.UpdatedAt = b.File.ModTime
+	}
+	if !b.Partial {
+		b.Main.tree.prune()
+		turns, messages, usage := b.Main.totals()
+		s.TurnCount, s.MessageCount, s.Usage = &turns, &messages, &usage
+		if s.Cost != nil {
+			cost := execution.CostOf(usage, s.Cost.TotalUSD, s.Cost.Source)
+			s.Cost = &cost
+		}
+	}
+	s.Problems = b.problems
+	if b.omitted > 0 {
+		s.Problems = append(s.Problems, adapter.SessionProblem{Path: b.File.Path, Message: "and " + plural(b.omitted, "more problem")})
+	}
+	return *s
+}
+
+// session completes the session.
+func (b *Builder) session() adapter.Session {
+	s := adapter.Session{SessionSummary: b.finish(), Messages: b.Main.messages()}
+	for _, a := range b.subagents {
+		a.conversation.tree.prune()
+		a.Messages = a.conversation.messages()
+		s.Subagents = append(s.Subagents, a.Subagent)
+	}
+	if len(b.unknown) > 0 {
+		s.UnknownRecords = b.unknown
+	}
+	return s
+}

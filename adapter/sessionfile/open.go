@@ -1,0 +1,139 @@
+package sessionfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// ReadFile reads a small file of a store whole, at most limit bytes.
+func ReadFile(h adapter.Host, path string, limit int64) ([]byte, error) {
+	f, _, err := openFile(h, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("longer than %d bytes", limit)
+	}
+	return b, err
+}
+
+// Open opens a file of a store, through unpack unless that is nil.
+func Open(h adapter.Host, path string, unpack func(string, io.ReadCloser) (io.ReadCloser, error)) (io.ReadCloser, error) {
+	f, _, err := openFile(h, path)
+	if err != nil || unpack == nil {
+		return f, err
+	}
+	r, err := unpack(path, f)
+	if err != nil {
+		f.Close()
+	}
+	return r, err
+}
+
+// openFile opens a regular file. Whatever else has the name of one could block its reader for ever.
+func openFile(h adapter.Host, path string) (fs.File, fs.FileInfo, error) {
+	name, err := h.Name(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err := fs.Stat(h.FS, name); err != nil {
+		return nil, nil, cause(err)
+	} else if !info.Mode().IsRegular() {
+		return nil, nil, errors.New(kindOf(info.Mode()))
+	}
+	f, err := h.FS.Open(name)
+	if err != nil {
+		return nil, nil, cause(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, cause(err)
+	}
+	return f, info, nil
+}
+
+// cause takes the operation and the path off an error of a file, since whoever tells it names the path.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "is a directory, no file"
+	case m&fs.ModeNamedPipe != 0:
+		return "is a named pipe, no file"
+	case m&fs.ModeSocket != 0:
+		return "is a socket, no file"
+	}
+	return "is no regular file"
+}
+
+// chain reads files one behind the other and opens each when its turn comes. A file that cannot be opened is passed over:
+// whoever reads for content has no use for half an error.
+type chain struct {
+	ctx  context.Context
+	open []func() (io.ReadCloser, error)
+	now  io.ReadCloser
+}
+
+func (c *chain) Read(p []byte) (int, error) {
+	for {
+		if err := c.ctx.Err(); err != nil {
+			return 0, err
+		}
+		if c.now == nil {
+			if len(c.open) == 0 {
+				return 0, io.EOF
+			}
+			next := c.open[0]
+			c.open = c.open[1:]
+			r, err := next()
+			if err != nil {
+				continue
+			}
+			c.now = r
+		}
+		n, err := c.now.Read(p)
+		if err == nil || n > 0 {
+			return n, nil
+		}
+		c.now.Close()
+		c.now = nil
+		if !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+	}
+}
+
+func (c *chain) Close() error {
+	if c.now == nil {
+		return nil
+	}
+	return c.now.Close()
+}
+
+// ReadDir gives the names in a directory, none when it cannot be listed.
+func ReadDir(h adapter.Host, dir string) []string {
+	name, err := h.Name(dir)
+	if err != nil {
+		return nil
+	}
+	list, _ := fs.ReadDir(h.FS, name) // what can be listed is listed
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = e.Name()
+	}
+	return names
+}

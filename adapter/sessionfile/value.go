@@ -1,0 +1,61 @@
+package sessionfile
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// Time reads a moment as agents write it: RFC 3339, or milliseconds since 1970. It is zero for anything else.
+func Time(v jsonscan.Value) time.Time {
+	if n, ok := v.Int(); ok {
+		if n <= 0 || n > 1<<46 {
+			return time.Time{}
+		}
+		return time.UnixMilli(n).UTC()
+	}
+	text, ok := v.Plain()
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// Int reads a count, 0 for what is none.
+func Int(v jsonscan.Value) int64 {
+	n, _ := v.Int()
+	return max(0, n)
+}
+
+// Text reads the text of a value in any of the shapes that vendors give content: a string, or a list of strings and of
+// objects with a text.
+func Text(v jsonscan.Value) string {
+	switch v.Kind() {
+	case jsonscan.String:
+		return v.Str()
+	case jsonscan.Array:
+		var parts []string
+		for _, e := range v.Array {
+			if t := Text(e); t != "" {
+				parts = append(parts, t)
+			}
+		}
+		return strings.Join(parts, "\n")
+	case jsonscan.Object:
+		return v.Get("text").Str()
+	}
+	return ""
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

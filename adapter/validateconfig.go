@@ -1,0 +1,113 @@
+package adapter
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+var configFormats = []string{"json", "jsonc", "toml", "yaml"}
+
+func (f *faults) config(d Descriptor) {
+	c := d.Config
+	if c.Agent != d.Name || c.Agent == "" {
+		f.add("configSchema.agent", "is not the agent's name", strconv.Quote(clip(c.Agent)), strconv.Quote(clip(d.Name)))
+	}
+	if hasFiles := len(c.ConfigFiles)+len(c.ProjectConfigFiles) > 0; (hasFiles || c.Format != "") && !slices.Contains(configFormats, c.Format) {
+		f.add("configSchema.configFormat", "is not one of the allowed values", strconv.Quote(clip(c.Format)), strings.Join(configFormats, ", "))
+	}
+	seen := map[string]bool{}
+	for i, field := range c.Fields {
+		at := fmt.Sprintf("configSchema.fields[%d]", i)
+		if field.Path == "" {
+			f.add(at+".path", "is required", `""`, "the name of a setting")
+		} else if seen[field.Path] {
+			f.add(at+".path", "is used twice", strconv.Quote(clip(field.Path)), "each setting once")
+		}
+		seen[field.Path] = true
+		f.configField(at, c, field)
+	}
+	for i, file := range c.ConfigFiles {
+		f.globalPath(fmt.Sprintf("configSchema.configFilePaths[%d]", i), file)
+	}
+	for i, file := range c.ProjectConfigFiles {
+		f.projectPath(fmt.Sprintf("configSchema.projectConfigFilePaths[%d]", i), file)
+	}
+	for i, file := range c.Files {
+		f.configFile(fmt.Sprintf("configSchema.files[%d]", i), file)
+	}
+	if c.MCP == nil {
+		return
+	}
+	for i, k := range c.MCP.Kinds {
+		at := fmt.Sprintf("configSchema.mcp.kinds[%d]", i)
+		if (k.Transport == execution.MCPStdio) != (k.URL == "") {
+			f.add(at+".url", "does not fit the transport", strconv.Quote(k.URL), "the key of the address, and none for stdio")
+		}
+	}
+}
+
+func (f *faults) configField(at string, c ConfigSchema, field ConfigField) {
+	if !slices.Contains(configTypes, field.Type) {
+		f.add(at+".type", "is no type of a setting", strconv.Quote(clip(field.Type)), strings.Join(configTypes, ", "))
+	}
+	if field.Type == TypeEnum && len(field.Enum) == 0 {
+		f.add(at+".enumValues", "is required", "[]", "the values the setting takes")
+	}
+	if field.Pattern == "" {
+		// nothing is compiled for it at the start of every program
+	} else if _, err := regexp.Compile(field.Pattern); err != nil {
+		f.add(at+".pattern", "is no pattern", strconv.Quote(clip(field.Pattern)), "a regular expression")
+	}
+	if len(c.Files) == 0 {
+		return // a schema that names its files only is there to be read
+	}
+	if !slices.Contains([]ConfigScope{ScopeGlobal, ScopeProject, ScopeBoth}, field.Scope) {
+		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(field.Scope)), "global, project, both")
+	}
+	if field.Native == "" {
+		f.add(at+".nativeKeyPath", "is required", `""`, "the agent's own key")
+	}
+	id := field.File
+	if id == "" {
+		id = SettingsFile
+	}
+	if !slices.ContainsFunc(c.Files, func(file ConfigFile) bool { return file.ID == id }) {
+		f.add(at+".file", "is the ID of no file", strconv.Quote(clip(field.File)), "the ID of one of files")
+	}
+}
+
+func (f *faults) configFile(at string, file ConfigFile) {
+	if !slices.Contains(ConfigScopes, file.Scope) {
+		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(file.Scope)), "global, project, local")
+	}
+	if !slices.Contains(configFormats, file.Format) {
+		f.add(at+".format", "is not one of the allowed values", strconv.Quote(clip(file.Format)), strings.Join(configFormats, ", "))
+	}
+	if strings.HasPrefix(file.Path, "~") || path.IsAbs(file.Path) || file.Scope == ScopeGlobal {
+		f.globalPath(at+".path", file.Path)
+	} else {
+		f.projectPath(at+".path", file.Path)
+	}
+	if variable, rest, ok := strings.Cut(strings.TrimPrefix(file.Moved, "$"), "/"); file.Moved != "" && (!ok || !strings.HasPrefix(file.Moved, "$") || !isVariable(variable) || path.Clean("/"+rest) != "/"+rest) {
+		f.add(at+".movedTo", "is no path below a variable", strconv.Quote(clip(file.Moved)), "$VARIABLE/file")
+	}
+}
+
+func (f *faults) globalPath(at, file string) {
+	if !strings.HasPrefix(file, "~/") && !path.IsAbs(file) {
+		f.add(at, "is relative", strconv.Quote(clip(file)), "a path from ~/ or /")
+	}
+}
+
+func (f *faults) projectPath(at, file string) {
+	clean := path.Clean(file)
+	if file == "" || path.IsAbs(file) || strings.HasPrefix(file, "~") || clean == ".." || strings.HasPrefix(clean, "../") {
+		f.add(at, "is not inside the project", strconv.Quote(clip(file)), "a path relative to the project")
+	}
+}

@@ -1,0 +1,228 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// configured is what differs between the agents when their configuration is looked at.
+type configured struct {
+	name string
+	// add are the agent's own commands that add a server of a command ("theirs") and one with an address ("theirs-http").
+	add     [][]string
+	header  bool // theirs-http has the header X-A: b
+	list    []string
+	get     [][]string // further commands that show what list does not
+	listed  []string   // what the agent's own list says about "ours", beside its name
+	project bool       // a server of the project is in the list without further consent
+	model   func(l *lab)
+}
+
+const address = "http://127.0.0.1:9/mcp" // nothing listens there
+
+var configs = []configured{
+	{
+		name: "claude", header: true, list: []string{"mcp", "list"}, listed: []string{"Connected"}, project: true,
+		add: [][]string{{"mcp", "add", "-s", "user", "theirs", "-e", "A=b", "--", "/bin/cat", "x y", "--flag"},
+			{"mcp", "add", "-s", "user", "-t", "http", "theirs-http", address, "-H", "X-A: b"}},
+	},
+	{
+		name: "codex", list: []string{"mcp", "list", "--json"}, listed: []string{`"A": "it's \"b\""`},
+		add: [][]string{{"mcp", "add", "theirs", "--env", "A=b", "--", "/bin/cat", "x y", "--flag"}, {"mcp", "add", "theirs-http", "--url", address}},
+		model: func(l *lab) {
+			// The lab's own file names a model, which the one set here replaces.
+		},
+	},
+	{
+		name: "gemini", header: true, list: []string{"mcp", "list"}, listed: []string{"Connected"}, project: true,
+		add: [][]string{{"mcp", "add", "-s", "user", "theirs", "-e", "A=b", "/bin/cat", "x y", "--", "--flag"},
+			{"mcp", "add", "-s", "user", "-t", "http", "theirs-http", address, "-H", "X-A: b"}},
+		model: func(l *lab) { delete(l.env, "GEMINI_MODEL") },
+	},
+	{
+		name: "qwen", header: true, list: []string{"mcp", "list"}, listed: []string{"Connected"}, project: true,
+		add: [][]string{{"mcp", "add", "-s", "user", "theirs", "-e", "A=b", "/bin/cat", "x y", "--", "--flag"},
+			{"mcp", "add", "-s", "user", "-t", "http", "theirs-http", address, "-H", "X-A: b"}},
+		model: func(l *lab) { delete(l.env, "OPENAI_MODEL") },
+	},
+	{
+		name: "copilot", header: true, list: []string{"mcp", "list"}, get: [][]string{{"mcp", "get", "ours", "--show-secrets"}, {"mcp", "get", "ours-http"}},
+		listed: []string{`it's "b"`}, project: true,
+		add: [][]string{{"mcp", "add", "theirs", "--env", "A=b", "--", "/bin/cat", "x y", "--flag"},
+			{"mcp", "add", "--transport", "http", "--header", "X-A: b", "theirs-http", address}},
+		model: func(l *lab) { delete(l.env, "COPILOT_MODEL") },
+	},
+}
+
+// forEachConfig runs a test for every agent that this build knows.
+func forEachConfig(t *testing.T, f func(t *testing.T, c configured, l *lab)) {
+	known := map[string]bool{}
+	for _, d := range adapter.Builtins() {
+		known[d.Name] = true
+	}
+	for _, c := range configs {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if !known[c.name] {
+				t.Skipf("SKIPPED: %s is none of this build's agents", c.name)
+			}
+			l := newLab(t, kit{name: c.name}, `{"turns":[{"text":"Hello."},{"text":"Hello again."}]}`)
+			l.env["GEMINI_CLI_TRUST_WORKSPACE"] = "true" // gemini uses no servers in a folder that nobody trusts
+			if err := os.Mkdir(filepath.Join(l.work, ".git"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			f(t, c, l)
+		})
+	}
+}
+
+// own runs one of the agent's own commands in the lab and gives what it printed.
+func (l *lab) own(args ...string) string {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, l.kit.name), args...)
+	cmd.Env, cmd.Dir = l.environ(), l.work
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		l.t.Fatalf("%s %s: %v\n%s", l.kit.name, strings.Join(args, " "), err, out.String())
+	}
+	return out.String()
+}
+
+// drawbar runs a command that must succeed, and decodes the data of its answer.
+func (l *lab) drawbar(data any, args ...string) {
+	l.t.Helper()
+	o := l.command(append([]string{"--json"}, args...)...)
+	answer := struct{ Data any }{data}
+	if o.code != 0 {
+		l.t.Fatalf("drawbar %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
+	}
+	if err := json.Unmarshal([]byte(o.stdout), &answer); err != nil {
+		l.t.Fatalf("drawbar %s: %v\n%s", strings.Join(args, " "), err, o.stdout)
+	}
+}
+
+// A server that Drawbar adds is in the agent's own list, with its command as it was given; a removed one is not.
+func TestConfigServersWrittenByDrawbar(t *testing.T) {
+	forEachConfig(t, func(t *testing.T, c configured, l *lab) {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.drawbar(nil, "mcp", "add", c.name, "ours", "--env", echoServer+"=1", "--env", `A=it's "b"`, "--", self, "an arg", `"q"`)
+		l.drawbar(nil, "mcp", "add", c.name, "ours-http", "--url", address)
+		list := l.own(c.list...)
+		for _, args := range c.get {
+			list += l.own(args...)
+		}
+		for _, want := range append([]string{"ours", "ours-http", self, "an arg", address}, c.listed...) {
+			if !strings.Contains(list, want) {
+				t.Errorf("%s %s does not say %q:\n%s", c.name, strings.Join(c.list, " "), want, list)
+			}
+		}
+		l.drawbar(nil, "mcp", "remove", c.name, "ours-http")
+		if list := l.own(c.list...); strings.Contains(list, "ours-http") || !strings.Contains(list, "ours") {
+			t.Errorf("after the removal:\n%s", list)
+		}
+		if !c.project {
+			return
+		}
+		if c.name == "copilot" {
+			trusted, _ := json.Marshal([]string{l.work})
+			l.drawbar(nil, "config", "set", c.name, "trustedFolders", string(trusted))
+		}
+		l.drawbar(nil, "mcp", "add", c.name, "shared-one", "--scope", "project", "--", self)
+		if list := l.own(c.list...); !strings.Contains(list, "shared-one") {
+			t.Errorf("the project's server is not listed:\n%s", list)
+		}
+	})
+}
+
+// What the agent's own command adds is read as it was given, and survives what Drawbar does to the file.
+func TestConfigServersWrittenByAgent(t *testing.T) {
+	forEachConfig(t, func(t *testing.T, c configured, l *lab) {
+		for _, args := range c.add {
+			l.own(args...)
+		}
+		type server struct {
+			Name, Transport, Command, URL, Scope, Error string
+			Args                                        []string
+			Env, Headers                                map[string]string
+		}
+		read := func() map[string]server {
+			var list []server
+			l.drawbar(&list, "mcp", "list", c.name, "--reveal")
+			m := map[string]server{}
+			for _, s := range list {
+				m[s.Name] = s
+			}
+			return m
+		}
+		check := func(m map[string]server) {
+			t.Helper()
+			s := m["theirs"]
+			if s.Transport != "stdio" || s.Command != "/bin/cat" || fmt.Sprintf("%q", s.Args) != `["x y" "--flag"]` || s.Env["A"] != "b" || s.Error != "" || s.Scope != "global" {
+				t.Errorf("theirs: %+v", s)
+			}
+			if s := m["theirs-http"]; s.Transport != "streamable-http" || s.URL != address || c.header && s.Headers["X-A"] != "b" {
+				t.Errorf("theirs-http: %+v", s)
+			}
+		}
+		check(read())
+		l.drawbar(nil, "mcp", "add", c.name, "ours", "--", "/bin/true")
+		l.drawbar(nil, "mcp", "remove", c.name, "ours")
+		check(read())
+		if o := l.command("mcp", "add", c.name, "theirs", "--", "/bin/true"); o.code != 7 || !strings.Contains(o.stderr, "already") {
+			t.Errorf("added twice: exit %d\n%s", o.code, o.stderr)
+		}
+		if o := l.command("mcp", "list", c.name, "--json"); strings.Contains(o.stdout, `"A":"b"`) || strings.Contains(o.stdout, `"X-A":"b"`) {
+			t.Errorf("a secret is shown:\n%s", o.stdout)
+		}
+	})
+}
+
+// The model that Drawbar sets is the one the agent asks for when a run names none.
+func TestConfigModel(t *testing.T) {
+	forEachConfig(t, func(t *testing.T, c configured, l *lab) {
+		if c.model != nil {
+			c.model(l)
+		}
+		for _, id := range []string{"model-one", "model-two"} {
+			l.drawbar(nil, "config", "set", c.name, "model", id)
+			var got struct{ Value string }
+			if l.drawbar(&got, "config", "get", c.name, "model"); got.Value != id {
+				t.Errorf("read back %q", got.Value)
+			}
+			l.run("say hello").completed(t)
+			asked := ""
+			for _, r := range l.model.Requests() {
+				if r.Side == "" {
+					asked = r.Model + " " + r.Path
+				}
+			}
+			if !strings.Contains(asked, id) {
+				t.Errorf("the agent asked for %q, want %s", asked, id)
+			}
+		}
+		var v struct{ Valid bool }
+		if l.drawbar(&v, "config", "validate", c.name); !v.Valid {
+			t.Error("not valid")
+		}
+	})
+}

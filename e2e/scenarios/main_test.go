@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	const output = `=== RUN   TestPlain
+=== RUN   TestPlain/claude
+=== PAUSE TestPlain/claude
+=== RUN   TestPlain/gemini
+=== CONT  TestPlain/claude
+=== CONT  TestPlain/gemini
+    x_test.go:1: scenario defect: it says success
+=== NAME  TestPlain/claude
+    x_test.go:2: something else
+=== RUN   TestMCPServer/qwen
+    x_test.go:1: scenario unsupported: refused
+=== RUN   TestMCPServer/claude
+--- PASS: TestPlain (0.00s)
+    --- PASS: TestPlain/claude (0.42s)
+    --- PASS: TestPlain/gemini (1.00s)
+--- FAIL: TestMCPServer (0.00s)
+    --- PASS: TestMCPServer/qwen (0.42s)
+    --- FAIL: TestMCPServer/claude (0.42s)
+    --- SKIP: TestHTTPThings/claude (0.42s)
+    --- PASS: TestHTTPThings/other (0.42s)
+`
+	got, err := read(strings.NewReader(output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := got.write(&b, map[string]string{"claude": "1.2.3"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| scenario | claude 1.2.3 | gemini  | qwen  |", "| plain | passes | defect [1] | - |", "| MCP server | FAILED | - | unsupported |",
+		"| HTTP things | skipped | - | - |", "1. gemini: it says success"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("want %q in\n%s", want, b.String())
+		}
+	}
+	if _, err := read(strings.NewReader("nothing")); err == nil {
+		t.Error("no results are taken for a table")
+	}
+}

@@ -1,0 +1,89 @@
+package agents
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+func newMatrix(app *cli.App) *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{Use: "matrix [AGENT...]", Short: "Show side by side what agents can do",
+		RunE: func(_ *cobra.Command, names []string) error { return matrix(app, names, markdown) }}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "as a Markdown table, with the notes of each agent")
+	return cmd
+}
+
+// matrix prints the abilities of agents as columns of one table.
+func matrix(app *cli.App, names []string, markdown bool) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		for _, i := range c.Adapters().List() {
+			names = append(names, i.Agent)
+		}
+	}
+	all := map[string]execution.Capabilities{}
+	var columns [][]ability
+	for i, name := range names {
+		e, err := c.Adapters().Get(name)
+		if err != nil {
+			return err
+		}
+		names[i] = e.Descriptor.Name
+		caps := e.Adapter.Capabilities()
+		all[names[i]] = caps
+		columns = append(columns, abilities(caps))
+	}
+	return app.Answer(all, func() {
+		if markdown {
+			printMarkdown(app, names, columns, all)
+			return
+		}
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprint(w, "CAPABILITY")
+		for _, name := range names {
+			fmt.Fprintf(w, "\t%s", name)
+		}
+		fmt.Fprintln(w)
+		for i, a := range columns[0] {
+			fmt.Fprint(w, a.name)
+			for _, column := range columns {
+				fmt.Fprintf(w, "\t%s", column[i].value)
+			}
+			fmt.Fprintln(w)
+		}
+		w.Flush()
+	})
+}
+
+func printMarkdown(app *cli.App, names []string, columns [][]ability, all map[string]execution.Capabilities) {
+	app.Printf("| |")
+	for _, name := range names {
+		app.Printf(" %s |", name)
+	}
+	app.Printf("\n|---|")
+	for range names {
+		app.Printf("---|")
+	}
+	app.Printf("\n")
+	for i, a := range columns[0] {
+		app.Printf("| %s |", a.name)
+		for _, column := range columns {
+			app.Printf(" %s |", column[i].value)
+		}
+		app.Printf("\n")
+	}
+	for _, name := range names {
+		app.Printf("\n%s:\n\n", name)
+		for _, n := range all[name].Notes {
+			app.Printf("* %s\n", n)
+		}
+	}
+}

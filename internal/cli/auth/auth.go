@@ -1,0 +1,185 @@
+// Package auth is "drawbar auth": who is logged in, how to log in, and the login itself.
+package auth
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "auth", Short: "See who is logged in, learn how to log in, and log in", Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), app, nil) }}
+	cmd.AddCommand(
+		&cobra.Command{Use: "check [AGENT...]", Short: "Look at variables and files: logged in, expired, or not",
+			Long: "Look at the environment and at the files of a login. Nothing is asked over the network, nobody is prompted, and no secret is shown.\n\n" +
+				"With agents named, the exit code is 5 when one of them is not logged in.",
+			RunE: func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), app, args) }},
+		&cobra.Command{Use: "guide AGENT", Short: "Tell how to log in", Args: cli.Args(cobra.ExactArgs(1)),
+			RunE: func(_ *cobra.Command, args []string) error { return guide(app, args[0]) }},
+		&cobra.Command{Use: "login AGENT", Short: "Run the agent's own login in this terminal", Args: cli.Args(cobra.ExactArgs(1)),
+			RunE: func(cmd *cobra.Command, args []string) error { return login(cmd.Context(), app, args[0]) }},
+	)
+	return cmd
+}
+
+func check(ctx context.Context, app *cli.App, names []string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	var reports []adapter.AuthReport
+	for _, name := range names {
+		report, err := c.Adapters().CheckAuth(ctx, name)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, report)
+	}
+	if len(names) == 0 {
+		reports = c.Adapters().CheckAllAuth(ctx)
+	}
+	out := false
+	for _, r := range reports {
+		out = out || r.Status == adapter.Unauthenticated || r.Status == adapter.AuthExpired
+	}
+	err = app.Answer(reports, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tLOGIN\tMETHOD\tIDENTITY\tEXPIRES\tDETAILS")
+		for _, r := range reports {
+			expires := "-"
+			if !r.ExpiresAt.IsZero() {
+				expires = r.ExpiresAt.Local().Format(time.DateTime)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Agent, r.Status, dash(r.Method), dash(r.Identity), expires, dash(r.Details))
+		}
+		w.Flush()
+		if out {
+			app.Notef("to log in: drawbar auth guide AGENT, or drawbar auth login AGENT")
+		}
+	})
+	if err == nil && out && len(names) > 0 {
+		return &exitcode.Error{Code: execution.ExitAuth, Silent: true}
+	}
+	return err
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func guide(app *cli.App, name string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	g, err := c.Adapters().AuthGuidance(name)
+	if err != nil {
+		return err
+	}
+	return app.Answer(g, func() {
+		app.Printf("How to log in to %s (%s)\n\n", g.Agent, g.Provider)
+		for i, s := range g.Steps {
+			app.Printf("%d. %s\n", i+1, s.Description)
+			if s.Command != "" {
+				app.Printf("     %s\n", s.Command)
+			}
+			if s.URL != "" {
+				app.Printf("     %s\n", s.URL)
+			}
+		}
+		if len(g.EnvVars) > 0 {
+			app.Printf("\nVariables:\n")
+			w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+			for _, v := range g.EnvVars {
+				what := v.Description
+				if v.Required {
+					what += " (required)"
+				}
+				if v.Example != "" {
+					what += ", like " + v.Example
+				}
+				fmt.Fprintf(w, "  %s\t%s\n", v.Name, what)
+			}
+			w.Flush()
+		}
+		if note := g.PlatformNotes[runtime.GOOS]; note != "" {
+			app.Printf("\nOn this system: %s\n", note)
+		}
+		if g.VerifyCommand != "" {
+			app.Printf("\nTo check it: %s\n", g.VerifyCommand)
+		}
+		for _, u := range g.Documentation {
+			app.Printf("More: %s\n", u)
+		}
+	})
+}
+
+func login(ctx context.Context, app *cli.App, name string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	g, err := c.Adapters().AuthGuidance(name)
+	if err != nil {
+		return err
+	}
+	argv := strings.Fields(g.LoginCommand)
+	if len(argv) == 0 {
+		e := execution.Errorf(execution.CodeCapability, "agent %s has no command that logs in", g.Agent)
+		e.Agent = g.Agent
+		return e.WithHint("drawbar auth guide %s", g.Agent)
+	}
+	if app.JSON {
+		return cli.Usage("auth login %s: a login needs a person at a terminal; it cannot answer in JSON", g.Agent).WithHint("drawbar auth guide %s --json", g.Agent)
+	}
+	path, err := adapter.OSHost(nil).LookPath(argv[0])
+	if err != nil {
+		e := execution.Errorf(execution.CodeAgentNotInstalled, "agent %s is not installed: %w", g.Agent, err)
+		e.Agent = g.Agent
+		return e.WithHint("drawbar agents install %s", g.Agent)
+	}
+	in, out, errs, err := files(app)
+	if err != nil {
+		return err
+	}
+	app.Notef("running: %s", g.LoginCommand)
+	code, err := process.Attached(ctx, process.Spec{Path: path, Args: argv[1:], Env: os.Environ()}, in, out, errs)
+	if err != nil {
+		return execution.Errorf(execution.CodeSpawn, "log in to %s: %w", g.Agent, err)
+	}
+	if code != 0 {
+		e := execution.Errorf(execution.CodeAuth, "log in to %s: %s ended with exit code %d", g.Agent, g.LoginCommand, code)
+		e.Agent = g.Agent
+		return e.WithHint("drawbar auth guide %s", g.Agent)
+	}
+	return check(ctx, app, []string{name})
+}
+
+// files are the streams as a program of its own can use them.
+func files(app *cli.App) (in, out, errs *os.File, err error) {
+	var ok [3]bool
+	in, ok[0] = app.In.(*os.File)
+	out, ok[1] = app.Out.(*os.File)
+	errs, ok[2] = app.Err.(*os.File)
+	if !ok[0] || !ok[1] || !ok[2] {
+		return nil, nil, nil, cli.Usage("a login needs a terminal").WithHint("run drawbar auth login in a shell")
+	}
+	return in, out, errs, nil
+}

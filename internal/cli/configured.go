@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/config"
+)
+
+// Config is Drawbar's own configuration for work in a directory.
+func (a *App) Config(cwd string) (*config.Config, error) {
+	dir, err := filepath.Abs(cwd)
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err)
+	}
+	return config.Read(dir, a.Getenv)
+}
+
+// Dir is the directory that the command works in, empty when it cannot be told.
+func (a *App) Dir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// switchesOff are the flags whose zero value means something when it is typed: it takes back what is configured.
+var switchesOff = map[string]string{"timeout": "timeout", "idle-timeout": "inactivityTimeout", "attempts": "retryPolicy"}
+
+// Agent finds the agent of a command line and gives the words behind its name. Where none is named it is that of the profile,
+// or the configured one: a first word that names no agent is taken for a prompt only when it cannot be the name of one.
+func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapter.Entry, []string, error) {
+	client, err := app.Client()
+	if err != nil {
+		return adapter.Entry{}, nil, err
+	}
+	if len(args) > 0 && !strings.ContainsAny(args[0], " \t\n") {
+		e, err := client.Adapters().Get(args[0])
+		return e, args, err
+	}
+	cwd, err := f.cwd()
+	if err != nil {
+		return adapter.Entry{}, nil, err
+	}
+	cfg, err := app.Config(cwd)
+	if err != nil {
+		return adapter.Entry{}, nil, err
+	}
+	name := cfg.DefaultAgent()
+	if profile, err := f.profile(cfg); err != nil {
+		return adapter.Entry{}, nil, err
+	} else if profile.Agent != "" {
+		name = profile.Agent
+	}
+	if name == "" {
+		return adapter.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or choose one for always: drawbar config set defaultAgent claude", cmd.CommandPath())
+	}
+	e, err := client.Adapters().Get(name)
+	return e, append([]string{name}, args...), err
+}
+
+// profile is the profile of the run, empty when it has none.
+func (f *RequestFlags) profile(cfg *config.Config) (config.ProfileData, error) {
+	name := f.Profile
+	if name == "" {
+		name = cfg.Profile()
+	}
+	if name == "" {
+		return config.ProfileData{}, nil
+	}
+	return cfg.Profiles().Show(name)
+}
+
+// configured puts what is configured, and the profile, under what the flags state.
+func (f *RequestFlags) configured(app *App, cmd *cobra.Command, cwd string, stated execution.RunOptions) (execution.RunOptions, error) {
+	cfg, err := app.Config(cwd)
+	if err != nil {
+		return stated, err
+	}
+	profile, err := f.profile(cfg)
+	if err != nil {
+		return stated, err
+	}
+	if profile.Agent != "" && profile.Agent != stated.Agent {
+		return stated, Usage("profile %s is for %s, and the agent is %s", profile.Name, profile.Agent, stated.Agent).WithHint("drawbar run %s --profile %s, or another profile", profile.Agent, profile.Name)
+	}
+	for _, what := range profile.Loosens {
+		app.Warnf("profile %s of this project allows %s (%s)", profile.Name, what, profile.ProjectPath)
+	}
+	base, err := cfg.Run(stated.Agent)
+	if err != nil {
+		return stated, err
+	}
+	merged, err := config.Of(base)
+	if err != nil {
+		return stated, err
+	}
+	for _, layer := range []execution.RunOptions{profile.Data, stated} {
+		o, err := config.Of(layer)
+		if err != nil {
+			return stated, err
+		}
+		merged.Lay(o)
+	}
+	for flag, key := range switchesOff {
+		if cmd.Flags().Changed(flag) && cmd.Flags().Lookup(flag).Value.String() == cmd.Flags().Lookup(flag).DefValue {
+			delete(merged, key)
+		}
+	}
+	return merged.Decode()
+}

@@ -1,0 +1,56 @@
+// Package host is "drawbar host": which agent this process runs inside of.
+package host
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// answer is what "drawbar host --json" says.
+type answer struct {
+	Inside bool                `json:"inside"`
+	Host   *adapter.HostAgent  `json:"host"`   // the innermost, or null
+	Agents []adapter.HostAgent `json:"agents"` // all, the innermost first
+}
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "host", Short: "Tell which agent this shell runs inside of",
+		Long: "Tell which agent this shell runs inside of, by the variables that agents set for the commands they run. An API key is no evidence. " +
+			"Of agents inside agents the innermost comes first.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			c, err := app.Client()
+			if err != nil {
+				return err
+			}
+			found := c.Adapters().DetectHost(process.Ancestors())
+			a := answer{Inside: len(found) > 0, Agents: found}
+			if a.Inside {
+				a.Host = &found[0]
+			}
+			return app.Answer(a, func() {
+				if !a.Inside {
+					app.Printf("not inside an agent\n")
+					return
+				}
+				for i, h := range found {
+					where := "inside"
+					if i > 0 {
+						where = "which runs inside"
+					}
+					app.Printf("%s %s (%s confidence: %s)\n", where, h.Agent, h.Confidence, strings.Join(h.Signals, ", "))
+					for _, k := range cli.SortedKeys(h.Metadata) {
+						app.Printf("  %s: %s\n", k, h.Metadata[k])
+					}
+				}
+			})
+		},
+	}
+}

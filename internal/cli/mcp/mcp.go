@@ -1,0 +1,216 @@
+// Package mcp is "drawbar mcp": the MCP servers that agents are configured with, in each agent's own files.
+package mcp
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/agentconfig"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+type command struct {
+	app       *cli.App
+	scope     string
+	cwd       string
+	reveal    bool
+	env       []string
+	headers   []string
+	url       string
+	transport string
+	file      string
+}
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	c := &command{app: app}
+	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove the MCP servers of agents", Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; list takes all when it is not given, add and remove take global")
+	cmd.PersistentFlags().StringVar(&c.cwd, "cwd", "", "directory of the project (default: here)")
+	list := &cobra.Command{Use: "list AGENT", Short: "List an agent's MCP servers", Args: cli.Args(cobra.ExactArgs(1)), RunE: c.list}
+	list.Flags().BoolVar(&c.reveal, "reveal", false, "show secrets: values of environments and headers")
+	add := &cobra.Command{Use: "add AGENT NAME [--url URL | -- COMMAND [ARG...]]", Short: "Add an MCP server to an agent's configuration",
+		Example: "  drawbar mcp add claude files --env ROOT=/srv -- npx -y server-files\n  drawbar mcp add codex docs --url https://example.com/mcp --header \"Authorization: Bearer ...\"\n  drawbar mcp add gemini --file servers.json",
+		Args:    cli.Args(cobra.MinimumNArgs(1)), RunE: c.add}
+	add.Flags().StringArrayVar(&c.env, "env", nil, "NAME=VALUE for the server; NAME alone takes the value it has here (repeatable)")
+	add.Flags().StringArrayVar(&c.headers, "header", nil, "\"Name: value\" for a server with an address (repeatable)")
+	add.Flags().StringVar(&c.url, "url", "", "address of the server")
+	add.Flags().StringVar(&c.transport, "transport", "", "stdio, http or sse (default: stdio for a command, http for an address)")
+	add.Flags().StringVar(&c.file, "file", "", "add every server of a file, of the form that run --mcp takes")
+	remove := &cobra.Command{Use: "remove AGENT NAME", Short: "Remove an MCP server from an agent's configuration", Args: cli.Args(cobra.ExactArgs(2)), RunE: c.remove}
+	cmd.AddCommand(list, add, remove)
+	return cmd
+}
+
+func (c *command) config() (drawbar.ConfigManager, drawbar.ConfigPlace, error) {
+	client, err := c.app.Client()
+	if err != nil {
+		return drawbar.ConfigManager{}, drawbar.ConfigPlace{}, err
+	}
+	return client.Config(), drawbar.ConfigPlace{Project: c.cwd, Scope: adapter.ConfigScope(c.scope)}, nil
+}
+
+func (c *command) list(_ *cobra.Command, args []string) error {
+	config, at, err := c.config()
+	if err != nil {
+		return err
+	}
+	servers, err := config.MCPServers(args[0], at)
+	if err != nil {
+		return err
+	}
+	if !c.reveal {
+		for i := range servers {
+			servers[i] = servers[i].Masked()
+		}
+	}
+	return c.app.Answer(servers, func() { c.table(servers) })
+}
+
+func (c *command) table(servers []agentconfig.MCPServer) {
+	if len(servers) == 0 {
+		c.app.Notef("no MCP servers")
+		return
+	}
+	w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tTRANSPORT\tSERVER\tSCOPE\tFILE")
+	for _, m := range servers {
+		what := m.URL
+		if m.Transport == execution.MCPStdio {
+			what = strings.Join(append([]string{m.Command}, m.Args...), " ")
+		}
+		transport := string(m.Transport)
+		if m.Error != "" {
+			what, transport = m.Error, "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, transport, what, m.Scope, m.File)
+	}
+	w.Flush()
+}
+
+// changed is what add and remove answer.
+type changed struct {
+	Agent   string   `json:"agent"`
+	Servers []string `json:"servers"`
+	Files   []string `json:"changed"`
+}
+
+func (c *command) add(cmd *cobra.Command, args []string) error {
+	servers, err := c.servers(cmd, args)
+	if err != nil {
+		return err
+	}
+	config, at, err := c.config()
+	if err != nil {
+		return err
+	}
+	answer := changed{Agent: args[0], Files: []string{}}
+	for _, m := range servers {
+		files, err := config.AddMCPServer(cmd.Context(), args[0], m, at)
+		if err != nil {
+			if len(answer.Servers) > 0 {
+				c.app.Warnf("added before that: %s", strings.Join(answer.Servers, ", "))
+			}
+			return err
+		}
+		answer.Servers, answer.Files = append(answer.Servers, m.Name), append(answer.Files, files...)
+	}
+	if err := c.answer("added", answer); err != nil {
+		return err
+	}
+	if schema, err := config.Schema(args[0]); err == nil {
+		for _, f := range schema.Files {
+			for _, done := range answer.Files {
+				if f.Note != "" && string(f.Scope) == c.scope && strings.HasSuffix(done, strings.TrimPrefix(f.Path, "~/")) {
+					c.app.Notef("note: %s", f.Note)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *command) answer(verb string, v changed) error {
+	return c.app.Answer(v, func() {
+		for i, name := range v.Servers {
+			c.app.Notef("%s %s in %s", verb, name, v.Files[min(i, len(v.Files)-1)])
+		}
+	})
+}
+
+// servers are what the command line asks to add.
+func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPServer, error) {
+	if c.file != "" {
+		if len(args) > 1 || c.url != "" || len(c.env)+len(c.headers) > 0 || c.transport != "" {
+			return nil, cli.Usage("--file names its servers itself").WithHint("%s AGENT --file FILE", cmd.CommandPath())
+		}
+		return cli.ReadMCPFile("--file", c.file)
+	}
+	if len(args) < 2 {
+		return nil, cli.Usage("%s: name the server", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
+	}
+	m := execution.MCPServer{Name: args[1], URL: c.url}
+	switch {
+	case c.url != "" && len(args) > 2:
+		return nil, cli.Usage("a server has a command or --url, not both")
+	case c.url == "" && len(args) < 3:
+		return nil, cli.Usage("the server %s needs a command or an address", args[1]).WithHint("-- COMMAND [ARG...], or --url URL")
+	case c.url == "":
+		m.Transport, m.Command, m.Args = execution.MCPStdio, args[2], args[3:]
+	default:
+		m.Transport = execution.MCPStreamableHTTP
+	}
+	switch c.transport {
+	case "":
+	case "http":
+		m.Transport = execution.MCPStreamableHTTP
+	case "stdio", "sse", "streamable-http":
+		m.Transport = execution.MCPTransport(c.transport)
+	default:
+		return nil, cli.Usage("--transport %q", c.transport).WithHint("stdio, http or sse")
+	}
+	for _, pair := range c.env {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			value = c.app.Getenv(name)
+		}
+		if name == "" || !ok && value == "" {
+			return nil, cli.Usage("--env %s: it has no value here", name).WithHint("--env NAME=VALUE")
+		}
+		if m.Env == nil {
+			m.Env = map[string]string{}
+		}
+		m.Env[name] = value
+	}
+	for _, h := range c.headers {
+		name, value, ok := strings.Cut(h, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.ContainsAny(h, "\r\n") {
+			return nil, cli.Usage("--header %s is no header", name).WithHint(`--header "Name: value"`)
+		}
+		if m.Headers == nil {
+			m.Headers = map[string]string{}
+		}
+		m.Headers[name] = value
+	}
+	return []execution.MCPServer{m}, nil
+}
+
+func (c *command) remove(cmd *cobra.Command, args []string) error {
+	config, at, err := c.config()
+	if err != nil {
+		return err
+	}
+	files, err := config.RemoveMCPServer(cmd.Context(), args[0], args[1], at)
+	if err != nil {
+		return err
+	}
+	return c.answer("removed", changed{args[0], []string{args[1]}, files})
+}

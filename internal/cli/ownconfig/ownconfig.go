@@ -1,0 +1,185 @@
+// Package ownconfig is "drawbar config" without an agent: Drawbar's own configuration.
+package ownconfig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/configstore"
+	"github.com/drawbar/drawbar/internal/schema"
+)
+
+// Show prints every value that holds in dir, with origin where it comes from.
+func Show(app *cli.App, dir string, origin bool) error {
+	cfg, err := app.Config(dir)
+	if err != nil {
+		return err
+	}
+	values := cfg.Values()
+	return app.Answer(values, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		for _, v := range values {
+			if origin {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.Origin)
+			} else {
+				fmt.Fprintf(w, "%s\t%s\n", v.Key, v.Value)
+			}
+		}
+		w.Flush()
+	})
+}
+
+// Get prints one value: a text as it is, anything else as JSON.
+func Get(app *cli.App, dir, key string) error {
+	cfg, err := app.Config(dir)
+	if err != nil {
+		return err
+	}
+	v, ok := cfg.Get(key)
+	if !ok {
+		if !config.Known(key) {
+			return unknown(key)
+		}
+		return execution.Errorf(execution.CodeConfig, "%s is not configured", key).WithHint("drawbar config set %s VALUE", key)
+	}
+	return app.Answer(v, func() {
+		var text string
+		if json.Unmarshal(v.Value, &text) == nil {
+			app.Printf("%s\n", text)
+			return
+		}
+		app.Printf("%s\n", v.Value)
+	})
+}
+
+func unknown(key string) error {
+	e := cli.Usage("there is no key %q in Drawbar's configuration", key)
+	if near := config.Nearest(key); near != "" {
+		return e.WithHint("%s", near)
+	}
+	return e.WithHint("drawbar config schema")
+}
+
+// file is where a scope is kept: global (the default) or project.
+func file(app *cli.App, dir, scope string) (config.Scope, string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", "", cli.Usage("--cwd %s: %v", dir, err)
+	}
+	dirs, err := config.FindDirs(dir, app.Getenv)
+	if err != nil {
+		return "", "", err
+	}
+	switch scope {
+	case "", "global", "user":
+		return config.ScopeUser, dirs.UserFile(), nil
+	case "project":
+		return config.ScopeProject, dirs.ProjectFile(), nil
+	}
+	return "", "", cli.Usage("--scope %q is no scope", scope).WithHint("global or project")
+}
+
+// durations are the keys whose values may be written as 90s or 20m.
+var durations = map[string]bool{"timeout": true, "inactivityTimeout": true, "gracePeriodMs": true}
+
+// Set writes one value: JSON where it is JSON, else a text.
+func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error {
+	path, err := configfile.ParsePath(key)
+	if err != nil {
+		return cli.Usage("%q is no key: %v", key, err)
+	}
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
+		value = text
+		if d, err := time.ParseDuration(text); err == nil && durations[path[len(path)-1]] {
+			value = d.Milliseconds()
+		}
+	}
+	return edit(ctx, app, dir, scope, key, func(d *configfile.Document) (bool, error) { return true, d.Set(path, value) })
+}
+
+// Unset removes one value.
+func Unset(ctx context.Context, app *cli.App, dir, scope, key string) error {
+	path, err := configfile.ParsePath(key)
+	if err != nil {
+		return cli.Usage("%q is no key: %v", key, err)
+	}
+	return edit(ctx, app, dir, scope, key, func(d *configfile.Document) (bool, error) { return d.Unset(path) })
+}
+
+func edit(ctx context.Context, app *cli.App, dir, scope, key string, change func(*configfile.Document) (bool, error)) error {
+	if !config.Known(key) {
+		return unknown(key)
+	}
+	s, path, err := file(app, dir, scope)
+	if err != nil {
+		return err
+	}
+	changed, err := configstore.Edit(ctx, path, configfile.JSONC, func(d *configfile.Document) (bool, error) {
+		changed, err := change(d)
+		if err != nil || !changed {
+			return changed, err
+		}
+		return true, config.Check(s, path, d.Bytes())
+	}, configstore.Options{})
+	if err != nil {
+		return err
+	}
+	return app.Answer(map[string]any{"file": path, "changed": changed}, func() {
+		if changed {
+			app.Notef("wrote %s", path)
+		} else {
+			app.Notef("%s has no %s", path, key)
+		}
+	})
+}
+
+// Validate checks the files that hold in dir.
+func Validate(app *cli.App, dir string) error {
+	cfg, err := app.Config(dir)
+	if err != nil {
+		return err
+	}
+	client, err := app.Client()
+	if err != nil {
+		return err
+	}
+	names := cfg.AgentNames()
+	for _, name := range names {
+		if _, err := client.Adapters().Get(name); err != nil {
+			return execution.Errorf(execution.CodeConfig, "configuration: %w", err)
+		}
+	}
+	if name := cfg.Profile(); name != "" {
+		if _, err := cfg.Profiles().Show(name); err != nil {
+			return err
+		}
+	}
+	files := []string{cfg.UserPath}
+	if cfg.ProjectPath != "" {
+		files = append(files, cfg.ProjectPath)
+	}
+	return app.Answer(map[string]any{"valid": true, "files": files}, func() {
+		for _, f := range files {
+			app.Printf("valid: %s\n", f)
+		}
+	})
+}
+
+// Schema prints the JSON Schema of the configuration files.
+func Schema(app *cli.App) error {
+	files, err := schema.Generate()
+	if err != nil {
+		return err
+	}
+	raw := json.RawMessage(files["config.json"])
+	return app.Answer(raw, func() { app.Printf("%s", raw) })
+}

@@ -1,0 +1,248 @@
+// Package profiles is "drawbar profiles": named options of runs.
+package profiles
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/configstore"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "profiles", Short: "Name options of runs and use them again", Args: cli.Args(cobra.NoArgs),
+		Long: "A profile names options of drawbar run. It is a file in the user's configuration directory or in .drawbar of a project; what the " +
+			"project says goes over what the user says.",
+		Example: "  drawbar profiles set careful --agent claude --model opus --approve deny --max-turns 20\n  drawbar run --profile careful \"review the last commit\"",
+		RunE:    func(*cobra.Command, []string) error { return list(app, "") }}
+	cmd.AddCommand(newList(app), newShow(app), newSet(app), newDelete(app), newApply(app))
+	return cmd
+}
+
+func open(app *cli.App) (config.Profiles, error) {
+	dirs, err := config.FindDirs(app.Dir(), app.Getenv)
+	return config.Profiles{Dirs: dirs}, err
+}
+
+// scope reads --scope: global and user are the same.
+func scope(word string) (config.Scope, error) {
+	switch word {
+	case "":
+		return "", nil
+	case "global", "user":
+		return config.ScopeUser, nil
+	case "project":
+		return config.ScopeProject, nil
+	}
+	return "", cli.Usage("--scope %q is no scope", word).WithHint("global or project")
+}
+
+func newList(app *cli.App) *cobra.Command {
+	var where string
+	cmd := &cobra.Command{Use: "list", Short: "List profiles", Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return list(app, where) }}
+	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: both)")
+	return cmd
+}
+
+func list(app *cli.App, where string) error {
+	s, err := scope(where)
+	if err != nil {
+		return err
+	}
+	p, err := open(app)
+	if err != nil {
+		return err
+	}
+	found, err := p.List(s)
+	if err != nil {
+		return err
+	}
+	return app.Answer(found, func() {
+		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "PROFILE\tSCOPE\tAGENT\tMODEL")
+		for _, f := range found {
+			s := string(f.Scope)
+			if f.HasGlobalOverride {
+				s += " over user"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, s, dash(f.Agent), dash(f.Model))
+		}
+		w.Flush()
+		for _, f := range found {
+			if f.Corrupt != "" {
+				app.Warnf("%s", f.Corrupt)
+			}
+		}
+	})
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func newShow(app *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "show NAME", Short: "Show a profile as it holds here", Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := open(app)
+			if err != nil {
+				return err
+			}
+			d, err := p.Show(args[0])
+			if err != nil {
+				return err
+			}
+			return app.Answer(d, func() {
+				for _, path := range []string{d.GlobalPath, d.ProjectPath} {
+					if path != "" {
+						app.Notef("from %s", path)
+					}
+				}
+				printOptions(app, d.Data)
+			})
+		}}
+}
+
+func printOptions(app *cli.App, run execution.RunOptions) {
+	o, err := config.Of(run)
+	if err != nil {
+		return
+	}
+	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+	for _, k := range cli.SortedKeys(o) {
+		fmt.Fprintf(w, "%s\t%s\n", k, o[k])
+	}
+	w.Flush()
+}
+
+func newSet(app *cli.App) *cobra.Command {
+	var flags cli.RequestFlags
+	var where, agent string
+	cmd := &cobra.Command{Use: "set NAME [FLAGS of drawbar run]", Short: "Write a profile; what it was before is replaced", Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := scope(where)
+			if err != nil {
+				return err
+			}
+			p, err := open(app)
+			if err != nil {
+				return err
+			}
+			if s == "" {
+				s = p.Scope()
+			}
+			for _, name := range oneRun {
+				if cmd.Flags().Changed(name) {
+					return cli.Usage("--%s belongs to one run, a profile cannot have it", name).WithHint("give it to drawbar run")
+				}
+			}
+			if agent != "" {
+				c, err := app.Client()
+				if err != nil {
+					return err
+				}
+				e, err := c.Adapters().Get(agent)
+				if err != nil {
+					return err
+				}
+				agent = e.Descriptor.Name
+			}
+			run, err := flags.Options(app, cmd, agent)
+			if err != nil {
+				return err
+			}
+			o, err := config.Of(run)
+			if err != nil {
+				return err
+			}
+			data, err := p.Encode(args[0], o)
+			if err != nil {
+				return err
+			}
+			path := p.Path(s, args[0])
+			if _, err := configstore.Edit(cmd.Context(), path, configfile.JSONC, func(d *configfile.Document) (bool, error) {
+				for key := range d.Value() {
+					if _, err := d.Unset(configfile.Path{key}); err != nil {
+						return false, err
+					}
+				}
+				var values map[string]any
+				if err := json.Unmarshal(data, &values); err != nil {
+					return false, err
+				}
+				return true, d.Merge(nil, values)
+			}, configstore.Options{}); err != nil {
+				return err
+			}
+			return app.Answer(map[string]any{"name": args[0], "scope": s, "path": path, "data": json.RawMessage(data)}, func() {
+				app.Notef("wrote %s", path)
+			})
+		}}
+	flags.Register(cmd)
+	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: the project when it has a .drawbar)")
+	cmd.Flags().StringVar(&agent, "agent", "", "agent that the profile is for, and that runs when none is named")
+	for _, name := range oneRun {
+		_ = cmd.Flags().MarkHidden(name) // each is one of those registered above
+	}
+	return cmd
+}
+
+// oneRun are the flags of drawbar run that a profile cannot keep.
+var oneRun = strings.Fields("session fork no-session cwd system system-file attach env run-id project-id agents-doc fallback prompt file profile")
+
+func newDelete(app *cli.App) *cobra.Command {
+	var where string
+	cmd := &cobra.Command{Use: "delete NAME", Short: "Remove a profile: the project's, else the user's", Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := scope(where)
+			if err != nil {
+				return err
+			}
+			p, err := open(app)
+			if err != nil {
+				return err
+			}
+			path, err := p.Delete(args[0], s)
+			if err != nil {
+				return err
+			}
+			return app.Answer(map[string]string{"removed": path}, func() { app.Notef("removed %s", path) })
+		}}
+	cmd.Flags().StringVar(&where, "scope", "", "global or project")
+	return cmd
+}
+
+func newApply(app *cli.App) *cobra.Command {
+	var flags cli.RequestFlags
+	var agent string
+	cmd := &cobra.Command{Use: "apply NAME [FLAGS of drawbar run]", Short: "Show the options of a run with a profile and these flags", Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := open(app)
+			if err != nil {
+				return err
+			}
+			stated, err := flags.Options(app, cmd, agent)
+			if err != nil {
+				return err
+			}
+			run, err := p.Apply(args[0], stated)
+			if err != nil {
+				return err
+			}
+			return app.Answer(run, func() { printOptions(app, run) })
+		}}
+	flags.Register(cmd)
+	cmd.Flags().StringVar(&agent, "agent", "", "agent of the run")
+	return cmd
+}

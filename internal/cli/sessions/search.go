@@ -1,0 +1,54 @@
+package sessions
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+func search(app *cli.App) *cobra.Command {
+	var f filter
+	cmd := &cobra.Command{
+		Use: "search TEXT", Short: "Look for a text in what was said, thought, called and answered",
+		Long: "Look for a text, in either case, in what was said, thought, called and answered, in the files as they are now.\n" +
+			"The relevance of a session adds up its messages with the text: prompts count most, then answers, then tools; a title with the text counts most of all.",
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			q, err := f.read(now, drawbar.SessionsByRelevance, drawbar.SessionsByDate, drawbar.SessionsByCost)
+			if err != nil {
+				return err
+			}
+			s, err := sessions(app)
+			if err != nil {
+				return err
+			}
+			r, err := s.Search(cmd.Context(), drawbar.SessionSearchQuery{Query: q, Text: args[0]})
+			if err != nil {
+				return err
+			}
+			return app.Answer(r, func() { showHits(app, r, now) })
+		},
+	}
+	f.flags(cmd, "relevance, date or cost (default relevance)", 50)
+	return cmd
+}
+
+func showHits(app *cli.App, r drawbar.SessionSearchResult, now time.Time) {
+	for _, h := range r.Hits {
+		app.Printf("%s  %s  %s\n", cli.Printable(h.UnifiedID), cli.Age(max(0, now.Sub(h.UpdatedAt))), title(h.SessionSummary))
+		app.Printf("    %s\n", cli.Printable(h.Snippet))
+	}
+	switch {
+	case r.Total == 0:
+		app.Notef("nothing in %d sessions", r.Searched)
+	case r.Total > len(r.Hits):
+		app.Notef("%d of %d sessions that have it, of %d; --limit 0 lists all", len(r.Hits), r.Total, r.Searched)
+	default:
+		app.Notef("%d of %d sessions have it", r.Total, r.Searched)
+	}
+	problems(app, r.Problems)
+}

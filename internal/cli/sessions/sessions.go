@@ -1,0 +1,112 @@
+// Package sessions is "drawbar sessions": the conversations that agents keep on disk.
+package sessions
+
+import (
+	"cmp"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/sessionscost"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "sessions", Short: "Read the conversations that agents keep on disk",
+		Long: "Read the conversations that agents keep on disk, whoever started them. Nothing of the agents' is written.\n" +
+			"A session is named agent:id; the beginning of an id will do where only one session has it.",
+		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app), sessionscost.New(app))
+	return cmd
+}
+
+// filter are the flags that select sessions.
+type filter struct {
+	query                   drawbar.SessionQuery
+	since, until, cwd, sort string
+	order                   string
+}
+
+func (f *filter) flags(cmd *cobra.Command, sorts string, limit int) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.query.Agent, "agent", "", "sessions of this agent")
+	fl.StringVar(&f.since, "since", "", "active since: 24h, 7d, a date")
+	fl.StringVar(&f.until, "until", "", "last active before")
+	fl.StringVar(&f.query.Model, "model", "", "sessions whose model has this in its name")
+	fl.StringSliceVar(&f.query.Tags, "tag", nil, "sessions of Drawbar's runs with this tag; repeat for any of several")
+	fl.StringVar(&f.cwd, "cwd", "", "sessions in this directory or below it")
+	fl.IntVar(&f.query.Limit, "limit", limit, "at most this many; 0 for all")
+	fl.StringVar(&f.sort, "sort", "", sorts)
+	fl.StringVar(&f.order, "order", "desc", "desc or asc")
+}
+
+// read checks the flags and completes the query.
+func (f *filter) read(now time.Time, sorts ...drawbar.SessionSort) (drawbar.SessionQuery, error) {
+	q := f.query
+	var err error
+	if q.Since, err = cli.Since("since", f.since, now); err != nil {
+		return q, err
+	}
+	if q.Until, err = cli.Since("until", f.until, now); err != nil {
+		return q, err
+	}
+	if q.Limit < 0 {
+		return q, cli.Usage("--limit %d is out of range", q.Limit).WithHint("0 or more")
+	}
+	q.Sort = sorts[0]
+	if f.sort != "" {
+		q.Sort = ""
+		for _, s := range sorts {
+			if string(s) == f.sort {
+				q.Sort = s
+			}
+		}
+		if q.Sort == "" {
+			return q, cli.Usage("--sort %q is no order", f.sort).WithHint("%s", words(sorts))
+		}
+	}
+	switch f.order {
+	case "desc":
+	case "asc":
+		q.Ascending = true
+	default:
+		return q, cli.Usage("--order %q is no direction", f.order).WithHint("desc or asc")
+	}
+	if f.cwd != "" {
+		if q.Cwd, err = filepath.Abs(f.cwd); err != nil {
+			return q, cli.Usage("--cwd %s: %v", f.cwd, err)
+		}
+	}
+	return q, nil
+}
+
+func words(list []drawbar.SessionSort) string {
+	text := ""
+	for i, s := range list {
+		switch {
+		case i == 0:
+		case i == len(list)-1:
+			text += " or "
+		default:
+			text += ", "
+		}
+		text += string(s)
+	}
+	return text
+}
+
+// sessions opens the conversations on disk.
+func sessions(app *cli.App) (*drawbar.Sessions, error) {
+	c, err := app.Client()
+	if err != nil {
+		return nil, err
+	}
+	return c.Sessions()
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }

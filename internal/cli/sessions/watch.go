@@ -1,0 +1,61 @@
+package sessions
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+func watch(app *cli.App) *cobra.Command {
+	var replay, debug bool
+	var quiet time.Duration
+	cmd := &cobra.Command{
+		Use: "watch SESSION", Short: "Follow a session that goes on, as events",
+		Long: "Follow a session that goes on, whoever runs it: new lines of its file become events, with --json one a line. It ends with\n" +
+			"the session where the agent writes down its end, when the file is removed, and with Ctrl-C.",
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if quiet < 0 {
+				return cli.Usage("--quiet-for %s is negative", quiet).WithHint("--quiet-for 30s")
+			}
+			s, err := sessions(app)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			render := cli.NewRenderer(app, debug, nil)
+			for e, err := range s.Watch(ctx, args[0], drawbar.SessionWatchOptions{Replay: replay, Quiet: quiet}) {
+				if err != nil {
+					return err
+				}
+				if app.JSON {
+					if err := app.Line(e); err != nil {
+						return err
+					}
+					continue
+				}
+				switch b := e.Body.(type) {
+				case execution.InputQueued:
+					app.Notef("> %s", cli.Printable(b.Text))
+				case execution.Debug:
+					app.Warnf("%s", b.Message)
+				default:
+					render.Event(e)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&replay, "replay", false, "begin with what is there already")
+	cmd.Flags().BoolVar(&debug, "debug", false, "show thinking")
+	cmd.Flags().DurationVar(&quiet, "quiet-for", 0, "end when nothing was written for so long; 0 for never")
+	return cmd
+}

@@ -1,0 +1,139 @@
+// Package sessionscost is "drawbar sessions cost": what all agents used, from the session files they keep.
+package sessionscost
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+	_ "time/tzdata" // a machine without the data base knows time zones too
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+const long = `Sum what all agents used on this machine, whoever started them, from the session files they keep themselves.
+
+Every call of a model counts once, however often the files repeat it; sub-agents, resumes and forks are seen to. The money
+is the agent's own figure where it states one (stated), else tokens times the models' prices (estimated). Calls of models
+without a known price are counted and said to be unpriced: the sum is too low by them, they are not free.
+
+What was read is kept, so that the next report reads only what is new.`
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var q drawbar.SessionCostQuery
+	var by, since, until, zone, cwd string
+	cmd := &cobra.Command{
+		Use: "cost", Short: "Sum what agents used, from their session files: all runs, not only Drawbar's", Long: long,
+		Example: "  drawbar sessions cost --by day --since 30d\n  drawbar sessions cost --by model --agent claude --json",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q.By = drawbar.SessionCostGroupBy(by)
+			if err := moments(&q, zone, since, until); err != nil {
+				return err
+			}
+			if cwd != "" && q.Project != "" && cwd != q.Project {
+				return cli.Usage("--cwd and --project contradict each other").WithHint("give one of them")
+			}
+			if q.Project == "" {
+				q.Project = cwd
+			}
+			if q.Project != "" && !filepath.IsAbs(q.Project) {
+				dir, err := os.Getwd()
+				if err != nil {
+					return cli.Usage("--project %q is relative, and the current directory cannot be read: %v", q.Project, err).WithHint("give an absolute path")
+				}
+				q.Project = filepath.Join(dir, q.Project)
+			}
+			c, err := app.Client()
+			if err != nil {
+				return err
+			}
+			report, err := c.SessionCosts(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			for _, p := range report.Problems {
+				app.Warnf("%s: %s: %s", p.Agent, p.File, p.Error)
+			}
+			return app.Answer(report, func() { show(app, report) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&by, "by", "agent", "day, month, agent, model, project or session")
+	fl.StringVar(&q.Agent, "agent", "", "calls of this agent")
+	fl.StringVar(&q.Model, "model", "", "calls of this model: its id or an alias")
+	fl.StringVar(&q.Project, "project", "", "calls in this directory and below")
+	fl.StringVar(&cwd, "cwd", "", "the same as --project")
+	fl.StringVar(&q.Tag, "tag", "", "calls of the sessions of Drawbar's runs with this tag")
+	fl.StringVar(&since, "since", "", "calls since: 24h, 7d, a date")
+	fl.StringVar(&until, "until", "", "calls before")
+	fl.StringVar(&zone, "timezone", "", "time zone of days and dates, as in Europe/Berlin or UTC; empty: the machine's")
+	return cmd
+}
+
+// moments reads the time zone, and the dates in it.
+func moments(q *drawbar.SessionCostQuery, zone, since, until string) error {
+	q.Location = time.Local
+	if zone != "" {
+		var err error
+		if q.Location, err = time.LoadLocation(zone); err != nil || zone == "Local" {
+			return cli.Usage("--timezone %q is not known", zone).WithHint("a name of the IANA data base such as UTC, Europe/Berlin, America/New_York")
+		}
+	}
+	for _, m := range []struct {
+		flag, value string
+		to          *time.Time
+	}{{"since", since, &q.Since}, {"until", until, &q.Until}} {
+		if t, err := time.ParseInLocation(time.DateOnly, m.value, q.Location); err == nil {
+			*m.to = t
+			continue
+		}
+		t, err := cli.Since(m.flag, m.value, time.Now())
+		if err != nil {
+			return err
+		}
+		*m.to = t
+	}
+	return nil
+}
+
+func show(app *cli.App, r drawbar.SessionCosts) {
+	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\tCALLS\tIN\tOUT\tCACHE READ\tCACHE WRITE\tUSD\tCOST IS\tUNPRICED CALLS\t\n", r.GroupBy)
+	line := func(key string, s drawbar.SessionCostSum) {
+		if key == "" {
+			key = "-"
+		}
+		usd := fmt.Sprintf("%.4f", s.TotalUSD)
+		if s.Source == "unpriced" {
+			usd = "?"
+		}
+		source := string(s.Source)
+		if s.UnpricedCalls > 0 && usd != "?" {
+			source += ", partly unpriced"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", key, s.Calls, cli.Count(s.InputTokens), cli.Count(s.OutputTokens), cli.Count(s.CacheReadTokens),
+			cli.Count(s.CacheWriteTokens), usd, source, s.UnpricedCalls)
+	}
+	for _, g := range r.Groups {
+		line(g.Key, g.Sum)
+	}
+	line("total", r.Total)
+	w.Flush()
+	if n := r.Total.UnpricedCalls; n > 0 {
+		calls := "1 call has"
+		if n > 1 {
+			calls = fmt.Sprintf("%d calls have", n)
+		}
+		app.Notef("%s no known price (%s): the sum is too low by what is not priced", calls, strings.Join(r.UnpricedModels, ", "))
+	}
+	if r.Files == 0 {
+		app.Notef("no session files were found; see which agents are installed with: drawbar agents detect")
+	}
+}

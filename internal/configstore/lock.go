@@ -1,0 +1,174 @@
+package configstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// staleDir is how long a directory in the lock's place counts: programs that lock by making one renew its time every few
+// seconds while they hold it.
+const staleDir = 15 * time.Second
+
+// heldLock is the lock of a file: an advisory lock on FILE.lock, which says who holds it. It ends with the process.
+type heldLock struct {
+	path string
+	lock *flock.Flock
+	ours bool // the lock file is ours to remove
+}
+
+const (
+	lockMark   = "drawbar "
+	lockSuffix = ".lock"
+)
+
+// lock waits for the lock of a file. Some agents lock by making a directory of the lock's name: that is honoured, and
+// while the lock file is there they wait for us. So it is removed at the end.
+func lock(ctx context.Context, target string, patience time.Duration) (*heldLock, error) {
+	path := target + lockSuffix
+	deadline := time.Now().Add(patience)
+	for {
+		l, err := tryLock(path)
+		if l != nil || err != nil {
+			return l, err
+		}
+		if time.Now().After(deadline) {
+			return nil, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true,
+				Message: fmt.Sprintf("%s is locked by %s (waited %s)", target, holder(path), patience)}).
+				WithHint("try again; if nothing runs that could hold it, remove %s", path)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// tryLock gives nil without an error when somebody else holds the lock.
+func tryLock(path string) (*heldLock, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, failed("look at the lock", path, err)
+	case info.IsDir():
+		if time.Since(info.ModTime()) < staleDir {
+			return nil, nil
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, failed("remove the stale lock", path, err)
+		}
+	case !info.Mode().IsRegular():
+		return nil, execution.Errorf(execution.CodeConfig, "the lock %s is no regular file", path).WithHint("remove it")
+	}
+	if err := makeLock(path); err != nil {
+		return nil, failed("make the lock", path, err)
+	}
+	l := &heldLock{path: path, lock: flock.New(path, flock.SetFlag(os.O_RDWR), flock.SetPermissions(0o600))}
+	ok, err := l.lock.TryLock()
+	if err != nil {
+		if info, serr := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || serr == nil && info.IsDir() {
+			return nil, nil // removed, or replaced, this moment
+		}
+		return nil, failed("lock", path, err)
+	}
+	if !ok {
+		_ = l.lock.Close() // not held
+		return nil, nil
+	}
+	// Whoever held it before may have removed the file that is locked here.
+	locked, err := l.lock.Stat()
+	if err != nil {
+		_ = l.lock.Close()
+		return nil, failed("look at the lock", path, err)
+	}
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(locked, now) {
+		_ = l.lock.Close() // a lock that nobody else can see
+		return nil, nil
+	}
+	if content, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(content), lockMark) {
+		l.ours = true
+		if string(content) != marked() {
+			sign(path)
+		}
+	}
+	return l, nil
+}
+
+// marked is the content of a lock file of this process. All have one length, so that one can be written over another.
+func marked() string { return fmt.Sprintf("%s%10d\n", lockMark, os.Getpid()) }
+
+// sign puts this process's number into a lock file that a killed one left. It is a courtesy to those who wait.
+func sign(path string) {
+	if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteAt([]byte(marked()), 0)
+		_ = f.Close()
+	}
+}
+
+// makeLock makes the lock file where there is none. It appears with its mark in it, which tells it from a file that
+// another program keeps there.
+func makeLock(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix(strings.TrimSuffix(path, lockSuffix))+"lock-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(marked())
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), path)
+	switch {
+	case err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist):
+		return nil // there, by us or by somebody else, or to be tried again
+	}
+	// A file system without links.
+	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (l *heldLock) release() error {
+	if l.ours {
+		os.Remove(l.path)
+	}
+	if err := l.lock.Close(); err != nil {
+		return failed("unlock", l.path, err)
+	}
+	return nil
+}
+
+// holder says who holds a lock, as far as it is known.
+func holder(path string) string {
+	info, err := os.Lstat(path)
+	if err == nil && info.IsDir() {
+		return "a program that made the directory " + path
+	}
+	content, err := os.ReadFile(path)
+	if pid, ok := strings.CutPrefix(strings.TrimSpace(string(content)), lockMark); ok && err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(pid)); err == nil {
+			return fmt.Sprintf("drawbar, process %d", n)
+		}
+	}
+	return "another program"
+}

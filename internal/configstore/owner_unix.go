@@ -1,0 +1,46 @@
+//go:build unix
+
+package configstore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// owned reports that a file belongs to this user.
+func owned(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(s.Uid) == os.Geteuid()
+}
+
+// keepOwner gives a new file the owner of the old one.
+func keepOwner(f *os.File, info fs.FileInfo) error {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(s.Uid) == os.Geteuid() && int(s.Gid) == os.Getegid() {
+		return nil
+	}
+	return f.Chown(int(s.Uid), int(s.Gid))
+}
+
+func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+
+func noSpace(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+// syncDir makes a rename last.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return failed("open", dir, err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return failed("sync", dir, err)
+	}
+	return nil
+}

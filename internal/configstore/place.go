@@ -1,0 +1,117 @@
+package configstore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// makeDir makes the directory of a file, and what is missing above it.
+func makeDir(dir string, o Options) error {
+	if o.Within != "" {
+		real, inside, err := realPath(dir, o.Within)
+		if err != nil {
+			return err
+		}
+		if !inside {
+			return outside(dir, real, o.Within)
+		}
+	}
+	if err := os.MkdirAll(dir, o.Mode|o.Mode>>2&0o111); err != nil {
+		return failed("make the directory", dir, err)
+	}
+	return nil
+}
+
+// realPath is where the existing part of a path really is, and whether that is inside root.
+func realPath(path, root string) (real string, inside bool, err error) {
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", false, failed("look at", root, err)
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			below := strings.TrimSuffix(realRoot, string(filepath.Separator)) + string(filepath.Separator)
+			return real, real == realRoot || strings.HasPrefix(real, below), nil
+		}
+		if leads, lerr := os.Readlink(at); lerr == nil {
+			return "", false, dangling(at, leads)
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return "", false, failed("look at", at, err)
+		}
+	}
+}
+
+func dangling(link, leads string) error {
+	return execution.Errorf(execution.CodeConfig, "%s is a link to %s, which is not there", link, leads).WithHint("make that, or remove the link")
+}
+
+func outside(path, real, root string) error {
+	return execution.Errorf(execution.CodeConfig, "%s leads out of the project %s, to %s", path, root, real).
+		WithHint("change that file itself, or replace the link by a file")
+}
+
+// follow gives the file that is written when file is, links followed. Through a link only what belongs to this user is
+// written, and from a project only what is inside it.
+func follow(file, root string) (string, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return "", failed("look at", filepath.Dir(file), err)
+	}
+	target := filepath.Join(dir, filepath.Base(file))
+	if leads, err := os.Readlink(target); err == nil {
+		real, err := filepath.EvalSymlinks(target)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", dangling(file, leads)
+		} else if err != nil {
+			return "", failed("follow the link", file, err)
+		}
+		target = real
+	}
+	if root != "" {
+		if real, inside, err := realPath(target, root); err != nil {
+			return "", err
+		} else if !inside {
+			return "", outside(file, real, root)
+		}
+	}
+	if target == filepath.Clean(file) {
+		return target, nil
+	}
+	for _, p := range []string{target, filepath.Dir(target)} {
+		info, err := os.Stat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", failed("look at", p, err)
+		case !owned(info):
+			return "", execution.Errorf(execution.CodeConfig, "%s leads to %s, and %s belongs to another user", file, target, p).
+				WithHint("change that file as its owner, or replace the link by a file of your own")
+		}
+	}
+	return target, nil
+}
+
+// writable refuses a file that is marked read only: replacing it would get around the mark.
+func writable(target string) error {
+	info, err := os.Stat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return failed("look at", target, err)
+	}
+	if !info.Mode().IsRegular() {
+		return execution.Errorf(execution.CodeConfig, "%s is no regular file", target)
+	}
+	if info.Mode().Perm()&0o200 == 0 || !mayWrite(target) {
+		return execution.Errorf(execution.CodeConfig, "%s is read-only", target).WithHint("chmod u+w %s", target)
+	}
+	return nil
+}

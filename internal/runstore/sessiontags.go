@@ -1,0 +1,40 @@
+package runstore
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// SessionTags gives the tags of the runs in each session, by agent:session.
+func (s *Store) SessionTags() (map[string][]string, error) {
+	tags := map[string][]string{}
+	err := s.read(func(db *sql.DB) (err error) {
+		rows, err := db.Query(`SELECT DISTINCT agent, session, tag FROM runs JOIN run_tags ON run = id WHERE session <> '' ORDER BY tag`)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			var agent, session, tag string
+			if err := rows.Scan(&agent, &session, &tag); err != nil {
+				return err
+			}
+			id := session
+			if owner, _, ok := execution.SplitSession(session); !ok || owner != agent {
+				id = execution.UnifiedSession(agent, session)
+			}
+			if !slices.Contains(tags[id], tag) {
+				tags[id] = append(tags[id], tag)
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the tags of sessions: %w", err)
+	}
+	return tags, nil
+}

@@ -1,0 +1,265 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+const (
+	databaseName = "sessions.db"
+	// schema is the version of the table. An index of another version is dropped: it is derived.
+	schema       = 2
+	openPatience = 5 * time.Second
+)
+
+const createTable = `
+CREATE TABLE files (
+	path     TEXT PRIMARY KEY,
+	size     INTEGER NOT NULL,
+	mtime    INTEGER NOT NULL, -- nanoseconds since 1970
+	parts    INTEGER NOT NULL, -- files of sub-agents
+	root     TEXT NOT NULL,    -- of the store
+	agent    TEXT NOT NULL,
+	id       TEXT NOT NULL,
+	created  INTEGER NOT NULL, -- milliseconds since 1970
+	updated  INTEGER NOT NULL,
+	turns    INTEGER,          -- NULL: not counted
+	usd      REAL,             -- NULL: the agent states no price
+	model    TEXT NOT NULL,
+	cwd      TEXT NOT NULL,
+	counted  INTEGER NOT NULL, -- the whole file was read for this row
+	summary  BLOB NOT NULL     -- JSON
+) STRICT;
+CREATE INDEX files_key ON files (root, path, size, mtime, parts); -- every listing reads all of it
+CREATE INDEX files_updated ON files (updated, path);
+CREATE INDEX files_id ON files (id);
+`
+
+// database is the index, opened when it is needed.
+type database struct {
+	path   string // empty: in memory only
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	db     *sql.DB
+	memory bool
+	closed bool
+}
+
+var errClosed = errors.New("the index of sessions is closed")
+
+// use calls f with the index. A damaged one is moved aside and f called again with an empty one; one that cannot be used is
+// replaced by one in memory.
+func (d *database) use(ctx context.Context, f func(*sql.DB) error) error {
+	for attempt := 0; ; attempt++ {
+		db, err := d.open(ctx)
+		if err == nil {
+			if err = f(db); err == nil {
+				return nil
+			}
+		}
+		if ctx.Err() != nil || errors.Is(err, errClosed) || attempt == 3 {
+			return err
+		}
+		switch {
+		case isDamaged(err):
+			if moveErr := d.replace(db); moveErr != nil {
+				err = errors.Join(err, moveErr)
+				if standErr := d.standIn(ctx, db, err); standErr != nil {
+					return standErr
+				}
+			}
+		case isUnusable(err):
+			if standErr := d.standIn(ctx, db, err); standErr != nil {
+				return standErr
+			}
+		default:
+			return err
+		}
+	}
+}
+
+func (d *database) open(ctx context.Context) (*sql.DB, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, errClosed
+	case d.db != nil:
+		return d.db, nil
+	}
+	var err error
+	if d.path == "" {
+		d.db, err = connect(ctx, ":memory:", 1)
+		d.memory = true
+		return d.db, err
+	}
+	if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable for all
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(d.path)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	u := url.URL{Scheme: "file", Path: name, RawQuery: "_busy_timeout=5000&_synchronous=NORMAL&_txlock=immediate"}
+	for deadline := time.Now().Add(openPatience); ; time.Sleep(5 * time.Millisecond) {
+		d.db, err = connect(ctx, u.String(), 4)
+		// While another process makes the file, SQLite does not wait but says busy.
+		if err == nil || sqliteCode(err) != sqliteBusy || time.Now().After(deadline) {
+			return d.db, err
+		}
+	}
+}
+
+func connect(ctx context.Context, dsn string, conns int) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(conns)
+	if err := prepare(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// prepare lets readers and writers work at once, and makes the table.
+func prepare(ctx context.Context, db *sql.DB) error {
+	var mode string
+	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode == "delete" {
+		if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+			return err
+		}
+	}
+	var version int
+	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil || version == schema {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil || version == schema {
+		return err // another process made it meanwhile
+	}
+	if _, err := tx.ExecContext(ctx, `DROP TABLE IF EXISTS files;`+createTable+fmt.Sprintf(`PRAGMA user_version = %d`, schema)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// replace moves a damaged index aside, unless another process did so. broken is the one in use, nil when none could be
+// opened.
+func (d *database) replace(broken *sql.DB) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.db != broken {
+		return nil
+	}
+	if d.db != nil {
+		_ = d.db.Close() // it is damaged
+		d.db = nil
+	}
+	aside := d.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000Z")
+	// The journal belongs to the damaged file and must not be applied to a new one.
+	for _, suffix := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(d.path+suffix, aside+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("move the damaged index of sessions aside: %w", err)
+		}
+	}
+	d.logger.Warn("the index of sessions was damaged; it was moved aside and is built anew", "moved_to", aside)
+	return nil
+}
+
+func (d *database) standIn(ctx context.Context, broken *sql.DB, cause error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.memory {
+		return cause
+	}
+	if d.db != broken {
+		return nil
+	}
+	if d.db != nil {
+		_ = d.db.Close() // it cannot be used
+	}
+	db, err := connect(ctx, ":memory:", 1)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	d.db, d.memory = db, true
+	d.logger.Warn("the index of sessions cannot be used; every session is looked at anew", "path", d.path, "error", cause)
+	return nil
+}
+
+func (d *database) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if d.db == nil {
+		return nil
+	}
+	db := d.db
+	d.db = nil
+	return db.Close()
+}
+
+// The primary result codes of SQLite that decide what is done about an error.
+const (
+	sqliteError    = 1
+	sqliteBusy     = 5
+	sqliteReadOnly = 8
+	sqliteIOErr    = 10
+	sqliteCorrupt  = 11
+	sqliteFull     = 13
+	sqliteCantOpen = 14
+	sqliteNotADB   = 26
+)
+
+func sqliteCode(err error) int {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return 0
+	}
+	return e.Code() & 0xff
+}
+
+// isDamaged reports that the file is no database, a broken one, or one with other tables.
+func isDamaged(err error) bool {
+	switch sqliteCode(err) {
+	case sqliteCorrupt, sqliteNotADB, sqliteError:
+		return true
+	}
+	return false
+}
+
+func isUnusable(err error) bool {
+	switch sqliteCode(err) {
+	case sqliteReadOnly, sqliteIOErr, sqliteFull, sqliteCantOpen:
+		return true
+	}
+	_, ok := errors.AsType[*os.PathError](err)
+	return ok
+}

@@ -1,0 +1,166 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Change says what became of a message.
+type Change string
+
+// The changes. A message that stands at the same place with other words of the same role is modified.
+const (
+	Added     Change = "added"
+	Removed   Change = "removed"
+	Modified  Change = "modified"
+	Unchanged Change = "unchanged"
+)
+
+// Operation is one step from one session to the other. Indexes are those of the messages; -1 where there is none.
+type Operation struct {
+	Type     Change                  `json:"type"`
+	IndexA   int                     `json:"indexA"`
+	IndexB   int                     `json:"indexB"`
+	MessageA *adapter.SessionMessage `json:"messageA,omitempty"`
+	MessageB *adapter.SessionMessage `json:"messageB,omitempty"`
+}
+
+// Difference is what makes session B of session A.
+type Difference struct {
+	A          adapter.SessionSummary `json:"a"`
+	B          adapter.SessionSummary `json:"b"`
+	Operations []Operation            `json:"operations"`
+	Added      int                    `json:"added"`
+	Removed    int                    `json:"removed"`
+	Modified   int                    `json:"modified"`
+	Unchanged  int                    `json:"unchanged"`
+}
+
+// maxTable bounds the work of a comparison: the product of the lengths of what is between the common beginning and end.
+const maxTable = 64 << 20
+
+// Diff compares two sessions by role and content.
+func (s *Store) Diff(ctx context.Context, idA, idB string) (Difference, error) {
+	a, err := s.Get(ctx, idA)
+	if err != nil {
+		return Difference{}, err
+	}
+	b, err := s.Get(ctx, idB)
+	if err != nil {
+		return Difference{}, err
+	}
+	return Compare(a, b)
+}
+
+// Compare compares two sessions: the longest common sequence of messages of the same role and content stays, and what is
+// between is removed, added, or modified where both sides have a message of the same role.
+func Compare(a, b adapter.Session) (Difference, error) {
+	d := Difference{A: a.SessionSummary, B: b.SessionSummary, Operations: []Operation{}}
+	x, y := keys(a.Messages), keys(b.Messages)
+	head := 0
+	for head < len(x) && head < len(y) && x[head] == y[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(x)-head && tail < len(y)-head && x[len(x)-1-tail] == y[len(y)-1-tail] {
+		tail++
+	}
+	midX, midY := x[head:len(x)-tail], y[head:len(y)-tail]
+	if len(midX) > 0 && len(midY) > maxTable/len(midX) {
+		return d, execution.Errorf(execution.CodeValidation, "the sessions differ in %d and %d messages: too many to compare", len(midX), len(midY)).WithHint("export both with drawbar sessions export --format markdown and compare the files")
+	}
+	for i := range head {
+		d.keep(a, b, i, i)
+	}
+	d.middle(a, b, midX, midY, head)
+	for i := range tail {
+		d.keep(a, b, len(x)-tail+i, len(y)-tail+i)
+	}
+	return d, nil
+}
+
+type messageKey struct {
+	role          adapter.MessageRole
+	content, tool string
+}
+
+// keys are what messages are compared by: role and content, and the output for the result of a tool, which is its content.
+func keys(messages []adapter.SessionMessage) []messageKey {
+	out := make([]messageKey, len(messages))
+	for i, m := range messages {
+		out[i] = messageKey{role: m.Role, content: m.Content}
+		if m.ToolResult != nil {
+			out[i].tool = m.ToolResult.Output
+		}
+		for _, c := range m.ToolCalls {
+			out[i].tool += "\x00" + c.ToolName + "\x00" + string(c.Input)
+		}
+	}
+	return out
+}
+
+func (d *Difference) keep(a, b adapter.Session, i, j int) {
+	d.Unchanged++
+	d.Operations = append(d.Operations, Operation{Type: Unchanged, IndexA: i, IndexB: j, MessageA: &a.Messages[i], MessageB: &b.Messages[j]})
+}
+
+// middle walks the table of the longest common sequence.
+func (d *Difference) middle(a, b adapter.Session, x, y []messageKey, offset int) {
+	width := len(y) + 1
+	table := make([]int32, (len(x)+1)*width)
+	for i := len(x) - 1; i >= 0; i-- {
+		for j := len(y) - 1; j >= 0; j-- {
+			if x[i] == y[j] {
+				table[i*width+j] = table[(i+1)*width+j+1] + 1
+			} else {
+				table[i*width+j] = max(table[(i+1)*width+j], table[i*width+j+1])
+			}
+		}
+	}
+	var removed, added []int
+	flush := func() {
+		d.replace(a, b, removed, added)
+		removed, added = removed[:0], added[:0]
+	}
+	i, j := 0, 0
+	for i < len(x) || j < len(y) {
+		switch {
+		case i < len(x) && j < len(y) && x[i] == y[j]:
+			flush()
+			d.keep(a, b, offset+i, offset+j)
+			i, j = i+1, j+1
+		case j == len(y) || i < len(x) && table[(i+1)*width+j] >= table[i*width+j+1]:
+			removed = append(removed, offset+i)
+			i++
+		default:
+			added = append(added, offset+j)
+			j++
+		}
+	}
+	flush()
+}
+
+// replace tells what stands for a run of removed messages. Of two with the same role at the same place the second is the
+// first, modified.
+func (d *Difference) replace(a, b adapter.Session, removed, added []int) {
+	n := 0
+	for n < len(removed) && n < len(added) && a.Messages[removed[n]].Role == b.Messages[added[n]].Role {
+		d.Modified++
+		d.Operations = append(d.Operations, Operation{Type: Modified, IndexA: removed[n], IndexB: added[n], MessageA: &a.Messages[removed[n]], MessageB: &b.Messages[added[n]]})
+		n++
+	}
+	for _, i := range removed[n:] {
+		d.Removed++
+		d.Operations = append(d.Operations, Operation{Type: Removed, IndexA: i, IndexB: -1, MessageA: &a.Messages[i]})
+	}
+	for _, j := range added[n:] {
+		d.Added++
+		d.Operations = append(d.Operations, Operation{Type: Added, IndexA: -1, IndexB: j, MessageB: &b.Messages[j]})
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

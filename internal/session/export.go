@@ -1,0 +1,94 @@
+package session
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Format is the form of an export.
+type Format string
+
+// The formats.
+const (
+	JSON     Format = "json"     // one document
+	JSONL    Format = "jsonl"    // a header line, then one message a line
+	Markdown Format = "markdown" // for people
+)
+
+// Formats are all of them.
+func Formats() []Format { return []Format{JSON, JSONL, Markdown} }
+
+// exportHeader is the first line of JSONL: everything but the messages.
+type exportHeader struct {
+	Type          string `json:"type"` // session
+	SchemaVersion string `json:"schemaVersion"`
+	adapter.SessionSummary
+	UnknownRecords map[string]int `json:"unknownRecords,omitempty"`
+}
+
+// exportMessage is a further line of JSONL.
+type exportMessage struct {
+	Type     string `json:"type"` // message
+	Subagent string `json:"subagentId,omitempty"`
+	adapter.SessionMessage
+}
+
+// exportSubagent comes before the messages of a sub-agent.
+type exportSubagent struct {
+	Type        string `json:"type"` // subagent
+	ID          string `json:"id"`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	ToolCallID  string `json:"toolCallId,omitempty"`
+}
+
+// Export writes a session in a format.
+func Export(w io.Writer, s adapter.Session, f Format) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	var err error
+	switch f {
+	case JSON:
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		err = e.Encode(s)
+	case JSONL:
+		err = exportLines(out, s)
+	case Markdown:
+		markdown{w: out}.session(s)
+	default:
+		return execution.Errorf(execution.CodeValidation, "--format %q is no format", string(f)).WithHint("json, jsonl or markdown")
+	}
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+func exportLines(w io.Writer, s adapter.Session) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(exportHeader{"session", execution.SchemaVersion, s.SessionSummary, s.UnknownRecords}); err != nil {
+		return err
+	}
+	for _, m := range s.Messages {
+		if err := e.Encode(exportMessage{"message", "", m}); err != nil {
+			return err
+		}
+	}
+	for _, a := range s.Subagents {
+		if err := e.Encode(exportSubagent{"subagent", a.ID, a.Name, a.Description, a.ToolCallID}); err != nil {
+			return err
+		}
+		for _, m := range a.Messages {
+			if err := e.Encode(exportMessage{"message", a.ID, m}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// maxCandidates bounds how many sessions an error lists.
+const maxCandidates = 5
+
+// find resolves an id: agent:native, or the agent's own id alone, or the beginning of one that only one session has.
+func (s *Store) find(ctx context.Context, id string) (row, error) {
+	agent, native, ok := strings.Cut(id, ":")
+	if !ok {
+		agent, native = "", id
+	}
+	if native == "" {
+		return row{}, execution.Errorf(execution.CodeValidation, "%q is no session id", id).WithHint("agent:id, as drawbar sessions list shows it")
+	}
+	if agent != "" {
+		src, err := s.source(agent)
+		if err != nil {
+			return row{}, err
+		}
+		agent = src.Agent
+	}
+	w, err := s.refresh(ctx, agent)
+	if err != nil {
+		return row{}, wrap(err)
+	}
+	var found []row
+	err = s.db.use(ctx, func(db *sql.DB) error {
+		where, args, err := Query{Agent: agent}.where(w, nil)
+		if err != nil {
+			return err
+		}
+		where += ` AND substr(id, 1, ?) = ?`
+		found, err = s.rows(ctx, db, w, `SELECT path, summary FROM files`+where+` ORDER BY updated DESC`, append(args, len([]rune(native)), native))
+		return err
+	})
+	if err != nil {
+		return row{}, wrap(err)
+	}
+	return choose(id, native, found)
+}
+
+func choose(id, native string, found []row) (row, error) {
+	var exact []row
+	for _, r := range found {
+		if r.summary.SessionID == native {
+			exact = append(exact, r)
+		}
+	}
+	list := found
+	if len(exact) > 0 {
+		list = exact
+	}
+	agents := map[string]bool{}
+	ids := map[string]bool{}
+	for _, r := range list {
+		agents[r.summary.Agent] = true
+		ids[r.summary.UnifiedID] = true
+	}
+	switch {
+	case len(list) == 0:
+		return row{}, execution.Errorf(execution.CodeSessionNotFound, "there is no session %s", id).WithHint("drawbar sessions list")
+	case len(ids) > 1:
+		names := make([]string, 0, maxCandidates)
+		for _, r := range list {
+			if name := r.summary.UnifiedID; !slices.Contains(names, name) && len(names) < maxCandidates {
+				names = append(names, name)
+			}
+		}
+		more := ""
+		if n := len(ids) - len(names); n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		return row{}, execution.Errorf(execution.CodeValidation, "%s is the beginning of %d sessions: %s%s", id, len(ids), join(names), more).WithHint("give more of the id, with the agent in front of it")
+	}
+	// Of several files of one session the latest is the one that goes on; the others are told.
+	r := list[0]
+	for _, other := range list[1:] {
+		r.summary.Problems = append(r.summary.Problems, adapter.SessionProblem{Path: other.Path, Message: "has the same session id and is not shown"})
+	}
+	return r, nil
+}
+
+// Get reads a whole session.
+func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
+	r, err := s.find(ctx, id)
+	if err != nil {
+		return adapter.Session{}, err
+	}
+	session, err := r.store.ReadSession(ctx, s.opts.Host, r.SessionFile)
+	if err != nil {
+		if ctx.Err() != nil {
+			return session, err
+		}
+		return session, execution.Errorf(execution.CodeSessionNotFound, "session %s cannot be read: %w", r.summary.UnifiedID, err).WithHint("look at the file %s", r.Path)
+	}
+	for _, p := range r.summary.Problems {
+		if p.Path != r.Path && !slices.Contains(session.Problems, p) {
+			session.Problems = append(session.Problems, p)
+		}
+	}
+	if s.opts.Tags != nil {
+		tags, err := s.opts.Tags(ctx)
+		if err != nil {
+			s.opts.Logger.Warn("the tags of runs cannot be read", "error", err)
+		}
+		if t := tags[session.UnifiedID]; t != nil {
+			session.Tags = t
+		}
+	}
+	s.remember(ctx, r, session)
+	return session, nil
+}
+
+// remember keeps the counts of a session that was read whole anyway.
+func (s *Store) remember(ctx context.Context, r row, session adapter.Session) {
+	summary := session.SessionSummary
+	summary.Tags = []string{}
+	err := s.db.use(ctx, func(db *sql.DB) error {
+		var counted bool
+		if err := db.QueryRowContext(ctx, `SELECT counted FROM files WHERE path = ?`, r.Path).Scan(&counted); err != nil || counted {
+			return err
+		}
+		return write(ctx, db, []row{{r.located, summary, true}})
+	})
+	if err != nil && ctx.Err() == nil {
+		s.opts.Logger.Warn("the index of sessions could not be written", "error", err)
+	}
+}

@@ -1,0 +1,233 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Sort is the key of an order.
+type Sort string
+
+// The orders. Relevance is for searches only.
+const (
+	ByDate      Sort = "date"
+	ByTurns     Sort = "turns"
+	ByCost      Sort = "cost"
+	ByRelevance Sort = "relevance"
+)
+
+// Query selects sessions; the zero value selects all. Its fields are joined by and, tags by or.
+type Query struct {
+	Agent     string
+	Since     time.Time // something happened at or after it
+	Until     time.Time // the last thing happened before it
+	Model     string    // a part of the model's name, in either case
+	Tags      []string  // tags of Drawbar's runs in the session
+	Cwd       string    // this directory, or one below it
+	Sort      Sort      // default: date
+	Ascending bool
+	Limit     int  // 0: no limit
+	Counted   bool // count the turns of every listed session, which reads large ones whole once
+}
+
+// Listing is an answer to a query.
+type Listing struct {
+	Sessions []adapter.SessionSummary `json:"sessions"`
+	Total    int                      `json:"total"` // without the limit
+	Problems []adapter.SessionProblem `json:"problems,omitempty"`
+}
+
+// List gives the sessions of all agents, the latest first. Files that changed since they were looked at are looked at again.
+func (s *Store) List(ctx context.Context, q Query) (Listing, error) {
+	rows, w, total, err := s.query(ctx, q)
+	if err != nil {
+		return Listing{}, err
+	}
+	out := Listing{Sessions: make([]adapter.SessionSummary, len(rows)), Total: total, Problems: w.problems}
+	for i, r := range rows {
+		out.Sessions[i] = r.summary
+	}
+	return out, nil
+}
+
+// query refreshes the index and asks it.
+func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
+	if q.Agent != "" {
+		src, err := s.source(q.Agent)
+		if err != nil {
+			return nil, world{}, 0, err
+		}
+		q.Agent = src.Agent
+	}
+	w, err := s.refresh(ctx, q.Agent)
+	if err != nil {
+		return nil, w, 0, wrap(err)
+	}
+	tags := map[string][]string{}
+	if s.opts.Tags != nil {
+		if tags, err = s.opts.Tags(ctx); err != nil {
+			if len(q.Tags) > 0 {
+				return nil, w, 0, execution.Errorf(execution.CodeConfig, "read the tags of runs: %w", err)
+			}
+			s.opts.Logger.Warn("the tags of runs cannot be read", "error", err)
+		}
+	}
+	var found []row
+	total := 0
+	err = s.db.use(ctx, func(db *sql.DB) error {
+		where, args, err := q.where(w, tags)
+		if err != nil {
+			return err
+		}
+		if q.Sort == ByTurns || q.Counted {
+			if err := s.count(ctx, db, w, where, args); err != nil {
+				return err
+			}
+		}
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM files`+where, args...).Scan(&total); err != nil {
+			return err
+		}
+		text := `SELECT path, summary FROM files` + where + q.order()
+		if q.Limit > 0 {
+			text += ` LIMIT ?`
+			args = append(args, q.Limit)
+		}
+		found, err = s.rows(ctx, db, w, text, args)
+		return err
+	})
+	if err != nil {
+		return nil, w, 0, wrap(err)
+	}
+	for i := range found {
+		if t := tags[found[i].summary.UnifiedID]; t != nil {
+			found[i].summary.Tags = t
+		}
+	}
+	return found, w, total, nil
+}
+
+func wrap(err error) error {
+	if _, ok := errors.AsType[*execution.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return execution.Errorf(execution.CodeConfig, "the index of sessions: %w", err)
+}
+
+func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args []any) (found []row, err error) {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var path string
+		var blob sql.RawBytes
+		if err := rows.Scan(&path, &blob); err != nil {
+			return nil, err
+		}
+		f, ok := w.files[path]
+		if !ok {
+			continue // another process listed it since
+		}
+		r := row{located: f}
+		if err := json.Unmarshal(blob, &r.summary); err != nil {
+			return nil, err
+		}
+		if r.summary.Tags == nil {
+			r.summary.Tags = []string{}
+		}
+		found = append(found, r)
+	}
+	return found, rows.Err()
+}
+
+// count reads the selected sessions whose turns are not known.
+func (s *Store) count(ctx context.Context, db *sql.DB, w world, where string, args []any) error {
+	rows, err := db.QueryContext(ctx, `SELECT path FROM files`+where+` AND counted = 0`, args...)
+	if err != nil {
+		return err
+	}
+	var files []located
+	for rows.Next() {
+		var path string
+		if err := rows.Scan(&path); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		if f, ok := w.files[path]; ok {
+			files = append(files, f)
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	return s.index(ctx, db, files, true)
+}
+
+func (q Query) where(w world, tags map[string][]string) (string, []any, error) {
+	roots, err := json.Marshal(w.roots)
+	if err != nil {
+		return "", nil, err
+	}
+	terms, args := []string{`root IN (SELECT value FROM json_each(?))`}, []any{string(roots)}
+	add := func(term string, values ...any) {
+		terms = append(terms, term)
+		args = append(args, values...)
+	}
+	if q.Agent != "" {
+		add(`agent = ?`, q.Agent)
+	}
+	if !q.Since.IsZero() {
+		add(`updated >= ?`, q.Since.UnixMilli())
+	}
+	if !q.Until.IsZero() {
+		add(`updated < ?`, q.Until.UnixMilli())
+	}
+	if q.Model != "" {
+		add(`instr(lower(model), lower(?)) > 0`, q.Model)
+	}
+	if q.Cwd != "" {
+		dir := filepath.Clean(q.Cwd)
+		prefix := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
+		add(`(cwd = ? OR substr(cwd, 1, ?) = ?)`, dir, len([]rune(prefix)), prefix)
+	}
+	if len(q.Tags) > 0 {
+		ids := []string{}
+		for id, have := range tags {
+			if slices.ContainsFunc(q.Tags, func(t string) bool { return slices.Contains(have, t) }) {
+				ids = append(ids, id)
+			}
+		}
+		list, err := json.Marshal(ids)
+		if err != nil {
+			return "", nil, err
+		}
+		add(`agent || ':' || id IN (SELECT value FROM json_each(?))`, string(list))
+	}
+	return ` WHERE ` + strings.Join(terms, ` AND `), args, nil
+}
+
+// order puts what is not known last, in either direction.
+func (q Query) order() string {
+	direction := ` DESC`
+	if q.Ascending {
+		direction = ` ASC`
+	}
+	switch q.Sort {
+	case ByTurns:
+		return ` ORDER BY turns IS NULL, turns` + direction + `, updated DESC, path`
+	case ByCost:
+		return ` ORDER BY usd IS NULL, usd` + direction + `, updated DESC, path`
+	}
+	return ` ORDER BY updated` + direction + `, path`
+}
+
+func join(list []string) string { return strings.Join(list, ", ") }

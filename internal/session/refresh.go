@@ -1,0 +1,215 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// batchRows is how many rows one transaction writes, so that none holds up other processes for long.
+const batchRows = 500
+
+// world is what the stores have at one moment.
+type world struct {
+	files    map[string]located // by path
+	roots    []string
+	problems []adapter.SessionProblem
+}
+
+type located struct {
+	adapter.SessionFile
+	root  string
+	store adapter.SessionStore
+}
+
+// key is a file as it was when its row was made.
+type key struct {
+	size, mtime int64
+	parts       int
+}
+
+func (l located) key() key {
+	return key{l.Size, l.ModTime.UnixNano(), len(l.Parts)}
+}
+
+// look lists the stores, all at once.
+func (s *Store) look(ctx context.Context, agent string) (world, error) {
+	w := world{files: map[string]located{}}
+	sources := s.opts.Sources
+	if agent != "" {
+		src, err := s.source(agent)
+		if err != nil {
+			return w, err
+		}
+		sources = []Source{src}
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, src := range sources {
+		wg.Go(func() {
+			files, problems := src.Store.ListSessions(ctx, s.opts.Host)
+			roots := src.Store.SessionRoots(s.opts.Host)
+			mu.Lock()
+			defer mu.Unlock()
+			w.roots = append(w.roots, roots...)
+			w.problems = append(w.problems, problems...)
+			for _, f := range files {
+				root := ""
+				for _, r := range roots {
+					if strings.HasPrefix(f.Path, r+string(filepath.Separator)) {
+						root = r
+					}
+				}
+				if root == "" { // beside the roots, as what an early release left
+					root = filepath.Dir(f.Path)
+					w.roots = append(w.roots, root)
+				}
+				w.files[f.Path] = located{f, root, src.Store}
+			}
+		})
+	}
+	wg.Wait()
+	return w, ctx.Err()
+}
+
+// refresh brings the index up to what is on disk.
+func (s *Store) refresh(ctx context.Context, agent string) (world, error) {
+	w, err := s.look(ctx, agent)
+	if err != nil {
+		return w, err
+	}
+	err = s.db.use(ctx, func(db *sql.DB) error {
+		roots, err := json.Marshal(w.roots)
+		if err != nil {
+			return err
+		}
+		have := make(map[string]key, len(w.files))
+		rows, err := db.QueryContext(ctx, `SELECT path, size, mtime, parts FROM files WHERE root IN (SELECT value FROM json_each(?))`, string(roots))
+		if err != nil {
+			return err
+		}
+		var gone []string
+		for rows.Next() {
+			var path string
+			var k key
+			if err := rows.Scan(&path, &k.size, &k.mtime, &k.parts); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			if _, ok := w.files[path]; ok {
+				have[path] = k
+			} else {
+				gone = append(gone, path)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		var stale []located
+		for path, f := range w.files {
+			if k, ok := have[path]; !ok || k != f.key() {
+				stale = append(stale, f)
+			}
+		}
+		if err := s.drop(ctx, db, gone); err != nil {
+			return err
+		}
+		return s.index(ctx, db, stale, false)
+	})
+	return w, err
+}
+
+func (s *Store) drop(ctx context.Context, db *sql.DB, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(paths)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `DELETE FROM files WHERE path IN (SELECT value FROM json_each(?))`, string(list))
+	return err
+}
+
+// row is what is kept of a file.
+type row struct {
+	located
+	summary adapter.SessionSummary
+	counted bool
+}
+
+// index reads files and writes their rows: heads and tails, or with count the whole of them.
+func (s *Store) index(ctx context.Context, db *sql.DB, files []located, count bool) error {
+	for len(files) > 0 {
+		n := min(len(files), batchRows)
+		rows := make([]row, n)
+		if err := parallel(ctx, n, func(i int) { rows[i] = s.summarize(ctx, files[i], count) }); err != nil {
+			return err
+		}
+		if err := write(ctx, db, rows); err != nil {
+			return err
+		}
+		files = files[n:]
+	}
+	return nil
+}
+
+func (s *Store) summarize(ctx context.Context, f located, count bool) row {
+	var summary adapter.SessionSummary
+	var err error
+	if count {
+		var whole adapter.Session
+		whole, err = f.store.ReadSession(ctx, s.opts.Host, f.SessionFile)
+		summary = whole.SessionSummary
+	} else {
+		summary, err = f.store.SummarizeSession(ctx, s.opts.Host, f.SessionFile)
+	}
+	if err != nil {
+		// A file that cannot be read is in the list with the reason.
+		summary.Agent, summary.SessionID, summary.UnifiedID = f.Agent, f.ID, f.Agent+":"+f.ID
+		summary.Path, summary.Size, summary.Archived, summary.Parent = f.Path, f.Size, f.Archived, f.Parent
+		summary.CreatedAt, summary.UpdatedAt = f.ModTime.UTC(), f.ModTime.UTC()
+		summary.Problems = []adapter.SessionProblem{{Path: f.Path, Message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "read "), f.Path+": ")}}
+	}
+	return row{f, summary, count || summary.TurnCount != nil || err != nil}
+}
+
+func write(ctx context.Context, db *sql.DB, rows []row) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	stmt, err := tx.PrepareContext(ctx, `INSERT INTO files VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+		ON CONFLICT (path) DO UPDATE SET size=excluded.size, mtime=excluded.mtime, parts=excluded.parts, root=excluded.root, agent=excluded.agent,
+		id=excluded.id, created=excluded.created, updated=excluded.updated, turns=excluded.turns, usd=excluded.usd, model=excluded.model,
+		cwd=excluded.cwd, counted=excluded.counted, summary=excluded.summary`)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for _, r := range rows {
+		text, err := json.Marshal(r.summary)
+		if err != nil {
+			return err
+		}
+		var turns, usd any
+		if r.summary.TurnCount != nil {
+			turns = *r.summary.TurnCount
+		}
+		if r.summary.Cost != nil && r.summary.Cost.TotalUSD != nil {
+			usd = *r.summary.Cost.TotalUSD
+		}
+		k := r.key()
+		if _, err := stmt.ExecContext(ctx, r.Path, k.size, k.mtime, k.parts, r.root, r.summary.Agent, r.summary.SessionID, r.summary.CreatedAt.UnixMilli(),
+			r.summary.UpdatedAt.UnixMilli(), turns, usd, r.summary.Model, r.summary.Cwd, r.counted, text); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}

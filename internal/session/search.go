@@ -1,0 +1,197 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// SearchQuery is a query with a text. Its sort may be by relevance, which is the default.
+type SearchQuery struct {
+	Query
+	Text string // looked for in what was said, thought, called and answered, in either case
+}
+
+// Hit is a session that has the text.
+type Hit struct {
+	adapter.SessionSummary
+	RelevanceScore float64 `json:"relevanceScore"`
+	Matches        int     `json:"matches"` // messages that have the text
+	// Snippet is the first place, in one line, and Message which message it is in, -1 for the title or a sub-agent.
+	Snippet string              `json:"snippet"`
+	Role    adapter.MessageRole `json:"role,omitempty"`
+	Message int                 `json:"messageIndex"`
+}
+
+// SearchResult is an answer to a search.
+type SearchResult struct {
+	Hits     []Hit                    `json:"sessions"`
+	Total    int                      `json:"total"`    // without the limit
+	Searched int                      `json:"searched"` // sessions that were looked through
+	Problems []adapter.SessionProblem `json:"problems,omitempty"`
+}
+
+// weight is how much one message with the text counts: what a person said says most about what a session is about.
+var weight = map[adapter.MessageRole]float64{adapter.RoleUser: 4, adapter.RoleAssistant: 2, adapter.RoleSystem: 1, adapter.RoleTool: 1}
+
+// titleWeight is how much the title counts.
+const titleWeight = 10
+
+// Search looks through the files of the selected sessions as they are now. Their bytes are looked at first, so that only
+// files which may have the text are taken apart.
+func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
+	if strings.TrimSpace(q.Text) == "" {
+		return SearchResult{}, execution.Errorf(execution.CodeValidation, "there is no text to look for").WithHint("drawbar sessions search TEXT")
+	}
+	limit := q.Limit
+	q.Limit = 0
+	order := cmp.Or(q.Sort, ByRelevance)
+	if order == ByRelevance {
+		q.Sort = ByDate
+	}
+	rows, w, _, err := s.query(ctx, q.Query)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	result := SearchResult{Hits: []Hit{}, Searched: len(rows), Problems: w.problems}
+	needle := newNeedle(q.Text)
+	hits := make([]*Hit, len(rows))
+	var mu sync.Mutex
+	err = parallel(ctx, len(rows), func(i int) {
+		hit, problem := s.searchOne(ctx, rows[i], needle)
+		hits[i] = hit
+		if problem != "" && ctx.Err() == nil {
+			mu.Lock()
+			result.Problems = append(result.Problems, adapter.SessionProblem{Path: rows[i].Path, Message: problem})
+			mu.Unlock()
+		}
+	})
+	if err != nil {
+		return SearchResult{}, err
+	}
+	for _, h := range hits {
+		if h != nil {
+			result.Hits = append(result.Hits, *h)
+		}
+	}
+	slices.SortFunc(result.Problems, func(a, b adapter.SessionProblem) int { return cmp.Compare(a.Path, b.Path) })
+	if order == ByRelevance {
+		slices.SortStableFunc(result.Hits, func(a, b Hit) int {
+			c := cmp.Compare(b.RelevanceScore, a.RelevanceScore)
+			if q.Ascending {
+				c = -c
+			}
+			return c
+		})
+	}
+	result.Total = len(result.Hits)
+	if limit > 0 && len(result.Hits) > limit {
+		result.Hits = result.Hits[:limit]
+	}
+	return result, nil
+}
+
+// searchOne looks through one session; nil says that it does not have the text.
+func (s *Store) searchOne(ctx context.Context, r row, n needle) (*Hit, string) {
+	if r.Problem != "" {
+		return nil, "was not searched: it " + r.Problem
+	}
+	reader, err := r.store.OpenSession(ctx, s.opts.Host, r.SessionFile)
+	if err != nil {
+		return nil, "was not searched: " + strings.TrimPrefix(err.Error(), "read "+r.Path+": ")
+	}
+	may, err := n.mayBeIn(reader)
+	reader.Close()
+	if err != nil {
+		return nil, "was not searched to its end: " + err.Error()
+	}
+	inTitle := n.in(r.summary.Title)
+	if !may && !inTitle {
+		return nil, ""
+	}
+	session, err := r.store.ReadSession(ctx, s.opts.Host, r.SessionFile)
+	if err != nil {
+		return nil, "was not searched: " + err.Error()
+	}
+	hit := &Hit{SessionSummary: session.SessionSummary, Message: -1}
+	hit.Tags = r.summary.Tags
+	if inTitle {
+		hit.RelevanceScore += titleWeight
+	}
+	look := func(messages []adapter.SessionMessage, main bool) {
+		for i, m := range messages {
+			count, snippet := n.count(m)
+			if count == 0 {
+				continue
+			}
+			hit.Matches++
+			hit.RelevanceScore += weight[m.Role] * (1 + math.Log(float64(count)))
+			if hit.Snippet == "" {
+				hit.Snippet, hit.Role = snippet, m.Role
+				if main {
+					hit.Message = i
+				}
+			}
+		}
+	}
+	look(session.Messages, true)
+	for _, a := range session.Subagents {
+		look(a.Messages, false)
+	}
+	if hit.Matches == 0 && !inTitle {
+		return nil, ""
+	}
+	if hit.Snippet == "" {
+		hit.Snippet = session.Title
+	}
+	hit.RelevanceScore = math.Round(hit.RelevanceScore*100) / 100
+	return hit, ""
+}
+
+// count is how often a message has the text, with the first place.
+func (n needle) count(m adapter.SessionMessage) (count int, snippet string) {
+	look := func(text string) {
+		c, s := n.places(text)
+		if count += c; snippet == "" {
+			snippet = s
+		}
+	}
+	look(m.Content)
+	look(m.Thinking)
+	for _, call := range m.ToolCalls {
+		look(call.ToolName)
+		look(decoded(call.Input))
+	}
+	if m.ToolResult != nil {
+		look(m.ToolResult.Output)
+	}
+	return count, snippet
+}
+
+// snippetWidth is how much of a text is shown on either side of a place, in bytes.
+const snippetWidth = 60
+
+func snippet(text string, at, length int) string {
+	from, to := max(0, at-snippetWidth), min(len(text), at+length+snippetWidth)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	s := strings.Join(strings.Fields(text[from:to]), " ")
+	if from > 0 {
+		s = "…" + s
+	}
+	if to < len(text) {
+		s += "…"
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Source is an agent with its store.
+type Source struct {
+	Agent   string
+	Aliases []string
+	Store   adapter.SessionStore
+}
+
+// Options are what a store of sessions needs.
+type Options struct {
+	Sources []Source
+	Host    adapter.Host
+	Dir     string                                                 // the state directory; empty: the index is in memory
+	Tags    func(ctx context.Context) (map[string][]string, error) // the tags of sessions by unified id; nil: there are none
+	Logger  *slog.Logger                                           // default: none
+}
+
+// Store answers questions about the sessions of all agents. It is safe for concurrent use, and any number of processes may
+// use one state directory.
+type Store struct {
+	opts Options
+	db   *database
+}
+
+// Open makes a store. It touches no file before it is asked something.
+func Open(opts Options) *Store {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	d := &database{logger: opts.Logger}
+	if opts.Dir != "" {
+		d.path = filepath.Join(opts.Dir, databaseName)
+	}
+	return &Store{opts: opts, db: d}
+}
+
+// Close closes the index.
+func (s *Store) Close() error { return s.db.close() }
+
+// source finds an agent by name or alias.
+func (s *Store) source(agent string) (Source, error) {
+	var names []string
+	for _, src := range s.opts.Sources {
+		if src.Agent == agent || slices.Contains(src.Aliases, agent) {
+			return src, nil
+		}
+		names = append(names, src.Agent)
+	}
+	slices.Sort(names)
+	e := execution.Errorf(execution.CodeCapability, "%s keeps no sessions that can be read here", agent)
+	e.Agent, e.Capability = agent, "sessions"
+	return Source{}, e.WithHint("sessions are read of: %s", join(names))
+}
+
+// workers is how many files are read at once.
+func workers() int { return max(2, runtime.GOMAXPROCS(0)) }
+
+// parallel calls f for each index below n, several at once, and waits. It stops handing out work when ctx is done.
+func parallel(ctx context.Context, n int, f func(i int)) error {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(workers(), n) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	wg.Wait()
+	return ctx.Err()
+}

@@ -1,0 +1,275 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Source is an agent that keeps session files.
+type Source struct {
+	Agent  string
+	Log    adapter.UsageLog
+	Models []execution.Model
+}
+
+// Options say where to look and what to keep.
+type Options struct {
+	Host adapter.Host
+	// CacheDir keeps what was found in files; empty keeps nothing.
+	CacheDir string
+	// Workers is how many files are read at once; 0 is the number of processors.
+	Workers int
+}
+
+// Problem is a file that could not be read, or not wholly. What could be read of it is counted.
+type Problem struct {
+	Agent string `json:"agent"`
+	File  string `json:"file"`
+	Error string `json:"error"`
+}
+
+// Log is what agents used.
+type Log struct {
+	agents   []agentCalls
+	names    *table
+	Problems []Problem
+	Files    int   // session files
+	Bytes    int64 // in them
+	Read     int64 // of these, what was read now; the rest was known
+}
+
+type agentCalls struct {
+	agent string
+	calls []call // every one once
+	price prices
+}
+
+// job is one file.
+type job struct {
+	source int
+	file   adapter.UsageFile
+	name   string // in the host's file system
+	size   int64
+	info   fs.FileInfo
+	result *scanned
+	old    *scanned
+	err    error
+}
+
+func (j *job) id(sources []Source) string { return sources[j.source].Agent + "\x00" + j.file.Path() }
+
+// Collect reads what is new in the session files of the sources. Its error is that of ctx, or of the cache's folder: the log
+// is whole in that case. Files that cannot be read are among the log's problems.
+func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
+	l := &Log{names: newTable()}
+	var jobs []*job
+	for i, s := range sources {
+		found, problems := walk(ctx, o.Host, s)
+		for _, j := range found {
+			j.source = i
+		}
+		jobs = append(jobs, found...)
+		l.Problems = append(l.Problems, problems...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	kept := &cache{dir: o.CacheDir}
+	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	parallel(workers, shards, func(i int) { kept.load(i) })
+
+	var todo []*job
+	for _, j := range jobs {
+		id := j.id(sources)
+		j.old = kept.known[shardOf(id)][id]
+		if j.old.current(sources[j.source].Log.UsageVersion(), j.info) {
+			j.result = j.old
+		} else {
+			todo = append(todo, j)
+		}
+	}
+	// The largest first: the last one to end should be a small one.
+	slices.SortStableFunc(todo, func(a, b *job) int { return cmp.Compare(b.size, a.size) })
+	var buffers sync.Pool
+	parallel(workers, len(todo), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		buf, _ := buffers.Get().(*[]byte)
+		if buf == nil {
+			buf = new([]byte)
+		}
+		defer buffers.Put(buf)
+		j := todo[i]
+		j.result, j.err = scanFile(ctx, o.Host, sources[j.source], j.file, j.name, j.old, buf)
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, j := range todo {
+		if j.result != nil {
+			shard := shardOf(j.id(sources))
+			kept.known[shard][j.id(sources)] = j.result
+			kept.dirty[shard] = true
+			l.Read += j.result.fresh
+		}
+	}
+	kept.forget(sources, o.Host, jobs)
+	err := kept.save()
+	if err != nil {
+		err = execution.Errorf(execution.CodeConfig, "keep what was read of session files in %s: %w", o.CacheDir, err).
+			WithHint("make the folder writable, or set DRAWBAR_STATE_DIR; the report is right, but reads all files again each time")
+	}
+	l.assemble(sources, jobs)
+	return l, err
+}
+
+// forget drops files that are gone from the stores that were walked.
+func (c *cache) forget(sources []Source, h adapter.Host, jobs []*job) {
+	there := make(map[string]bool, len(jobs))
+	for _, j := range jobs {
+		there[j.id(sources)] = true
+	}
+	for _, s := range sources {
+		for _, store := range s.Log.UsageStores(h) {
+			prefix := s.Agent + "\x00" + path.Clean(filepath.ToSlash(store.Root)) + "/"
+			for i := range shards {
+				for id := range c.known[i] {
+					if strings.HasPrefix(id, prefix) && !there[id] {
+						delete(c.known[i], id)
+						c.dirty[i] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+func parallel(workers, n int, do func(int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(workers, n) {
+		wg.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// walk finds the session files of one agent, in order. A store that is not there has none.
+func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems []Problem) {
+	seen := map[string]bool{}
+	for _, store := range s.Log.UsageStores(h) {
+		root := path.Clean(filepath.ToSlash(store.Root))
+		top, err := h.Name(store.Root)
+		if err != nil {
+			problems = append(problems, Problem{s.Agent, store.Root, err.Error()})
+			continue
+		}
+		if seen[top] {
+			continue
+		}
+		seen[top] = true
+		_ = fs.WalkDir(h.FS, top, func(name string, d fs.DirEntry, err error) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			rel := strings.TrimPrefix(strings.TrimPrefix(name, top), "/")
+			if err != nil {
+				if name != top || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+					problems = append(problems, Problem{s.Agent, path.Join(root, rel), cause(err)})
+				}
+				return nil
+			}
+			if d.IsDir() {
+				if rel != "" && store.Enter != nil && !store.Enter(rel) {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if rel == "" || !store.Match(rel) {
+				return nil
+			}
+			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, name: name}
+			if j.info, err = d.Info(); err == nil && d.Type()&fs.ModeSymlink != 0 {
+				j.info, err = fs.Stat(h.FS, name)
+			}
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // gone since, or a link to nothing
+			case err != nil:
+				problems = append(problems, Problem{s.Agent, j.file.Path(), cause(err)})
+			case j.info.Mode().IsRegular():
+				j.size = j.info.Size()
+				jobs = append(jobs, j)
+			}
+			return nil
+		})
+	}
+	return jobs, problems
+}
+
+// cause is an error without the path, which the problem names already.
+func cause(err error) string {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Op + ": " + pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// assemble puts the files' calls together.
+func (l *Log) assemble(sources []Source, jobs []*job) {
+	lists := make([][]execution.Model, len(sources))
+	for i, s := range sources {
+		lists[i] = s.Models
+	}
+	byAgent := make([][]call, len(sources))
+	for i := range sources {
+		n := 0
+		for _, j := range jobs {
+			if j.source == i && j.result != nil {
+				n += len(j.result.calls)
+			}
+		}
+		byAgent[i] = make([]call, 0, n)
+	}
+	for _, j := range jobs {
+		s := sources[j.source]
+		l.Files++
+		l.Bytes += j.size
+		if j.err != nil {
+			if !errors.Is(j.err, fs.ErrNotExist) {
+				l.Problems = append(l.Problems, Problem{s.Agent, j.file.Path(), cause(j.err)})
+			}
+			continue
+		}
+		if r := j.result; r.bad > 0 {
+			l.Problems = append(l.Problems, Problem{s.Agent, j.file.Path(), fmt.Sprintf("%d lines are damaged, the first at byte %d; the others are counted", r.bad, r.badAt)})
+		}
+		at := len(byAgent[j.source])
+		byAgent[j.source] = append(byAgent[j.source], j.result.calls...)
+		l.names.adopt(byAgent[j.source][at:], j.result.names)
+	}
+	for i, s := range sources {
+		a := agentCalls{agent: s.Agent, price: prices{lists: append([][]execution.Model{s.Models}, lists...)}}
+		a.calls = merge(byAgent[i], l.names, func(model int32) *execution.Price { return a.price.of(l.names.names[model]) })
+		l.agents = append(l.agents, a)
+	}
+}

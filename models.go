@@ -1,0 +1,186 @@
+package drawbar
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// ModelDeclaration adds a model to an agent, or says something else about one that it declares: the fields that are stated
+// replace the known ones.
+type ModelDeclaration struct {
+	Agent string // name of an agent, or * for every one
+	execution.Model
+}
+
+// Models answers questions about models from what the agents declare and what the options add. It is safe for concurrent
+// use.
+type Models struct {
+	registry *adapter.Registry
+	declared []ModelDeclaration
+}
+
+// List is the models of an agent; an agent whose models are found out at run time has none.
+func (m Models) List(agentName string) ([]execution.Model, error) {
+	e, err := m.registry.Get(agentName)
+	if err != nil {
+		return nil, err
+	}
+	list, err := m.registry.Models(agentName)
+	if err != nil {
+		return nil, err
+	}
+	return m.merge(e.Descriptor.Name, list), nil
+}
+
+// merge puts what is declared over the models of an agent. The list is the caller's.
+func (m Models) merge(agentName string, list []execution.Model) []execution.Model {
+	for _, d := range m.declared {
+		if d.Agent != agentName && d.Agent != "*" {
+			continue
+		}
+		i := slices.IndexFunc(list, func(have execution.Model) bool { return have.ID == d.ID })
+		if i < 0 {
+			list = append(slices.Clone(list), d.Model)
+			continue
+		}
+		list = slices.Clone(list)
+		have := &list[i]
+		have.DisplayName, have.Provider = cmp.Or(d.DisplayName, have.DisplayName), cmp.Or(d.Provider, have.Provider)
+		have.ContextWindow, have.MaxOutputTokens = cmp.Or(d.ContextWindow, have.ContextWindow), cmp.Or(d.MaxOutputTokens, have.MaxOutputTokens)
+		have.Price, have.ThinkingBudget = cmp.Or(d.Price, have.Price), cmp.Or(d.ThinkingBudget, have.ThinkingBudget)
+		have.Successor, have.DeprecatedSince = cmp.Or(d.Successor, have.Successor), cmp.Or(d.DeprecatedSince, have.DeprecatedSince)
+		have.Thinking, have.Deprecated = have.Thinking || d.Thinking, have.Deprecated || d.Deprecated
+		if d.Aliases != nil {
+			have.Aliases = d.Aliases
+		}
+		if d.ThinkingEfforts != nil {
+			have.ThinkingEfforts = d.ThinkingEfforts
+		}
+	}
+	return list
+}
+
+// Model finds a model of an agent by id or alias. An unknown one is an error that lists some.
+func (m Models) Model(agentName, id string) (execution.Model, error) {
+	list, err := m.List(agentName)
+	if err != nil {
+		return execution.Model{}, err
+	}
+	var names []string
+	for _, have := range list {
+		if have.ID == id || slices.Contains(have.Aliases, id) {
+			return have, nil
+		}
+		names = append(names, have.ID)
+	}
+	e := execution.Errorf(execution.CodeModelNotFound, "%s declares no model %s", agentName, id)
+	if len(names) > 0 {
+		return execution.Model{}, e.WithHint("it declares %s; any other id is passed on as it is", strings.Join(names, ", "))
+	}
+	return execution.Model{}, e
+}
+
+// ModelStatus is what is known of a model id.
+type ModelStatus string
+
+// The statuses of a model id.
+const (
+	ModelOK         ModelStatus = "ok"
+	ModelAlias      ModelStatus = "alias"
+	ModelDeprecated ModelStatus = "deprecated"
+	ModelAmbiguous  ModelStatus = "ambiguous" // an alias of several models
+	ModelUnknown    ModelStatus = "unknown"   // passed on to the agent as it is; its price is unknown, not zero
+)
+
+// ModelValidation is the answer to whether an agent has a model (agent-mux specification, ModelValidationResult).
+type ModelValidation struct {
+	Valid       bool             `json:"valid"`
+	Status      ModelStatus      `json:"status"`
+	Message     string           `json:"message"`
+	Model       *execution.Model `json:"model,omitempty"`
+	ResolvedID  string           `json:"resolvedModelId,omitempty"`
+	Successor   string           `json:"successorModelId,omitempty"`
+	Suggestions []string         `json:"suggestions,omitempty"` // at most five
+}
+
+// Validate tells what a model id is to an agent. The error is UNKNOWN_AGENT.
+func (m Models) Validate(agentName, id string) (ModelValidation, error) {
+	list, err := m.List(agentName)
+	if err != nil {
+		return ModelValidation{}, err
+	}
+	var found []execution.Model
+	for _, have := range list {
+		if have.ID == id {
+			found = []execution.Model{have}
+			break
+		}
+		if slices.Contains(have.Aliases, id) {
+			found = append(found, have)
+		}
+	}
+	switch len(found) {
+	case 0:
+		v := ModelValidation{Status: ModelUnknown, Suggestions: similar(id, list)}
+		v.Message = fmt.Sprintf("%s declares no model %s; it is passed on as it is, and its price is unknown", agentName, id)
+		return v, nil
+	case 1:
+	default:
+		v := ModelValidation{Status: ModelAmbiguous}
+		for _, f := range found {
+			v.Suggestions = append(v.Suggestions, f.ID)
+		}
+		v.Suggestions = v.Suggestions[:min(len(v.Suggestions), 5)]
+		v.Message = fmt.Sprintf("%s is an alias of several models of %s: %s", id, agentName, strings.Join(v.Suggestions, ", "))
+		return v, nil
+	}
+	have := found[0]
+	v := ModelValidation{Valid: true, Status: ModelOK, Model: &have, ResolvedID: have.ID, Successor: have.Successor, Message: have.ID + " is a model of " + agentName}
+	if have.ID != id {
+		v.Status, v.Message = ModelAlias, fmt.Sprintf("%s is an alias of %s", id, have.ID)
+	}
+	if have.Deprecated {
+		v.Status, v.Message = ModelDeprecated, have.ID+" is deprecated"
+		if have.DeprecatedSince != "" {
+			v.Message += " since " + have.DeprecatedSince
+		}
+		if have.Successor != "" {
+			v.Message += "; its successor is " + have.Successor
+		}
+	}
+	return v, nil
+}
+
+// similar are at most five ids that have words of id in them, those with the most first.
+func similar(id string, list []execution.Model) []string {
+	words := strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r == '-' || r == '.' || r == '/' || r == '_' })
+	score := map[string]int{}
+	var names []string
+	for _, have := range list {
+		for _, w := range words {
+			if len(w) > 1 && strings.Contains(strings.ToLower(have.ID), w) {
+				score[have.ID]++
+			}
+		}
+		if score[have.ID] > 0 {
+			names = append(names, have.ID)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(score[b], score[a]) })
+	return names[:min(len(names), 5)]
+}
+
+// Estimate is the price of a usage on a model in US dollars, nil when no price is known. The error is MODEL_NOT_FOUND or
+// UNKNOWN_AGENT.
+func (m Models) Estimate(agentName, id string, u execution.Usage) (*float64, error) {
+	model, err := m.Model(agentName, id)
+	if err != nil || model.Price == nil {
+		return nil, err
+	}
+	return model.Price.Of(u), nil
+}

@@ -1,0 +1,110 @@
+package drawbar
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/usage"
+)
+
+// SessionCostQuery selects what SessionCosts adds up and says by what it is divided: see the fields. Tag selects the sessions
+// of Drawbar's own runs with that tag.
+type SessionCostQuery struct {
+	usage.Query
+	Tag string
+}
+
+// What SessionCosts answers, and the words in it.
+type (
+	SessionCosts       = usage.Report     // the answer
+	SessionCostSum     = usage.Sum        // tokens and money, with where the money's figure comes from
+	SessionCostGroup   = usage.Group      // one part of the answer
+	SessionCostGroupBy = usage.GroupBy    // day, month, agent, model, project, session
+	SessionCostSource  = usage.CostSource // stated, estimated, mixed, unpriced
+	SessionCostProblem = usage.Problem    // a session file that could not be read, or not wholly
+)
+
+// SessionCosts adds up what agents used, whoever started them, from the session files they keep themselves. It writes nothing
+// of the agents'. What was read is kept below the state directory, unless the client keeps no record, so that the next call
+// reads only what is new.
+//
+// A call of a model counts once, in however many files it stands: repeated for each block of an answer, copied by a fork or
+// a resume. Sub-agents count. The money is the agent's own figure where it states one, else tokens times the models' prices;
+// calls without a price are counted apart, since unknown is not free. The error is about the query or the context; files
+// that cannot be read are in Problems.
+func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionCosts, error) {
+	if q.Agent != "" {
+		e, err := c.registry.Get(q.Agent)
+		if err != nil {
+			return SessionCosts{}, err
+		}
+		q.Agent = e.Descriptor.Name
+	}
+	if _, err := (&usage.Log{}).Report(q.Query); err != nil {
+		return SessionCosts{}, err // before files are read
+	}
+	var sources []usage.Source
+	for _, info := range c.registry.List() {
+		if e, err := c.registry.Get(info.Agent); err == nil {
+			if log, ok := adapter.As[adapter.UsageLog](e.Adapter); ok && (q.Agent == "" || q.Agent == info.Agent) {
+				sources = append(sources, usage.Source{Agent: info.Agent, Log: log, Models: e.Descriptor.Models})
+			}
+		}
+	}
+	if q.Agent != "" && len(sources) == 0 {
+		return SessionCosts{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
+			WithHint("what Drawbar's own runs of it cost: drawbar cost --agent %s", q.Agent)
+	}
+	o := usage.Options{Host: adapter.OSHost(cliagent.Spawn)}
+	if c.opts.Host != nil {
+		o.Host = *c.opts.Host
+	}
+	if !c.opts.NoRecord {
+		dir := c.opts.StateDir
+		if dir == "" {
+			var err error
+			if dir, err = runstore.DefaultDir(); err != nil {
+				return SessionCosts{}, execution.Errorf(execution.CodeConfig, "%w", err)
+			}
+		}
+		o.CacheDir = filepath.Join(dir, "usage")
+	}
+	if q.Tag != "" {
+		var err error
+		if q.Sessions, err = c.taggedSessions(q); err != nil {
+			return SessionCosts{}, err
+		}
+	}
+	log, err := usage.Collect(ctx, sources, o)
+	if log == nil {
+		return SessionCosts{}, err
+	}
+	c.warn(err) // what could not be kept costs time only
+	return log.Report(q.Query)
+}
+
+// taggedSessions are the sessions of the runs on record with the query's tag.
+func (c *Client) taggedSessions(q SessionCostQuery) (map[string]bool, error) {
+	if c.opts.NoRecord {
+		return nil, execution.Errorf(execution.CodeValidation, "sum costs: tags are those of runs on record, and this client keeps no record").WithHint("leave the tag away, or NoRecord")
+	}
+	store, err := c.openStore()
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "open the record of runs: %w", err)
+	}
+	runs, err := store.List(runstore.Filter{Agent: q.Agent, Tag: q.Tag})
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "read the record of runs: %w", err)
+	}
+	sessions := map[string]bool{}
+	for _, r := range runs {
+		if r.SessionID != "" {
+			sessions[r.Agent+":"+r.SessionID] = true
+		}
+	}
+	return sessions, nil
+}

@@ -1,0 +1,144 @@
+package drawbar_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/claude"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// noted keeps session files as Claude does, and runs as echo does, in the session "ours".
+type noted struct{ claude.Adapter }
+
+func (noted) Capabilities() execution.Capabilities { return echo{}.Capabilities() }
+
+func (noted) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+	return func(yield func(execution.Event, error) bool) {
+		if yield(execution.Event{Body: execution.SessionStart{SessionID: "ours"}}, nil) {
+			for e, err := range (echo{}).Execute(ctx, req, in) {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func costsClient(t *testing.T, o drawbar.Options) (*drawbar.Client, string) {
+	t.Helper()
+	home := t.TempDir()
+	for _, session := range []string{"ours", "other"} {
+		p := filepath.Join(home, ".claude", "projects", "-w", session+".jsonl")
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf(`{"message":{"id":"%s","model":"claude-opus-4-6","usage":{"output_tokens":1000}},"requestId":"r","type":"assistant","timestamp":"2026-11-01T10:00:00.000Z","cwd":"/w","sessionId":"%s"}`+"\n", session, session)
+		if err := os.WriteFile(p, []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := adapter.OSHost(nil)
+	h.Home, h.Getenv = home, func(string) string { return "" }
+	o.Host = &h
+	o.Agents = []adapter.Descriptor{echoDescriptor(), {Name: "noted", Aliases: []string{"n"}, DisplayName: "Noted", Command: "noted", Config: adapter.ConfigSchema{Agent: "noted"},
+		Models: claude.Descriptor().Models, New: func() adapter.Adapter { return noted{} }}}
+	if !o.NoRecord {
+		o.StateDir = filepath.Join(t.TempDir(), "state")
+	}
+	c, err := drawbar.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, o.StateDir
+}
+
+func TestSessionCosts(t *testing.T) {
+	c, state := costsClient(t, drawbar.Options{})
+	run, err := c.Run(t.Context(), execution.Request{Message: execution.Message{Text: "hello"}, Run: execution.RunOptions{Agent: "noted", Tags: []string{"nightly"}}}, drawbar.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Result(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var q drawbar.SessionCostQuery
+	q.Location = time.UTC
+	costs := func(q drawbar.SessionCostQuery) drawbar.SessionCosts {
+		t.Helper()
+		r, err := c.SessionCosts(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := costs(q); r.Total.Calls != 2 || r.Total.TotalUSD != 0.05 || r.Total.Source != "estimated" || r.BytesRead == 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := costs(q); r.Total.Calls != 2 || r.BytesRead != 0 {
+		t.Errorf("the second time %d bytes were read", r.BytesRead)
+	}
+	if _, err := os.Stat(filepath.Join(state, "usage")); err != nil {
+		t.Error(err)
+	}
+	q.Agent = "n"
+	if r := costs(q); r.Total.Calls != 2 || r.Groups[0].Key != "noted" {
+		t.Errorf("by alias: %+v", r.Groups)
+	}
+	q.Tag, q.By = "nightly", "session"
+	deadline := time.Now().Add(10 * time.Second)
+	r := costs(q)
+	for r.Total.Calls == 0 && time.Now().Before(deadline) { // the record is written after the result
+		time.Sleep(10 * time.Millisecond)
+		r = costs(q)
+	}
+	if r.Total.Calls != 1 || r.Groups[0].Key != "noted:ours" {
+		t.Errorf("by tag: %+v", r.Groups)
+	}
+	q.Tag = "weekly"
+	if r := costs(q); r.Total.Calls != 0 || len(r.Groups) != 0 {
+		t.Errorf("by another tag: %+v", r.Groups)
+	}
+	for name, tc := range map[string]struct {
+		change func(*drawbar.SessionCostQuery)
+		code   execution.ErrorCode
+	}{
+		"an agent that keeps none": {func(q *drawbar.SessionCostQuery) { q.Agent = "echo" }, execution.CodeCapability},
+		"an unknown agent":         {func(q *drawbar.SessionCostQuery) { q.Agent = "nobody" }, execution.CodeUnknownAgent},
+		"an unknown grouping":      {func(q *drawbar.SessionCostQuery) { q.By = "colour" }, execution.CodeValidation},
+	} {
+		q := drawbar.SessionCostQuery{}
+		tc.change(&q)
+		if _, err := c.SessionCosts(t.Context(), q); execution.CodeOf(err) != tc.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSessionCostsWithoutRecord(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	t.Setenv("DRAWBAR_STATE_DIR", state)
+	c, _ := costsClient(t, drawbar.Options{NoRecord: true})
+	r, err := c.SessionCosts(t.Context(), drawbar.SessionCostQuery{})
+	if err != nil || r.Total.Calls != 2 {
+		t.Errorf("%+v, %v", r.Total, err)
+	}
+	if _, err := os.Stat(state); err == nil {
+		t.Error("something was written")
+	}
+	if _, err := c.SessionCosts(t.Context(), drawbar.SessionCostQuery{Tag: "x"}); execution.CodeOf(err) != execution.CodeValidation {
+		t.Errorf("%v", err)
+	}
+}

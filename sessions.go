@@ -1,0 +1,124 @@
+package drawbar
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/session"
+)
+
+// What the methods of Sessions take and answer.
+type (
+	SessionQuery        = session.Query        // which sessions, in which order
+	SessionListing      = session.Listing      // the answer of List
+	SessionSearchQuery  = session.SearchQuery  // a query with a text
+	SessionSearchResult = session.SearchResult // the answer of Search
+	SessionHit          = session.Hit          // a session that has the text
+	SessionSort         = session.Sort         // date, turns, cost, relevance
+	SessionFormat       = session.Format       // json, jsonl, markdown
+	SessionDifference   = session.Difference   // the answer of Diff
+	SessionWatchOptions = session.WatchOptions // how a session is watched
+)
+
+// The orders of sessions and the formats of an export.
+const (
+	SessionsByDate      = session.ByDate
+	SessionsByTurns     = session.ByTurns
+	SessionsByCost      = session.ByCost
+	SessionsByRelevance = session.ByRelevance
+
+	SessionJSON     = session.JSON
+	SessionJSONL    = session.JSONL
+	SessionMarkdown = session.Markdown
+)
+
+// Sessions are the conversations that agents keep on disk, whoever started them. They are read in place and never
+// written. Sessions are named agent:id; the agent's own id, and the beginning of one, will do where only one session has
+// it. It is safe for concurrent use and closed by Client.Close.
+type Sessions struct{ store *session.Store }
+
+// Sessions opens the conversations on disk. Their index is kept in the state directory, unless the client keeps no record.
+func (c *Client) Sessions() (*Sessions, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, execution.Errorf(execution.CodeInvalidStateTransition, "the client is closed")
+	}
+	if c.sessions != nil {
+		return c.sessions, nil
+	}
+	o := session.Options{Host: adapter.OSHost(cliagent.Spawn), Logger: c.opts.Logger}
+	if c.opts.Host != nil {
+		o.Host = *c.opts.Host
+	}
+	for _, info := range c.registry.List() {
+		e, err := c.registry.Get(info.Agent)
+		if err != nil {
+			continue // unregistered since
+		}
+		if store, ok := adapter.As[adapter.SessionStore](e.Adapter); ok {
+			o.Sources = append(o.Sources, session.Source{Agent: info.Agent, Aliases: e.Descriptor.Aliases, Store: store})
+		}
+	}
+	if !c.opts.NoRecord {
+		if o.Dir = c.opts.StateDir; o.Dir == "" {
+			var err error
+			if o.Dir, err = runstore.DefaultDir(); err != nil {
+				return nil, execution.Errorf(execution.CodeConfig, "%w", err)
+			}
+		}
+		o.Tags = c.sessionTags
+	}
+	c.sessions = &Sessions{session.Open(o)}
+	return c.sessions, nil
+}
+
+// sessionTags are the tags of Drawbar's own runs, by the session they were in.
+func (c *Client) sessionTags(context.Context) (map[string][]string, error) {
+	s, err := c.openStore()
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return s.SessionTags()
+}
+
+// List gives the selected sessions of all agents. What could not be read is in Problems, of the listing or of a session;
+// the error is about the query, the index or the context.
+func (s *Sessions) List(ctx context.Context, q SessionQuery) (SessionListing, error) {
+	return s.store.List(ctx, q)
+}
+
+// Get reads a whole session: messages with tools, thinking and usage, and its sub-agents.
+func (s *Sessions) Get(ctx context.Context, id string) (adapter.Session, error) {
+	return s.store.Get(ctx, id)
+}
+
+// Search looks for a text in what was said, thought, called and answered, in the files as they are now.
+func (s *Sessions) Search(ctx context.Context, q SessionSearchQuery) (SessionSearchResult, error) {
+	return s.store.Search(ctx, q)
+}
+
+// Watch gives what happens in a session from now on. The sequence ends when the session ends by the agent's own account,
+// when its file is removed, and when ctx is done.
+func (s *Sessions) Watch(ctx context.Context, id string, o SessionWatchOptions) iter.Seq2[execution.Event, error] {
+	return s.store.Watch(ctx, id, o)
+}
+
+// Export writes a session to w.
+func (s *Sessions) Export(ctx context.Context, w io.Writer, id string, f SessionFormat) error {
+	one, err := s.store.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return session.Export(w, one, f)
+}
+
+// Diff compares two sessions, of one agent or of two, by the role and content of their messages.
+func (s *Sessions) Diff(ctx context.Context, a, b string) (SessionDifference, error) {
+	return s.store.Diff(ctx, a, b)
+}
