@@ -55,7 +55,11 @@ func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if id, _ := sessionOf(l.Request); id != "" && !cliagent.IsUUID(id) {
 		return cliagent.Invocation{}, noSession(id)
 	}
-	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: environment(l.Request.Run)}, nil
+	env := environment(l.Request.Run)
+	if err := addHooks(l, env); err != nil {
+		return cliagent.Invocation{}, err
+	}
+	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: env}, nil
 }
 
 // mcpCall recognizes the tool of an MCP server. Either part of its name may hold underscores, so a server that is known goes

@@ -75,6 +75,7 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        spawn,
 		NewParser:    newParser,
 		Negotiate:    negotiate,
+		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
 	}, protocol(), twoWay), opts)}

@@ -88,6 +88,9 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		return cliagent.Invocation{}, err
 	}
 	env := environment(run)
+	if err := addHooks(l, env); err != nil {
+		return cliagent.Invocation{}, err
+	}
 	// What is scheduled would keep the process, which ends with its turn, alive, and would be carried out by it.
 	env["QWEN_CODE_DISABLE_CRON"] = "1"
 	return cliagent.Invocation{Args: append(args, commonArgs(req)...), Env: env, Stdin: []byte(prompt)}, nil
