@@ -65,7 +65,9 @@ func TestProbe(t *testing.T) {
 func TestDetectAuth(t *testing.T) {
 	t.Parallel()
 	const dir = "home/ann/.qwen/"
-	chooses := func(kind, more string) string { return `{"security":{"auth":{"selectedType":"` + kind + `"` + more + `}}}` }
+	chooses := func(kind, more string) string {
+		return `{"security":{"auth":{"selectedType":"` + kind + `"` + more + `}}}`
+	}
 	login := func(expires time.Duration) string {
 		return fmt.Sprintf(`{"access_token":"a-secret","refresh_token":"a-secret","expiry_date":%d}`, time.Now().Add(expires).UnixMilli())
 	}

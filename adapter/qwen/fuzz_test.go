@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzParser: no input panics, lines are left alone, events are bounded by the input and their order holds: a turn ends once and a
-// call ends after it began. What a failure leaves open, the kit ends.
+// call ends after it began. A program that falls silent leaves its turn open.
 func FuzzParser(f *testing.F) {
 	files, err := filepath.Glob("testdata/golden/*.jsonl")
 	if err != nil || len(files) == 0 {
