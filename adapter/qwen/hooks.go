@@ -87,13 +87,14 @@ func readHook(event string, payload []byte) (execution.HookCall, error) {
 	return cliagent.ReadHook(name, event, payload, event == preToolUse)
 }
 
-// answerHook words an answer. A new input of a tool leaves the question of a permission open.
+// answerHook words an answer. Qwen's documentation has a word for another input of a tool, but its program runs the tool with
+// the input that it had: a hook that wants another one has denied.
 func answerHook(event string, res execution.HookResult) adapter.HookAnswer {
 	switch {
 	case res.Decision == execution.HookDeny:
 		return cliagent.DenyHook(res)
 	case res.Decision == execution.HookModify && event == preToolUse:
-		return adapter.HookAnswer{Stdout: cliagent.HookOutput(event, map[string]any{"updatedInput": res.ModifiedInput})}
+		return cliagent.DenyHook(execution.HookResult{Message: "qwen cannot be given another input for a tool, which a hook wanted"})
 	}
 	return adapter.HookAnswer{Stdout: res.Stdout}
 }
