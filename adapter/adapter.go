@@ -146,6 +146,8 @@ type Redirect struct {
 	Env   map[string]string // set over a minimal environment; HOME is among them
 	Files map[string][]byte // by absolute path below home, to be written with mode 0600
 	Model string            // a model that the agent takes without complaint; empty: its default
+	// ThinkingModel is a model that has every thinking effort that is declared; empty: Model has.
+	ThinkingModel string
 
 	// Shell is the tool call that runs a command; with ask the agent must ask for permission first.
 	Shell func(command string, ask bool) ScriptedCall

@@ -35,7 +35,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		Env: map[string]string{"HOME": home, "OPENAI_BASE_URL": api, key: "dummy-key-not-real",
 			"OPENAI_MODEL": model, "QWEN_DISABLE_AUTO_TITLE": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
 		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): settings},
-		Model: model,
+		Model: model, ThinkingModel: thinkingModel,
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return scripted(toolShell, map[string]any{"command": command, "is_background": false})
 		},
