@@ -327,7 +327,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	t.Run("a real one", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		if err := mountSmall(dir); err != nil {
 			t.Skipf("SKIPPED: no small file system can be mounted here: %v", err)
 		}
 		defer func() {

@@ -119,7 +119,7 @@ func Add(kind Kind, src string, f adapter.Folder, o Options) (Item, error) {
 		}
 	}
 	var content []byte // of a sub-agent
-	front := Front{}
+	var front Front
 	var err error
 	if kind == Skill {
 		info, serr := os.Stat(src)
