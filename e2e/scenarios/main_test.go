@@ -18,12 +18,21 @@ func TestTable(t *testing.T) {
     x_test.go:2: something else
 === RUN   TestMCPServer/qwen
     x_test.go:1: scenario unsupported: refused
+=== RUN   TestResume/qwen
+    x_test.go:1: scenario partly: no fork
+=== RUN   TestResume/gemini/part
+    x_test.go:1: scenario unsupported: refused
+    x_test.go:1: scenario defect: it says success
+    x_test.go:1: scenario partly: no fork
 === RUN   TestMCPServer/claude
 --- PASS: TestPlain (0.00s)
     --- PASS: TestPlain/claude (0.42s)
     --- PASS: TestPlain/gemini (1.00s)
 --- FAIL: TestMCPServer (0.00s)
     --- PASS: TestMCPServer/qwen (0.42s)
+    --- PASS: TestResume/qwen (0.42s)
+    --- PASS: TestResume/gemini (0.42s)
+        --- PASS: TestResume/gemini/part (0.42s)
     --- FAIL: TestMCPServer/claude (0.42s)
     --- SKIP: TestHTTPThings/claude (0.42s)
     --- PASS: TestHTTPThings/other (0.42s)
@@ -36,7 +45,8 @@ func TestTable(t *testing.T) {
 	if err := got.write(&b, map[string]string{"claude": "1.2.3"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| scenario | claude 1.2.3 | gemini  | qwen  |", "| plain | passes | defect [1] | - |", "| MCP server | FAILED | - | unsupported |",
+	for _, want := range []string{"| scenario | claude 1.2.3 | gemini  | qwen  |", "| plain | passes | defect [1] | - |", "| MCP server | FAILED | - | unsupported [2] |",
+		"| resume | - | defect [3] [1] [4] | passes in part [5] |", "5. qwen: no fork",
 		"| HTTP things | skipped | - | - |", "1. gemini: it says success"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())
