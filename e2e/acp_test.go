@@ -223,6 +223,7 @@ func TestACPResume(t *testing.T) {
 		first := l.runACP("-p", "remember 42")
 		first.completed(t)
 		if a.aged != nil {
+			defect(t, "within the minute in which a session began, loading it appends a new beginning to its file instead of reading it; the test makes the file older")
 			a.aged(t, l.home)
 		}
 		o := l.runACP("--session", "acp:"+first.result.SessionID, "-p", "what was it?")
@@ -312,7 +313,7 @@ func TestACPAbortWhileToolRuns(t *testing.T) {
 		req.Run.GracePeriodMs = &grace
 		c := l.talkACP(req, drawbar.RunOptions{})
 		await[execution.ToolCallReady](c)
-		time.Sleep(time.Second) // the tool's processes start
+		l.running("tail -f /dev/null", 2)
 		c.run.Abort(nil)
 		if res := c.result(); res.Error.ErrorCode() != execution.CodeAborted || res.ExitReason != execution.ExitReasonAbort {
 			t.Errorf("%s %+v", res.Status, res.Error)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
@@ -79,9 +78,10 @@ func TestCopilotByItsScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.env["PATH"] = bin + ":" + l.env["PATH"]
+		defect(t, "the script that npm installs ends at a signal without passing it on: the program and its tools live on until Drawbar ends them")
 		s := l.start("--approve", "yolo", "--timeout", "15s", "--grace", "1s", "hang")
 		s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
-		time.Sleep(500 * time.Millisecond)
+		l.running("tail -f /dev/null", 1)
 		if left := strings.Join(l.processes(), "\n"); !strings.Contains(left, "npm-loader") && !strings.Contains(left, "bin/copilot") || !strings.Contains(left, "tail -f") {
 			t.Errorf("not what this test is about: %s", left)
 		}
@@ -104,6 +104,8 @@ func TestCopilotFailuresInConversation(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				defect(t, "over the Agent Client Protocol an error of the model API ends the turn as if all went well, with the error as the model's text; "+
+					"Drawbar fails the run with the cause")
 				l := newLab(t, k, `{"turns":[`+tc.turn+`]}`)
 				c := l.talk(interactive("hi"), drawbar.RunOptions{})
 				c.run.CloseInput()

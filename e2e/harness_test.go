@@ -583,6 +583,28 @@ func (l *lab) noSurvivors() {
 	}
 }
 
+// running waits until n processes of the lab are the command that is given: those of a tool that the model called.
+func (l *lab) running(command string, n int) {
+	l.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		found, all := 0, l.processes()
+		for _, p := range all {
+			_, cmdline, _ := strings.Cut(p, " ")
+			if strings.TrimSpace(cmdline) == command {
+				found++
+			}
+		}
+		if found >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%d of %d processes run %s: %s", found, n, command, strings.Join(all, "; "))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 func (l *lab) processes() []string {
 	var left []string
 	dirs, err := filepath.Glob("/proc/[0-9]*")

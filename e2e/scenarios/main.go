@@ -62,7 +62,7 @@ type cell struct {
 }
 
 type table struct {
-	scenarios []string // in the order of the tests
+	scenarios []string // in the order in which the tests begin, before those that run in parallel go on
 	agents    map[string]bool
 	cells     map[string]map[string]*cell
 }
@@ -84,6 +84,9 @@ func read(r io.Reader) (*table, error) {
 		line := lines.Text()
 		if m := begin.FindStringSubmatch(line); m != nil {
 			now = nil
+			if !slices.Contains(t.scenarios, m[1]) {
+				t.scenarios = append(t.scenarios, m[1])
+			}
 			if programs[m[2]] != "" {
 				now = t.cell(m[1], m[2])
 			}
@@ -104,6 +107,7 @@ func read(r io.Reader) (*table, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
+	t.scenarios = slices.DeleteFunc(t.scenarios, func(s string) bool { return t.cells[s] == nil })
 	if len(t.scenarios) == 0 {
 		return nil, fmt.Errorf("the input has no results: it is to be the output of e2e/run -test.v")
 	}
@@ -121,7 +125,6 @@ func (t *table) cell(test, agent string) *cell {
 	t.agents[agent] = true
 	if t.cells[test] == nil {
 		t.cells[test] = map[string]*cell{}
-		t.scenarios = append(t.scenarios, test)
 	}
 	if t.cells[test][agent] == nil {
 		t.cells[test][agent] = &cell{}

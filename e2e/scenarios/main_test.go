@@ -7,7 +7,10 @@ import (
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	const output = `=== RUN   TestPlain
+	const output = `=== RUN   TestHTTPThings
+=== PAUSE TestHTTPThings
+=== RUN   TestAboutNobody
+=== RUN   TestPlain
 === RUN   TestPlain/claude
 === PAUSE TestPlain/claude
 === RUN   TestPlain/gemini
@@ -51,6 +54,9 @@ func TestTable(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())
 		}
+	}
+	if first, second := strings.Index(b.String(), "| HTTP things"), strings.Index(b.String(), "| plain"); first > second || strings.Contains(b.String(), "nobody") {
+		t.Errorf("the order is not that of the tests:\n%s", b.String())
 	}
 	if _, err := read(strings.NewReader("nothing")); err == nil {
 		t.Error("no results are taken for a table")
