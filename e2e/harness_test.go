@@ -233,7 +233,7 @@ func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''
 var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
 		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
-		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestConfigServersWrittenByDrawbar": true,
+		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
 		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true}
 	always = map[string]bool{"claude": true, "codex": true}
 	full   = os.Getenv("DRAWBAR_E2E_FULL") != ""

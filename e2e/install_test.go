@@ -148,3 +148,28 @@ func TestNestedAgent(t *testing.T) {
 		}
 	})
 }
+
+// TestHostInsideAgent: a command that an agent's tool runs knows which agent it is inside of, also inside of another one.
+func TestHostInsideAgent(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.shell(binary+" host --json > host.json")))
+		for _, name := range []string{"CLAUDECODE", "CODEX_CI", "GEMINI_CLI"} { // what this shell would be inside of
+			l.env[name] = "1"
+		}
+		l.run("--approve", "yolo", "go").completed(t)
+		data, err := os.ReadFile(filepath.Join(l.work, "host.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			Data struct {
+				Inside bool
+				Host   struct{ Agent, Confidence string }
+				Agents []struct{ Agent string }
+			}
+		}
+		if err := json.Unmarshal(data, &answer); err != nil || !answer.Data.Inside || answer.Data.Host.Agent != k.name || len(answer.Data.Agents) != 1 {
+			t.Errorf("inside %s the host is %s, %v", k.name, data, err)
+		}
+	})
+}
