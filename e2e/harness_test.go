@@ -194,6 +194,7 @@ var kits = []kit{
 		},
 		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
 		model: "qwen3-coder-plus", thinks: "kimi-k3", structured: "structured_output", priced: "qwen-max", silentRetries: true, cutGoesOn: true,
+		slowStart: 12 * time.Second,
 	},
 	{
 		name: "copilot",
@@ -205,6 +206,7 @@ var kits = []kit{
 		},
 		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
 		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider, warm: copilotWarm,
+		slowStart: 12 * time.Second,
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"make it"}}`, q("touch "+p))
 		},
@@ -222,7 +224,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
 		},
 		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
-		slowStart: 10 * time.Second, patient: geminiPatient,
+		slowStart: 12 * time.Second, patient: geminiPatient,
 	},
 }
 

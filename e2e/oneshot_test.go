@@ -672,8 +672,14 @@ func TestPromptsThatAreHardToPass(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := l.run("--file", huge, "--timeout", "60s")
-		if o.code != 0 && (o.result.Error == nil || o.result.Error.Message == "") {
-			t.Errorf("5 MB: exit %d without a reason", o.code)
+		switch {
+		case o.result.Status == execution.StatusDeferred: // the agent stopped at a limit of its own, which is no error
+			warned := slices.ContainsFunc(bodies[execution.Debug](o), func(d execution.Debug) bool { return d.Level == execution.DebugWarn && d.Message != "" })
+			if ends := bodies[execution.TurnEnd](o); o.result.Metadata["stopReason"] == nil || len(ends) != 1 || ends[0].Reason != execution.TurnLimitReached || !warned {
+				t.Errorf("5 MB: stopped without a reason: %+v, warned %v", o.result, warned)
+			}
+		case o.code != 0 && (o.result.Error == nil || o.result.Error.Message == ""):
+			t.Errorf("5 MB: exit %d without a reason: %s %+v", o.code, o.result.Status, o.result.Error)
 		}
 	})
 }
