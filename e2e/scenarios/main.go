@@ -57,7 +57,8 @@ func readVersions(args []string) (map[string]string, error) {
 
 // cell is one scenario of one agent.
 type cell struct {
-	state string // passes, passes in part, unsupported, defect, FAILED, skipped
+	state string // passes, passes in part, unsupported, defect, skipped, FAILED
+	ended bool
 	notes []string
 }
 
@@ -94,6 +95,7 @@ func read(r io.Reader) (*table, error) {
 		}
 		if m := result.FindStringSubmatch(line); m != nil && programs[m[3]] != "" {
 			c := t.cell(m[2], m[3])
+			c.ended = true
 			c.becomes(map[string]string{"FAIL": "FAILED", "SKIP": "skipped", "PASS": "passes"}[m[1]])
 			continue
 		}
@@ -146,14 +148,22 @@ func (t *table) write(w io.Writer, versions map[string]string) error {
 	}
 	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", len(agents)))
 	var notes []string
+	counts := map[string]map[string]int{}
 	for _, s := range t.scenarios {
 		fmt.Fprintf(b, "| %s |", words(s))
 		for _, a := range agents {
 			c := t.cells[s][a]
 			if c == nil {
-				c = &cell{state: "-"}
+				c = &cell{state: "-", ended: true}
 			}
 			text := c.state
+			if !c.ended {
+				text = "DID NOT END"
+			}
+			if counts[text] == nil {
+				counts[text] = map[string]int{}
+			}
+			counts[text][a]++
 			for _, n := range c.notes {
 				at := a + ": " + n
 				i := slices.Index(notes, at)
@@ -163,6 +173,16 @@ func (t *table) write(w io.Writer, versions map[string]string) error {
 				text += fmt.Sprintf(" [%d]", i+1)
 			}
 			fmt.Fprintf(b, " %s |", text)
+		}
+		fmt.Fprintln(b)
+	}
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		if state == "-" {
+			continue
+		}
+		fmt.Fprintf(b, "| *in all: %s* |", state)
+		for _, a := range agents {
+			fmt.Fprintf(b, " %d |", counts[state][a])
 		}
 		fmt.Fprintln(b)
 	}

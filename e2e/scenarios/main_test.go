@@ -31,6 +31,8 @@ func TestTable(t *testing.T) {
 --- PASS: TestPlain (0.00s)
     --- PASS: TestPlain/claude (0.42s)
     --- PASS: TestPlain/gemini (1.00s)
+=== RUN   TestEndless/gemini
+    x_test.go:1: scenario partly: no fork
 --- FAIL: TestMCPServer (0.00s)
     --- PASS: TestMCPServer/qwen (0.42s)
     --- PASS: TestResume/qwen (0.42s)
@@ -50,7 +52,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{"| scenario | claude 1.2.3 | gemini  | qwen  |", "| plain | passes | defect [1] | - |", "| MCP server | FAILED | - | unsupported [2] |",
 		"| resume | - | defect [3] [1] [4] | passes in part [5] |", "5. qwen: no fork",
-		"| HTTP things | skipped | - | - |", "1. gemini: it says success"} {
+		"| HTTP things | skipped | - | - |", "| endless | - | DID NOT END [4] | - |", "1. gemini: it says success", "| *in all: defect* | 0 | 2 | 0 |"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())
 		}
