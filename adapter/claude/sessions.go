@@ -46,27 +46,11 @@ func listSessions(l *sessionfile.Lister) {
 			}
 			f := adapter.SessionFile{ID: id}
 			if folders[id] {
-				for _, part := range l.Dir(filepath.Join(e.Path[:len(e.Path)-len(".jsonl")], "subagents")) {
-					if !strings.HasSuffix(part.Name, ".jsonl") {
-						continue
-					}
-					if part.Problem != "" || part.Dir {
-						l.Problem(part.Path, "the sub-agent cannot be read: "+orText(part.Problem, "is a directory, no file"))
-						continue
-					}
-					f.Parts = append(f.Parts, part.Path)
-				}
+				f.Parts = l.Parts(l.Dir(filepath.Join(e.Path[:len(e.Path)-len(".jsonl")], "subagents")))
 			}
 			l.Add(f, e)
 		}
 	}
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // maxSubagentFile bounds the file that describes a sub-agent.

@@ -108,13 +108,7 @@ func listChats(l *sessionfile.Lister, dir, cwd string) {
 				continue
 			}
 			delete(parts, id)
-			for _, p := range list {
-				if p.Problem != "" || p.Dir {
-					l.Problem(p.Path, "the sub-agent cannot be read: "+p.Problem)
-					continue
-				}
-				f.Parts = append(f.Parts, p.Path)
-			}
+			f.Parts = append(f.Parts, l.Parts(list)...)
 		}
 		l.Add(f, e)
 	}

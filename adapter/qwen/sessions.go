@@ -69,19 +69,7 @@ func listSubagents(l *sessionfile.Lister, project, id string, helpers map[string
 	if !helpers[id] {
 		return nil
 	}
-	var parts []string
-	for _, e := range l.Dir(filepath.Join(project, "subagents", id)) {
-		switch {
-		case !strings.HasSuffix(e.Name, ".jsonl"):
-		case e.Dir:
-			l.Problem(e.Path, "the sub-agent cannot be read: is a directory, no file")
-		case e.Problem != "":
-			l.Problem(e.Path, "the sub-agent cannot be read: "+e.Problem)
-		default:
-			parts = append(parts, e.Path)
-		}
-	}
-	return parts
+	return l.Parts(l.Dir(filepath.Join(project, "subagents", id)))
 }
 
 // maxSubagentFile bounds the file that describes a sub-agent.
