@@ -39,7 +39,7 @@ func capabilities() execution.Capabilities {
 			ParallelToolCalls:    true,
 			RequiresToolApproval: true,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:         cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
+			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			StructuredSession: execution.TransportPersistent,
