@@ -12,7 +12,27 @@ import (
 
 // hookChecks hold the runtime hooks that an adapter declares against what they do.
 func hookChecks() []Check {
-	return []Check{{Name: "tool-hook", Spec: "declared: a hook of one run is asked before each tool call, and what it denies does not run", Run: toolHook}}
+	return []Check{{Name: "tool-hook", Spec: "declared: a hook of one run is asked before each tool call, and what it denies does not run", Run: toolHook},
+		{Name: "skills", Spec: "declared: skills of one run; a folder that is none is refused before anything starts", Run: skills}}
+}
+
+func skills(ctx context.Context, s Subject) error {
+	t := s.trial(Simple)
+	t.req.Run.Skills = []string{"/no/such/folder/of/a/skill"}
+	if !s.capabilities().Agent.Skills {
+		return s.refuses(ctx, t, "skills")
+	}
+	before := s.starts()
+	o, err := t.run(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case o.result.Status != execution.StatusFailed || o.result.Error.ErrorCode() != execution.CodeValidation:
+		return fmt.Errorf("a skill that is not there is not refused: %s %+v", o.result.Status, o.result.Error)
+	case s.starts() != before && s.Starts != nil:
+		return errors.New("the backend started although a skill is not there")
+	}
+	return nil
 }
 
 func toolHook(ctx context.Context, s Subject) error {

@@ -471,6 +471,12 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 			}
 		},
 	},
+	"skills": {
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Skills = true }) // and ignored
+		},
+		func(_ *testing.T, b *broken) { b.startsByItself() },
+	},
 	"tool-hook": {
 		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return unasked{in} }) },
 		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return heedless{in} }) },

@@ -40,6 +40,7 @@ func capabilities() execution.Capabilities {
 			RequiresToolApproval: true,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
+			Skills: true, SkillsFormat: "directory",
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			StructuredSession: execution.TransportPersistent,
