@@ -133,12 +133,22 @@ func (g *hooking) decideTool(ctx context.Context, call execution.HookCall) execu
 	defer cancel(nil)
 	defer context.AfterFunc(g.run.ctx, func() { cancel(context.Cause(g.run.ctx)) })()
 	res := g.ask(ctx, g.PreToolUse, call)
+	if res.Decision == execution.HookModify && !g.run.modifiesInput() {
+		res = execution.HookResult{Decision: execution.HookDeny, Message: g.run.Agent() + " cannot be given another input for a tool, which a hook wanted"}
+	}
 	if res.Decision == execution.HookDeny {
 		g.mu.Lock()
 		g.denied = append(g.denied, denial{call, res.Message})
 		g.mu.Unlock()
 	}
 	return res
+}
+
+// modifiesInput reports whether the backend that runs takes another input for a tool.
+func (r *Run) modifiesInput() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.caps.Agent.RuntimeHooks.ModifyToolInput
 }
 
 // prompt asks the hook about a message and gives it as it is to be sent.

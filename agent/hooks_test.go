@@ -20,6 +20,7 @@ type hookedBackend struct {
 	id      string // of the call, as the hook gets it
 	mention bool   // the agent itself tells that the call failed
 	support execution.HookSupport
+	fixed   bool // the tool takes no other input
 	ran     *[]string
 	prompts *[]string
 }
@@ -28,7 +29,7 @@ func (b hookedBackend) Capabilities() execution.Capabilities {
 	c := execution.Capabilities{SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNativeIterative, ContinuationSupport: execution.ContinuationsNone,
 		ApprovalInterrupts: execution.ApprovalsNone, TraceDepth: execution.TraceDetailed, MaxContextStrategy: execution.ContextLarge}
 	c.Agent.ApprovalModes = []execution.ApprovalMode{execution.ApprovalYolo}
-	c.Agent.RuntimeHooks.PreToolUse = b.support
+	c.Agent.RuntimeHooks.PreToolUse, c.Agent.RuntimeHooks.ModifyToolInput = b.support, !b.fixed
 	return c
 }
 

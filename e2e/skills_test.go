@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
 
@@ -136,6 +137,39 @@ func TestSubagentIsOffered(t *testing.T) {
 		out := l.agent(args...)
 		if !strings.Contains(log.String(), "greeter-drawbar") && !strings.Contains(out, "greeter-drawbar") {
 			t.Errorf("the model was not told of it\n%s", out)
+		}
+	})
+}
+
+// A skill of one run is offered to the agent's model in that run and in no other.
+func TestSkillOfARun(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"hello"}],"onExhausted":"last"}`)
+		src := filepath.Join(l.root, "gatekeeper")
+		if err := os.Mkdir(src, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(src, "SKILL.md"), []byte("---\nname: gatekeeper\ndescription: Greets people at the gate of drawbar.\n---\nGreet.\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if !k.can(t).Agent.Skills {
+			l.refused("--skill", src, "hi")
+			return
+		}
+		log := &strings.Builder{}
+		url, _ := loggedModel(t, `{"turns":[{"text":"hello"}],"onExhausted":"last"}`, log)
+		l.redirect(url)
+		l.run("--skill", src, "hi").completed(t)
+		if !strings.Contains(log.String(), "at the gate of drawbar") {
+			t.Errorf("the model was not told of it")
+		}
+		told := len(log.String())
+		l.run("hi").completed(t)
+		if strings.Contains(log.String()[told:], "at the gate of drawbar") {
+			t.Errorf("the model was told of it in another run")
+		}
+		if o := l.run("--skill", filepath.Join(l.root, "none"), "hi"); o.result.Error.ErrorCode() != execution.CodeValidation {
+			t.Errorf("a folder that is not there: %s %+v", o.result.Status, o.result.Error)
 		}
 	})
 }

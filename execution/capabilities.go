@@ -126,6 +126,7 @@ type AuthMethod struct {
 // RuntimeHooks say which hooks of one run an agent honours.
 type RuntimeHooks struct {
 	PreToolUse       HookSupport `json:"preToolUse"`
+	ModifyToolInput  bool        `json:"modifyToolInput"` // a preToolUse hook can give the tool another input; elsewhere one that wants to has denied
 	PostToolUse      HookSupport `json:"postToolUse"`
 	SessionStart     HookSupport `json:"sessionStart"`
 	SessionEnd       HookSupport `json:"sessionEnd"`

@@ -27,6 +27,7 @@ type Call struct {
 
 	fake    *Fake
 	tools   adapter.ToolHost
+	hooks   adapter.HookHost
 	yield   func(execution.Event, error) bool
 	stopped bool
 	silent  bool
@@ -111,6 +112,21 @@ func (c *Call) push(e execution.Event, err error) {
 		c.stopped = true
 		panic(errStopped)
 	}
+}
+
+// Hook asks the caller's hook about a tool call of the agent's own. The tool may run, with the input that is returned, if ok.
+func (c *Call) Hook(id, name string, input json.RawMessage) (_ json.RawMessage, why string, ok bool) {
+	if c.hooks == nil {
+		return input, "", true
+	}
+	res := c.hooks.DecideTool(c.Ctx, execution.HookCall{ToolCallID: id, Data: execution.HookData{ToolName: name, ToolInput: input}})
+	switch res.Decision {
+	case execution.HookAllow:
+		return input, "", true
+	case execution.HookModify:
+		return res.ModifiedInput, "", true
+	}
+	return nil, res.Message, false
 }
 
 // NoResult makes the execution end without a result, whatever the script returns.

@@ -50,6 +50,7 @@ func (f *Fake) Execute(ctx context.Context, req execution.Request, in adapter.In
 		defer f.running.Add(-1)
 		c := &Call{Ctx: ctx, Request: req, Number: int(f.starts.Add(1)), fake: f, yield: yield, wake: make(chan struct{}, 1)}
 		c.tools, _ = in.(adapter.ToolHost)
+		c.hooks, _ = in.(adapter.HookHost)
 		reading, stop := context.WithCancel(ctx)
 		var reader sync.WaitGroup
 		reader.Go(func() { c.listen(reading, in) })
@@ -101,7 +102,7 @@ func Capable() execution.Capabilities {
 			TextStreaming: true, ToolCallStreaming: true, ThinkingStreaming: true, NativeTools: true, MCP: true,
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: noHooks(), Thinking: true,
+			RuntimeHooks: allHooks(), Thinking: true,
 			ThinkingEfforts:      []execution.ThinkingEffort{execution.EffortLow, execution.EffortHigh},
 			ThinkingBudgetTokens: true, JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			InteractiveMode: true, StdinInjection: true, ImageInput: true, FileAttachments: true,
@@ -125,6 +126,12 @@ func Bare() execution.Capabilities {
 			ApprovalModes: []execution.ApprovalMode{}, ThinkingEfforts: []execution.ThinkingEffort{}, SystemPromptModes: []execution.SystemPromptMode{}, Platforms: []string{"darwin", "linux", "windows"}, AuthMethods: []execution.AuthMethod{},
 			Verbs: []execution.Verb{execution.VerbAbort}},
 	}
+}
+
+func allHooks() execution.RuntimeHooks {
+	const told = execution.HookNonblocking
+	return execution.RuntimeHooks{PreToolUse: execution.HookBlocking, ModifyToolInput: true, UserPromptSubmit: execution.HookBlocking,
+		PostToolUse: told, SessionStart: told, SessionEnd: told, Stop: told}
 }
 
 func noHooks() execution.RuntimeHooks {

@@ -476,6 +476,29 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 			}
 		},
 	},
+	"skills": {
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Skills = true }) // and ignored
+		},
+		func(_ *testing.T, b *broken) { b.startsByItself() },
+	},
+	"tool-hook": {
+		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return unasked{in} }) },
+		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return heedless{in} }) },
+		func(_ *testing.T, b *broken) { b.edit(drop[execution.ToolResultEvent]) },
+		func(_ *testing.T, b *broken) { // the tool has run, and its result is called an error
+			b.edit(func(body execution.Body) []execution.Body {
+				if e, ok := body.(execution.ToolError); ok {
+					return []execution.Body{execution.ToolResultEvent{ToolCallID: e.ToolCallID, ToolName: e.ToolName, Output: json.RawMessage(`"nothing"`)}, body}
+				}
+				return []execution.Body{body}
+			})
+		},
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.RuntimeHooks.PreToolUse = execution.HookUnsupported })
+			b.startsByItself()
+		},
+	},
 	"verbs-refused": {
 		func(_ *testing.T, b *broken) {
 			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Verbs = []execution.Verb{} })

@@ -237,6 +237,10 @@ func (p *player) permission() error {
 	const id, tool = "write-1", "write"
 	input := json.RawMessage(`{"path":"a.txt"}`)
 	p.Emit(execution.ToolCallStart{ToolCallID: id, ToolName: tool}, execution.ToolCallReady{ToolCallID: id, ToolName: tool, Input: input})
+	if _, why, ok := p.Hook(id, tool, input); !ok {
+		p.Emit(execution.ToolError{ToolCallID: id, ToolName: tool, Error: why})
+		return nil
+	}
 	d, err := p.Ask(execution.ApprovalRequired{ID: "ap1", Action: "write a.txt", Detail: "may I write a.txt?", ToolName: tool, ToolCallID: id,
 		Input: input, Risk: execution.RiskMedium})
 	if err != nil {
@@ -320,7 +324,12 @@ func (p *player) steps() error {
 			execution.StepEnd{StepIndex: i})
 		spent += cent
 		if i < 3 {
-			p.Emit(execution.ToolResultEvent{ToolCallID: fmt.Sprintf("step-%d", i), ToolName: "look", Output: json.RawMessage(`"nothing"`)})
+			id := fmt.Sprintf("step-%d", i)
+			if _, why, ok := p.Hook(id, "look", json.RawMessage(`{}`)); ok {
+				p.Emit(execution.ToolResultEvent{ToolCallID: id, ToolName: "look", Output: json.RawMessage(`"nothing"`)})
+			} else {
+				p.Emit(execution.ToolError{ToolCallID: id, ToolName: "look", Error: why})
+			}
 		}
 		// A real model takes its time: long enough for a limit to strike between two calls.
 		if err := p.Sleep(time.Millisecond); err != nil {

@@ -2,6 +2,8 @@ package adaptertest
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/drawbar/drawbar/adapter"
 )
 
 // LinkSelf puts the running test binary under the name of an agent's program into a new directory, which it returns. With
@@ -29,6 +33,15 @@ func LinkSelf(t testing.TB, name string) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// AskHook runs the command of a hook through a shell, as a program does that stands in for an agent, and hands it what the agent says.
+func AskHook(spawn adapter.Spawner, line string, payload any) (adapter.SpawnOutcome, error) {
+	said, err := json.Marshal(payload)
+	if err != nil {
+		return adapter.SpawnOutcome{}, err
+	}
+	return spawn(context.Background(), adapter.SpawnRequest{Command: "/bin/sh", Args: []string{"-c", line}, Stdin: said})
 }
 
 // CallEcho calls the tool of the scenario Tool on the MCP server at a streamable HTTP address, as a program does that stands in

@@ -56,7 +56,7 @@ func Warn(format string, args ...any) error {
 // Suite lists all checks: the fifteen assertions of the BYOH specification, its extras, control, and declared equals
 // implemented.
 func Suite() []Check {
-	return slices.Concat(contractChecks(), extraChecks(), controlChecks(), declaredChecks())
+	return slices.Concat(contractChecks(), extraChecks(), controlChecks(), declaredChecks(), hookChecks())
 }
 
 // RunAll runs every check on the subject, one after the other, and reports each as it ends. It returns the number of failures. A

@@ -168,6 +168,26 @@ func (r restless) Receive(ctx context.Context) (execution.Command, error) {
 	}
 }
 
+// unasked is an inbox that hides the caller's hook.
+type unasked struct{ adapter.Inbox }
+
+// heedless is an inbox that asks the caller's hook and allows whatever it says.
+type heedless struct{ adapter.Inbox }
+
+func (d heedless) DecideTool(ctx context.Context, call execution.HookCall) execution.HookResult {
+	if host, ok := d.Inbox.(adapter.HookHost); ok {
+		host.DecideTool(ctx, call)
+	}
+	return execution.HookResult{Decision: execution.HookAllow}
+}
+
+// through gives the reference adapter another inbox.
+func (b *broken) through(in func(adapter.Inbox) adapter.Inbox) {
+	b.execute = func(inner adapter.Adapter, ctx context.Context, req execution.Request, inbox adapter.Inbox) iter.Seq2[execution.Event, error] {
+		return inner.Execute(ctx, req, in(inbox))
+	}
+}
+
 // startsByItself counts every look at the capabilities as a start of the backend.
 func (b *broken) startsByItself() {
 	declared := b.Declared

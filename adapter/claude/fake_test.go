@@ -172,6 +172,7 @@ func (f *fake) poll(d time.Duration) {
 // turn plays the scenario for one message.
 func (f *fake) turn(m object) int {
 	f.calls, f.tokens, f.interrupt = 0, 0, false
+	f.begun()
 	f.lifecycle(m, "started")
 	f.print(object{"type": "system", "subtype": "init", "session_id": f.session, "cwd": "/work-dir", "model": "claude-opus-5-5", "claude_code_version": "2.1.329",
 		"tools": []string{"Bash"}, "mcp_servers": []any{}, "permissionMode": f.flags["--permission-mode"]})
@@ -300,6 +301,9 @@ func (f *fake) say(text string) { f.message(object{"type": "text", "text": text}
 func (f *fake) tool(name string, input object, run func() (text string, ok bool, detail any)) {
 	id := "toolu_" + cliagent.NewUUID()[:12]
 	f.message(object{"type": "tool_use", "id": id, "name": name, "input": input})
+	if why, denied := f.hooked(id, name, input); denied {
+		run = func() (string, bool, any) { return why, false, "Error: " + why }
+	}
 	f.ran(id, run)
 }
 

@@ -97,6 +97,13 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if l.Hook != nil {
 		args = append(args, "--settings="+l.File("settings.json", hookSettings(l.Hook)))
 	}
+	plugin, err := l.SkillPlugin(".claude-plugin/plugin.json")
+	if err != nil {
+		return cliagent.Invocation{}, err
+	}
+	if plugin != "" {
+		args = append(args, "--plugin-dir="+plugin)
+	}
 	if len(run.OutputSchema) > 0 {
 		schema, err := compactSchema(run.OutputSchema)
 		if err != nil {

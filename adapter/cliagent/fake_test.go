@@ -63,7 +63,11 @@ func (p *lineParser) Line(_ process.Stream, line []byte, s *Sink) {
 	case "toolend":
 		s.Emit(execution.ToolResultEvent{ToolCallID: arg})
 	case "ask":
-		s.Emit(execution.ApprovalRequired{ID: execution.QuestionID(arg)})
+		risk := execution.RiskMedium
+		if arg == "low" {
+			risk = execution.RiskLow
+		}
+		s.Emit(execution.ApprovalRequired{ID: execution.QuestionID(arg), Risk: risk})
 	case "end":
 		s.Emit(execution.TurnEnd{TurnIndex: n})
 	case "result":

@@ -25,6 +25,7 @@ type Launch struct {
 type privateFile struct {
 	path    string
 	content []byte
+	runs    bool // it can be executed
 }
 
 // File asks for a file of the run, readable by this user alone, and returns its absolute path. It is written before
@@ -33,7 +34,7 @@ type privateFile struct {
 // must not change until then. A second file of one name replaces the first.
 func (l *Launch) File(name string, content []byte) string {
 	path := l.path(name)
-	l.files = append(l.files, privateFile{path, content})
+	l.files = append(l.files, privateFile{path: path, content: content})
 	return path
 }
 
@@ -112,7 +113,11 @@ func (l *Launch) write() error {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 			return fmt.Errorf("make the private directory of the run: %w", err)
 		}
-		if err := os.WriteFile(f.path, f.content, 0o600); err != nil {
+		mode := os.FileMode(0o600)
+		if f.runs {
+			mode = 0o700
+		}
+		if err := os.WriteFile(f.path, f.content, mode); err != nil {
 			return fmt.Errorf("write a private file of the run: %w", err)
 		}
 	}

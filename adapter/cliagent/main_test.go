@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -28,6 +29,7 @@ const pidsVar = "CLIAGENT_PIDS"
 
 func TestMain(m *testing.M) {
 	process.MaybeKeeper()
+	hookrelay.MaybeRelay()
 	if name := os.Getenv(fakeVar); name != "" {
 		note(os.Getpid())
 		fake, ok := fakes[name]
@@ -70,6 +72,8 @@ func say(lines ...string) {
 
 // fakes speak the line protocol of lineParser.
 var fakes = map[string]func() int{
+	"hooked": playHooked,
+	"asker":  playAsker,
 	"output": func() int { // writes the file that the first argument names, and the second as a folder
 		_ = os.WriteFile(os.Args[1], []byte("what I used"), 0o600)
 		_ = os.Mkdir(os.Args[2], 0o700)

@@ -44,12 +44,15 @@ func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, 
 	case err != nil:
 		return refuse(err)
 	default:
-		plain, err := hujson.Standardize(data)
+		plain, err := hujson.Standardize(append(data, '\n')) // a comment may end the file
 		if err == nil {
 			err = json.Unmarshal(plain, &settings)
 		}
-		if err != nil || settings == nil {
+		if err != nil {
 			return refuse(fmt.Errorf("it is no JSON object: %w", err))
+		}
+		if settings == nil {
+			return refuse(errors.New("it is no JSON object"))
 		}
 	}
 	hooks, ok := settings["hooks"].(map[string]any)

@@ -31,6 +31,7 @@ type Sink struct {
 	last      execution.EventType
 	openTools CallSet
 	called    int  // tool calls that were ready
+	asked     int  // questions that were held
 	intercept bool // permission questions are held for the hook
 	held      []execution.Event
 	questions map[execution.QuestionID]struct{}
@@ -75,6 +76,7 @@ func (s *Sink) emit(e execution.Event) {
 	case execution.ApprovalRequired:
 		s.questions[b.ID] = struct{}{}
 		if s.intercept {
+			s.asked++
 			s.held = append(s.held, e)
 			return
 		}

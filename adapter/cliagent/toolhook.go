@@ -16,7 +16,8 @@ import (
 // Spawn then sees Launch.Hook and hands its lines to the agent; the functions translate.
 type ToolHook struct {
 	// Approvals says that the agent asks a permission question before every tool call of a hooked run, which is two-way: then the kit
-	// asks the hook before anybody gets to see the question, and nothing else is needed. An input cannot be changed that way.
+	// asks the hook before anybody gets to see the question, and nothing else is needed. An input cannot be changed that way, so
+	// that such an agent does not declare ModifyToolInput.
 	Approvals bool
 	// Read reads what the agent says to the hook of an event.
 	Read func(event string, payload []byte) (execution.HookCall, error)
@@ -155,9 +156,6 @@ func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.Appr
 	if ctx.Err() != nil {
 		return // the run is over, and the agent with it
 	}
-	if res.Decision == execution.HookModify {
-		res = execution.HookResult{Decision: execution.HookDeny, Message: r.spec.Name + " cannot be given another input, which a hook wanted"}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -177,9 +175,10 @@ func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.Appr
 	r.wake()
 }
 
-// unasked stops a run whose agent uses tools without having called a hook: somebody switched its hooks off.
+// unasked stops a run whose agent uses tools without having called a hook, or without having asked where questions are the hooks:
+// somebody switched that off.
 func (r *run) unasked() {
-	if r.hook == nil || r.hook.server == nil || r.hook.seen.Load() || r.drive.sink.called == 0 {
+	if r.hook == nil || r.drive.sink.called == 0 || r.hook.seen.Load() || r.drive.sink.asked > 0 {
 		return
 	}
 	err := execution.Errorf(execution.CodeCapability, "%s began a tool call and asked no hook: it was stopped", r.spec.Name).
@@ -188,9 +187,9 @@ func (r *run) unasked() {
 	r.drive.sink.Fail(err)
 }
 
-// RuntimeHooks are those of an agent with a ToolHook. The prompt is asked about before it reaches the agent, and what has
-// happened is told from events, so that these hold for every agent.
-func RuntimeHooks() execution.RuntimeHooks {
-	return execution.RuntimeHooks{PreToolUse: execution.HookBlocking, UserPromptSubmit: execution.HookBlocking, PostToolUse: execution.HookNonblocking,
+// RuntimeHooks are those of an agent with a ToolHook; modifies says that it takes another input for a tool. The prompt is asked
+// about before it reaches the agent, and what has happened is told from events, so that these hold for every agent.
+func RuntimeHooks(modifies bool) execution.RuntimeHooks {
+	return execution.RuntimeHooks{PreToolUse: execution.HookBlocking, ModifyToolInput: modifies, UserPromptSubmit: execution.HookBlocking, PostToolUse: execution.HookNonblocking,
 		SessionStart: execution.HookNonblocking, SessionEnd: execution.HookNonblocking, Stop: execution.HookNonblocking}
 }

@@ -39,7 +39,7 @@ func capabilities() execution.Capabilities {
 			// Within its sandbox Codex runs what it likes; only what leads out of it needs an approval.
 			RequiresToolApproval: false,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:         cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
+			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			JSONMode:          true,

@@ -97,6 +97,7 @@ func (f *fake) exec(args []string) (int, error) {
 		f.keep = f.keep && a != "--ephemeral"
 		f.image = f.image || strings.HasPrefix(a, "--image=")
 	}
+	f.callHooks("SessionStart", fields{"source": "startup"})
 	f.print(fields{"type": "thread.started", "thread_id": f.thread})
 	f.print(fields{"type": "turn.started"})
 	if err := f.scene(string(prompt)); err != nil {
@@ -413,6 +414,10 @@ func (f *fake) command(command string, asks bool) error {
 			return nil
 		}
 	} else {
+		if why, denied := f.callHooks("PreToolUse", fields{"tool_name": "Bash", "tool_input": fields{"command": command}, "tool_use_id": "call_" + id}); denied {
+			fmt.Fprintln(os.Stderr, "2026-11-20T17:56:19.382716Z ERROR codex_core::tools::router: error=Command blocked by PreToolUse hook: "+why+". Command: "+command)
+			return nil // it says no more of it
+		}
 		item("started", "inProgress", "7", nil, nil)
 	}
 	if err := f.poll(150 * time.Millisecond); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -18,6 +19,7 @@ const (
 
 func TestMain(m *testing.M) {
 	process.MaybeKeeper()
+	hookrelay.MaybeRelay()
 	if scenario := os.Getenv(fakeVar); scenario != "" {
 		code, err := playFake(scenario, os.Args[1:])
 		if err != nil {

@@ -133,6 +133,7 @@ func (f *fake) print(typ string, data object) {
 
 func (f *fake) oneShot() int {
 	_ = os.WriteFile(filepath.Join(os.Getenv(stateVar), f.session), []byte("x"), 0o600)
+	f.callHooks("sessionStart", object{"source": "new"})
 	f.print("session.skills_loaded", object{"skills": []any{}})
 	f.print("session.tools_updated", object{"model": "fake-1"})
 	f.print("user.message", object{"content": "x"})
@@ -262,6 +263,9 @@ func (f *fake) call(id, tool string, input, result object, exit int) error {
 	}
 	if f.scenario == adaptertest.Approval && !f.has("--allow-all") {
 		done = object{"toolCallId": id, "success": false, "error": object{"code": "denied", "message": "Permission denied because no interactive user response was available. Retry in an interactive session so the user can approve it"}}
+	}
+	if why, denied := f.callHooks("preToolUse", object{"toolName": tool, "toolArgs": input}); denied {
+		done = object{"toolCallId": id, "success": false, "error": object{"code": "denied", "message": "Denied by preToolUse hook: " + why}}
 	}
 	f.print("tool.execution_complete", done)
 	f.end()

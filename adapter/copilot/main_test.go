@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -20,6 +21,7 @@ const (
 
 func TestMain(m *testing.M) {
 	process.MaybeKeeper()
+	hookrelay.MaybeRelay()
 	if os.Getenv(launcherVar) != "" {
 		playLauncher()
 	}

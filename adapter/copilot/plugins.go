@@ -19,7 +19,8 @@ func plugin(ctx context.Context, h adapter.Host, args ...string) (adapter.SpawnO
 	return cliagent.PluginCommand(ctx, h, name, "copilot", nil, append([]string{"plugin"}, args...)...)
 }
 
-// ListPlugins lists the plugins of the user. Those that come with Copilot are none of them.
+// ListPlugins lists the plugins of the user. Those that come with Copilot are none of them. It uses those of a marketplace on this
+// machine where they lie, and lists them all: one that is off is not installed.
 func (Adapter) ListPlugins(ctx context.Context, h adapter.Host) ([]adapter.InstalledPlugin, error) {
 	out, err := plugin(ctx, h, "list", "--json")
 	if err != nil {
@@ -37,7 +38,7 @@ func (Adapter) ListPlugins(ctx context.Context, h adapter.Host) ([]adapter.Insta
 	}
 	list := []adapter.InstalledPlugin{}
 	for _, r := range rows {
-		if r.Source == "builtin" {
+		if r.Source == "builtin" || r.Source == "live" && !r.Enabled {
 			continue
 		}
 		id := r.Name

@@ -79,6 +79,13 @@ func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	if l.Hook != nil {
 		inv.Args = append(inv.Args, hookArgs(l)...)
 	}
+	plugin, err := l.SkillPlugin("plugin.json")
+	if err != nil {
+		return err
+	}
+	if plugin != "" {
+		inv.Args = append(inv.Args, "--plugin-dir="+plugin)
+	}
 	inv.Env = environment(run)
 	return instruct(l, inv)
 }

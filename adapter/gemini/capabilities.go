@@ -34,7 +34,7 @@ func capabilities() execution.Capabilities {
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:  cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
+			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
 			ThinkingEfforts:   []execution.ThinkingEffort{}, // how hard the model thinks is set in Gemini's settings
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,

@@ -50,7 +50,7 @@ func playFake(scenario string, args []string) (int, error) {
 			Answer: func(calls int) fields {
 				return fields{"_meta": fields{"quota": fields{"token_count": fields{"input_tokens": 100 * calls, "output_tokens": 20 * calls}}}}
 			},
-			Stay: f.scenario == adaptertest.Connect}
+			Stay: f.scenario == adaptertest.Connect, AskAlways: asksAlways(f.option("policy")) && f.option("policy") == f.option("admin-policy")}
 		return a.Serve(), nil
 	}
 	switch f.scenario {

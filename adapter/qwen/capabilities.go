@@ -37,7 +37,7 @@ func capabilities() execution.Capabilities {
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:  cliagent.RuntimeHooks(), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
+			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
 			Thinking: true, ThinkingEfforts: slices.Clone(tiers),
 			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			SubagentDispatch: true, ParallelExecution: true,

@@ -119,6 +119,7 @@ func (f *fake) prompt() (int, error) {
 		model = "qwen-max"
 	}
 	fmt.Fprintln(os.Stderr, "Ripgrep not available: spawn /opt/rg EACCES. Falling back to built-in grep.")
+	f.callHooks("SessionStart", object{"source": "startup", "model": model})
 	f.print(object{"type": "system", "subtype": "init", "cwd": "/w", "model": model, "qwen_code_version": "0.24.4", "mcp_servers": []any{}})
 	if f.option("chat-recording") != "false" {
 		_ = os.WriteFile(filepath.Join(f.state, f.session), nil, 0o600)
@@ -246,6 +247,9 @@ func (f *fake) tool(name string, input object, output string, failed bool) {
 	id := fmt.Sprintf("call_%d", f.items)
 	f.say("tool_use", object{"type": "tool_use", "id": id, "name": name, "input": input}, true)
 	time.Sleep(100 * time.Millisecond)
+	if why, denied := f.callHooks("PreToolUse", object{"tool_name": name, "tool_input": input, "tool_use_id": "toolu_" + id, "tool_call_id": id}); denied {
+		output, failed = why, true
+	}
 	f.print(object{"type": "user", "parent_tool_use_id": nil,
 		"message": object{"content": []any{object{"type": "tool_result", "tool_use_id": id, "is_error": failed, "content": output}}}})
 }

@@ -238,6 +238,8 @@ func (p *parser) shell(t *tool, text string, failed bool, s *cliagent.Sink) {
 	switch c, out, ok := account(text); {
 	case ok:
 		code, output = c, out
+	case failed && !strings.HasPrefix(text, "[Operation Cancelled]"):
+		return // it was refused, by a permission or a hook: no shell has run
 	case failed || !p.tellsExitCodes():
 		code = -1
 	}

@@ -87,7 +87,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVar(&f.Stream, "stream", "", "auto, on (refuse an agent that cannot) or off (whole messages)")
 	fl.StringArrayVarP(&f.Env, "env", "e", nil, "NAME=VALUE for the agent; NAME alone takes the value from here (repeatable)")
 	fl.StringVar(&f.Environment, "environment", "", "what the agent inherits: inherit or minimal")
-	fl.StringArrayVar(&f.Skills, "skill", nil, "skill to load (repeatable)")
+	fl.StringArrayVar(&f.Skills, "skill", nil, "folder of a skill for this run (repeatable)")
 	fl.StringVar(&f.AgentsDoc, "agents-doc", "", "agents document to use")
 	fl.StringArrayVar(&f.Tags, "tag", nil, "tag for the record (repeatable)")
 	fl.StringVar(&f.ProjectID, "project-id", "", "project for the record")
@@ -156,6 +156,13 @@ func (f *RequestFlags) Options(app *App, cmd *cobra.Command, agentName string) (
 		Stream: execution.StreamMode(f.Stream), Environment: execution.EnvironmentMode(f.Environment), MaxTurns: f.MaxTurns,
 		MaxOutputTokens: f.MaxOutputTokens, TopK: f.TopK, Skills: f.Skills, AgentsDoc: f.AgentsDoc, Tags: f.Tags, ProjectID: f.ProjectID,
 		RunID: execution.RunID(f.RunID), Debug: f.Debug}
+	for i, folder := range o.Skills { // --cwd is not where the person is
+		path, err := filepath.Abs(folder)
+		if err != nil {
+			return o, Usage("--skill %s: %v", folder, err)
+		}
+		o.Skills[i] = path
+	}
 	var err error
 	if o.SessionID, err = nativeSession(app, agentName, "session", f.Session); err != nil {
 		return o, err

@@ -45,6 +45,7 @@ type Agent struct {
 	CallEnd     func() Fields          // an update that ends a model call, nil for none
 	Servers     []any                  // MCP servers besides those of the session, in the same form
 	AskForMCP   bool                   // ask before a tool of an MCP server is called
+	AskAlways   bool                   // ask before each command
 	Stay        bool                   // do not end when standard input is closed
 	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
 
@@ -359,7 +360,7 @@ func (a *Agent) command(command string, asks bool) error {
 	a.endCall()
 	id := a.id("run_shell_command")
 	call := Fields{"title": command, "kind": "execute", "content": []any{}, "locations": []any{}, "rawInput": Fields{"command": command}}
-	if asks {
+	if asks || a.AskAlways {
 		ok, err := a.permitted(id, call)
 		if err != nil || !ok {
 			return err // nothing more is said of a call that was refused

@@ -156,6 +156,7 @@ func abilities(caps execution.Capabilities) []ability {
 	row("plugins", yes(a.Plugins))
 	h := a.RuntimeHooks
 	row("hook before a tool", h.PreToolUse)
+	row("hook gives a tool another input", yes(h.ModifyToolInput))
 	row("hook after a tool", h.PostToolUse)
 	row("hook before a prompt", h.UserPromptSubmit)
 	row("hooks at session start, end and stop", strings.Join([]string{string(h.SessionStart), string(h.SessionEnd), string(h.Stop)}, ", "))

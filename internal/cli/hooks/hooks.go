@@ -39,13 +39,15 @@ There are three kinds:
 A command gets the call as JSON on standard input: agent, hookType, event, sessionId, data {tool_name, tool_input, prompt, cwd ...}.
 It allows with exit code 0 and denies with any other; its standard error says why. With exit code 0 it may print an object
 instead, {"decision": "allow" or "deny" or "modify", "message": TEXT, "modifiedInput": {...}}; members of modifiedInput take the
-place of those of the tool's input. What takes too long or fails has denied.
+place of those of the tool's input. What takes too long or fails has denied, and so has one that modifies where the agent
+cannot give a tool another input ("drawbar agents show" says so).
 
 Registrations stand in hooks.json in Drawbar's configuration directory and in the project's .drawbar; those of the project go
 before global ones of the same id, and run only after "drawbar hooks trust".`,
 		Example: `  drawbar run claude --hook 'preToolUse=grep -qv "rm -rf"' "clean up"
   drawbar hooks add claude PreToolUse --command ./check-tool.sh
-  drawbar hooks install claude PreToolUse
+  drawbar hooks install codex PreToolUse ./check-tool.sh --trust
+  drawbar hooks add '*' tool_error --builtin log
   drawbar hooks discover gemini`,
 		RunE: func(*cobra.Command, []string) error { return c.list() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: project where there is a .drawbar, else global)")

@@ -1,0 +1,104 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// hookChecks hold the runtime hooks that an adapter declares against what they do.
+func hookChecks() []Check {
+	return []Check{{Name: "tool-hook", Spec: "declared: a hook of one run is asked before each tool call, and what it denies does not run", Run: toolHook},
+		{Name: "skills", Spec: "declared: skills of one run; a folder that is none is refused before anything starts", Run: skills}}
+}
+
+func skills(ctx context.Context, s Subject) error {
+	t := s.trial(Simple)
+	t.req.Run.Skills = []string{"/no/such/folder/of/a/skill"}
+	if !s.capabilities().Agent.Skills {
+		return s.refuses(ctx, t, "skills")
+	}
+	before := s.starts()
+	o, err := t.run(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case o.result.Status != execution.StatusFailed || o.result.Error.ErrorCode() != execution.CodeValidation:
+		return fmt.Errorf("a skill that is not there is not refused: %s %+v", o.result.Status, o.result.Error)
+	case s.starts() != before && s.Starts != nil:
+		return errors.New("the backend started although a skill is not there")
+	}
+	return nil
+}
+
+func toolHook(ctx context.Context, s Subject) error {
+	hook := func(t *trial, d execution.HookDecision) *atomic.Int64 {
+		asked := &atomic.Int64{}
+		t.opts.Hooks.PreToolUse = func(_ context.Context, call execution.HookCall) (execution.HookResult, error) {
+			if call.Data.ToolName != "" {
+				asked.Add(1)
+			}
+			return execution.HookResult{Decision: d, Message: "not in this check"}, nil
+		}
+		return asked
+	}
+	agent := s.capabilities().Agent
+	if agent.RuntimeHooks.PreToolUse != execution.HookBlocking {
+		t := s.trial(Simple)
+		hook(t, execution.HookDeny)
+		return s.refuses(ctx, t, "runtimeHooks.preToolUse")
+	}
+	if err := s.need(Steps); err != nil {
+		return err
+	}
+	play := func(d execution.HookDecision) (o seen, asked, ran, denied, failed int, err error) {
+		t := s.trial(Steps)
+		if t.req.Run.ApprovalMode == "" && slices.Contains(agent.ApprovalModes, execution.ApprovalYolo) {
+			t.req.Run.ApprovalMode = execution.ApprovalYolo // the hook holds where nobody else is asked
+		}
+		n := hook(t, d)
+		if o, err = t.run(ctx, s); err == nil {
+			err = o.expect(execution.StatusCompleted)
+		}
+		ran = count[execution.ToolResultEvent](o, nil) + count[execution.MCPToolResult](o, nil) + count[execution.ShellExit](o, nil)
+		for _, e := range o.events {
+			_, own := e.Body.(execution.ToolError)
+			_, foreign := e.Body.(execution.MCPToolError)
+			switch {
+			case !own && !foreign:
+			case e.Origin == "hook":
+				denied++
+			default:
+				failed++
+			}
+		}
+		return o, int(n.Load()), ran, denied, failed, err
+	}
+	_, asked, ran, denied, _, err := play(execution.HookAllow)
+	switch {
+	case err != nil:
+		return fmt.Errorf("with a hook that allows everything: %w", err)
+	case ran == 0:
+		return errors.New("no tool ran although the hook allowed it")
+	case asked == 0:
+		return errors.New("a tool ran and no hook was asked")
+	case denied > 0:
+		return fmt.Errorf("%d tools were denied by a hook that allows everything", denied)
+	}
+	_, asked, ran, denied, failed, err := play(execution.HookDeny)
+	switch {
+	case err != nil:
+		return fmt.Errorf("with a hook that denies everything: %w", err)
+	case asked == 0:
+		return errors.New("no hook was asked")
+	case ran > 0:
+		return fmt.Errorf("%d tools ran although the hook denied them", ran)
+	case denied != asked || failed > 0:
+		return fmt.Errorf("the hook denied %d calls: %d tool errors say that a hook did it, %d do not", asked, denied, failed)
+	}
+	return nil
+}

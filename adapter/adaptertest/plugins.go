@@ -1,0 +1,156 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Commands are an agent's own commands for its plugins, by their arguments, joined with spaces; the zero outcome is one that says nothing.
+type Commands map[string]adapter.SpawnOutcome
+
+// Host is a machine with these commands. Every command that runs is noted in ran; one that is not there fails.
+func (c Commands) Host(ran *[]string) adapter.Host {
+	return adapter.Host{Getenv: func(string) string { return "" }, Home: "/home/ann", Platform: "linux",
+		LookPath: func(name string) (string, error) { return "/bin/" + name, nil },
+		Spawn: func(_ context.Context, r adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			line := strings.Join(r.Args, " ")
+			*ran = append(*ran, line)
+			out, ok := c[line]
+			if !ok {
+				return adapter.SpawnOutcome{Code: 1, Stderr: "unknown command " + line}, nil
+			}
+			return out, nil
+		}}
+}
+
+// Plugins holds an adapter's management of plugins against what every one must do. list are the arguments of the command that lists
+// them, and its output with some that are installed.
+func Plugins(t *testing.T, a adapter.PluginManager, list string, some adapter.SpawnOutcome, want []adapter.InstalledPlugin) {
+	ctx := t.Context()
+	agree := adapter.PluginOptions{Consent: true}
+	t.Run("list", func(t *testing.T) {
+		var ran []string
+		got, err := a.ListPlugins(ctx, Commands{list: some}.Host(&ran))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got\n%+v\nwant\n%+v", got, want)
+		}
+	})
+	each := func(t *testing.T, h adapter.Host, check func(t *testing.T, what string, err error)) {
+		_, err := a.ListPlugins(ctx, h)
+		check(t, "list", err)
+		_, err = a.InstallPlugin(ctx, h, "some", agree)
+		check(t, "install", err)
+		check(t, "uninstall", a.UninstallPlugin(ctx, h, "some"))
+		if s, ok := a.(adapter.PluginSearcher); ok {
+			_, err := s.SearchPlugins(ctx, h, "")
+			check(t, "search", err)
+		}
+	}
+	t.Run("no program", func(t *testing.T) {
+		var ran []string
+		h := Commands{}.Host(&ran)
+		h.LookPath = func(name string) (string, error) { return "", fmt.Errorf("%s: %w", name, fs.ErrNotExist) }
+		each(t, h, func(t *testing.T, what string, err error) {
+			var e *execution.Error
+			if !errors.As(err, &e) || e.Code != execution.CodeAgentNotInstalled || e.Hint == "" {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+		if len(ran) > 0 {
+			t.Errorf("ran %q", ran)
+		}
+	})
+	t.Run("a failing command", func(t *testing.T) {
+		var ran []string
+		each(t, Commands{}.Host(&ran), func(t *testing.T, what string, err error) {
+			if execution.CodeOf(err) != execution.CodePlugin || !strings.Contains(err.Error(), "unknown command") {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+	})
+	t.Run("a hanging command", func(t *testing.T) {
+		var ran []string
+		h := Commands{}.Host(&ran)
+		h.Spawn = func(ctx context.Context, _ adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			<-ctx.Done()
+			return adapter.SpawnOutcome{}, context.Cause(ctx)
+		}
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := a.ListPlugins(gone, h); !errors.Is(err, context.Canceled) {
+			t.Errorf("list: %v", err)
+		}
+		if err := a.UninstallPlugin(gone, h, "some"); !errors.Is(err, context.Canceled) {
+			t.Errorf("uninstall: %v", err)
+		}
+	})
+	t.Run("ids", func(t *testing.T) {
+		for _, id := range []string{"", " ", "-y", "--scope=project", "a\nb", "a\x00b", "\x1b[2J", strings.Repeat("x", 5000)} {
+			var ran []string
+			h := Commands{}.Host(&ran)
+			if _, err := a.InstallPlugin(ctx, h, id, agree); execution.CodeOf(err) != execution.CodeValidation {
+				t.Errorf("install %.20q: %v", id, err)
+			}
+			if err := a.UninstallPlugin(ctx, h, id); execution.CodeOf(err) != execution.CodeValidation {
+				t.Errorf("uninstall %.20q: %v", id, err)
+			}
+			if len(ran) > 0 {
+				t.Errorf("%.20q: ran %q", id, ran)
+			}
+		}
+		const odd = "a; touch b $(c) `d` 'e' && f"
+		var ran []string
+		_ = a.UninstallPlugin(ctx, Commands{}.Host(&ran), odd)
+		if !slices.ContainsFunc(ran, func(line string) bool { return strings.HasSuffix(line, " "+odd) }) {
+			t.Errorf("%q does not reach the program as it is: %q", odd, ran)
+		}
+	})
+	t.Run("claimed and not there", func(t *testing.T) {
+		var ran []string
+		h := Commands{list: some}.Host(&ran)
+		run := h.Spawn
+		h.Spawn = func(ctx context.Context, r adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			if strings.Join(r.Args, " ") == list {
+				return run(ctx, r)
+			}
+			return adapter.SpawnOutcome{Stdout: "installed, surely"}, nil
+		}
+		if _, err := a.InstallPlugin(ctx, h, "phantom", agree); execution.CodeOf(err) != execution.CodePlugin || !strings.Contains(err.Error(), "surely") {
+			t.Errorf("an installation that left nothing: %v", err)
+		}
+	})
+}
+
+// FuzzPlugins feeds anything to the readers of what an agent's commands print about plugins.
+func FuzzPlugins(f *testing.F, a adapter.PluginManager, seeds ...string) {
+	for _, s := range append(seeds, "", "null", "[]", "{}", "[null]", `[{"id":7}]`, `{"installed":[{}]}`) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		h := Commands{}.Host(new([]string))
+		h.Spawn = func(context.Context, adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			return adapter.SpawnOutcome{Stdout: text, Stderr: text}, nil
+		}
+		list, err := a.ListPlugins(t.Context(), h)
+		if err == nil && list == nil {
+			t.Fatal("no list and no error")
+		}
+		if s, ok := a.(adapter.PluginSearcher); ok {
+			if found, err := s.SearchPlugins(t.Context(), h, "x"); err == nil && found == nil {
+				t.Fatal("no list of what was found and no error")
+			}
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package cliagent
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// The bounds of a skill that is brought by a run. A folder above them is most likely not the one that was meant.
+const (
+	maxSkillFiles = 1000
+	maxSkillBytes = 32 << 20
+)
+
+// Skills copies the folders of skills that the request names into the run's private directory, each to dir/NAME. They are read now and
+// written with the other private files. A folder without a SKILL.md, a link, and what is neither a file nor a folder refuse the run.
+func (l *Launch) Skills(dir string) error {
+	names := map[string]string{}
+	for _, source := range l.Request.Run.Skills {
+		root := source
+		if !filepath.IsAbs(root) {
+			root = filepath.Join(l.Request.Run.Cwd, root)
+		}
+		name := filepath.Base(root)
+		refuse := func(format string, args ...any) error {
+			return execution.Errorf(execution.CodeValidation, "run.skills: %s %s", source, fmt.Sprintf(format, args...)).
+				WithHint("name a folder with a SKILL.md, such as ./skills/review")
+		}
+		if first, taken := names[name]; taken {
+			return refuse("has the name of %s", first)
+		}
+		names[name] = source
+		if info, err := os.Stat(filepath.Join(root, "SKILL.md")); err != nil || !info.Mode().IsRegular() {
+			return refuse("is no folder with a SKILL.md")
+		}
+		files, total := 0, int64(0)
+		err := fs.WalkDir(os.DirFS(root), ".", func(at string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return refuse("cannot be read: %v", err)
+			}
+			if d.IsDir() {
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return refuse("cannot be read: %v", err)
+			}
+			files, total = files+1, total+info.Size()
+			switch {
+			case !info.Mode().IsRegular():
+				return refuse("holds %s, which is neither a file nor a folder", at)
+			case files > maxSkillFiles || total > maxSkillBytes:
+				return refuse("holds more than %d files or %d bytes: it is hardly a skill", maxSkillFiles, maxSkillBytes)
+			}
+			content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(at)))
+			if err != nil {
+				return refuse("cannot be read: %v", err)
+			}
+			l.File(path.Join(dir, name, at), content)
+			l.files[len(l.files)-1].runs = info.Mode()&0o100 != 0
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SkillPlugin makes a plugin of the skills of the run, for agents that load one from a folder, and returns the folder; empty for none.
+// manifest is where such an agent looks for the plugin's description.
+func (l *Launch) SkillPlugin(manifest string) (string, error) {
+	if len(l.Request.Run.Skills) == 0 {
+		return "", nil
+	}
+	file := l.File(path.Join("skills-plugin", manifest), []byte(`{"name":"drawbar-skills","version":"1.0.0","description":"skills of this run"}`))
+	if err := l.Skills("skills-plugin/skills"); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(file, string(filepath.Separator)+filepath.FromSlash(manifest)), nil
+}
