@@ -3,6 +3,7 @@ package qwen
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
@@ -72,7 +73,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		case v[recProvenance].IsStr("system"), v[recSubtype].IsStr("notification"), v[recSubtype].IsStr("cron"):
 			m = d.c.Note(uuid, said, at)
 		default:
-			m = d.c.Prompt(uuid, said, at)
+			m = d.c.Prompt(uuid, strings.TrimSuffix(said, "\n\n"), at) // Qwen puts them behind a prompt of standard input
 		}
 	case "assistant":
 		m = d.answer(v[:])

@@ -136,6 +136,23 @@ func (l *Lister) Add(f adapter.SessionFile, e Entry) {
 	l.files = append(l.files, f)
 }
 
+// Parts gives the files of sub-agents among entries, .jsonl all of them, and reports those that cannot be read.
+func (l *Lister) Parts(entries []Entry) (paths []string) {
+	for _, e := range entries {
+		if e.Dir {
+			e.Problem = cmp.Or(e.Problem, "is a directory, no file")
+		}
+		switch {
+		case !strings.HasSuffix(e.Name, ".jsonl"):
+		case e.Problem != "":
+			l.Problem(e.Path, "the sub-agent cannot be read: "+e.Problem)
+		default:
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
+}
+
 // Problem reports what keeps the lister from seeing sessions.
 func (l *Lister) Problem(path, message string) {
 	l.problems = append(l.problems, adapter.SessionProblem{Path: path, Message: message})
