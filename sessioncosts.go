@@ -43,6 +43,32 @@ type (
 // calls without a price are counted apart, since unknown is not free. The error is about the query or the context; files
 // that cannot be read are in Problems.
 func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionCosts, error) {
+	return c.sessionCosts(ctx, q, nil)
+}
+
+// costOfSessions is what sessions cost, by unified id.
+func (c *Client) costOfSessions(ctx context.Context, agent string, paths []string) (map[string]execution.Cost, error) {
+	r, err := c.sessionCosts(ctx, SessionCostQuery{By: usage.GroupSession, Agent: agent}, paths)
+	if err != nil {
+		return nil, err
+	}
+	costs := make(map[string]execution.Cost, len(r.Groups))
+	for _, g := range r.Groups {
+		cost := execution.Cost{Unpriced: g.UnpricedCalls > 0, InputTokens: g.InputTokens, OutputTokens: g.OutputTokens, ThinkingTokens: g.ThinkingTokens,
+			CacheCreationTokens: g.CacheWriteTokens, CacheReadTokens: g.CacheReadTokens}
+		switch g.Source {
+		case usage.CostStated:
+			cost.TotalUSD, cost.Source = &g.TotalUSD, execution.CostFromAgent
+		case usage.CostEstimated, usage.CostMixed:
+			cost.TotalUSD, cost.Source = &g.TotalUSD, execution.CostFromTable
+		}
+		costs[g.Key] = cost
+	}
+	return costs, nil
+}
+
+// sessionCosts is SessionCosts, of all files or of those in only.
+func (c *Client) sessionCosts(ctx context.Context, q SessionCostQuery, only []string) (SessionCosts, error) {
 	if q.Agent != "" {
 		e, err := c.registry.Get(q.Agent)
 		if err != nil {
@@ -66,7 +92,7 @@ func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionC
 		return SessionCosts{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
 			WithHint("what Drawbar's own runs of it cost: drawbar cost --agent %s", q.Agent)
 	}
-	o := usage.Options{Host: adapter.OSHost(cliagent.Spawn)}
+	o := usage.Options{Host: adapter.OSHost(cliagent.Spawn), Only: only}
 	if c.opts.Host != nil {
 		o.Host = *c.opts.Host
 	}

@@ -77,6 +77,12 @@ func (r *Registry) change(ctx context.Context, name string, a action, o InstallO
 	if err != nil {
 		return c.result, c.failed(ctx, err)
 	}
+	if c.method.Type == "script" && a != actionUninstall && !after.Installed {
+		// A shell gives no other sign of a download that failed in front of its pipe.
+		return c.result, c.errorf(execution.CodeSpawn, "%s %s: the script ended without an error, and there is no %s on PATH: %s", a, c.result.Agent, rec.descriptor.Command,
+			cmp.Or(lastLine(strings.TrimSpace(c.result.Stderr)), lastLine(strings.TrimSpace(c.result.Stdout)), "it said nothing")).
+			WithHint("see what it says: %s; if it did install (%s), add that folder to PATH", c.result.Command, cmp.Or(c.method.Notes, "into a folder of its own"))
+	}
 	c.conclude(ctx, after)
 	return c.result, nil
 }
@@ -150,6 +156,9 @@ func (c *change) choose(ctx context.Context, want string) error {
 			continue
 		}
 		c.method, c.result.Method, c.result.Command = m, m.Type, typed(argv)
+		if len(missing) > 0 {
+			c.result.Message = "installed by " + m.Type + ", since another way was not open: " + strings.Join(missing, "; ")
+		}
 		return nil
 	}
 	if len(missing) > 0 {
@@ -234,6 +243,9 @@ func (c *change) run(ctx context.Context) error {
 func (c *change) conclude(ctx context.Context, after InstalledInfo) {
 	c.result.OK, c.result.InstalledVersion, c.result.Path = true, after.Version, after.CLIPath
 	var notes []string
+	if c.result.Message != "" {
+		notes = append(notes, c.result.Message)
+	}
 	if c.action == actionUninstall {
 		if after.Installed {
 			notes = append(notes, fmt.Sprintf("there is still %s, which was installed in another way", after.CLIPath))

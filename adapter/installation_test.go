@@ -301,6 +301,22 @@ func TestInstallerThatHangs(t *testing.T) {
 	})
 }
 
+// A shell's pipe ends well when the download in front of it failed: nothing is there afterwards.
+func TestScriptThatInstallsNothing(t *testing.T) {
+	t.Parallel()
+	m := &machine{programs: map[string]bool{"sh": true}}
+	h := m.host("linux")
+	h.Spawn = func(context.Context, SpawnRequest) (SpawnOutcome, error) {
+		return SpawnOutcome{Stderr: "curl: (6) Could not resolve host\n"}, nil
+	}
+	d := describe("full", probing(func(context.Context, Host) (Installation, error) { return Installation{}, nil }))
+	d.Install = []InstallMethod{scriptMethod}
+	res, err := NewRegistry([]Descriptor{d}, h).Install(t.Context(), "full", InstallOptions{})
+	if execution.CodeOf(err) != execution.CodeSpawn || res.OK || !strings.Contains(err.Error(), "Could not resolve host") {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
 // ownInstaller installs itself.
 type ownInstaller struct{ Adapter }
 

@@ -8,10 +8,11 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 )
 
-func TestReadHook(t *testing.T) { adaptertest.HookGoldens(t, Adapter{}, *updateGoldens) }
+func TestReadHook(t *testing.T) { adaptertest.HookGoldens(t, Adapter{}, *clitest.Update) }
 
 func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
 

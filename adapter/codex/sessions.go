@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -66,8 +67,8 @@ func (u unpacked) Close() error {
 	return u.file.Close()
 }
 
-// rolloutName is rollout-<local time>-<thread>.
-var rolloutName = regexp.MustCompile(`^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)$`)
+// rolloutName is rollout-<local time>-<thread>. It is made when it is needed: every start of the program would pay for it.
+var rolloutName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)$`) })
 
 // sessionID gives the thread of a rollout file, and whether it is compressed.
 func sessionID(file string) (id string, packed, ok bool) {
@@ -77,7 +78,7 @@ func sessionID(file string) (id string, packed, ok bool) {
 			return "", false, false
 		}
 	}
-	if m := rolloutName.FindStringSubmatch(stem); m != nil {
+	if m := rolloutName().FindStringSubmatch(stem); m != nil {
 		return m[1], packed, true
 	}
 	return stem, packed, stem != ""
@@ -128,8 +129,8 @@ const (
 )
 
 var (
-	forkedFrom    = regexp.MustCompile(`"forked_from_id":"([^"\\]{1,100})"`)
-	forkedOrdinal = regexp.MustCompile(`"forked_from_ordinal_exclusive":(\d{1,18})[,}]`)
+	forkedFrom    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"forked_from_id":"([^"\\]{1,100})"`) })            
+	forkedOrdinal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"forked_from_ordinal_exclusive":(\d{1,18})[,}]`) })
 )
 
 // ancestry gives the files that a fork goes on from, the oldest first. Older versions copy instead, and so does the history
@@ -139,7 +140,7 @@ func ancestry(h adapter.Host, f adapter.SessionFile) []ancestor {
 	seen := map[string]bool{f.ID: true}
 	for path := f.Path; len(list) < maxAncestors; {
 		head := metaHead(h, path)
-		from, ordinal := forkedFrom.FindSubmatch(head), forkedOrdinal.FindSubmatch(head)
+		from, ordinal := forkedFrom().FindSubmatch(head), forkedOrdinal().FindSubmatch(head)
 		if from == nil || ordinal == nil {
 			break
 		}

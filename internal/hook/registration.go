@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
@@ -65,7 +66,8 @@ func (r Registration) Matches(agent string, names ...string) bool {
 	return (r.Agent == Any || r.Agent == agent) && (r.HookType == Any || slices.Contains(names, r.HookType))
 }
 
-var idForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
+// idForm is made when it is needed: every start of the program would pay for it.
+var idForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`) })
 
 // Validate checks a registration.
 func (r Registration) Validate() error {
@@ -73,7 +75,7 @@ func (r Registration) Validate() error {
 		return execution.Errorf(execution.CodeValidation, "hook %q: %s %s", r.ID, field, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case !idForm.MatchString(r.ID):
+	case !idForm().MatchString(r.ID):
 		return fault("id", "is no id: want 1 to 64 letters, digits, dots, dashes and underscores")
 	case r.Agent == "":
 		return fault("agent", "is missing; * stands for all")

@@ -19,7 +19,7 @@ import (
 const (
 	databaseName = "sessions.db"
 	// schema is the version of the table. An index of another version is dropped: it is derived.
-	schema       = 2
+	schema       = 3
 	openPatience = 5 * time.Second
 )
 
@@ -35,11 +35,12 @@ CREATE TABLE files (
 	created  INTEGER NOT NULL, -- milliseconds since 1970
 	updated  INTEGER NOT NULL,
 	turns    INTEGER,          -- NULL: not counted
-	usd      REAL,             -- NULL: the agent states no price
+	usd      REAL,             -- NULL: no price is known
 	model    TEXT NOT NULL,
 	cwd      TEXT NOT NULL,
 	counted  INTEGER NOT NULL, -- the whole file was read for this row
-	summary  BLOB NOT NULL     -- JSON
+	summary  BLOB NOT NULL,    -- JSON
+	cost     BLOB              -- JSON, as the report of costs tells it; NULL: not reckoned
 ) STRICT;
 CREATE INDEX files_key ON files (root, path, size, mtime, parts); -- every listing reads all of it
 CREATE INDEX files_updated ON files (updated, path);

@@ -41,7 +41,7 @@ func (s *Store) find(ctx context.Context, id string) (row, error) {
 			return err
 		}
 		where += ` AND substr(id, 1, ?) = ?`
-		found, err = s.rows(ctx, db, w, `SELECT path, summary FROM files`+where+` ORDER BY updated DESC`, append(args, len([]rune(native)), native))
+		found, err = s.rows(ctx, db, w, `SELECT path, summary, cost FROM files`+where+` ORDER BY updated DESC`, append(args, len([]rune(native)), native))
 		return err
 	})
 	if err != nil {
@@ -119,6 +119,7 @@ func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
 		}
 	}
 	s.remember(ctx, r, session)
+	session.Cost = s.cost(ctx, r, session)
 	return session, nil
 }
 
@@ -131,7 +132,7 @@ func (s *Store) remember(ctx context.Context, r row, session adapter.Session) {
 		if err := db.QueryRowContext(ctx, `SELECT counted FROM files WHERE path = ?`, r.Path).Scan(&counted); err != nil || counted {
 			return err
 		}
-		return write(ctx, db, []row{{r.located, summary, true}})
+		return write(ctx, db, []row{{located: r.located, summary: summary, counted: true}})
 	})
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Warn("the index of sessions could not be written", "error", err)

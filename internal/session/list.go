@@ -37,6 +37,7 @@ type Query struct {
 	Ascending bool
 	Limit     int  // 0: no limit
 	Counted   bool // count the turns of every listed session, which reads large ones whole once
+	Priced    bool // reckon what every session cost, which reads what is new of all of them; the order by cost does it too
 }
 
 // Listing is an answer to a query.
@@ -81,6 +82,12 @@ func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
 			s.opts.Logger.Warn("the tags of runs cannot be read", "error", err)
 		}
 	}
+	var costs map[string]execution.Cost
+	if s.opts.Costs != nil && (q.Priced || q.Sort == ByCost) {
+		if costs, err = s.opts.Costs(ctx, q.Agent, nil); err != nil {
+			return nil, w, 0, err
+		}
+	}
 	var found []row
 	total := 0
 	err = s.db.use(ctx, func(db *sql.DB) error {
@@ -93,10 +100,13 @@ func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
 				return err
 			}
 		}
+		if err := s.keepCosts(ctx, db, costs); err != nil {
+			return err
+		}
 		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM files`+where, args...).Scan(&total); err != nil {
 			return err
 		}
-		text := `SELECT path, summary FROM files` + where + q.order()
+		text := `SELECT path, summary, cost FROM files` + where + q.order()
 		if q.Limit > 0 {
 			text += ` LIMIT ?`
 			args = append(args, q.Limit)
@@ -130,8 +140,8 @@ func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var path string
-		var blob sql.RawBytes
-		if err := rows.Scan(&path, &blob); err != nil {
+		var blob, cost sql.RawBytes
+		if err := rows.Scan(&path, &blob, &cost); err != nil {
 			return nil, err
 		}
 		f, ok := w.files[path]
@@ -141,6 +151,12 @@ func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args
 		r := row{located: f}
 		if err := json.Unmarshal(blob, &r.summary); err != nil {
 			return nil, err
+		}
+		if r.priced = cost != nil; r.priced {
+			r.summary.Cost = &execution.Cost{}
+			if err := json.Unmarshal(cost, r.summary.Cost); err != nil {
+				return nil, err
+			}
 		}
 		if r.summary.Tags == nil {
 			r.summary.Tags = []string{}

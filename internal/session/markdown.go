@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
 )
 
 // markdown writes a session for people. Errors of w come with its Flush.
@@ -117,7 +118,7 @@ func (m markdown) totals(s adapter.Session) {
 	}
 	switch {
 	case s.Cost != nil && s.Cost.TotalUSD != nil:
-		m.printf("- cost: %.4f USD, as %s states it\n", *s.Cost.TotalUSD, s.Agent)
+		m.printf("- cost: %.4f USD, %s\n", *s.Cost.TotalUSD, costSource(s))
 	default:
 		m.printf("- cost: not stated by %s\n", s.Agent)
 	}
@@ -152,4 +153,16 @@ func code(s string) string {
 func escapeLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "<", `\<`, "#", `\#`).Replace(s)
+}
+
+// costSource says whose figure a cost is.
+func costSource(s adapter.Session) string {
+	text := "as " + s.Agent + " states it"
+	if s.Cost.Source == execution.CostFromTable {
+		text = "estimated by the price table"
+	}
+	if s.Cost.Unpriced {
+		text += ", too low by calls without a known price"
+	}
+	return text
 }

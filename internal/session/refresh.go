@@ -147,6 +147,7 @@ type row struct {
 	located
 	summary adapter.SessionSummary
 	counted bool
+	priced  bool // the summary's cost is that of the report of costs
 }
 
 // index reads files and writes their rows: heads and tails, or with count the whole of them.
@@ -182,8 +183,11 @@ func (s *Store) summarize(ctx context.Context, f located, count bool) row {
 		summary.CreatedAt, summary.UpdatedAt = f.ModTime.UTC(), f.ModTime.UTC()
 		summary.Problems = []adapter.SessionProblem{{Path: f.Path, Message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "read "), f.Path+": ")}}
 	}
-	return row{f, summary, count || summary.TurnCount != nil || err != nil}
+	return row{located: f, summary: summary, counted: count || summary.TurnCount != nil || err != nil}
 }
+
+// unchanged says in SQL that a file is as it was when its row was made: what it cost stays known.
+const unchanged = `size = excluded.size AND mtime = excluded.mtime AND parts = excluded.parts`
 
 func write(ctx context.Context, db *sql.DB, rows []row) error {
 	tx, err := db.BeginTx(ctx, nil)
@@ -191,9 +195,10 @@ func write(ctx context.Context, db *sql.DB, rows []row) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	stmt, err := tx.PrepareContext(ctx, `INSERT INTO files VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+	stmt, err := tx.PrepareContext(ctx, `INSERT INTO files VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL)
 		ON CONFLICT (path) DO UPDATE SET size=excluded.size, mtime=excluded.mtime, parts=excluded.parts, root=excluded.root, agent=excluded.agent,
-		id=excluded.id, created=excluded.created, updated=excluded.updated, turns=excluded.turns, usd=excluded.usd, model=excluded.model,
+		id=excluded.id, created=excluded.created, updated=excluded.updated, turns=excluded.turns,
+		usd=CASE WHEN `+unchanged+` AND cost IS NOT NULL THEN usd ELSE excluded.usd END, cost=CASE WHEN `+unchanged+` THEN cost END, model=excluded.model,
 		cwd=excluded.cwd, counted=excluded.counted, summary=excluded.summary`)
 	if err != nil {
 		return err

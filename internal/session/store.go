@@ -27,7 +27,10 @@ type Options struct {
 	Dir     string                                                 // the state directory; empty: the index is in memory
 	Tags    func(ctx context.Context) (map[string][]string, error) // the tags of sessions by unified id; nil: there are none
 	Known   func(agent string) error                               // the error for an agent that nobody knows; nil: none is known but the sources
-	Logger  *slog.Logger                                           // default: none
+	// Costs gives what sessions cost, by unified id, as the report of costs tells it: of all sessions, of those of one agent,
+	// or with paths of what is in these files only. nil: what the agents state.
+	Costs  func(ctx context.Context, agent string, paths []string) (map[string]execution.Cost, error)
+	Logger *slog.Logger // default: none
 }
 
 // Store answers questions about the sessions of all agents. It is safe for concurrent use, and any number of processes may

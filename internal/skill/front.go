@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
@@ -22,11 +23,12 @@ type Front struct {
 	Body        string `json:"-"` // the instructions
 }
 
-var nameForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
+// nameForm is made when it is needed: every start of the program would pay for it.
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`) })
 
 // CheckName refuses what cannot be the name of a folder or a file everywhere: separators, spaces, quotes, a dot in front.
 func CheckName(name string) error {
-	if !nameForm.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".") {
+	if !nameForm().MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".") {
 		return execution.Errorf(execution.CodeValidation, "%q is no name: want 1 to 64 letters, digits, dashes, underscores and single dots, with a letter or a digit in front", name)
 	}
 	return nil
@@ -123,7 +125,7 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return bytes.TrimRight(b[:i], " \t\r"), b[i+1:], true
 }
 
-var nameLine = regexp.MustCompile(`(?m)^name[ \t]*:.*$`)
+var nameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^name[ \t]*:.*$`) })
 
 // rename puts another name into the front matter.
 func rename(data []byte, name string) ([]byte, error) {
@@ -132,7 +134,7 @@ func rename(data []byte, name string) ([]byte, error) {
 		return nil, fmt.Errorf("it has no front matter")
 	}
 	at := bytes.Index(data, head)
-	loc := nameLine.FindIndex(head)
+	loc := nameLine().FindIndex(head)
 	if loc == nil {
 		return nil, fmt.Errorf("its name does not stand on a line of its own")
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Host adapter.Host
 	// CacheDir keeps what was found in files; empty keeps nothing.
 	CacheDir string
+	// Only are the files to read, by path; empty: all there are.
+	Only []string
 	// Workers is how many files are read at once; 0 is the number of processors.
 	Workers int
 }
@@ -77,8 +79,16 @@ func (j *job) id(sources []Source) string { return sources[j.source].Agent + "\x
 func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 	l := &Log{names: newTable()}
 	var jobs []*job
+	only := map[string]bool{}
+	for _, p := range o.Only {
+		only[path.Clean(filepath.ToSlash(p))] = true
+	}
 	for i, s := range sources {
 		found, problems := walk(ctx, o.Host, s)
+		if len(only) > 0 {
+			found = slices.DeleteFunc(found, func(j *job) bool { return !only[j.file.Path()] })
+			problems = slices.DeleteFunc(problems, func(p Problem) bool { return !only[p.File] })
+		}
 		for _, j := range found {
 			j.source = i
 		}
@@ -128,7 +138,9 @@ func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 			l.Read += j.result.fresh
 		}
 	}
-	kept.forget(sources, o.Host, jobs)
+	if len(only) == 0 {
+		kept.forget(sources, o.Host, jobs)
+	}
 	err := kept.save()
 	if err != nil {
 		err = execution.Errorf(execution.CodeConfig, "keep what was read of session files in %s: %w", o.CacheDir, err).

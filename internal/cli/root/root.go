@@ -55,6 +55,9 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 	cmd.SetErr(errs)
 	// An error in the arguments comes before the flags are read, and is to be told in their way too.
 	app.JSON = slices.Contains(args, "--json")
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		app.Complete(cmd) // for shells only: every other start would pay for it
+	}
 	err := cmd.ExecuteContext(ctx)
 	if closeErr := app.Close(); err == nil && closeErr != nil {
 		app.Warnf("%v", closeErr)

@@ -59,26 +59,7 @@ elsewhere they are denied with a warning, unless --approve says otherwise.`,
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run's id")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to ask or tell in this run: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop (repeatable); see drawbar hooks --help")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "how long one command of a hook may take; then it has denied")
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return AgentNames(app), cobra.ShellCompDirectiveNoFileComp
-	}
 	return cmd
-}
-
-// AgentNames completes the names of agents.
-func AgentNames(app *cli.App) []string {
-	c, err := app.Client()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, info := range c.Adapters().List() {
-		names = append(names, info.Agent+"\t"+info.DisplayName)
-	}
-	return names
 }
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
@@ -17,6 +18,8 @@ func list(app *cli.App) *cobra.Command {
 	var quiet bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List sessions, the latest first",
+		Long: "List sessions, the latest first.\n\nThe cost is that of drawbar sessions cost, as far as it is known without reading whole files; --cost and --sort cost read\n" +
+			"what is new. ~ is an estimate by the price table, + is too low by calls without a known price, ? has no known price, - is not known yet.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := time.Now()
@@ -37,6 +40,7 @@ func list(app *cli.App) *cobra.Command {
 	}
 	f.flags(cmd, "date, turns or cost (default date)", 100)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "ids only")
+	cmd.Flags().BoolVar(&f.query.Priced, "cost", false, "reckon what every session cost, as sessions cost does; what is new of all session files is read, once")
 	cmd.Flags().BoolVar(&f.query.Counted, "turns", false, "count the turns of every listed session; large ones are read whole, once")
 	return cmd
 }
@@ -88,11 +92,38 @@ func turns(s adapter.SessionSummary) string {
 	return strconv.Itoa(*s.TurnCount)
 }
 
+// money is a session's cost: what is estimated has a ~, what is too low by calls without a price a +, and ? is a cost of which
+// no price is known.
 func money(s adapter.SessionSummary) string {
-	if s.Cost == nil || s.Cost.TotalUSD == nil {
+	switch {
+	case s.Cost == nil:
 		return "-"
+	case s.Cost.TotalUSD == nil:
+		return "?"
 	}
-	return fmt.Sprintf("$%.4f", *s.Cost.TotalUSD)
+	text := fmt.Sprintf("$%.4f", *s.Cost.TotalUSD)
+	if s.Cost.Source == execution.CostFromTable {
+		text = "~" + text
+	}
+	if s.Cost.Unpriced {
+		text += "+"
+	}
+	return text
+}
+
+// source words where a session's cost is from.
+func source(s adapter.SessionSummary) string {
+	switch {
+	case s.Cost == nil:
+		return ""
+	case s.Cost.TotalUSD == nil:
+		return " (unpriced)"
+	case s.Cost.Unpriced:
+		return " (partly unpriced)"
+	case s.Cost.Source == execution.CostFromTable:
+		return " (estimated)"
+	}
+	return " (stated)"
 }
 
 // age is how long ago something happened. The time of what cannot be read is not known.

@@ -78,8 +78,8 @@ func (p *printer) session(s adapter.Session) {
 	}
 	p.app.Printf("\n")
 	if u := s.Usage; u != nil {
-		p.app.Printf("%s turns; tokens: %s in, %s out, %s from the cache, %s to the cache; cost %s\n", turns(s.SessionSummary), cli.Count(u.Input), cli.Count(u.Output),
-			cli.Count(u.Cached), cli.Count(u.CacheWrite), money(s.SessionSummary))
+		p.app.Printf("%s turns; tokens: %s in, %s out, %s from the cache, %s to the cache; cost %s%s\n", turns(s.SessionSummary), cli.Count(u.Input), cli.Count(u.Output),
+			cli.Count(u.Cached), cli.Count(u.CacheWrite), money(s.SessionSummary), source(s.SessionSummary))
 	}
 	problems(p.app, s.Problems)
 	for _, kind := range cli.SortedKeys(s.UnknownRecords) {

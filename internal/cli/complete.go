@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/internal/config"
+)
+
+// A completion is asked for at every press of a key: it reads what is at hand and starts nothing. What it cannot read it leaves
+// out.
+
+// CompleteAgents completes the names of agents: the first argument only, or every one.
+func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && !every {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.agentNames(args), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (a *App) agentNames(but []string) []string {
+	c, err := a.Client()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, i := range c.Adapters().List() {
+		if !slices.Contains(but, i.Agent) {
+			names = append(names, i.Agent+"\t"+i.DisplayName)
+		}
+	}
+	return names
+}
+
+// completeModels completes the models of the agent in front, or of all.
+func (a *App) completeModels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c, err := a.Client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, i := range c.Adapters().List() {
+		if e, err := c.Adapters().Get(i.Agent); err != nil || len(args) > 0 && args[0] != i.Agent && !slices.Contains(e.Descriptor.Aliases, args[0]) {
+			continue
+		}
+		models, err := c.Models().List(i.Agent)
+		if err != nil {
+			continue
+		}
+		for _, m := range models {
+			names = append(append(names, m.ID), m.Aliases...)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeProfiles completes the names of profiles.
+func (a *App) completeProfiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	dirs, err := config.FindDirs(a.Dir(), a.Getenv)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, err := config.Profiles{Dirs: dirs}.List("")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, p := range list {
+		names = append(names, p.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// maxCompletions bounds how many sessions are offered: the latest.
+const maxCompletions = 50
+
+func (a *App) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c, err := a.Client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	s, err := c.Sessions()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	l, err := s.List(cmd.Context(), drawbar.SessionQuery{Limit: maxCompletions})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, one := range l.Sessions {
+		names = append(names, printable(one.UnifiedID)+"\t"+oneLine(one.Title, 60))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Complete gives the commands below cmd their completions: flags by their names, which mean the same everywhere, and
+// arguments by the command's own words.
+func (a *App) Complete(cmd *cobra.Command) {
+	flags := map[string]cobra.CompletionFunc{
+		"agent": a.CompleteAgents(true), "model": a.completeModels, "profile": a.completeProfiles,
+		"session": a.completeSessions, "fork": a.completeSessions, "fallback": a.CompleteAgents(true),
+		"scope":  cobra.FixedCompletions([]string{string(adapter.ScopeGlobal), string(adapter.ScopeProject), string(adapter.ScopeLocal)}, cobra.ShellCompDirectiveNoFileComp),
+		"format": cobra.FixedCompletions([]string{"json", "jsonl", "markdown"}, cobra.ShellCompDirectiveNoFileComp),
+	}
+	arguments := map[string]cobra.CompletionFunc{
+		"AGENT": a.CompleteAgents(false), "[AGENT]": a.CompleteAgents(false), "AGENT...": a.CompleteAgents(true), "[AGENT...]": a.CompleteAgents(true),
+		"SESSION": a.completeSessions, "A": a.completeSessions,
+	}
+	for _, c := range cmd.Commands() {
+		a.Complete(c)
+		for name, f := range flags {
+			if c.LocalFlags().Lookup(name) != nil {
+				_ = c.RegisterFlagCompletionFunc(name, f) // it has the flag
+			}
+		}
+		words := strings.Fields(c.Use)
+		if len(words) < 2 || c.ValidArgsFunction != nil {
+			continue
+		}
+		f := arguments[words[1]]
+		if words[1] == "NAME" && c.Parent().Name() == "profiles" {
+			f = a.completeProfiles
+		}
+		switch {
+		case f == nil:
+		case len(words) > 2 && words[1] == "AGENT" && words[2] == "MODEL":
+			c.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+				if len(args) == 1 {
+					return a.completeModels(cmd, args, typed)
+				}
+				return f(cmd, args, typed)
+			}
+		default:
+			c.ValidArgsFunction = f
+		}
+	}
+}
