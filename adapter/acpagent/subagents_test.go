@@ -19,9 +19,12 @@ func delegating() acpagent.Spec {
 		ToolName: func(c *acpagent.ToolCall) string { return c.MetaField("tool").Str() },
 		Parent:   func(u jsonscan.Value) string { return u.Get("_meta").Get("of").Str() },
 		Subagent: func(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
+			if !c.MetaField("tool").IsStr("helper") {
+				return acpagent.Subagent{}, false
+			}
 			a := acpagent.Subagent{Name: c.InputField("name"), Prompt: c.InputField("prompt"), Summary: c.Text(), Failure: c.MetaField("broke").Str()}
 			a.Running, _ = c.MetaField("behind").Bool()
-			return a, c.MetaField("tool").IsStr("helper")
+			return a, true
 		},
 		Notice: func(u jsonscan.Value) (acpagent.Notice, bool) {
 			text := u.Get("content").Get("text").Str()
@@ -141,6 +144,8 @@ func TestSubagents(t *testing.T) {
 			want: begun + ", used 10, result c1, said I wait., spawned result c1 scout c1 is over, note c1 is over, said Good., used 10, turn completed Good."},
 		{name: "behind its call, and fails", updates: []string{helper("c1", "in_progress", ""), end(""), helperEnds("c1", "completed", "started", `"tool":"helper","behind":true`), piece("c1 broke", `"own":1,"ended":"c1"`)}, answer: over, steps: 1,
 			want: begun + ", used 10, result c1, spawned error c1 scout c1 broke, turn completed "},
+		{name: "what a sub-agent says is never the program's own", updates: []string{helper("c1", "in_progress", ""), end(""), piece("mine", `"own":1,"of":"c1"`)}, answer: over, steps: 1,
+			want: begun + ", used 10, c1: said mine, turn completed "},
 		{name: "a note of the program", updates: []string{piece("a", ""), piece("by the way", `"own":1`), piece("b", ""), end("")}, answer: over, steps: 1, text: "b",
 			want: "said a, note by the way, said b, used 10, turn completed b"},
 	} {

@@ -30,7 +30,7 @@ func TestMCPCall(t *testing.T) {
 		{name: "no tool of a server", tool: "read_file"},
 		{name: "known", tool: "mcp__files__read", servers: []string{"files"}, want: "files read"},
 		{name: "a known server with underscores, of which Qwen states the first part", tool: "mcp__a__b__echo", meta: `,"serverId":"a"`, servers: []string{"a__b"}, want: "a__b echo"},
-		{name: "the longest of two that fit", tool: "mcp__a__b__echo", servers: []string{"a", "a__b", "x"}, want: "a__b echo"},
+		{name: "the longest of two that fit", tool: "mcp__a__b__echo", servers: []string{"a", "a__b", "a", "x"}, want: "a__b echo"},
 		{name: "a tool with underscores", tool: "mcp__a__b__echo", servers: []string{"a"}, want: "a b__echo"},
 		{name: "the user's own server", tool: "mcp__own__b__echo", servers: []string{"a"}, want: "own b__echo"},
 		{name: "a name that only begins alike", tool: "mcp__files2__read", servers: []string{"files"}, want: "files2 read"},
@@ -266,6 +266,22 @@ func TestRedirect(t *testing.T) {
 	}
 	if r.Clarify != nil {
 		t.Error("Qwen asks a person for text in its own terminal only")
+	}
+}
+
+// TestConversationModel: prices go by the name of a model, of which its id has the way to log in besides.
+func TestConversationModel(t *testing.T) {
+	t.Parallel()
+	req := request()
+	req.Run.Interactive, req.Run.Cwd = true, "/work"
+	p, s := protocol().NewParser(req), cliagent.NewSink(false)
+	p.Open(s)
+	for _, line := range []string{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","models":{"currentModelId":"qwen-max(openai)","availableModels":[{"modelId":"qwen-max(openai)","name":"qwen-max"}]}}}`} {
+		p.Line(process.Stdout, []byte(line), s)
+	}
+	if start := find[execution.SessionStart](s.Take()); len(start) != 1 || start[0].Model != "qwen-max" {
+		t.Errorf("%+v", start)
 	}
 }
 

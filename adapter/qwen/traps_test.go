@@ -106,6 +106,25 @@ func TestStreamedNotice(t *testing.T) {
 	}
 }
 
+// TestNoNotice: only the agent itself without tokens can say that a call of the model API failed.
+func TestNoNotice(t *testing.T) {
+	t.Parallel()
+	const text = "it says [API Error: 500 x]"
+	events, res := play(process.Exit{}, lineInit, said(text, 100, 20), resultOf(text))
+	if stops := find[execution.MessageStop](events); res.Status != execution.StatusCompleted || len(stops) != 1 || stops[0].Text != text {
+		t.Errorf("a model that was paid for: %s, texts %+v", res.Status, stops)
+	}
+	sub := strings.Replace(said("[API Error: 500 x]", 0, 0), `"parent_tool_use_id":null`, `"parent_tool_use_id":"c1"`, 1)
+	events, res = play(process.Exit{}, lineInit, sub, said("[API Error: 500 x]", 100, 20), resultOf("[API Error: 500 x]"))
+	if stops := find[execution.MessageStop](events); res.Status != execution.StatusCompleted || len(stops) != 2 {
+		t.Errorf("a sub-agent: %s, texts %+v", res.Status, stops)
+	}
+	events, _ = play(process.Exit{}, lineInit, sub)
+	if stops := find[execution.MessageStop](events); len(stops) != 1 {
+		t.Errorf("what a sub-agent says is held back: %+v", stops)
+	}
+}
+
 // TestBackgroundWork: what Qwen spends on itself is no part of what the run used, and is told apart.
 func TestBackgroundWork(t *testing.T) {
 	t.Parallel()
@@ -184,6 +203,13 @@ func TestSilenceAfterASignal(t *testing.T) {
 		_, res := play(exit, lineInit, lineStart, delta("half"))
 		if res.Status != execution.StatusFailed {
 			t.Errorf("%+v: %s", exit, res.Status)
+		}
+	}
+	// Neither a code nor words explain the end of a process that was stopped, or that calls itself a success.
+	for _, exit := range []process.Exit{{Code: exitTurnLimit, Stopped: true}, {Code: 1, Stopped: true, StderrTail: "Missing API key"}, {Code: 0, StderrTail: "Missing API key"}, {Code: -1, Signal: "SIGKILL", StderrTail: "Missing API key"}} {
+		_, res := play(exit, lineInit)
+		if res.Status != execution.StatusFailed || res.Error.ErrorCode() == execution.CodeAuth || res.ExitReason == execution.ExitTurnLimit {
+			t.Errorf("%+v: %s %s %+v", exit, res.Status, res.ExitReason, res.Error)
 		}
 	}
 }
