@@ -209,16 +209,11 @@ func modelUsage(models jsonscan.Value) (u execution.Usage, usd float64) {
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	switch o.code {
 	case "", execution.CodeInterrupted:
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: o.message, Guidance: loginGuidance})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: o.message})
-	case execution.CodeContextExceeded:
-		s.Emit(contextExceeded(o.message))
 	case execution.CodeTurnLimit:
 		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
 	default:
-		s.Emit(execution.ErrorEvent{Code: o.code, Message: o.message, Recoverable: o.code.Row().Retryable})
+		f := cliagent.Failure{Code: o.code, Message: o.message, Hint: loginGuidance, Recoverable: o.code.Row().Retryable, Context: contextExceeded(o.message)}
+		s.Emit(f.Event())
 	}
 }
 

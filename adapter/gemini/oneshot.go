@@ -207,7 +207,7 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 	if !status.IsStr("success") {
 		p.failure = p.fault()
 	} else if strings.HasPrefix(p.warned, "Maximum session turns") {
-		p.failure = &failure{code: execution.CodeTurnLimit, message: p.warned}
+		p.failure = &failure{cliagent.Failure{Code: execution.CodeTurnLimit, Message: p.warned}}
 	}
 	if p.failure == nil {
 		p.endStep(s)
@@ -217,7 +217,7 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 	p.count(p.v[lineStats], s)
 	end := execution.TurnEnd{TurnIndex: 0, Reason: execution.TurnCompleted, Text: p.text}
 	if p.failure != nil {
-		end.Reason, end.Error = p.failure.reason(), p.failure.result()
+		end.Reason, end.Error = p.failure.reason(), p.failure.Result()
 		p.failure.report(s)
 	}
 	p.ended = true
