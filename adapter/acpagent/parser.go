@@ -59,6 +59,7 @@ type parser struct {
 	subs      map[string]*flow // of sub-agents, by the call that started them
 	text      string           // the last message of the turn
 	tools     map[string]*toolCall
+	behind    map[string]*toolCall // whose sub-agents work on
 	questions map[execution.QuestionID]*permission
 	plans     int
 	inStep    bool
@@ -87,7 +88,7 @@ func newParser(spec Spec, req execution.Request) *parser {
 	for _, m := range req.Run.MCPServers {
 		servers = append(servers, m.Name)
 	}
-	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{},
+	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{}, behind: map[string]*toolCall{},
 		questions: map[execution.QuestionID]*permission{}}
 }
 

@@ -78,6 +78,9 @@ type Spec struct {
 	// texts. Default: none is recognized.
 	Aside func(chunk string) (Aside, bool)
 
+	// Notice recognizes the same by what else the update of a message says, and is asked first. Default: none is recognized.
+	Notice func(update jsonscan.Value) (Notice, bool)
+
 	// Classify is the word for an error of the agent, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
 	// FailedText recognizes a turn that ended well with an error as its text. Default: none.
@@ -99,6 +102,13 @@ type Aside struct {
 	Message string
 	Failed  execution.ErrorCode // the turn failed
 	Retry   execution.ErrorCode // a model call failed and is tried again
+}
+
+// Notice is what the program says between the words of its model.
+type Notice struct {
+	Message string
+	Call    string   // a sub-agent that worked on behind this call has ended; it may be said more than once
+	End     Subagent // how
 }
 
 // Join makes the spec of an agent that speaks ACP in the runs that twoWay picks, and in all others is what base says. With a

@@ -28,7 +28,7 @@ type toolCall struct {
 	refused bool   // its permission was refused
 	shell   bool   // shell_start has been said
 	said    string // output of the command that has been shown
-	agent   bool   // subagent_spawn has been said
+	agent   string // name of the sub-agent it started; not every update of the call says that it did
 	parent  string // the call that started the sub-agent that made this one
 	order   int
 }
@@ -125,8 +125,8 @@ func (p *parser) ready(c *toolCall, s *cliagent.Sink) {
 	}
 	emit(s, c.parent, execution.ToolCallReady{ToolCallID: c.ID, ToolName: c.name, Input: p.input(c)})
 	if a, ok := p.subagent(c); ok {
-		c.agent = true
-		emit(s, c.parent, execution.SubagentSpawn{SubagentID: c.ID, AgentName: a.Name, Prompt: a.Prompt})
+		c.agent = cmp.Or(a.Name, c.name)
+		emit(s, c.parent, execution.SubagentSpawn{SubagentID: c.ID, AgentName: c.agent, Prompt: a.Prompt})
 	}
 }
 
@@ -139,17 +139,37 @@ func (p *parser) subagent(c *toolCall) (Subagent, bool) {
 
 // endSubagent is the end of the call that started a sub-agent, and mostly of the sub-agent.
 func (p *parser) endSubagent(c *toolCall, why string, s *cliagent.Sink) {
-	a, ok := p.subagent(c)
-	if !c.agent || !ok {
+	if c.agent == "" {
 		return
 	}
+	a, _ := p.subagent(c)
 	p.endFlow(p.flowOf(c.ID), s)
-	switch {
-	case why != "" || a.Failure != "":
-		emit(s, c.parent, execution.SubagentError{SubagentID: c.ID, AgentName: a.Name, Error: cmp.Or(a.Failure, why)})
-	case !a.Running:
-		emit(s, c.parent, execution.SubagentResult{SubagentID: c.ID, AgentName: a.Name, Summary: a.Summary})
+	if why == "" && a.Failure == "" && a.Running {
+		p.behind[c.ID] = c
+		return
 	}
+	a.Name, a.Failure = c.agent, cmp.Or(a.Failure, why)
+	subagentOver(c.ID, c.parent, a, s)
+}
+
+func subagentOver(id, parent string, a Subagent, s *cliagent.Sink) {
+	if a.Failure != "" {
+		emit(s, parent, execution.SubagentError{SubagentID: id, AgentName: a.Name, Error: a.Failure})
+		return
+	}
+	emit(s, parent, execution.SubagentResult{SubagentID: id, AgentName: a.Name, Summary: a.Summary})
+}
+
+// behindEnded ends a sub-agent that worked on behind its call. False means that none is known to.
+func (p *parser) behindEnded(id string, a Subagent, s *cliagent.Sink) bool {
+	c, known := p.behind[id]
+	if !known {
+		return false
+	}
+	delete(p.behind, id)
+	a.Name = c.agent
+	subagentOver(id, c.parent, a, s)
+	return true
 }
 
 // input is what a call is called with. Of an agent that does not say, it is what it says of the call.

@@ -114,7 +114,7 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if content.Text == "" {
 		return
 	}
-	if kind == flowText && f.parent == "" && p.aside(content.Text, s) {
+	if kind == flowText && f.parent == "" && (p.notice(s) || p.aside(content.Text, s)) {
 		return
 	}
 	if f.parent == "" {
@@ -137,6 +137,22 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 		return
 	}
 	emit(s, f.parent, execution.ThinkingDelta{Delta: content.Text, Accumulated: f.said.String()})
+}
+
+// notice takes a message that is the program's own by what its update says.
+func (p *parser) notice(s *cliagent.Sink) bool {
+	if p.spec.Notice == nil {
+		return false
+	}
+	n, ok := p.spec.Notice(p.v[keyUpdate])
+	if !ok {
+		return false
+	}
+	p.closeFlow(s)
+	if !p.behindEnded(n.Call, n.End, s) && n.Message != "" {
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: n.Message})
+	}
+	return true
 }
 
 // aside takes a chunk that is the program's own.

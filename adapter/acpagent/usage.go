@@ -92,8 +92,8 @@ func (p *parser) countCall(s *cliagent.Sink) {
 	parent := p.parent()
 	if parent == "" {
 		p.ensureStep(s)
-		p.closeFlow(s) // what the call said ends with it
 	}
+	p.endFlow(p.flowOf(parent), s) // what the call said ends with it
 	if !u.IsZero() {
 		p.counted = true
 		p.countFrom(parent, u, s)

@@ -145,8 +145,8 @@ func interrupt(ctx context.Context, s Subject) error {
 	if err := s.converses(execution.VerbInterrupt, Hang); err != nil {
 		return err
 	}
-	t := s.conversation(Hang)
 	again := s.Request(Talk).Message.Text
+	t := s.conversation(Hang) // last, see Subject.Request
 	_, cannot := s.Cannot[Talk]
 	var refused error
 	done := false

@@ -44,7 +44,8 @@ type Subject struct {
 	// Backend makes a new instance of the backend; all of them are the same backend.
 	Backend func() agent.Backend
 	// Request is the request that brings a scenario about. What it leaves empty of the correlation ids, the message id, its time
-	// and the system prompt is filled in by the suite. A process that plays scenarios takes its part from Run.Env.
+	// and the system prompt is filled in by the suite. A process that plays scenarios takes its part from Run.Env. The request
+	// that was made last is the one that is run: an agent that is pointed at its model by a file knows no other.
 	Request func(Scenario) execution.Request
 	// Cannot are the scenarios that the subject cannot provoke, each with the reason that the skipped checks show.
 	Cannot map[Scenario]string

@@ -2,9 +2,12 @@ package adaptertest_test
 
 import (
 	"context"
+	"iter"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter"
 	at "github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
@@ -79,6 +82,42 @@ func TestRunAllReportsEachCheckOnce(t *testing.T) {
 	}
 	if o := seen["imports"]; o.Verdict != at.Skipped || o.Message == "" {
 		t.Errorf("imports: %s %q, want a skip with its reason", o.Verdict, o.Message)
+	}
+}
+
+// TestLastRequestRuns: a subject's requests may share a file that points at the model, so no check makes one for another scenario
+// before it has run the one it made.
+func TestLastRequestRuns(t *testing.T) {
+	t.Parallel()
+	for _, c := range at.Suite() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var last execution.Prompt
+			w := &twisted{Fake: &at.Fake{}}
+			w.execute = func(inner adapter.Adapter, ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+				mu.Lock()
+				defer mu.Unlock()
+				if text := req.Message.Text; strings.HasPrefix(string(text), "play ") && text != last {
+					t.Errorf("%q is run after the request for %q was made", text, last)
+				}
+				return inner.Execute(ctx, req, in)
+			}
+			s := at.FakeSubject(w.Fake)
+			s.Backend = func() agent.Backend {
+				return agent.Backend{Name: "fake", Adapter: w, DefaultModel: "fake-1", Models: []execution.Model{{ID: "fake-1"}}}
+			}
+			s.Request = func(sc at.Scenario) execution.Request {
+				req := at.PlayRequest(sc)
+				mu.Lock()
+				defer mu.Unlock()
+				last = req.Message.Text
+				return req
+			}
+			if o := at.RunOne(t.Context(), s, c); o.Verdict == at.Failing {
+				t.Error(o.Message)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package qwen
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -24,6 +25,7 @@ func protocol() acpagent.Spec {
 		MCPTool:            mcpCall,
 		Shell:              shellCall,
 		Subagent:           subagentCall,
+		Notice:             messageNotice,
 		Parent:             func(update jsonscan.Value) string { return update.Get("_meta").Get("parentToolCallId").Str() },
 		CallUsage:          callUsage,
 		Steps:              true,
@@ -62,20 +64,23 @@ func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: env}, nil
 }
 
-// mcpCall recognizes the tool of an MCP server. Either part of its name may hold underscores, so a server that is known goes
-// before the first cut.
+// mcpCall recognizes the tool of an MCP server. Either part of its name may hold underscores, so a server that is known, the
+// longest that fits, goes before the one that Qwen states, which is nothing but the first cut.
 func mcpCall(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
 	rest, found := strings.CutPrefix(c.MetaField("toolName").Str(), "mcp__")
 	if !found {
 		return "", "", false
 	}
-	for _, known := range append([]string{c.MetaField("serverId").Str()}, servers...) {
-		if after, ok := strings.CutPrefix(rest, known+"__"); ok && known != "" {
-			return known, after, true
+	for _, known := range servers {
+		if after, fits := strings.CutPrefix(rest, known+"__"); fits && len(known) > len(server) {
+			server, tool, ok = known, after, true
 		}
 	}
+	if ok {
+		return server, tool, true
+	}
 	server, tool, ok = strings.Cut(rest, "__")
-	return server, tool, ok
+	return server, tool, ok && server != "" && tool != ""
 }
 
 // shellCall reads the call of a command, whose result has the parts of the account that the text shows.
@@ -124,6 +129,25 @@ func subagentCall(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
 		}
 	}
 	return a, true
+}
+
+// messageNotice reads what Qwen says in its model's place: that a task in the background has ended, once at once and once when its model
+// is told so, and what became of images and of things to do.
+func messageNotice(update jsonscan.Value) (acpagent.Notice, bool) {
+	meta := update.Get("_meta")
+	own, _ := meta.Get("qwenDiscreteMessage").Bool()
+	if !own || meta.Get("source").IsStr("background_notification_response") || meta.Get("source").IsStr("realtime_voice") {
+		return acpagent.Notice{}, false // the model's, after all
+	}
+	text, task := update.Get("content").Get("text").Str(), meta.Get("backgroundTask")
+	n := acpagent.Notice{Message: "qwen: " + text}
+	if task.Get("kind").IsStr("agent") {
+		n.Call = task.Get("toolUseId").Str()
+		if n.End.Summary = text; !task.Get("status").IsStr("completed") {
+			n.End.Failure = cmp.Or(text, "it ended as "+task.Get("status").Str())
+		}
+	}
+	return n, true
 }
 
 var callUsageKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "totalTokens")

@@ -165,7 +165,11 @@ func (r *replay) add(e execution.Event) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	fmt.Fprintf(&r.log, "%s %s\n", e.Body.Type(), b)
+	kind := string(e.Body.Type())
+	if e.Parent != "" {
+		kind += " from " + e.Parent
+	}
+	fmt.Fprintf(&r.log, "%s %s\n", kind, b)
 	r.events = append(r.events, e)
 }
 
@@ -202,7 +206,9 @@ func CheckOrder(t testing.TB, events []execution.Event) {
 			turn++
 			res.TurnCount++
 		case execution.TextDelta:
-			res.Text += b.Delta
+			if e.Parent == "" {
+				res.Text += b.Delta
+			}
 		case execution.TokenUsage:
 			u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens,
 				Total: b.InputTokens + b.OutputTokens + b.CachedTokens + b.CacheWriteTokens}

@@ -1,0 +1,42 @@
+package qwen
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// replayWire replays a recorded conversation.
+func replayWire(t *testing.T, name string) ([]execution.Event, execution.Result, string) {
+	t.Helper()
+	req := request()
+	req.Run.Interactive, req.Run.Cwd = true, "/work"
+	if name == "mcp" {
+		req.Run.MCPServers = []execution.MCPServer{{Name: "a", Transport: execution.MCPStdio, Command: "other"}, {Name: "a__b", Transport: execution.MCPStdio, Command: "echo-server"}}
+	}
+	return acptest.Replay(t, protocol(), req, clitest.Read(t, filepath.Join("testdata/wire", name+".jsonl")))
+}
+
+// TestConversations replays conversations with Qwen Code 0.24.4 over the Agent Client Protocol.
+func TestConversations(t *testing.T) {
+	files, err := filepath.Glob("testdata/wire/*.jsonl")
+	if err != nil || len(files) < 9 {
+		t.Fatalf("found %d transcripts (%v)", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			events, res, log := replayWire(t, name)
+			clitest.Compare(t, strings.TrimSuffix(file, ".jsonl")+".events", []byte(log))
+			if res.UnknownLines != 0 {
+				t.Errorf("%d lines are unknown", res.UnknownLines)
+			}
+			acptest.CheckOrder(t, events)
+		})
+	}
+}
