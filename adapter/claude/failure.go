@@ -48,7 +48,7 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 	if code := phrases.Code(text); code != "" {
 		return code
 	}
-	if status := number(v[resultStatus]); status != 0 {
+	if status := cliagent.Count(v[resultStatus]); status != 0 {
 		return cliagent.CodeOfStatus(status)
 	}
 	if p.synthetic != nil {

@@ -32,7 +32,7 @@ func (p *parser) callFailed(data jsonscan.Value) bool {
 	if !data.Fields(v[:], callKeys) {
 		return false
 	}
-	p.call = &callFailure{status: number(v[0]), transport: v[1].IsStr("transport"), message: providerMessage(v[2].Str())}
+	p.call = &callFailure{status: cliagent.Count(v[0]), transport: v[1].IsStr("transport"), message: providerMessage(v[2].Str())}
 	return true
 }
 
@@ -72,7 +72,7 @@ func (p *parser) retry(data jsonscan.Value, s *cliagent.Sink) bool {
 	if code == execution.CodeRateLimited {
 		s.Emit(execution.RateLimited{Status: cmp.Or(reason.Str(), "rate_limit")})
 	}
-	emit(s, st.parent, execution.Retry{Attempt: p.retries, Reason: words, Code: code})
+	s.EmitFrom(st.parent, execution.Retry{Attempt: p.retries, Reason: words, Code: code})
 	return true
 }
 
@@ -117,7 +117,7 @@ func (p *parser) sessionError(data jsonscan.Value, s *cliagent.Sink) bool {
 	}
 	p.ensureTurn(s)
 	f := &failure{message: strings.TrimSpace(v[1].Str())}
-	f.code = p.codeOfError(v[0].Str(), v[3].Str(), strings.ToLower(f.message), number(v[2]))
+	f.code = p.codeOfError(v[0].Str(), v[3].Str(), strings.ToLower(f.message), cliagent.Count(v[2]))
 	p.failure = f
 	return true
 }

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -263,17 +262,4 @@ func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		res.Output = &execution.Output{Text: p.text}
 	}
 	return res
-}
-
-// clock is the time of a line, zero when it has none.
-func (p *oneShot) clock() time.Time {
-	stamp, ok := p.v[lineTime].Plain()
-	if !ok {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339, string(stamp))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }

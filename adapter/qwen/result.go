@@ -69,7 +69,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 // ofSubagent recognizes the failure of a sub-agent: it took no time and no turns, and the call that started it has no
 // result yet, which the end of the turn never leaves behind. That result does not say that it failed.
 func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) bool {
-	if failed, _ := v[resultIsError].Bool(); !failed || number(v[resultTurns]) != 0 || number(v[resultDuration]) != 0 || p.session == "" {
+	if failed, _ := v[resultIsError].Bool(); !failed || cliagent.Count(v[resultTurns]) != 0 || cliagent.Count(v[resultDuration]) != 0 || p.session == "" {
 		return false
 	}
 	var open []*tool
