@@ -14,35 +14,34 @@ import (
 
 // failure is why something was not carried out, as the agent stated it.
 type failure struct {
-	code    execution.ErrorCode
-	message string
-	login   bool // the agent demands a login
+	cliagent.Failure
+	login bool // the agent demands a login
 }
 
 // failureOf reads an error of the agent. What it says in its data is more precise than its message.
 func failureOf(spec Spec, fault jsonscan.Value) *failure {
 	code, _ := fault.Get("code").Int()
-	f := &failure{message: fault.Get("message").Str()}
-	if details := detailsOf(fault.Get("data")); details != "" && !strings.Contains(f.message, details) {
-		f.message = strings.TrimPrefix(f.message+": "+details, ": ")
+	f := &failure{Failure: cliagent.Failure{Message: fault.Get("message").Str()}}
+	if details := detailsOf(fault.Get("data")); details != "" && !strings.Contains(f.Message, details) {
+		f.Message = strings.TrimPrefix(f.Message+": "+details, ": ")
 	}
-	f.message = cmp.Or(f.message, "error "+strconv.FormatInt(code, 10))
+	f.Message = cmp.Or(f.Message, "error "+strconv.FormatInt(code, 10))
 	if spec.Classify != nil {
-		f.code = spec.Classify(code, f.message)
+		f.Code = spec.Classify(code, f.Message)
 	}
-	if f.code == "" {
-		f.code = codeOfText(strings.ToLower(f.message))
+	if f.Code == "" {
+		f.Code = codeOfText(strings.ToLower(f.Message))
 	}
 	switch {
-	case code == codeAuthRequired && (f.code == "" || f.code == execution.CodeAuth):
-		f.code, f.login = execution.CodeAuth, true
-	case f.code != "":
+	case code == codeAuthRequired && (f.Code == "" || f.Code == execution.CodeAuth):
+		f.Code, f.login = execution.CodeAuth, true
+	case f.Code != "":
 	case code == codeNotFound:
-		f.code = execution.CodeSessionNotFound
+		f.Code = execution.CodeSessionNotFound
 	case code == codeCancelled:
-		f.code = execution.CodeInterrupted
+		f.Code = execution.CodeInterrupted
 	default:
-		f.code = execution.CodeInternal
+		f.Code = execution.CodeInternal
 	}
 	return f
 }
@@ -64,50 +63,42 @@ func detailsOf(data jsonscan.Value) string {
 // status finds the status of the model API in a text.
 var status = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(401|403|404|408|429|400|5[0-9][0-9])\b`) })
 
-// codeOfText is for what agents say in words only; text is in lower case. The first match counts.
+// phrases are for what agents say in words only.
+var phrases = cliagent.Phrases{
+	{Part: "session not found", Code: execution.CodeSessionNotFound},
+	{Part: "unknown session", Code: execution.CodeSessionNotFound},
+	{Part: "invalid session", Code: execution.CodeSessionNotFound},
+	{Part: "no session", Code: execution.CodeSessionNotFound},
+	{Part: "not logged in", Code: execution.CodeAuth},
+	{Part: "authentication required", Code: execution.CodeAuth},
+	{Part: "unauthorized", Code: execution.CodeAuth},
+	{Part: "unauthenticated", Code: execution.CodeAuth},
+	{Part: "api key", Code: execution.CodeAuth},
+	{Part: "context length", Code: execution.CodeContextExceeded},
+	{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+	{Part: "context window", Code: execution.CodeContextExceeded},
+	{Part: "rate limit", Code: execution.CodeRateLimited},
+	{Part: "too many requests", Code: execution.CodeRateLimited},
+	{Part: "quota", Code: execution.CodeRateLimited},
+	{Part: "model not found", Code: execution.CodeModelNotFound},
+	{Part: "model_not_found", Code: execution.CodeModelNotFound},
+	{Part: "overloaded", Code: execution.CodeProvider},
+	{Part: "connection error", Code: execution.CodeProvider},
+	{Part: "fetch failed", Code: execution.CodeProvider},
+	{Part: "econnrefused", Code: execution.CodeProvider},
+	{Part: "timed out", Code: execution.CodeProvider},
+}
+
+// codeOfText is for what agents say in words only, and for a status among them; text is in lower case.
 func codeOfText(text string) execution.ErrorCode {
-	for _, t := range []struct {
-		part string
-		code execution.ErrorCode
-	}{
-		{"session not found", execution.CodeSessionNotFound},
-		{"unknown session", execution.CodeSessionNotFound},
-		{"invalid session", execution.CodeSessionNotFound},
-		{"no session", execution.CodeSessionNotFound},
-		{"not logged in", execution.CodeAuth},
-		{"authentication required", execution.CodeAuth},
-		{"unauthorized", execution.CodeAuth},
-		{"unauthenticated", execution.CodeAuth},
-		{"api key", execution.CodeAuth},
-		{"context length", execution.CodeContextExceeded},
-		{"context_length_exceeded", execution.CodeContextExceeded},
-		{"context window", execution.CodeContextExceeded},
-		{"rate limit", execution.CodeRateLimited},
-		{"too many requests", execution.CodeRateLimited},
-		{"quota", execution.CodeRateLimited},
-		{"model not found", execution.CodeModelNotFound},
-		{"model_not_found", execution.CodeModelNotFound},
-		{"overloaded", execution.CodeProvider},
-		{"connection error", execution.CodeProvider},
-		{"fetch failed", execution.CodeProvider},
-		{"econnrefused", execution.CodeProvider},
-		{"timed out", execution.CodeProvider},
-	} {
-		if strings.Contains(text, t.part) {
-			return t.code
-		}
+	if code := phrases.Code(text); code != "" {
+		return code
 	}
-	switch m := status().FindString(text); {
-	case m == "":
-		return ""
-	case m == "401" || m == "403":
-		return execution.CodeAuth
-	case m == "429":
-		return execution.CodeRateLimited
-	case m == "408" || m[0] == '5':
-		return execution.CodeProvider
+	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or nothing and 0
+	if n == 404 {
+		return execution.CodeInvalidRequest // of an address as often as of a model
 	}
-	return execution.CodeInvalidRequest
+	return cliagent.CodeOfStatus(n)
 }
 
 // loginHint says what to type when the agent wants a login.
@@ -129,37 +120,11 @@ func loginHint(spec Spec, agent abilities) string {
 	return "log in with the agent's own command; it offers: " + strings.Join(ways, "; ")
 }
 
-// report shows why a turn failed, before the turn's end.
-func (f *failure) report(hint string, s *cliagent.Sink) {
-	switch f.code {
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: f.message, Guidance: hint})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: f.message})
-	case execution.CodeContextExceeded:
-		s.Emit(execution.ContextExceeded{})
-	default:
-		s.Emit(execution.ErrorEvent{Code: f.code, Message: f.message})
-	}
-}
-
-// result is the failure as a result or the end of a turn carries it.
-func (f *failure) result(hint string) *execution.ResultError {
-	e := execution.NewResultError(f.code, f.message)
-	switch f.code {
-	case execution.CodeInternal:
-		e.Code = execution.FailureBackendExecution // the agent's failure, not ours
-	case execution.CodeAuth:
-		e.Metadata["hint"] = hint
-	}
-	return e
-}
-
 // err is the failure of a conversation that could not begin.
 func (f *failure) err(spec Spec, agent abilities, doing string) *execution.Error {
-	e := execution.Errorf(f.code, "%s cannot %s: %s", spec.Name, doing, f.message)
+	e := execution.Errorf(f.Code, "%s cannot %s: %s", spec.Name, doing, f.Message)
 	e.Agent = spec.Name
-	if f.code == execution.CodeAuth {
+	if f.Code == execution.CodeAuth {
 		e.Hint = loginHint(spec, agent)
 	}
 	return e

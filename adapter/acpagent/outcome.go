@@ -12,7 +12,6 @@ type turnOutcome struct {
 	interrupted bool
 	limit       string // a limit that ended it
 	failure     *failure
-	hint        string
 }
 
 // end emits the failure and the end of the turn.
@@ -22,9 +21,11 @@ func (o *turnOutcome) end(spec Spec, agent abilities, index int, s *cliagent.Sin
 	case o.interrupted:
 		e.Reason = execution.TurnInterrupted
 	case o.failure != nil:
-		o.hint = loginHint(spec, agent)
-		e.Reason, e.Error = execution.TurnFailed, o.failure.result(o.hint)
-		o.failure.report(o.hint, s)
+		if o.failure.Code == execution.CodeAuth {
+			o.failure.Hint = loginHint(spec, agent)
+		}
+		e.Reason, e.Error = execution.TurnFailed, o.failure.Result()
+		s.Emit(o.failure.Event())
 	case o.limit != "":
 		e.Reason = execution.TurnLimitReached
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: spec.Name + ": " + o.limit})
@@ -48,7 +49,7 @@ func (o *turnOutcome) fill(res *execution.Result) {
 		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
 		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
 	case o.failure != nil:
-		res.Status, res.Error = execution.StatusFailed, o.failure.result(o.hint)
+		res.Status, res.Error = execution.StatusFailed, o.failure.Result()
 		res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
 	case o.limit != "":
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitCompleted

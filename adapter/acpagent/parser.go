@@ -221,8 +221,8 @@ func (p *parser) refused(c call, f *failure, s *cliagent.Sink) {
 	case f.login && c.method != methodAuthenticate && p.login == "":
 		p.logIn(c, f, s)
 	default:
-		if f.code == execution.CodeInternal {
-			f.code = c.code
+		if f.Code == execution.CodeInternal {
+			f.Code = c.code
 		}
 		s.Fail(f.err(p.spec, p.agent, c.doing))
 	}

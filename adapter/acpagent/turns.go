@@ -67,14 +67,14 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	case p.failed != nil:
 		out.failure, out.text = p.failed, ""
 	case out.stop == stopRefusal:
-		out.failure = &failure{code: execution.CodeInvalidRequest, message: cmp.Or(p.text, "the model refused to go on")}
+		out.failure = &failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to go on")}}
 	case out.stop == stopRequests:
 		out.limit = "the agent reached its own limit of model calls in a turn"
 	case out.stop == stopTokens:
 		out.limit = "the model reached its limit of output tokens"
 	case p.spec.FailedText != nil:
 		if code, failed := p.spec.FailedText(p.text); failed {
-			out.failure, out.text = &failure{code: code, message: p.text}, ""
+			out.failure, out.text = &failure{Failure: cliagent.Failure{Code: code, Message: p.text}}, ""
 		}
 	}
 	p.endStep(s, out.failure == nil && !out.interrupted)

@@ -167,7 +167,7 @@ func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
 	p.closeFlow(s)
 	switch {
 	case a.Failed != "":
-		p.failed = &failure{code: a.Failed, message: a.Message}
+		p.failed = &failure{Failure: cliagent.Failure{Code: a.Failed, Message: a.Message}}
 	case a.Retry != "":
 		p.retries++
 		s.Emit(execution.Retry{Attempt: p.retries, Reason: a.Message, Code: a.Retry})

@@ -12,8 +12,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
 )
 
 // LinkSelf puts the running test binary under the name of an agent's program into a new directory, which it returns. With
@@ -42,6 +45,48 @@ func AskHook(spawn adapter.Spawner, line string, payload any) (adapter.SpawnOutc
 		return adapter.SpawnOutcome{}, err
 	}
 	return spawn(context.Background(), adapter.SpawnRequest{Command: "/bin/sh", Args: []string{"-c", line}, Stdin: said})
+}
+
+// StandIn is the test binary in the place of an agent's program: its TestMain plays the scenario that a variable names.
+type StandIn struct {
+	Command    string // the name of the program
+	Descriptor func() adapter.Descriptor
+	// ScenarioVar names the variable of the scenario, StateVar that of the folder where the agent keeps its sessions.
+	ScenarioVar, StateVar string
+	// Ask adds to a request what the agent needs besides, nil for nothing.
+	Ask    func(Scenario, *execution.Request)
+	Cannot map[Scenario]string
+	Others []string
+}
+
+// Subject makes the stand-in a subject of the suite.
+func (in StandIn) Subject(t *testing.T) Subject {
+	t.Helper()
+	dir, state, grace := LinkSelf(t, in.Command), t.TempDir(), int64(200)
+	s := Subject{
+		Backend: func() agent.Backend { return agent.BackendOf(in.Descriptor()) },
+		Request: func(sc Scenario) execution.Request {
+			req := PlayRequest(sc)
+			path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+			switch sc {
+			case Missing:
+				path = t.TempDir()
+			case Talk:
+				req.Message.Text = "again"
+			}
+			req.Run.GracePeriodMs = &grace
+			req.Run.Env = map[string]string{"PATH": path, in.ScenarioVar: string(sc), in.StateVar: state, "GORACE": "atexit_sleep_ms=0", "HOME": state}
+			if in.Ask != nil {
+				in.Ask(sc, &req)
+			}
+			return req
+		},
+		Cannot: in.Cannot, Answer: "hi", Memory: "42", Source: ".", Others: in.Others, Limit: 30 * time.Second, Grace: 2 * time.Second,
+	}
+	if runtime.GOOS == "linux" {
+		s.Survivors = MarkedProcesses(in.StateVar + "=" + state)
+	}
+	return s
 }
 
 // CallEcho calls the tool of the scenario Tool on the MCP server at a streamable HTTP address, as a program does that stands in

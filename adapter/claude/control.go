@@ -51,14 +51,14 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 	if q.name == "AskUserQuestion" {
 		q.asks = true
 		text, options := asked(v[4])
-		emit(s, parent, execution.InputRequired{ID: id, Question: text, Context: options, Source: execution.InputFromAgent})
+		s.EmitFrom(parent, execution.InputRequired{ID: id, Question: text, Context: options, Source: execution.InputFromAgent})
 		return true
 	}
 	action := cmp.Or(v[3].Str(), q.name)
 	if t := p.tools[q.call]; t != nil && t.server != "" {
 		action = t.server + ": " + action
 	}
-	emit(s, parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v[4], v[5].Str()), ToolName: q.name,
+	s.EmitFrom(parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v[4], v[5].Str()), ToolName: q.name,
 		ToolCallID: q.call, Input: q.input, Risk: risk(q.name)})
 	return true
 }

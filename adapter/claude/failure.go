@@ -45,10 +45,10 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 		return execution.CodeContextExceeded
 	}
 	text := strings.ToLower(o.message)
-	if code := codeOfText(text); code != "" {
+	if code := phrases.Code(text); code != "" {
 		return code
 	}
-	if status := number(v[resultStatus]); status != 0 {
+	if status := cliagent.Count(v[resultStatus]); status != 0 {
 		return cliagent.CodeOfStatus(status)
 	}
 	if p.synthetic != nil {
@@ -90,56 +90,36 @@ func codeOfWord(word string) execution.ErrorCode {
 	return ""
 }
 
-// codeOfText is for what Claude says in no other way; text is in lower case.
-func codeOfText(text string) execution.ErrorCode {
-	for _, t := range []struct {
-		part string
-		code execution.ErrorCode
-	}{
-		{"no conversation found", execution.CodeSessionNotFound},
-		{"requires a valid session id", execution.CodeSessionNotFound},
-		{"is already in use", execution.CodeSessionNotFound},
-		{"prompt is too long", execution.CodeContextExceeded},
-		{"not logged in", execution.CodeAuth},
-		{"please run /login", execution.CodeAuth},
-		{"invalid api key", execution.CodeAuth},
-		{"credit balance is too low", execution.CodeAuth},
-		{"is not a valid json schema", execution.CodeValidation},
-		{"error: unknown option", execution.CodeConfig},
-		{"error: option", execution.CodeValidation},
-		{"cannot be used with root", execution.CodeConfig},
-		{"invalid mcp configuration", execution.CodeConfig},
-	} {
-		if strings.Contains(text, t.part) {
-			return t.code
-		}
-	}
-	return ""
+// phrases are for what Claude says in no other way.
+var phrases = cliagent.Phrases{
+	{Part: "no conversation found", Code: execution.CodeSessionNotFound},
+	{Part: "requires a valid session id", Code: execution.CodeSessionNotFound},
+	{Part: "is already in use", Code: execution.CodeSessionNotFound},
+	{Part: "prompt is too long", Code: execution.CodeContextExceeded},
+	{Part: "not logged in", Code: execution.CodeAuth},
+	{Part: "please run /login", Code: execution.CodeAuth},
+	{Part: "invalid api key", Code: execution.CodeAuth},
+	{Part: "credit balance is too low", Code: execution.CodeAuth},
+	{Part: "is not a valid json schema", Code: execution.CodeValidation},
+	{Part: "error: unknown option", Code: execution.CodeConfig},
+	{Part: "error: option", Code: execution.CodeValidation},
+	{Part: "cannot be used with root", Code: execution.CodeConfig},
+	{Part: "invalid mcp configuration", Code: execution.CodeConfig},
 }
 
 // contextExceeded reads the numbers that newer versions put into the text.
 func contextExceeded(text string) execution.ContextExceeded {
-	var e execution.ContextExceeded
-	if _, rest, ok := strings.Cut(text, "request is ~"); ok {
-		if n, err := fmt.Sscanf(rest, "%d tokens (limit %d)", &e.UsedTokens, &e.MaxTokens); err != nil || n != 2 {
-			return execution.ContextExceeded{}
-		}
-	}
-	return e
+	return cliagent.ContextNumbers(text, "request is ~", "%d tokens (limit %d)")
 }
 
 // startFailure is the outcome of a process that went away without a result line but said why on standard error. It is
 // nil when nothing is understood.
 func (p *parser) startFailure(exit process.Exit) *outcome {
-	if exit.Stopped || exit.Signal != "" || exit.Code <= 0 || p.session != "" {
+	code, message := phrases.Complaint(exit)
+	if code == "" || p.session != "" {
 		return nil
 	}
-	code := codeOfText(strings.ToLower(exit.StderrTail))
-	if code == "" {
-		return nil
-	}
-	message := strings.TrimPrefix(strings.TrimSpace(exit.StderrTail), "Error: ")
-	return &outcome{reason: execution.TurnFailed, code: code, message: strings.ToValidUTF8(message, "\uFFFD")}
+	return &outcome{reason: execution.TurnFailed, code: code, message: message}
 }
 
 // reason words a failed call for a retry.

@@ -1,14 +1,9 @@
 package claude
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/drawbar/drawbar/adapter/hookrelay"
-	"github.com/drawbar/drawbar/transport/process"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 )
 
 // fakeVar names the scenario that the test binary plays as Claude Code, stateVar the folder where it keeps sessions.
@@ -17,15 +12,4 @@ const (
 	stateVar = "FAKE_CLAUDE_STATE"
 )
 
-func TestMain(m *testing.M) {
-	process.MaybeKeeper()
-	hookrelay.MaybeRelay()
-	if scenario := os.Getenv(fakeVar); scenario != "" {
-		code, err := playFake(scenario, os.Args[1:])
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		os.Exit(code)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { clitest.Main(m, fakeVar, playFake) }

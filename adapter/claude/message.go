@@ -26,7 +26,7 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 		p.ensureTurn(s)
 		p.first = false
 		if st.parent == "" {
-			p.synthetic = &notice{text: contentText(v[2]), word: v[4].Str(), status: number(v[5])}
+			p.synthetic = &notice{text: contentText(v[2]), word: v[4].Str(), status: cliagent.Count(v[5])}
 		}
 		return true
 	}
@@ -40,7 +40,7 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 		p.startStep(st, s)
 		p.count(st.parent, usageOf(v[3]), s)
 	}
-	at := moment(v[6])
+	at := cliagent.Moment(v[6])
 	known := true
 	for _, element := range v[2].Array {
 		var c [9]jsonscan.Value
@@ -53,11 +53,11 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 			}
 		case "thinking":
 			if text := c[2].Str(); !st.streamed {
-				emit(s, st.parent, execution.ThinkingStart{})
+				s.EmitFrom(st.parent, execution.ThinkingStart{})
 				if text != "" {
-					emit(s, st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
+					s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
 				}
-				emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+				s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
 			}
 		case "tool_use", "server_tool_use":
 			t := p.toolStart(st.parent, p.names.Str(c[3]), p.names.Str(c[4]), s)
@@ -78,9 +78,9 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 
 // wholeText is a text that was not streamed, as one piece.
 func (p *parser) wholeText(st *stream, text string, s *cliagent.Sink) {
-	emit(s, st.parent, execution.MessageStart{MessageID: st.message})
+	s.EmitFrom(st.parent, execution.MessageStart{MessageID: st.message})
 	if text != "" {
-		emit(s, st.parent, execution.TextDelta{Delta: text, Accumulated: text})
+		s.EmitFrom(st.parent, execution.TextDelta{Delta: text, Accumulated: text})
 	}
 	p.saidText(st, text, s)
 }
@@ -112,7 +112,7 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 			failed, _ := c[8].Bool()
 			p.ensureTurn(s)
 			p.toolDone(toolEnd{id: p.names.Str(c[6]), parent: p.stream(parent).parent, content: c[7], detail: v[1], meta: v[2],
-				failed: failed, at: moment(v[5])}, s)
+				failed: failed, at: cliagent.Moment(v[5])}, s)
 		case "text", "image", "document": // the prompt of a sub-agent, notes of Claude to its model, attachments
 		default:
 			known = false

@@ -180,41 +180,6 @@ func (p *parser) stream(parent jsonscan.Value) *stream {
 	return st
 }
 
-// emit adds an event of the agent, or of the sub-agent that parent started.
-func emit(s *cliagent.Sink, parent string, b execution.Body) {
-	if parent == "" {
-		s.Emit(b)
-		return
-	}
-	s.EmitFrom(parent, b)
-}
-
-// number is a count of tokens or the like; anything else counts as nothing.
-func number(v jsonscan.Value) int64 {
-	n, ok := v.Int()
-	if !ok {
-		f, _ := v.Float()
-		n = int64(f)
-	}
-	if n < 0 || n > 1<<50 {
-		return 0
-	}
-	return n
-}
-
-// moment is a time stamp, zero when there is none.
-func moment(v jsonscan.Value) time.Time {
-	text, ok := v.Plain()
-	if !ok {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
 // elapsed is the time between two stamps in milliseconds, 0 when one is missing.
 func elapsed(from, to time.Time) int64 {
 	if from.IsZero() || to.Before(from) {

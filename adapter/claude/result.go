@@ -198,7 +198,7 @@ func modelUsage(models jsonscan.Value) (u execution.Usage, usd float64) {
 	for _, m := range models.Object {
 		var f [6]jsonscan.Value
 		m.Fields(f[:], modelKeys)
-		u = u.Add(sum(execution.Usage{Input: number(f[0]), Output: number(f[1]), Cached: number(f[2]), CacheWrite: number(f[3]), Thinking: number(f[4])}))
+		u = u.Add(sum(execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Cached: cliagent.Count(f[2]), CacheWrite: cliagent.Count(f[3]), Thinking: cliagent.Count(f[4])}))
 		c, _ := f[5].Float()
 		usd += c
 	}
@@ -209,16 +209,11 @@ func modelUsage(models jsonscan.Value) (u execution.Usage, usd float64) {
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	switch o.code {
 	case "", execution.CodeInterrupted:
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: o.message, Guidance: loginGuidance})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: o.message})
-	case execution.CodeContextExceeded:
-		s.Emit(contextExceeded(o.message))
 	case execution.CodeTurnLimit:
 		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
 	default:
-		s.Emit(execution.ErrorEvent{Code: o.code, Message: o.message, Recoverable: o.code.Row().Retryable})
+		f := cliagent.Failure{Code: o.code, Message: o.message, Hint: loginGuidance, Recoverable: o.code.Row().Retryable, Context: contextExceeded(o.message)}
+		s.Emit(f.Event())
 	}
 }
 

@@ -131,12 +131,12 @@ func (p *parser) delta(st *stream, s *cliagent.Sink) bool {
 	}
 	switch kind {
 	case textBlock:
-		emit(s, st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
+		s.EmitFrom(st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
 	case thinkingBlock:
-		emit(s, st.parent, execution.ThinkingDelta{Delta: all[was:], Accumulated: all})
+		s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: all[was:], Accumulated: all})
 	default:
 		if b.tool.server == "" {
-			emit(s, st.parent, execution.ToolInputDelta{ToolCallID: b.tool.id, Delta: all[was:], InputAccumulated: all})
+			s.EmitFrom(st.parent, execution.ToolInputDelta{ToolCallID: b.tool.id, Delta: all[was:], InputAccumulated: all})
 		}
 	}
 	return true
@@ -156,13 +156,13 @@ func (p *parser) blockStart(st *stream, s *cliagent.Sink) bool {
 		b := p.startBlock(st, i, textBlock, s)
 		if text := v[3].Str(); text != "" {
 			b.text.WriteString(text)
-			emit(s, st.parent, execution.TextDelta{Delta: text, Accumulated: b.text.String()})
+			s.EmitFrom(st.parent, execution.TextDelta{Delta: text, Accumulated: b.text.String()})
 		}
 	case "thinking":
 		b := p.startBlock(st, i, thinkingBlock, s)
 		if text := v[4].Str(); text != "" {
 			b.text.WriteString(text)
-			emit(s, st.parent, execution.ThinkingDelta{Delta: text, Accumulated: b.text.String()})
+			s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: text, Accumulated: b.text.String()})
 		}
 	case "tool_use", "server_tool_use":
 		b := p.startBlock(st, i, toolBlock, s)
@@ -187,10 +187,10 @@ func (p *parser) startBlock(st *stream, i int, kind blockKind, s *cliagent.Sink)
 	switch kind {
 	case textBlock:
 		b.text.Grow(firstPiece)
-		emit(s, st.parent, execution.MessageStart{MessageID: st.message})
+		s.EmitFrom(st.parent, execution.MessageStart{MessageID: st.message})
 	case thinkingBlock:
 		b.text.Grow(firstPiece)
-		emit(s, st.parent, execution.ThinkingStart{})
+		s.EmitFrom(st.parent, execution.ThinkingStart{})
 	case toolBlock:
 		b.text.Grow(firstPiece)
 	}
@@ -206,7 +206,7 @@ func (p *parser) closeBlock(st *stream, b *block, s *cliagent.Sink) {
 	case textBlock:
 		p.saidText(st, b.text.String(), s)
 	case thinkingBlock:
-		emit(s, st.parent, execution.ThinkingStop{Thinking: b.text.String()})
+		s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: b.text.String()})
 	case toolBlock:
 		// The whole line comes first and has the input as Claude will use it. This is for a message without one.
 		input := b.text.String()
@@ -225,12 +225,12 @@ func (p *parser) saidText(st *stream, text string, s *cliagent.Sink) {
 	if st.parent == "" {
 		p.lastText = text
 	}
-	emit(s, st.parent, execution.MessageStop{Text: text})
+	s.EmitFrom(st.parent, execution.MessageStop{Text: text})
 }
 
 func (p *parser) startStep(st *stream, s *cliagent.Sink) {
 	st.open = true
-	emit(s, st.parent, execution.StepStart{TurnIndex: p.turn, StepIndex: st.step, StepType: "model"})
+	s.EmitFrom(st.parent, execution.StepStart{TurnIndex: p.turn, StepIndex: st.step, StepType: "model"})
 }
 
 // endMessage ends the open message of a stream, however far it came.
@@ -250,7 +250,7 @@ func (p *parser) endMessage(st *stream, s *cliagent.Sink) {
 		p.count(st.parent, st.usage, s)
 		st.usage = execution.Usage{}
 	}
-	emit(s, st.parent, execution.StepEnd{TurnIndex: p.turn, StepIndex: st.step})
+	s.EmitFrom(st.parent, execution.StepEnd{TurnIndex: p.turn, StepIndex: st.step})
 	st.step++
 }
 
@@ -260,7 +260,7 @@ func (p *parser) count(parent string, u execution.Usage, s *cliagent.Sink) {
 		return
 	}
 	p.counted, p.total = p.counted.Add(u), p.total.Add(u)
-	emit(s, parent, execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking,
+	s.EmitFrom(parent, execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking,
 		CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite})
 }
 
@@ -273,7 +273,7 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	if !v.Fields(f[:], usageKeys) {
 		return execution.Usage{}
 	}
-	return sum(execution.Usage{Input: number(f[0]), Output: number(f[1]), Cached: number(f[2]), CacheWrite: number(f[3]), Thinking: number(f[4])})
+	return sum(execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Cached: cliagent.Count(f[2]), CacheWrite: cliagent.Count(f[3]), Thinking: cliagent.Count(f[4])})
 }
 
 // sum fills in the total.

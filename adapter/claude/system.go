@@ -107,7 +107,7 @@ func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	p.first = false
 	p.retries++
-	status, word := number(v[3]), v[4].Str()
+	status, word := cliagent.Count(v[3]), v[4].Str()
 	code := cliagent.CodeOfStatus(status)
 	if code == "" {
 		code = codeOfWord(word)
@@ -115,8 +115,8 @@ func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
 	if code == "" {
 		code = execution.CodeProvider
 	}
-	s.Emit(execution.Retry{Attempt: int(number(v[0])), MaxAttempts: int(number(v[1])), Reason: reason(status, word),
-		DelayMs: number(v[2]), Code: code})
+	s.Emit(execution.Retry{Attempt: int(cliagent.Count(v[0])), MaxAttempts: int(cliagent.Count(v[1])), Reason: reason(status, word),
+		DelayMs: cliagent.Count(v[2]), Code: code})
 	return true
 }
 
@@ -143,7 +143,7 @@ func (p *parser) deny(id, name, why string, s *cliagent.Sink) {
 	if t := p.tools[id]; t != nil {
 		parent = t.parent
 	}
-	emit(s, parent, execution.ApprovalDenied{ID: execution.QuestionID(id), Reason: why, ToolName: name})
+	s.EmitFrom(parent, execution.ApprovalDenied{ID: execution.QuestionID(id), Reason: why, ToolName: name})
 }
 
 var compactKeys = jsonscan.NewKeySet("compact_metadata.pre_tokens", "compact_metadata.post_tokens")
@@ -155,7 +155,7 @@ func (p *parser) compacted(line []byte, s *cliagent.Sink) bool {
 	}
 	e := execution.ContextCompacted{}
 	if v[1].Exists() {
-		e.TokensSaved = max(0, number(v[0])-number(v[1]))
+		e.TokensSaved = max(0, cliagent.Count(v[0])-cliagent.Count(v[1]))
 	}
 	s.Emit(e)
 	return true
@@ -190,9 +190,9 @@ func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
 		p.endMessage(st, s)
 	}
 	if v[2].IsStr("completed") {
-		emit(s, t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: v[3].Str()})
+		s.EmitFrom(t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: v[3].Str()})
 	} else {
-		emit(s, t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: v[3].Str()})
+		s.EmitFrom(t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: v[3].Str()})
 	}
 	return true
 }
@@ -206,7 +206,7 @@ func (p *parser) rateLimit(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	if !v[0].IsStr("allowed") {
-		s.Emit(execution.RateLimited{Status: v[0].Str(), ResetsAt: number(v[1]) * 1000, Limit: v[2].Str()})
+		s.Emit(execution.RateLimited{Status: v[0].Str(), ResetsAt: cliagent.Count(v[1]) * 1000, Limit: v[2].Str()})
 	}
 	return true
 }

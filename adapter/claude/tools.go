@@ -41,7 +41,7 @@ func (p *parser) toolStart(parent, id, name string, s *cliagent.Sink) *tool {
 	t.server, t.short = p.mcpTool(name)
 	p.tools[id] = t
 	if t.server == "" {
-		emit(s, parent, execution.ToolCallStart{ToolCallID: id, ToolName: name})
+		s.EmitFrom(parent, execution.ToolCallStart{ToolCallID: id, ToolName: name})
 	}
 	return t
 }
@@ -81,13 +81,13 @@ func (p *parser) toolReady(t *tool, input jsonscan.Value, s *cliagent.Sink) {
 		raw = bytes.Clone(input.Raw())
 	}
 	if t.server != "" {
-		emit(s, t.parent, execution.MCPToolCallStart{ToolCallID: t.id, Server: t.server, ToolName: t.short, Input: raw})
+		s.EmitFrom(t.parent, execution.MCPToolCallStart{ToolCallID: t.id, Server: t.server, ToolName: t.short, Input: raw})
 		return
 	}
-	emit(s, t.parent, execution.ToolCallReady{ToolCallID: t.id, ToolName: t.name, Input: raw})
+	s.EmitFrom(t.parent, execution.ToolCallReady{ToolCallID: t.id, ToolName: t.name, Input: raw})
 	prompt := p.readInput(t, input)
 	if t.isAgent() {
-		emit(s, t.parent, execution.SubagentSpawn{SubagentID: t.id, AgentName: t.agent, Prompt: prompt})
+		s.EmitFrom(t.parent, execution.SubagentSpawn{SubagentID: t.id, AgentName: t.agent, Prompt: prompt})
 	}
 }
 
@@ -157,13 +157,13 @@ func (p *parser) toolDone(e toolEnd, s *cliagent.Sink) {
 	}
 	switch {
 	case e.failed && t.server != "":
-		emit(s, t.parent, execution.MCPToolError{ToolCallID: t.id, Server: t.server, ToolName: t.short, Error: plainError(text)})
+		s.EmitFrom(t.parent, execution.MCPToolError{ToolCallID: t.id, Server: t.server, ToolName: t.short, Error: plainError(text)})
 	case e.failed:
-		emit(s, t.parent, execution.ToolError{ToolCallID: t.id, ToolName: t.name, Error: plainError(text)})
+		s.EmitFrom(t.parent, execution.ToolError{ToolCallID: t.id, ToolName: t.name, Error: plainError(text)})
 	case t.server != "":
-		emit(s, t.parent, execution.MCPToolResult{ToolCallID: t.id, Server: t.server, ToolName: t.short, Output: output})
+		s.EmitFrom(t.parent, execution.MCPToolResult{ToolCallID: t.id, Server: t.server, ToolName: t.short, Output: output})
 	default:
-		emit(s, t.parent, execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: output, DurationMs: elapsed(t.at, e.at)})
+		s.EmitFrom(t.parent, execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: output, DurationMs: elapsed(t.at, e.at)})
 		p.file(t, e, text, s)
 	}
 }
@@ -177,11 +177,11 @@ func plainError(text string) string {
 func (p *parser) file(t *tool, e toolEnd, text string, s *cliagent.Sink) {
 	switch t.name {
 	case "Read":
-		emit(s, t.parent, execution.FileRead{Path: t.path, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FileRead{Path: t.path, ToolCallID: t.id})
 	case "Write":
 		p.written(t, e, text, s)
 	case "Edit", "MultiEdit", "NotebookEdit":
-		emit(s, t.parent, execution.FilePatch{Path: t.path, Diff: unified(e.detail.Get("structuredPatch")), ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FilePatch{Path: t.path, Diff: unified(e.detail.Get("structuredPatch")), ToolCallID: t.id})
 	}
 }
 
@@ -189,10 +189,10 @@ func (p *parser) file(t *tool, e toolEnd, text string, s *cliagent.Sink) {
 func (p *parser) written(t *tool, e toolEnd, text string, s *cliagent.Sink) {
 	kind := e.detail.Get("type")
 	if kind.IsStr("create") || !kind.Exists() && strings.HasPrefix(text, "File created") {
-		emit(s, t.parent, execution.FileCreate{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FileCreate{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
 		return
 	}
-	emit(s, t.parent, execution.FileWrite{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.FileWrite{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
 }
 
 var shellKeys = jsonscan.NewKeySet("stdout", "stderr", "backgroundTaskId")
@@ -218,15 +218,15 @@ func (p *parser) shell(t *tool, e toolEnd, text string, s *cliagent.Sink) {
 		stdout = text
 	}
 	if stdout != "" {
-		emit(s, t.parent, execution.ShellStdoutDelta{Delta: stdout, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.ShellStdoutDelta{Delta: stdout, ToolCallID: t.id})
 	}
 	if stderr != "" {
-		emit(s, t.parent, execution.ShellStderrDelta{Delta: stderr, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.ShellStderrDelta{Delta: stderr, ToolCallID: t.id})
 	}
 	if v[2].Kind() == jsonscan.String {
 		return // it runs on in the background
 	}
-	emit(s, t.parent, execution.ShellExit{ExitCode: code, DurationMs: elapsed(t.at, e.at), ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.ShellExit{ExitCode: code, DurationMs: elapsed(t.at, e.at), ToolCallID: t.id})
 }
 
 // shellStart says that a command runs, once.
@@ -235,7 +235,7 @@ func (p *parser) shellStart(t *tool, s *cliagent.Sink) {
 		return
 	}
 	t.running = true
-	emit(s, t.parent, execution.ShellStart{Command: t.command, Cwd: p.cwd, ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.ShellStart{Command: t.command, Cwd: p.cwd, ToolCallID: t.id})
 }
 
 func exitCode(text string) (code int, rest string, ok bool) {
@@ -256,11 +256,11 @@ func (p *parser) subagent(t *tool, e toolEnd, text string, s *cliagent.Sink) {
 	status := e.detail.Get("status")
 	switch {
 	case e.failed:
-		emit(s, t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: plainError(text)})
+		s.EmitFrom(t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: plainError(text)})
 	case status.IsStr("async_launched") || status.IsStr("remote_launched"):
 		t.async = true
 	default:
-		emit(s, t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent,
+		s.EmitFrom(t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent,
 			Summary: summary(cmp.Or(contentText(e.detail.Get("content")), text))})
 	}
 }
@@ -284,8 +284,8 @@ func unified(patch jsonscan.Value) string {
 		if !hunk.Fields(v[:], patchKeys) {
 			continue
 		}
-		b.WriteString("@@ -" + strconv.FormatInt(number(v[0]), 10) + "," + strconv.FormatInt(number(v[1]), 10) +
-			" +" + strconv.FormatInt(number(v[2]), 10) + "," + strconv.FormatInt(number(v[3]), 10) + " @@\n")
+		b.WriteString("@@ -" + strconv.FormatInt(cliagent.Count(v[0]), 10) + "," + strconv.FormatInt(cliagent.Count(v[1]), 10) +
+			" +" + strconv.FormatInt(cliagent.Count(v[2]), 10) + "," + strconv.FormatInt(cliagent.Count(v[3]), 10) + " @@\n")
 		for _, l := range v[4].Array {
 			b.WriteString(l.Str())
 			b.WriteByte('\n')

@@ -47,7 +47,7 @@ func NewSink(debug bool) *Sink {
 // Emit adds an event of the agent itself.
 func (s *Sink) Emit(b execution.Body) { s.emit(execution.Event{Body: b}) }
 
-// EmitFrom adds an event of the sub-agent that the tool call parent started.
+// EmitFrom adds an event of the sub-agent that the tool call parent started; without a parent it is the agent's own.
 func (s *Sink) EmitFrom(parent string, b execution.Body) {
 	s.emit(execution.Event{Parent: parent, Body: b})
 }

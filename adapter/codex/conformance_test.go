@@ -1,44 +1,24 @@
 package codex
 
 import (
-	"os"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
 
 // TestConformance runs the suite on the adapter with the test binary in the place of Codex.
 func TestConformance(t *testing.T) {
-	dir := adaptertest.LinkSelf(t, "codex")
-	state := t.TempDir()
-	grace := int64(200)
-	s := adaptertest.Subject{
-		Backend: func() agent.Backend { return agent.BackendOf(Descriptor()) },
-		Request: func(sc adaptertest.Scenario) execution.Request {
-			req := adaptertest.PlayRequest(sc)
-			path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	adaptertest.Test(t, adaptertest.StandIn{
+		Command: "codex", Descriptor: Descriptor, ScenarioVar: fakeVar, StateVar: stateVar, Others: []string{"claude", "gemini"},
+		Ask: func(sc adaptertest.Scenario, req *execution.Request) {
 			switch sc {
-			case adaptertest.Missing:
-				path = t.TempDir()
 			case adaptertest.Clarify, adaptertest.Think:
 				req.Run.Stream = execution.StreamOn
 			case adaptertest.Spend:
 				req.Run.Model = "gpt-5.4" // its price is known
-			case adaptertest.Talk:
-				req.Message.Text = "again"
 			}
-			req.Run.GracePeriodMs = &grace
-			req.Run.Env = map[string]string{"PATH": path, fakeVar: string(sc), stateVar: state, "GORACE": "atexit_sleep_ms=0", "HOME": state, "CODEX_API_KEY": ""}
-			return req
+			req.Run.Env["CODEX_API_KEY"] = ""
 		},
-		Answer: "hi", Memory: "42", Source: ".", Others: []string{"claude", "gemini"}, Limit: 30 * time.Second, Grace: 2 * time.Second,
-	}
-	if runtime.GOOS == "linux" {
-		s.Survivors = adaptertest.MarkedProcesses(stateVar + "=" + state)
-	}
-	adaptertest.Test(t, s)
+	}.Subject(t))
 }

@@ -161,7 +161,7 @@ func (p *execParser) error(s *cliagent.Sink) bool {
 	return message != ""
 }
 
-func (p *execParser) endTurn(f *failure, s *cliagent.Sink) {
+func (p *execParser) endTurn(f *cliagent.Failure, s *cliagent.Sink) {
 	p.ensureTurn(s)
 	p.open = false
 	p.running.Clear()

@@ -11,32 +11,28 @@ import (
 
 const loginGuidance = "log in with: codex login, or give an API key to: codex login --with-api-key"
 
-// failure is why a turn failed, as Codex stated it.
-type failure struct {
-	code    execution.ErrorCode
-	message string
-	final   bool // another attempt is of no use before something changes, whatever the table says of the code
-}
-
 // failureOf reads the failure of a turn. info is app-server's classification, which exec leaves out.
-func failureOf(message string, info jsonscan.Value) *failure {
-	f := &failure{code: codeOfInfo(info), message: message}
+func failureOf(message string, info jsonscan.Value) *cliagent.Failure {
+	f := &cliagent.Failure{Code: codeOfInfo(info), Message: message}
 	text := strings.ToLower(message)
 	if body, ok := apiError(message); ok {
 		// Codex passes on the body of a refused request as it is.
-		f.message, text = body.message, strings.ToLower(body.message+" "+body.code)
-		if f.code == "" {
-			f.code = execution.CodeInvalidRequest
+		f.Message, text = body.message, strings.ToLower(body.message+" "+body.code)
+		if f.Code == "" {
+			f.Code = execution.CodeInvalidRequest
 		}
 	}
 	// What the text says is more precise than a class that stands for many things.
-	if code := codeOfText(text); code != "" && (f.code == "" || f.code == execution.CodeProvider || f.code == execution.CodeInvalidRequest) {
-		f.code = code
+	if code := codeOfText(text); code != "" && (f.Code == "" || f.Code == execution.CodeProvider || f.Code == execution.CodeInvalidRequest) {
+		f.Code = code
 	}
-	if f.code == "" {
-		f.code = execution.CodeInternal
+	if f.Code == "" {
+		f.Code = execution.CodeInternal
 	}
-	f.final = f.code == execution.CodeRateLimited && (info.IsStr("usageLimitExceeded") || strings.Contains(text, "usage limit") || strings.Contains(text, "quota"))
+	f.Final = f.Code == execution.CodeRateLimited && (info.IsStr("usageLimitExceeded") || strings.Contains(text, "usage limit") || strings.Contains(text, "quota"))
+	if f.Code == execution.CodeAuth {
+		f.Hint = loginGuidance
+	}
 	return f
 }
 
@@ -77,58 +73,49 @@ func codeOfInfo(info jsonscan.Value) execution.ErrorCode {
 
 // codeOfStatus is the word for a status of the model API, empty for none.
 func codeOfStatus(status int64) execution.ErrorCode {
-	switch {
-	case status == 401 || status == 403:
-		return execution.CodeAuth
-	case status == 429:
-		return execution.CodeRateLimited
-	case status == 408 || status >= 500:
-		return execution.CodeProvider
-	case status >= 400:
-		return execution.CodeInvalidRequest
+	if status == 404 {
+		return execution.CodeInvalidRequest // of an address as often as of a model
 	}
-	return ""
+	return cliagent.CodeOfStatus(status)
+}
+
+// phrases are for what Codex says in words only.
+var phrases = cliagent.Phrases{
+	{Part: "no rollout found", Code: execution.CodeSessionNotFound},
+	{Part: "invalid session id", Code: execution.CodeSessionNotFound},
+	{Part: "missing environment variable", Code: execution.CodeAuth},
+	{Part: "not logged in", Code: execution.CodeAuth},
+	{Part: "incorrect api key", Code: execution.CodeAuth},
+	{Part: "refresh token", Code: execution.CodeAuth},
+	{Part: "context window", Code: execution.CodeContextExceeded},
+	{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+	{Part: "usage limit", Code: execution.CodeRateLimited},
+	{Part: "quota", Code: execution.CodeRateLimited},
+	{Part: "rate limit", Code: execution.CodeRateLimited},
+	{Part: "model_not_found", Code: execution.CodeModelNotFound},
+	{Part: "input exceeds the maximum length", Code: execution.CodeInvalidRequest},
+	{Part: "loading config", Code: execution.CodeConfig},
+	{Part: "failed to load configuration", Code: execution.CodeConfig},
+	{Part: "model provider", Code: execution.CodeConfig},
+	{Part: "codex home", Code: execution.CodeConfig},
+	{Part: "is no longer supported; remove this setting", Code: execution.CodeConfig},
+	{Part: "unexpected argument", Code: execution.CodeConfig},
+	{Part: "invalid value", Code: execution.CodeConfig},
+	{Part: "not inside a trusted directory", Code: execution.CodeConfig},
+	{Part: "model instructions file", Code: execution.CodeConfig},
+	{Part: "output schema file", Code: execution.CodeConfig},
+	{Part: "high demand", Code: execution.CodeProvider},
+	{Part: "at capacity", Code: execution.CodeProvider},
+	{Part: "stream disconnected", Code: execution.CodeProvider},
+	{Part: "error sending request", Code: execution.CodeProvider},
+	{Part: "connection failed", Code: execution.CodeProvider},
+	{Part: "timed out", Code: execution.CodeProvider},
 }
 
 // codeOfText is for what Codex says in words only; text is in lower case. The first match counts.
 func codeOfText(text string) execution.ErrorCode {
-	for _, t := range []struct {
-		part string
-		code execution.ErrorCode
-	}{
-		{"no rollout found", execution.CodeSessionNotFound},
-		{"invalid session id", execution.CodeSessionNotFound},
-		{"missing environment variable", execution.CodeAuth},
-		{"not logged in", execution.CodeAuth},
-		{"incorrect api key", execution.CodeAuth},
-		{"refresh token", execution.CodeAuth},
-		{"context window", execution.CodeContextExceeded},
-		{"context_length_exceeded", execution.CodeContextExceeded},
-		{"usage limit", execution.CodeRateLimited},
-		{"quota", execution.CodeRateLimited},
-		{"rate limit", execution.CodeRateLimited},
-		{"model_not_found", execution.CodeModelNotFound},
-		{"input exceeds the maximum length", execution.CodeInvalidRequest},
-		{"loading config", execution.CodeConfig},
-		{"failed to load configuration", execution.CodeConfig},
-		{"model provider", execution.CodeConfig},
-		{"codex home", execution.CodeConfig},
-		{"is no longer supported; remove this setting", execution.CodeConfig},
-		{"unexpected argument", execution.CodeConfig},
-		{"invalid value", execution.CodeConfig},
-		{"not inside a trusted directory", execution.CodeConfig},
-		{"model instructions file", execution.CodeConfig},
-		{"output schema file", execution.CodeConfig},
-		{"high demand", execution.CodeProvider},
-		{"at capacity", execution.CodeProvider},
-		{"stream disconnected", execution.CodeProvider},
-		{"error sending request", execution.CodeProvider},
-		{"connection failed", execution.CodeProvider},
-		{"timed out", execution.CodeProvider},
-	} {
-		if strings.Contains(text, t.part) {
-			return t.code
-		}
+	if code := phrases.Code(text); code != "" {
+		return code
 	}
 	if strings.Contains(text, "model") && (strings.Contains(text, "does not exist") || strings.Contains(text, "not supported")) {
 		return execution.CodeModelNotFound
@@ -163,40 +150,11 @@ func apiError(message string) (apiBody, bool) {
 	return b, b.message != ""
 }
 
-// report shows why a turn failed, before the turn's end.
-func (f *failure) report(s *cliagent.Sink) {
-	switch f.code {
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: f.message, Guidance: loginGuidance})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: f.message})
-	case execution.CodeContextExceeded:
-		s.Emit(execution.ContextExceeded{})
-	default:
-		s.Emit(execution.ErrorEvent{Code: f.code, Message: f.message})
-	}
-}
-
-// result is the failure as a result or the end of a turn carries it.
-func (f *failure) result() *execution.ResultError {
-	e := execution.NewResultError(f.code, f.message)
-	switch f.code {
-	case execution.CodeInternal:
-		e.Code = execution.FailureBackendExecution // the agent's failure, not ours
-	case execution.CodeAuth:
-		e.Metadata["hint"] = loginGuidance
-	}
-	if f.final {
-		e.Retryable, e.Recoverable = false, false
-	}
-	return e
-}
-
-// err is the failure of a conversation that could not begin.
-func (f *failure) err(doing string) *execution.Error {
-	e := execution.Errorf(f.code, "codex: %s: %s", doing, f.message)
+// startError is the failure of a conversation that could not begin.
+func startError(f *cliagent.Failure, doing string) *execution.Error {
+	e := execution.Errorf(f.Code, "codex: %s: %s", doing, f.Message)
 	e.Agent = name
-	if f.code == execution.CodeAuth {
+	if f.Code == execution.CodeAuth {
 		e.Hint = loginGuidance
 	}
 	return e
@@ -221,8 +179,8 @@ func reconnect(message string) (attempt, most int, why string, ok bool) {
 // retry is the event for a model call that is tried again.
 func retry(attempt, most int, why string, info jsonscan.Value) execution.Retry {
 	r := execution.Retry{Attempt: attempt, MaxAttempts: most, Reason: why}
-	if f := failureOf(why, info); f.code != execution.CodeInternal {
-		r.Code = f.code
+	if f := failureOf(why, info); f.Code != execution.CodeInternal {
+		r.Code = f.Code
 	}
 	return r
 }

@@ -66,10 +66,10 @@ func TestFailureOf(t *testing.T) {
 			}
 		}
 		f := failureOf(tt.message, info)
-		if f.code != tt.want || f.final != tt.final {
-			t.Errorf("%q %s is %s, final %v; want %s, %v", tt.message, tt.info, f.code, f.final, tt.want, tt.final)
+		if f.Code != tt.want || f.Final != tt.final {
+			t.Errorf("%q %s is %s, final %v; want %s, %v", tt.message, tt.info, f.Code, f.Final, tt.want, tt.final)
 		}
-		r := f.result()
+		r := f.Result()
 		if r.ErrorCode() != tt.want || tt.final && r.Retryable || r.Message == "" && tt.message != "" {
 			t.Errorf("%q makes the result %+v", tt.message, r)
 		}

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bufio"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 // fields is a JSON object.
@@ -80,19 +80,13 @@ func (f *fake) note(method string, params fields) {
 	f.print(fields{"method": method, "params": params, "emittedAtMs": time.Now().UnixMilli()})
 }
 
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // exec is one prompt.
 func (f *fake) exec(args []string) (int, error) {
 	prompt, err := io.ReadAll(os.Stdin)
 	if err != nil || len(prompt) == 0 {
 		return 1, errors.New("No prompt provided via stdin.")
 	}
-	f.policy, f.thread = "never", newID()
+	f.policy, f.thread = "never", cliagent.NewUUID()
 	for _, a := range args {
 		f.keep = f.keep && a != "--ephemeral"
 		f.image = f.image || strings.HasPrefix(a, "--image=")
@@ -154,7 +148,7 @@ func (f *fake) take(v fields) {
 	case "thread/inject_items":
 		reply(fields{})
 	case "turn/start":
-		f.turn, f.running = newID(), true
+		f.turn, f.running = cliagent.NewUUID(), true
 		reply(fields{"turn": fields{"id": f.turn, "status": "inProgress"}})
 		f.runTurn(params)
 	case "turn/steer":
@@ -185,7 +179,7 @@ func (f *fake) begin(method string, params fields, reply func(fields), refuse fu
 		f.servers, _ = config["mcp_servers"].(fields)
 	}
 	from, _ := params["threadId"].(string)
-	f.thread = newID()
+	f.thread = cliagent.NewUUID()
 	if method != "thread/start" {
 		saved, err := os.ReadFile(filepath.Join(f.state, from))
 		if err != nil {

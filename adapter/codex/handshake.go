@@ -125,8 +125,8 @@ func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
 			p.goOn(s)
 			return
 		}
-		s.Fail(f.err(c.method))
+		s.Fail(startError(f, c.method))
 	default:
-		s.Fail(f.err(c.method))
+		s.Fail(startError(f, c.method))
 	}
 }

@@ -12,13 +12,13 @@ import (
 type turnOutcome struct {
 	text        string
 	structured  json.RawMessage
-	failure     *failure
+	failure     *cliagent.Failure
 	interrupted bool
 }
 
 // newOutcome makes the outcome of a turn whose last message is text. Where the request wants structured output, a text
 // that is no JSON object is a failure.
-func newOutcome(req execution.Request, text string, f *failure) *turnOutcome {
+func newOutcome(req execution.Request, text string, f *cliagent.Failure) *turnOutcome {
 	o := &turnOutcome{text: text, failure: f}
 	if f != nil || len(req.Run.OutputSchema) == 0 {
 		return o
@@ -27,7 +27,7 @@ func newOutcome(req execution.Request, text string, f *failure) *turnOutcome {
 		o.structured = raw(v)
 		return o
 	}
-	o.failure = &failure{code: execution.CodeInvalidOutput, message: "the final message of codex is no JSON object, which the output schema asks for"}
+	o.failure = &cliagent.Failure{Code: execution.CodeInvalidOutput, Message: "the final message of codex is no JSON object, which the output schema asks for"}
 	return o
 }
 
@@ -38,8 +38,8 @@ func (o *turnOutcome) end(index int, s *cliagent.Sink) {
 	case o.interrupted:
 		e.Reason = execution.TurnInterrupted
 	case o.failure != nil:
-		e.Reason, e.Error = execution.TurnFailed, o.failure.result()
-		o.failure.report(s)
+		e.Reason, e.Error = execution.TurnFailed, o.failure.Result()
+		s.Emit(o.failure.Event())
 	}
 	s.Emit(e)
 }
@@ -53,7 +53,7 @@ func (o *turnOutcome) fill(res *execution.Result) {
 		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
 		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
 	case o.failure != nil:
-		res.Status, res.Error = execution.StatusFailed, o.failure.result()
+		res.Status, res.Error = execution.StatusFailed, o.failure.Result()
 	default:
 		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
 	}

@@ -129,7 +129,7 @@ const (
 )
 
 var (
-	forkedFrom    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"forked_from_id":"([^"\\]{1,100})"`) })            
+	forkedFrom    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"forked_from_id":"([^"\\]{1,100})"`) })
 	forkedOrdinal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"forked_from_ordinal_exclusive":(\d{1,18})[,}]`) })
 )
 

@@ -107,7 +107,7 @@ func (e *stderr) begun(s *cliagent.Sink) {
 }
 
 // failure is why Codex gave up, nil if it did not say.
-func (e *stderr) failure() *failure {
+func (e *stderr) failure() *cliagent.Failure {
 	if e.fatal == "" {
 		return nil
 	}

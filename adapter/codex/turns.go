@@ -47,19 +47,19 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	c.closeAll(p.from(c, s))
 	text := c.text
 	c.text = ""
-	var f *failure
+	var f *cliagent.Failure
 	if v[1].IsStr("failed") || v[2].Exists() {
-		if f = failureOf(v[2].Str(), v[3]); f.message == "" {
-			f.message = "the turn failed"
+		if f = failureOf(v[2].Str(), v[3]); f.Message == "" {
+			f.Message = "the turn failed"
 		}
 		if details := v[4].Str(); details != "" {
-			f.message += ": " + details
+			f.Message += ": " + details
 		}
 	}
 	if c != p.main {
 		p.endStep(c, s, f == nil)
 		if f != nil {
-			p.agents.failed(c.id, f.message, source{s: s})
+			p.agents.failed(c.id, f.Message, source{s: s})
 		} else if v[1].IsStr("completed") {
 			p.agents.result(c.id, text, source{s: s})
 		}

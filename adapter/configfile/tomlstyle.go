@@ -75,13 +75,18 @@ func (s tomlStyle) inline(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
-		text := strconv.FormatFloat(v, 'f', -1, 64)
-		if !strings.Contains(text, ".") {
-			text += ".0"
-		}
-		return text
+		return decimal(v)
 	}
 	return "null" // TOML has none: the text is refused when it is read again
+}
+
+// decimal is a number that is read again as one with a fraction, in TOML and YAML.
+func decimal(f float64) string {
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
 }
 
 // section writes a table as a section, and tables in it as sections of their own.

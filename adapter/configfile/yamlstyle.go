@@ -65,11 +65,7 @@ func (s yamlStyle) flow(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
-		text := strconv.FormatFloat(v, 'f', -1, 64)
-		if !strings.Contains(text, ".") {
-			text += ".0"
-		}
-		return text
+		return decimal(v)
 	}
 	return literal(v)
 }

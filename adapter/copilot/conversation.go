@@ -113,7 +113,7 @@ func aside(chunk string) (acpagent.Aside, bool) {
 	if !ok {
 		return acpagent.Aside{}, false
 	}
-	code := codeOfText(strings.ToLower(message))
+	code := phrases.Code(strings.ToLower(message))
 	if m := apiStatus().FindStringSubmatch(message); code == "" && m != nil {
 		status, _ := strconv.ParseInt(cmp.Or(m[1], m[2]), 10, 64) // three digits
 		code = codeOfStatus(status)
@@ -140,5 +140,5 @@ func classify(_ int64, message string) execution.ErrorCode {
 	if strings.Contains(text, "session") && (strings.Contains(text, "not found") || strings.Contains(text, "invalid sessionid")) {
 		return execution.CodeSessionNotFound
 	}
-	return codeOfText(text)
+	return phrases.Code(text)
 }

@@ -32,7 +32,7 @@ func (p *parser) callFailed(data jsonscan.Value) bool {
 	if !data.Fields(v[:], callKeys) {
 		return false
 	}
-	p.call = &callFailure{status: number(v[0]), transport: v[1].IsStr("transport"), message: providerMessage(v[2].Str())}
+	p.call = &callFailure{status: cliagent.Count(v[0]), transport: v[1].IsStr("transport"), message: providerMessage(v[2].Str())}
 	return true
 }
 
@@ -72,7 +72,7 @@ func (p *parser) retry(data jsonscan.Value, s *cliagent.Sink) bool {
 	if code == execution.CodeRateLimited {
 		s.Emit(execution.RateLimited{Status: cmp.Or(reason.Str(), "rate_limit")})
 	}
-	emit(s, st.parent, execution.Retry{Attempt: p.retries, Reason: words, Code: code})
+	s.EmitFrom(st.parent, execution.Retry{Attempt: p.retries, Reason: words, Code: code})
 	return true
 }
 
@@ -101,21 +101,10 @@ func codeOfRetry(reason string) execution.ErrorCode {
 
 // codeOfStatus is the word for a status of the model API, empty for none.
 func codeOfStatus(status int64) execution.ErrorCode {
-	switch {
-	case status == 401 || status == 403:
-		return execution.CodeAuth
-	case status == 404:
-		return execution.CodeModelNotFound
-	case status == 413:
+	if status == 413 {
 		return execution.CodeContextExceeded
-	case status == 429:
-		return execution.CodeRateLimited
-	case status == 408 || status >= 500:
-		return execution.CodeProvider
-	case status >= 400:
-		return execution.CodeInvalidRequest
 	}
-	return ""
+	return cliagent.CodeOfStatus(status)
 }
 
 var errorKeys = jsonscan.NewKeySet("errorType", "message", "statusCode", "errorCode")
@@ -128,7 +117,7 @@ func (p *parser) sessionError(data jsonscan.Value, s *cliagent.Sink) bool {
 	}
 	p.ensureTurn(s)
 	f := &failure{message: strings.TrimSpace(v[1].Str())}
-	f.code = p.codeOfError(v[0].Str(), v[3].Str(), strings.ToLower(f.message), number(v[2]))
+	f.code = p.codeOfError(v[0].Str(), v[3].Str(), strings.ToLower(f.message), cliagent.Count(v[2]))
 	p.failure = f
 	return true
 }
@@ -146,7 +135,7 @@ func (p *parser) codeOfError(category, detail, text string, status int64) execut
 	case "quota":
 		return execution.CodeBudgetExceeded
 	}
-	if code := codeOfText(text); code != "" {
+	if code := phrases.Code(text); code != "" {
 		return code
 	}
 	if strings.Contains(detail, "max_prompt_tokens_exceeded") {
@@ -167,69 +156,41 @@ func (p *parser) codeOfError(category, detail, text string, status int64) execut
 	return execution.CodeProvider
 }
 
-// codeOfText is for what Copilot says in no other way; text is in lower case.
-func codeOfText(text string) execution.ErrorCode {
-	for _, t := range []struct {
-		part string
-		code execution.ErrorCode
-	}{
-		{"no session, task, or name matched", execution.CodeSessionNotFound},
-		{"no authentication information found", execution.CodeAuth},
-		{"authentication failed", execution.CodeAuth},
-		{"not authorized to use this copilot", execution.CodeAuth},
-		{"exceeds the model's prompt budget", execution.CodeContextExceeded},
-		{"maximum context length", execution.CodeContextExceeded},
-		{"context window", execution.CodeContextExceeded},
-		{"byok providers require an explicit model", execution.CodeConfig},
-		{"from --model flag is not available", execution.CodeModelNotFound},
-		{"session limits", execution.CodeBudgetExceeded},
-		{"invalid command format", execution.CodeConfig},
-		{"--attachment file type not supported", execution.CodeValidation},
-		{"additional-mcp-config", execution.CodeConfig},
-		{"does not support reasoning effort", execution.CodeInvalidRequest},
-	} {
-		if strings.Contains(text, t.part) {
-			return t.code
-		}
-	}
-	return ""
+// phrases are for what Copilot says in no other way.
+var phrases = cliagent.Phrases{
+	{Part: "no session, task, or name matched", Code: execution.CodeSessionNotFound},
+	{Part: "no authentication information found", Code: execution.CodeAuth},
+	{Part: "authentication failed", Code: execution.CodeAuth},
+	{Part: "not authorized to use this copilot", Code: execution.CodeAuth},
+	{Part: "exceeds the model's prompt budget", Code: execution.CodeContextExceeded},
+	{Part: "maximum context length", Code: execution.CodeContextExceeded},
+	{Part: "context window", Code: execution.CodeContextExceeded},
+	{Part: "byok providers require an explicit model", Code: execution.CodeConfig},
+	{Part: "from --model flag is not available", Code: execution.CodeModelNotFound},
+	{Part: "session limits", Code: execution.CodeBudgetExceeded},
+	{Part: "invalid command format", Code: execution.CodeConfig},
+	{Part: "--attachment file type not supported", Code: execution.CodeValidation},
+	{Part: "additional-mcp-config", Code: execution.CodeConfig},
+	{Part: "does not support reasoning effort", Code: execution.CodeInvalidRequest},
 }
 
 // contextExceeded reads the numbers that are in the text.
 func contextExceeded(text string) execution.ContextExceeded {
-	var e execution.ContextExceeded
-	if _, rest, ok := strings.Cut(text, "after reserving output ("); ok {
-		if n, err := fmt.Sscanf(rest, "%d tokens; limit %d", &e.UsedTokens, &e.MaxTokens); err != nil || n != 2 {
-			return execution.ContextExceeded{}
-		}
-	}
-	return e
+	return cliagent.ContextNumbers(text, "after reserving output (", "%d tokens; limit %d")
 }
 
 // announce makes the event of a failure.
 func (f *failure) announce(s *cliagent.Sink) {
-	switch f.code {
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: f.message, Guidance: loginGuidance})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: f.message})
-	case execution.CodeContextExceeded:
-		s.Emit(contextExceeded(f.message))
-	default:
-		s.Emit(execution.ErrorEvent{Code: f.code, Message: f.message, Recoverable: f.code.Row().Retryable})
-	}
+	s.Emit((&cliagent.Failure{Code: f.code, Message: f.message, Hint: loginGuidance, Recoverable: f.code.Row().Retryable,
+		Context: contextExceeded(f.message)}).Event())
 }
 
 // startFailure is why a process went away without its last line, as far as standard error says. It is nil when nothing is
 // understood.
 func startFailure(exit process.Exit) *failure {
-	if exit.Stopped || exit.Signal != "" || exit.Code <= 0 {
-		return nil
-	}
-	text := strings.TrimSpace(exit.StderrTail)
-	code := codeOfText(strings.ToLower(text))
+	code, message := phrases.Complaint(exit)
 	if code == "" {
 		return nil
 	}
-	return &failure{code: code, message: strings.ToValidUTF8(strings.TrimPrefix(text, "Error: "), "\uFFFD")}
+	return &failure{code: code, message: message}
 }

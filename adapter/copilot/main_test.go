@@ -1,12 +1,10 @@
 package copilot
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -20,17 +18,10 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	process.MaybeKeeper()
+	process.MaybeKeeper() // it may have the launcher's variable too, and so may a hook
 	hookrelay.MaybeRelay()
 	if os.Getenv(launcherVar) != "" {
 		playLauncher()
 	}
-	if scenario := os.Getenv(fakeVar); scenario != "" {
-		code, err := playFake(scenario, os.Args[1:])
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		os.Exit(code)
-	}
-	goleak.VerifyTestMain(m)
+	clitest.Main(m, fakeVar, playFake)
 }

@@ -31,7 +31,7 @@ func (p *parser) stepStart(s *cliagent.Sink) bool {
 	st := p.stream()
 	p.endStep(st, s)
 	st.open, st.mused = true, false
-	emit(s, st.parent, execution.StepStart{StepIndex: st.step, StepType: "model"})
+	s.EmitFrom(st.parent, execution.StepStart{StepIndex: st.step, StepType: "model"})
 	return true
 }
 
@@ -47,7 +47,7 @@ func (p *parser) endStep(st *stream, s *cliagent.Sink) {
 	p.endMessage(st, "", s)
 	if st.open {
 		st.open = false
-		emit(s, st.parent, execution.StepEnd{StepIndex: st.step})
+		s.EmitFrom(st.parent, execution.StepEnd{StepIndex: st.step})
 		st.step++
 	}
 }
@@ -65,7 +65,7 @@ func (p *parser) messageStart(s *cliagent.Sink) bool {
 func (p *parser) startMessage(st *stream, id string, s *cliagent.Sink) {
 	st.message, st.said = id, &strings.Builder{}
 	st.said.Grow(firstPiece)
-	emit(s, st.parent, execution.MessageStart{MessageID: id})
+	s.EmitFrom(st.parent, execution.MessageStart{MessageID: id})
 }
 
 // delta is the most frequent line of all.
@@ -80,7 +80,7 @@ func (p *parser) delta(s *cliagent.Sink) bool {
 		p.startMessage(st, p.names.Str(p.values[keyMessageID]), s)
 	}
 	if delta, all := grow(st.said, p.values[keyDelta]); delta != "" {
-		emit(s, st.parent, execution.TextDelta{Delta: delta, Accumulated: all})
+		s.EmitFrom(st.parent, execution.TextDelta{Delta: delta, Accumulated: all})
 	}
 	return true
 }
@@ -107,7 +107,7 @@ func (p *parser) endMessage(st *stream, whole string, s *cliagent.Sink) {
 	} else {
 		p.lastText = whole
 	}
-	emit(s, st.parent, execution.MessageStop{Text: whole})
+	s.EmitFrom(st.parent, execution.MessageStop{Text: whole})
 }
 
 var messageKeys = jsonscan.NewKeySet("content", "reasoningText", "toolRequests", "model", "messageId")
@@ -131,7 +131,7 @@ func (p *parser) messageDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	if st.said == nil && text != "" {
 		p.startMessage(st, v[4].Str(), s)
 		st.said.WriteString(text)
-		emit(s, st.parent, execution.TextDelta{Delta: text, Accumulated: text})
+		s.EmitFrom(st.parent, execution.TextDelta{Delta: text, Accumulated: text})
 	}
 	p.endMessage(st, text, s)
 	for _, request := range v[2].Array {
@@ -150,10 +150,10 @@ func (p *parser) thought(s *cliagent.Sink) bool {
 	if st.thought == nil {
 		st.thought, st.mused = &strings.Builder{}, true
 		st.thought.Grow(firstPiece)
-		emit(s, st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
+		s.EmitFrom(st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
 	}
 	if delta, all := grow(st.thought, p.values[keyDelta]); delta != "" {
-		emit(s, st.parent, execution.ThinkingDelta{Delta: delta, Accumulated: all})
+		s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: delta, Accumulated: all})
 	}
 	return true
 }
@@ -165,7 +165,7 @@ func (p *parser) endThought(st *stream, s *cliagent.Sink) {
 	}
 	text := st.thought.String()
 	st.thought = nil
-	emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+	s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
 }
 
 // wholeThought repeats thinking that was streamed, or that its message told already.
@@ -184,7 +184,7 @@ func (p *parser) wholeThought(data jsonscan.Value, s *cliagent.Sink) bool {
 
 func (p *parser) wholeThinking(st *stream, text string, s *cliagent.Sink) {
 	st.mused = true
-	emit(s, st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
-	emit(s, st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
-	emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+	s.EmitFrom(st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
+	s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
+	s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
 }

@@ -3,7 +3,6 @@ package copilot
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -170,10 +169,10 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 	case "session.compaction_complete":
 		return p.compacted(data, s)
 	case "session.truncation":
-		s.Emit(execution.ContextCompacted{TokensSaved: number(data.Get("tokensRemovedDuringTruncation"))})
+		s.Emit(execution.ContextCompacted{TokensSaved: cliagent.Count(data.Get("tokensRemovedDuringTruncation"))})
 		return true
 	case "skill.invoked":
-		emit(s, p.stream().parent, execution.SkillInvoked{SkillName: data.Get("name").Str()})
+		s.EmitFrom(p.stream().parent, execution.SkillInvoked{SkillName: data.Get("name").Str()})
 		return true
 	}
 	if ignoredTypes[typ] {
@@ -213,9 +212,9 @@ func (p *parser) compacted(data jsonscan.Value, s *cliagent.Sink) bool {
 	if !isTrue(data.Get("success")) {
 		return true
 	}
-	saved := number(data.Get("tokensRemoved"))
+	saved := cliagent.Count(data.Get("tokensRemoved"))
 	if saved == 0 {
-		saved = max(0, number(data.Get("preCompactionTokens"))-number(data.Get("postCompactionTokens")))
+		saved = max(0, cliagent.Count(data.Get("preCompactionTokens"))-cliagent.Count(data.Get("postCompactionTokens")))
 	}
 	s.Emit(execution.ContextCompacted{Summary: data.Get("summaryContent").Str(), TokensSaved: saved})
 	return true
@@ -273,44 +272,7 @@ func (p *parser) stream() *stream {
 	return st
 }
 
-// emit adds an event of the agent, or of the sub-agent that parent started.
-func emit(s *cliagent.Sink, parent string, b execution.Body) {
-	if parent == "" {
-		s.Emit(b)
-		return
-	}
-	s.EmitFrom(parent, b)
-}
-
-// number is a count of tokens or the like; anything else counts as nothing.
-func number(v jsonscan.Value) int64 {
-	n, ok := v.Int()
-	if !ok {
-		f, _ := v.Float()
-		if f > 0 && f < 1<<50 {
-			n = int64(f)
-		}
-	}
-	if n < 0 || n > 1<<50 {
-		return 0
-	}
-	return n
-}
-
 func isTrue(v jsonscan.Value) bool {
 	b, _ := v.Bool()
 	return b
-}
-
-// moment is the time stamp of the line, zero when there is none.
-func (p *parser) moment() time.Time {
-	text, ok := p.values[keyTime].Plain()
-	if !ok {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }

@@ -74,8 +74,8 @@ func readUsage(file []byte) (u usage) {
 		if !m.Fields(f[:], modelUsageKeys) || !f[0].Exists() {
 			continue
 		}
-		read, write := number(f[2]), number(f[3])
-		one := execution.Usage{Input: max(0, number(f[0])-read-write), Output: number(f[1]), Cached: read, CacheWrite: write, Thinking: number(f[4])}
+		read, write := cliagent.Count(f[2]), cliagent.Count(f[3])
+		one := execution.Usage{Input: max(0, cliagent.Count(f[0])-read-write), Output: cliagent.Count(f[1]), Cached: read, CacheWrite: write, Thinking: cliagent.Count(f[4])}
 		one.Total = one.Input + one.Output + one.Cached + one.CacheWrite
 		u.total, u.known = u.total.Add(one), true
 	}

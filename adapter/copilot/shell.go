@@ -25,9 +25,9 @@ func (p *parser) shellOutput(data jsonscan.Value, s *cliagent.Sink) bool {
 	if text := v[2].Str(); text == "" {
 		return true
 	} else if v[1].IsStr("stderr") {
-		emit(s, t.parent, execution.ShellStderrDelta{Delta: text, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.ShellStderrDelta{Delta: text, ToolCallID: t.id})
 	} else {
-		emit(s, t.parent, execution.ShellStdoutDelta{Delta: text, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.ShellStdoutDelta{Delta: text, ToolCallID: t.id})
 	}
 	return true
 }
@@ -50,7 +50,7 @@ func (p *parser) shellStart(t *tool, s *cliagent.Sink) {
 		return
 	}
 	t.running = true
-	emit(s, t.parent, execution.ShellStart{Command: t.command, Cwd: p.req.Run.Cwd, ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.ShellStart{Command: t.command, Cwd: p.req.Run.Cwd, ToolCallID: t.id})
 }
 
 // shellDone is the end of a command. One that was refused never ran; one in the background runs on.
@@ -60,9 +60,9 @@ func (p *parser) shellDone(t *tool, content string, code int64, exited bool, s *
 	}
 	p.shellStart(t, s)
 	if text := written(content); !t.heard && text != "" {
-		emit(s, t.parent, execution.ShellStdoutDelta{Delta: text, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.ShellStdoutDelta{Delta: text, ToolCallID: t.id})
 	}
-	emit(s, t.parent, execution.ShellExit{ExitCode: int(code), DurationMs: p.elapsed(t), ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.ShellExit{ExitCode: int(code), DurationMs: p.elapsed(t), ToolCallID: t.id})
 }
 
 // written is what a command wrote, without the line that Copilot puts behind it for its model.

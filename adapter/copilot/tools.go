@@ -65,7 +65,7 @@ func (p *parser) startTool(t *tool, s *cliagent.Sink) {
 		return
 	}
 	t.started = true
-	emit(s, t.parent, execution.ToolCallStart{ToolCallID: t.id, ToolName: t.name})
+	s.EmitFrom(t.parent, execution.ToolCallStart{ToolCallID: t.id, ToolName: t.name})
 }
 
 var toolDeltaKeys = jsonscan.NewKeySet("toolCallId", "toolName", "inputDelta")
@@ -85,7 +85,7 @@ func (p *parser) toolDelta(data jsonscan.Value, s *cliagent.Sink) bool {
 	}
 	p.startTool(t, s)
 	if delta, all := grow(&t.input, v[2]); delta != "" {
-		emit(s, t.parent, execution.ToolInputDelta{ToolCallID: t.id, Delta: delta, InputAccumulated: all})
+		s.EmitFrom(t.parent, execution.ToolInputDelta{ToolCallID: t.id, Delta: delta, InputAccumulated: all})
 	}
 	return true
 }
@@ -108,7 +108,7 @@ func (p *parser) toolStarted(data jsonscan.Value, s *cliagent.Sink) bool {
 		return false
 	}
 	p.ensureTurn(s)
-	p.toolReady(p.stream(), &v, s).at = p.moment()
+	p.toolReady(p.stream(), &v, s).at = cliagent.Moment(p.values[keyTime])
 	return true
 }
 
@@ -126,11 +126,11 @@ func (p *parser) toolReady(st *stream, v *[6]jsonscan.Value, s *cliagent.Sink) *
 		input = bytes.Clone(v[2].Raw())
 	}
 	if t.server != "" {
-		emit(s, t.parent, execution.MCPToolCallStart{ToolCallID: t.id, Server: t.server, ToolName: t.short, Input: input})
+		s.EmitFrom(t.parent, execution.MCPToolCallStart{ToolCallID: t.id, Server: t.server, ToolName: t.short, Input: input})
 		return t
 	}
 	p.startTool(t, s)
-	emit(s, t.parent, execution.ToolCallReady{ToolCallID: t.id, ToolName: t.name, Input: input})
+	s.EmitFrom(t.parent, execution.ToolCallReady{ToolCallID: t.id, ToolName: t.name, Input: input})
 	p.readInput(t, v[2], s)
 	return t
 }
@@ -149,7 +149,7 @@ func (p *parser) readInput(t *tool, input jsonscan.Value, s *cliagent.Sink) {
 	}
 	if t.name == "task" {
 		t.agent = v[3].Str()
-		emit(s, t.parent, execution.SubagentSpawn{SubagentID: t.id, AgentName: t.agent, Prompt: v[4].Str()})
+		s.EmitFrom(t.parent, execution.SubagentSpawn{SubagentID: t.id, AgentName: t.agent, Prompt: v[4].Str()})
 	}
 }
 
@@ -177,7 +177,7 @@ func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
 		text = cmp.Or(v[4].Str(), content, "copilot does not say why it failed")
 		if refused[v[5].Str()] {
 			why, _, _ := strings.Cut(text, " Retry in an interactive session")
-			emit(s, t.parent, execution.ApprovalDenied{ID: execution.QuestionID(t.id), Reason: why, ToolName: cmp.Or(t.short, t.name)})
+			s.EmitFrom(t.parent, execution.ApprovalDenied{ID: execution.QuestionID(t.id), Reason: why, ToolName: cmp.Or(t.short, t.name)})
 		}
 	case exited && code != 0:
 		failed = true // for Copilot a command that failed is a tool that worked
@@ -192,16 +192,16 @@ func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	}
 	switch {
 	case failed && t.server != "":
-		emit(s, t.parent, execution.MCPToolError{ToolCallID: t.id, Server: t.server, ToolName: t.short, Error: text})
+		s.EmitFrom(t.parent, execution.MCPToolError{ToolCallID: t.id, Server: t.server, ToolName: t.short, Error: text})
 	case failed:
-		emit(s, t.parent, execution.ToolError{ToolCallID: t.id, ToolName: t.name, Error: text})
+		s.EmitFrom(t.parent, execution.ToolError{ToolCallID: t.id, ToolName: t.name, Error: text})
 	case t.server != "":
 		if contents := v[8].Get("contents"); contents.Exists() {
 			output = bytes.Clone(contents.Raw())
 		}
-		emit(s, t.parent, execution.MCPToolResult{ToolCallID: t.id, Server: t.server, ToolName: t.short, Output: output})
+		s.EmitFrom(t.parent, execution.MCPToolResult{ToolCallID: t.id, Server: t.server, ToolName: t.short, Output: output})
 	default:
-		emit(s, t.parent, execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: output, DurationMs: p.elapsed(t)})
+		s.EmitFrom(t.parent, execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: output, DurationMs: p.elapsed(t)})
 	}
 	p.files(t, v[7], v[3].Str(), failed, s)
 	return true
@@ -209,7 +209,7 @@ func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
 
 // elapsed is the time since the call began in milliseconds, 0 when it is not known.
 func (p *parser) elapsed(t *tool) int64 {
-	now := p.moment()
+	now := cliagent.Moment(p.values[keyTime])
 	if t.at.IsZero() || now.Before(t.at) {
 		return 0
 	}
@@ -219,7 +219,7 @@ func (p *parser) elapsed(t *tool) int64 {
 // files makes the events of the files that a call read or changed; also one that failed may have changed some.
 func (p *parser) files(t *tool, edits jsonscan.Value, diff string, failed bool, s *cliagent.Sink) {
 	if t.name == "view" && !failed && t.path != "" {
-		emit(s, t.parent, execution.FileRead{Path: t.path, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FileRead{Path: t.path, ToolCallID: t.id})
 	}
 	n := 0
 	for range edits.Array {
@@ -229,15 +229,15 @@ func (p *parser) files(t *tool, edits jsonscan.Value, diff string, failed bool, 
 		path := edit.Get("path").Str()
 		switch kind, _ := edit.Get("kind").Plain(); string(kind) {
 		case "create":
-			emit(s, t.parent, execution.FileCreate{Path: path, ByteCount: t.bytes, ToolCallID: t.id})
+			s.EmitFrom(t.parent, execution.FileCreate{Path: path, ByteCount: t.bytes, ToolCallID: t.id})
 		case "delete":
-			emit(s, t.parent, execution.FileDelete{Path: path, ToolCallID: t.id})
+			s.EmitFrom(t.parent, execution.FileDelete{Path: path, ToolCallID: t.id})
 		default:
 			patch := execution.FilePatch{Path: path, ToolCallID: t.id}
 			if n == 1 { // the diff of several files is not taken apart
 				patch.Diff = strings.TrimPrefix(diff, "\n")
 			}
-			emit(s, t.parent, patch)
+			s.EmitFrom(t.parent, patch)
 		}
 	}
 }
@@ -260,11 +260,11 @@ func (p *parser) subagentDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	}
 	switch {
 	case v[2].Str() != "":
-		emit(s, parent, execution.SubagentError{SubagentID: id, AgentName: agent, Error: v[2].Str()})
+		s.EmitFrom(parent, execution.SubagentError{SubagentID: id, AgentName: agent, Error: v[2].Str()})
 	case isTrue(v[3]):
-		emit(s, parent, execution.SubagentError{SubagentID: id, AgentName: agent, Error: "it was cancelled"})
+		s.EmitFrom(parent, execution.SubagentError{SubagentID: id, AgentName: agent, Error: "it was cancelled"})
 	default:
-		emit(s, parent, execution.SubagentResult{SubagentID: id, AgentName: agent, Summary: st.answer})
+		s.EmitFrom(parent, execution.SubagentResult{SubagentID: id, AgentName: agent, Summary: st.answer})
 	}
 	return true
 }

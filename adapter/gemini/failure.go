@@ -18,42 +18,37 @@ const (
 )
 
 // failure is why a turn failed, as Gemini stated it.
-type failure struct {
-	code    execution.ErrorCode
-	message string
-	hint    string
-	final   bool // another attempt is of no use before something changes, whatever the table says of the code
-}
+type failure struct{ cliagent.Failure }
 
 // failureOf reads the error of a result: the name of its class, and a message that mostly holds the model API's answer.
 func failureOf(class, message string) *failure {
-	f := &failure{message: message}
+	f := &failure{cliagent.Failure{Message: message}}
 	body, inner := apiError(message)
 	if inner {
-		f.message = body.message
+		f.Message = body.message
 	} else if said, ok := strings.CutPrefix(message, "[API Error: "); ok {
 		if end := strings.LastIndexByte(said, ']'); end > 0 {
-			f.message = said[:end] // what follows is advice for a person at a terminal
+			f.Message = said[:end] // what follows is advice for a person at a terminal
 		}
 	}
 	lower := strings.ToLower(message)
 	switch {
 	case classes[class] != "":
-		f.code = classes[class]
+		f.Code = classes[class]
 	case inner:
-		f.code = body.code()
+		f.Code = body.code()
 	}
 	// What the text says is more precise than a class or a status that stands for many things.
-	if code := codeOfText(lower); code != "" && (f.code == "" || f.code == execution.CodeInvalidRequest || f.code == execution.CodeProvider) {
-		f.code = code
+	if code := phrases.Code(lower); code != "" && (f.Code == "" || f.Code == execution.CodeInvalidRequest || f.Code == execution.CodeProvider) {
+		f.Code = code
 	}
-	if f.code == "" {
-		f.code = execution.CodeInternal
+	if f.Code == "" {
+		f.Code = execution.CodeInternal
 		if strings.HasPrefix(message, "[API Error:") {
-			f.code = execution.CodeProvider
+			f.Code = execution.CodeProvider
 		}
 	}
-	f.final = f.code == execution.CodeRateLimited && (class == "TerminalQuotaError" || strings.Contains(lower, "per day") || strings.Contains(lower, "daily"))
+	f.Final = f.Code == execution.CodeRateLimited && (class == "TerminalQuotaError" || strings.Contains(lower, "per day") || strings.Contains(lower, "daily"))
 	f.advise(lower)
 	return f
 }
@@ -62,13 +57,13 @@ func failureOf(class, message string) *failure {
 func (f *failure) advise(lower string) {
 	switch {
 	case strings.Contains(lower, "invalid auth method"):
-		f.hint = gatewayGuidance
-	case f.code == execution.CodeAuth:
-		f.hint = loginGuidance
-	case f.code == execution.CodeConfig && strings.Contains(lower, "trusted directory"):
-		f.hint = trustGuidance
-	case f.code == execution.CodeConfig:
-		f.hint = "look at ~/.gemini/settings.json and .gemini/settings.json"
+		f.Hint = gatewayGuidance
+	case f.Code == execution.CodeAuth:
+		f.Hint = loginGuidance
+	case f.Code == execution.CodeConfig && strings.Contains(lower, "trusted directory"):
+		f.Hint = trustGuidance
+	case f.Code == execution.CodeConfig:
+		f.Hint = "look at ~/.gemini/settings.json and .gemini/settings.json"
 	}
 }
 
@@ -91,41 +86,31 @@ var classes = map[string]execution.ErrorCode{
 	"ModelNotFoundError":           execution.CodeModelNotFound,
 }
 
-// codeOfText is for what is said in words only; text is in lower case. The first match counts.
-func codeOfText(text string) execution.ErrorCode {
-	for _, t := range []struct {
-		part string
-		code execution.ErrorCode
-	}{
-		{"api key not valid", execution.CodeAuth},
-		{"api_key_invalid", execution.CodeAuth},
-		{"api key expired", execution.CodeAuth},
-		{"invalid auth method", execution.CodeAuth},
-		{"set an auth method", execution.CodeAuth},
-		{"gemini_api_key environment variable", execution.CodeAuth},
-		{"authentication required", execution.CodeAuth},
-		{"invalid session identifier", execution.CodeSessionNotFound},
-		{"no previous sessions", execution.CodeSessionNotFound},
-		{"exceeds the maximum number of tokens", execution.CodeContextExceeded},
-		{"input token count", execution.CodeContextExceeded},
-		{"quota", execution.CodeRateLimited},
-		{"rate limit", execution.CodeRateLimited},
-		{"not running in a trusted directory", execution.CodeConfig},
-		{"unknown argument", execution.CodeConfig},
-		{"please fix the configuration", execution.CodeConfig},
-		{"incomplete json segment", execution.CodeProvider},
-		{"fetch failed", execution.CodeProvider},
-		{"terminated", execution.CodeProvider},
-		{"socket hang up", execution.CodeProvider},
-		{"econnreset", execution.CodeProvider},
-		{"econnrefused", execution.CodeProvider},
-		{"overloaded", execution.CodeProvider},
-	} {
-		if strings.Contains(text, t.part) {
-			return t.code
-		}
-	}
-	return ""
+// phrases are for what is said in words only.
+var phrases = cliagent.Phrases{
+	{Part: "api key not valid", Code: execution.CodeAuth},
+	{Part: "api_key_invalid", Code: execution.CodeAuth},
+	{Part: "api key expired", Code: execution.CodeAuth},
+	{Part: "invalid auth method", Code: execution.CodeAuth},
+	{Part: "set an auth method", Code: execution.CodeAuth},
+	{Part: "gemini_api_key environment variable", Code: execution.CodeAuth},
+	{Part: "authentication required", Code: execution.CodeAuth},
+	{Part: "invalid session identifier", Code: execution.CodeSessionNotFound},
+	{Part: "no previous sessions", Code: execution.CodeSessionNotFound},
+	{Part: "exceeds the maximum number of tokens", Code: execution.CodeContextExceeded},
+	{Part: "input token count", Code: execution.CodeContextExceeded},
+	{Part: "quota", Code: execution.CodeRateLimited},
+	{Part: "rate limit", Code: execution.CodeRateLimited},
+	{Part: "not running in a trusted directory", Code: execution.CodeConfig},
+	{Part: "unknown argument", Code: execution.CodeConfig},
+	{Part: "please fix the configuration", Code: execution.CodeConfig},
+	{Part: "incomplete json segment", Code: execution.CodeProvider},
+	{Part: "fetch failed", Code: execution.CodeProvider},
+	{Part: "terminated", Code: execution.CodeProvider},
+	{Part: "socket hang up", Code: execution.CodeProvider},
+	{Part: "econnreset", Code: execution.CodeProvider},
+	{Part: "econnrefused", Code: execution.CodeProvider},
+	{Part: "overloaded", Code: execution.CodeProvider},
 }
 
 // apiBody is an answer of the Gemini API that is an error.
@@ -139,18 +124,12 @@ func (b apiBody) code() execution.ErrorCode { return codeOfStatus(b.status) }
 // codeOfStatus is the word for a status of the model API, empty for none.
 func codeOfStatus(status int64) execution.ErrorCode {
 	switch {
-	case status == 401 || status == 403:
-		return execution.CodeAuth
-	case status == 404:
-		return execution.CodeModelNotFound
-	case status == 429:
-		return execution.CodeRateLimited
-	case status == 408 || status == 499 || status >= 500 && status < 600:
-		return execution.CodeProvider
-	case status >= 400 && status < 500:
-		return execution.CodeInvalidRequest
+	case status == 499:
+		return execution.CodeProvider // a call that was broken off
+	case status >= 600:
+		return "" // none of HTTP
 	}
-	return ""
+	return cliagent.CodeOfStatus(status)
 }
 
 var apiKeys = jsonscan.NewKeySet("error.code", "error.message")
@@ -182,22 +161,14 @@ func apiError(text string) (b apiBody, ok bool) {
 
 // report shows why a turn failed, before the turn's end.
 func (f *failure) report(s *cliagent.Sink) {
-	switch f.code {
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: f.message, Guidance: f.hint})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: f.message})
-	case execution.CodeContextExceeded:
-		s.Emit(execution.ContextExceeded{})
-	case execution.CodeInterrupted, execution.CodeTurnLimit:
-	default:
-		s.Emit(execution.ErrorEvent{Code: f.code, Message: f.message})
+	if f.Code != execution.CodeInterrupted && f.Code != execution.CodeTurnLimit {
+		s.Emit(f.Event())
 	}
 }
 
 // reason is how a turn ends that failed so.
 func (f *failure) reason() execution.TurnEndReason {
-	switch f.code {
+	switch f.Code {
 	case execution.CodeInterrupted:
 		return execution.TurnInterrupted
 	case execution.CodeTurnLimit:
@@ -206,29 +177,14 @@ func (f *failure) reason() execution.TurnEndReason {
 	return execution.TurnFailed
 }
 
-// result is the failure as a result or the end of a turn carries it.
-func (f *failure) result() *execution.ResultError {
-	e := execution.NewResultError(f.code, f.message)
-	if f.code == execution.CodeInternal {
-		e.Code = execution.FailureBackendExecution // the agent's failure, not ours
-	}
-	if f.hint != "" {
-		e.Metadata["hint"] = f.hint
-	}
-	if f.final {
-		e.Retryable, e.Recoverable = false, false
-	}
-	return e
-}
-
 // fill states the failure in the run's result.
 func (f *failure) fill(res *execution.Result) {
-	if f.code == execution.CodeTurnLimit {
+	if f.Code == execution.CodeTurnLimit {
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
 		return
 	}
-	res.Status, res.Error = execution.StatusFailed, f.result()
-	if f.code == execution.CodeInterrupted {
+	res.Status, res.Error = execution.StatusFailed, f.Result()
+	if f.Code == execution.CodeInterrupted {
 		res.ExitReason = execution.ExitInterrupted
 	}
 }

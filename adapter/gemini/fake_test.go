@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 type fields = map[string]any
@@ -80,12 +80,6 @@ func (f *fake) print(v fields) {
 	os.Stdout.Write(append(b, '\n'))
 }
 
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // option is the value of an argument.
 func (f *fake) option(name string) string {
 	for _, a := range f.args {
@@ -104,7 +98,7 @@ func (f *fake) prompt() (int, error) {
 	if f.option("output-format") != "stream-json" || !slices.Contains(f.args, "--skip-trust") {
 		return 55, errors.New("Gemini CLI is not running in a trusted directory.")
 	}
-	f.session = newID()
+	f.session = cliagent.NewUUID()
 	if id := f.option("resume"); id != "" {
 		if _, err := os.Stat(filepath.Join(f.state, filepath.Base(id))); err != nil {
 			return 42, fmt.Errorf("Error resuming session: Invalid session identifier %q.", id)

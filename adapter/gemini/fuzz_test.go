@@ -109,7 +109,7 @@ func FuzzStderr(f *testing.F) {
 				t.Fatalf("%d bytes are kept", e.said.Len())
 			}
 			for _, code := range []int{0, 1, 41, 42, 53, 55, 144} {
-				if failed := e.failure(code); failed != nil && (failed.code == "" || failed.message == "") {
+				if failed := e.failure(code); failed != nil && (failed.Code == "" || failed.Message == "") {
 					t.Fatalf("%+v", failed)
 				}
 			}

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -207,7 +206,7 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 	if !status.IsStr("success") {
 		p.failure = p.fault()
 	} else if strings.HasPrefix(p.warned, "Maximum session turns") {
-		p.failure = &failure{code: execution.CodeTurnLimit, message: p.warned}
+		p.failure = &failure{cliagent.Failure{Code: execution.CodeTurnLimit, Message: p.warned}}
 	}
 	if p.failure == nil {
 		p.endStep(s)
@@ -217,7 +216,7 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 	p.count(p.v[lineStats], s)
 	end := execution.TurnEnd{TurnIndex: 0, Reason: execution.TurnCompleted, Text: p.text}
 	if p.failure != nil {
-		end.Reason, end.Error = p.failure.reason(), p.failure.result()
+		end.Reason, end.Error = p.failure.reason(), p.failure.Result()
 		p.failure.report(s)
 	}
 	p.ended = true
@@ -263,17 +262,4 @@ func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		res.Output = &execution.Output{Text: p.text}
 	}
 	return res
-}
-
-// clock is the time of a line, zero when it has none.
-func (p *oneShot) clock() time.Time {
-	stamp, ok := p.v[lineTime].Plain()
-	if !ok {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339, string(stamp))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }

@@ -125,8 +125,8 @@ func TestFailureOf(t *testing.T) {
 		{"", "{", execution.CodeInternal, "{", false},
 	} {
 		f := failureOf(tt.class, tt.message)
-		if f.code != tt.code || tt.says != "" && f.message != tt.says || f.result().Retryable != tt.retryable {
-			t.Errorf("%s %s: got %s %q, retryable %v; want %s %q, %v", tt.class, tt.message, f.code, f.message, f.result().Retryable, tt.code, tt.says, tt.retryable)
+		if f.Code != tt.code || tt.says != "" && f.Message != tt.says || f.Result().Retryable != tt.retryable {
+			t.Errorf("%s %s: got %s %q, retryable %v; want %s %q, %v", tt.class, tt.message, f.Code, f.Message, f.Result().Retryable, tt.code, tt.says, tt.retryable)
 		}
 	}
 }

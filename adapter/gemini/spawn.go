@@ -32,7 +32,7 @@ func sessionOf(req execution.Request) string {
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
 	session := sessionOf(req)
-	if session != "" && !isSessionID(session) {
+	if session != "" && !cliagent.IsUUID(session) {
 		// Gemini takes a number for the place of a session in its list, and begins a new one for "latest" when there is none.
 		return cliagent.Invocation{}, noSession(session)
 	}
@@ -85,25 +85,4 @@ func message(req execution.Request) string {
 func noSession(id string) error {
 	return execution.Errorf(execution.CodeSessionNotFound, "%q is no session of gemini: its sessions are named by UUIDs", id).
 		WithHint("list those of a directory with: gemini --list-sessions")
-}
-
-// isSessionID reports whether s has the form of a UUID, as the ids of Gemini's sessions do.
-func isSessionID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-				return false
-			}
-		}
-	}
-	return true
 }

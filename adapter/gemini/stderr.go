@@ -166,7 +166,7 @@ func retry(text string) (r execution.Retry, ok bool) {
 	}
 	r.Code = codeOfStatus(status)
 	if r.Code == "" {
-		r.Code = codeOfText(strings.ToLower(text))
+		r.Code = phrases.Code(strings.ToLower(text))
 	}
 	if r.Code == "" {
 		r.Code = execution.CodeProvider
@@ -178,32 +178,32 @@ func retry(text string) (r execution.Retry, ok bool) {
 // other tells nothing, as it is the remainder of a status at times.
 func (e *stderr) failure(exit int) *failure {
 	said := e.said.String()
-	f := &failure{message: said, code: codeOfText(strings.ToLower(said))}
+	f := &failure{cliagent.Failure{Message: said, Code: phrases.Code(strings.ToLower(said))}}
 	switch exit {
 	case 41:
-		f.code = execution.CodeAuth
-		if f.message == "" {
-			f.message = "gemini found no credential"
+		f.Code = execution.CodeAuth
+		if f.Message == "" {
+			f.Message = "gemini found no credential"
 		}
 	case 42:
-		if f.code != execution.CodeSessionNotFound {
-			f.code = execution.CodeValidation
+		if f.Code != execution.CodeSessionNotFound {
+			f.Code = execution.CodeValidation
 		}
 	case 44, 52, 55:
-		f.code = execution.CodeConfig
+		f.Code = execution.CodeConfig
 	case 53:
-		f.code = execution.CodeTurnLimit
+		f.Code = execution.CodeTurnLimit
 	case 54:
-		f.code = execution.CodeInternal
+		f.Code = execution.CodeInternal
 	case 0, 130:
 		return nil
 	default:
-		if f.code == "" || e.session {
+		if f.Code == "" || e.session {
 			return nil
 		}
 	}
-	if f.message == "" {
-		f.message = "gemini ended with code " + strconv.Itoa(exit) + " and said nothing"
+	if f.Message == "" {
+		f.Message = "gemini ended with code " + strconv.Itoa(exit) + " and said nothing"
 	}
 	f.advise(strings.ToLower(said))
 	return f

@@ -56,7 +56,7 @@ func (p *oneShot) toolUse(s *cliagent.Sink) bool {
 	}
 	p.ensureStep(s)
 	p.endMessage(s)
-	t := &tool{id: id, name: name, at: p.clock()}
+	t := &tool{id: id, name: name, at: cliagent.Moment(p.v[lineTime])}
 	t.server, t.short = mcpTool(name, nil)
 	p.tools[id] = t
 	input := raw(p.v[lineParameters], "{}")
@@ -139,7 +139,7 @@ func (p *oneShot) toolResult(s *cliagent.Sink) bool {
 	if t.name == toolAgent {
 		s.Emit(execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: output})
 	}
-	s.Emit(execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: text(p.v[lineOutput]), DurationMs: elapsed(t.at, p.clock())})
+	s.Emit(execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: text(p.v[lineOutput]), DurationMs: elapsed(t.at, cliagent.Moment(p.v[lineTime]))})
 	t.file(s)
 	return true
 }
@@ -202,7 +202,7 @@ func (p *oneShot) shellStart(t *tool, s *cliagent.Sink) {
 // one that printed nothing only: that of any other is not known, and is not made up.
 func (p *oneShot) shell(t *tool, output string, s *cliagent.Sink) {
 	p.shellStart(t, s)
-	ms := elapsed(t.at, p.clock())
+	ms := elapsed(t.at, cliagent.Moment(p.v[lineTime]))
 	if digits, ok := strings.CutPrefix(output, exitedWith); ok {
 		if code, err := strconv.Atoi(strings.TrimSpace(digits)); err == nil {
 			s.Emit(execution.ShellExit{ExitCode: code, DurationMs: ms, ToolCallID: t.id})

@@ -51,7 +51,7 @@ var protocol = acpagent.Spec{
 // spawnConversation makes the command line of a conversation.
 func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if session := sessionOf(l.Request); session != "" {
-		if !isSessionID(session) {
+		if !cliagent.IsUUID(session) {
 			return cliagent.Invocation{}, noSession(session)
 		}
 		if err := w.protect(l.Request, session); err != nil {
@@ -109,7 +109,7 @@ func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 
 // classify is the word for an error of the protocol. Gemini gives it the status of the model API for its code.
 func classify(code int64, message string) execution.ErrorCode {
-	if word := codeOfText(strings.ToLower(message)); word != "" {
+	if word := phrases.Code(strings.ToLower(message)); word != "" {
 		return word
 	}
 	return codeOfStatus(code)

@@ -159,9 +159,9 @@ func callUsage(update jsonscan.Value) (execution.Usage, bool) {
 	if !update.Get("_meta").Get("usage").Fields(f[:], callUsageKeys) || !f[0].Exists() && !f[1].Exists() {
 		return execution.Usage{}, false
 	}
-	u := execution.Usage{Input: number(f[0]), Output: number(f[1]), Thinking: number(f[2])}
-	u.Cached = min(number(f[3]), u.Input)
-	if apart := number(f[4]) - u.Input - u.Output; apart > 0 && u.Input > 0 {
+	u := execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Thinking: cliagent.Count(f[2])}
+	u.Cached = min(cliagent.Count(f[3]), u.Input)
+	if apart := cliagent.Count(f[4]) - u.Input - u.Output; apart > 0 && u.Input > 0 {
 		u.Output += apart
 		u.Thinking = max(u.Thinking, apart)
 	}

@@ -76,46 +76,44 @@ func status(message string) int64 {
 	return n
 }
 
+// phrases are for what Qwen or the model API says in words only.
+var phrases = cliagent.Phrases{
+	{Part: "no saved session found", Code: execution.CodeSessionNotFound},
+	{Part: "failed to fork session", Code: execution.CodeSessionNotFound},
+	{Part: "failed to load forked session", Code: execution.CodeSessionNotFound},
+	{Part: "already exists (active or archived)", Code: execution.CodeSessionNotFound},
+	{Part: "is already in use", Code: execution.CodeSessionNotFound},
+	{Part: "invalid --session-id", Code: execution.CodeSessionNotFound},
+	{Part: "no auth type is selected", Code: execution.CodeAuth},
+	{Part: "missing api key", Code: execution.CodeAuth},
+	{Part: "api key not found", Code: execution.CodeAuth},
+	{Part: "environment variable not found", Code: execution.CodeAuth},
+	{Part: "invalid auth method", Code: execution.CodeAuth},
+	{Part: "please re-authenticate", Code: execution.CodeAuth},
+	{Part: "qwen oauth free tier", Code: execution.CodeAuth},
+	{Part: "incorrect api key", Code: execution.CodeAuth},
+	{Part: "invalid api key", Code: execution.CodeAuth},
+	{Part: "quota exhausted", Code: execution.CodeRateLimited},
+	{Part: "qwen oauth quota exceeded", Code: execution.CodeRateLimited},
+	{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+	{Part: "context length exceeded", Code: execution.CodeContextExceeded},
+	{Part: "maximum context length", Code: execution.CodeContextExceeded},
+	{Part: "prompt is too long", Code: execution.CodeContextExceeded},
+	{Part: "range of input length should be", Code: execution.CodeContextExceeded},
+	{Part: "model_not_found", Code: execution.CodeModelNotFound},
+	{Part: "instead of calling the structured_output tool", Code: execution.CodeInvalidOutput},
+	{Part: "--json-schema", Code: execution.CodeValidation},
+	{Part: "loop detection halted", Code: execution.CodeInvalidOutput},
+	{Part: "invalid json in --mcp-config", Code: execution.CodeConfig},
+	{Part: "unknown argument", Code: execution.CodeConfig},
+	{Part: "invalid values", Code: execution.CodeConfig},
+	{Part: "settings file", Code: execution.CodeConfig},
+}
+
 // codeOfText is for what Qwen or the model API says in words only; text is in lower case.
 func codeOfText(text string) execution.ErrorCode {
-	for _, t := range []struct {
-		part string
-		code execution.ErrorCode
-	}{
-		{"no saved session found", execution.CodeSessionNotFound},
-		{"failed to fork session", execution.CodeSessionNotFound},
-		{"failed to load forked session", execution.CodeSessionNotFound},
-		{"already exists (active or archived)", execution.CodeSessionNotFound},
-		{"is already in use", execution.CodeSessionNotFound},
-		{"invalid --session-id", execution.CodeSessionNotFound},
-		{"no auth type is selected", execution.CodeAuth},
-		{"missing api key", execution.CodeAuth},
-		{"api key not found", execution.CodeAuth},
-		{"environment variable not found", execution.CodeAuth},
-		{"invalid auth method", execution.CodeAuth},
-		{"please re-authenticate", execution.CodeAuth},
-		{"qwen oauth free tier", execution.CodeAuth},
-		{"incorrect api key", execution.CodeAuth},
-		{"invalid api key", execution.CodeAuth},
-		{"quota exhausted", execution.CodeRateLimited},
-		{"qwen oauth quota exceeded", execution.CodeRateLimited},
-		{"context_length_exceeded", execution.CodeContextExceeded},
-		{"context length exceeded", execution.CodeContextExceeded},
-		{"maximum context length", execution.CodeContextExceeded},
-		{"prompt is too long", execution.CodeContextExceeded},
-		{"range of input length should be", execution.CodeContextExceeded},
-		{"model_not_found", execution.CodeModelNotFound},
-		{"instead of calling the structured_output tool", execution.CodeInvalidOutput},
-		{"--json-schema", execution.CodeValidation},
-		{"loop detection halted", execution.CodeInvalidOutput},
-		{"invalid json in --mcp-config", execution.CodeConfig},
-		{"unknown argument", execution.CodeConfig},
-		{"invalid values", execution.CodeConfig},
-		{"settings file", execution.CodeConfig},
-	} {
-		if strings.Contains(text, t.part) {
-			return t.code
-		}
+	if code := phrases.Code(text); code != "" {
+		return code
 	}
 	if strings.Contains(text, "model") && strings.Contains(text, "does not exist") {
 		return execution.CodeModelNotFound

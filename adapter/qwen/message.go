@@ -41,9 +41,9 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 		case "thinking":
 			if text := c[2].Str(); !st.streamed && text != "" {
 				p.spoken(s)
-				emit(s, st.parent, execution.ThinkingStart{})
-				emit(s, st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
-				emit(s, st.parent, execution.ThinkingStop{Thinking: text})
+				s.EmitFrom(st.parent, execution.ThinkingStart{})
+				s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
+				s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
 			}
 		case "tool_use":
 			p.spoken(s)
@@ -76,8 +76,8 @@ func (p *parser) wholeText(st *stream, text string, free bool, s *cliagent.Sink)
 	held := p.notice
 	p.notice = nil
 	p.spoken(s)
-	emit(s, st.parent, execution.MessageStart{MessageID: st.message})
-	emit(s, st.parent, execution.TextDelta{Delta: said, Accumulated: said})
+	s.EmitFrom(st.parent, execution.MessageStart{MessageID: st.message})
+	s.EmitFrom(st.parent, execution.TextDelta{Delta: said, Accumulated: said})
 	p.saidText(st, said, s)
 	p.notice = held
 }
@@ -88,7 +88,7 @@ func (p *parser) count(parent string, u execution.Usage, s *cliagent.Sink) {
 		return
 	}
 	p.counted, p.total = p.counted.Add(u), p.total.Add(u)
-	emit(s, parent, tokens(u))
+	s.EmitFrom(parent, tokens(u))
 }
 
 func tokens(u execution.Usage) execution.TokenUsage {
@@ -104,9 +104,9 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	if !v.Fields(f[:], usageKeys) {
 		return execution.Usage{}
 	}
-	u := execution.Usage{Input: number(f[0]), Output: number(f[1])}
-	u.Cached = min(number(f[2]), u.Input)
-	if thinking := number(f[3]) - u.Input - u.Output; thinking > 0 && u.Input > 0 {
+	u := execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1])}
+	u.Cached = min(cliagent.Count(f[2]), u.Input)
+	if thinking := cliagent.Count(f[3]) - u.Input - u.Output; thinking > 0 && u.Input > 0 {
 		u.Thinking, u.Output = thinking, u.Output+thinking
 	}
 	u.Input -= u.Cached
@@ -183,11 +183,11 @@ func (p *parser) flush(s *cliagent.Sink) {
 			was := b.text.Len()
 			b.text.WriteString(n.text)
 			all := b.text.String()
-			emit(s, n.st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
+			s.EmitFrom(n.st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
 			return
 		}
 	}
-	emit(s, n.st.parent, execution.MessageStart{MessageID: n.st.message})
-	emit(s, n.st.parent, execution.TextDelta{Delta: n.text, Accumulated: n.text})
+	s.EmitFrom(n.st.parent, execution.MessageStart{MessageID: n.st.message})
+	s.EmitFrom(n.st.parent, execution.TextDelta{Delta: n.text, Accumulated: n.text})
 	p.saidText(n.st, n.text, s)
 }

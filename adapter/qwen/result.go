@@ -69,7 +69,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 // ofSubagent recognizes the failure of a sub-agent: it took no time and no turns, and the call that started it has no
 // result yet, which the end of the turn never leaves behind. That result does not say that it failed.
 func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) bool {
-	if failed, _ := v[resultIsError].Bool(); !failed || number(v[resultTurns]) != 0 || number(v[resultDuration]) != 0 || p.session == "" {
+	if failed, _ := v[resultIsError].Bool(); !failed || cliagent.Count(v[resultTurns]) != 0 || cliagent.Count(v[resultDuration]) != 0 || p.session == "" {
 		return false
 	}
 	var open []*tool
@@ -106,7 +106,7 @@ func (p *parser) endTurn(o *outcome, s *cliagent.Sink) {
 	p.open = false
 	end := execution.TurnEnd{Reason: o.reason, Text: o.text, Structured: o.structured}
 	if o.reason == execution.TurnFailed {
-		end.Error = failed(o)
+		end.Error = o.failure().Result()
 	}
 	s.Emit(end)
 }
@@ -160,26 +160,16 @@ func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	switch o.code {
 	case "":
-	case execution.CodeAuth:
-		s.Emit(execution.AuthError{Message: o.message, Guidance: loginGuidance})
-	case execution.CodeRateLimited:
-		s.Emit(execution.RateLimitError{Message: o.message})
-	case execution.CodeContextExceeded:
-		s.Emit(execution.ContextExceeded{})
 	case execution.CodeTurnLimit:
 		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
 	default:
-		s.Emit(execution.ErrorEvent{Code: o.code, Message: o.message, Recoverable: o.code.Row().Retryable})
+		s.Emit(o.failure().Event())
 	}
 }
 
-// failed is the failure as a result or the end of a turn carries it.
-func failed(o *outcome) *execution.ResultError {
-	e := execution.NewResultError(o.code, o.message)
-	if hint := hintOf(o.code); hint != "" {
-		e.Metadata["hint"] = hint
-	}
-	return e
+// failure is why the turn failed.
+func (o *outcome) failure() *cliagent.Failure {
+	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: hintOf(o.code), Recoverable: o.code.Row().Retryable}
 }
 
 // Exit is the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; an exit code of 0 after a
@@ -221,7 +211,7 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	case execution.TurnLimitReached:
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
 	default:
-		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitCompleted, failed(o)
+		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitCompleted, o.failure().Result()
 	}
 	return res
 }

@@ -142,12 +142,12 @@ func (p *parser) grow(st *stream, b *block, piece []byte, s *cliagent.Sink) {
 	all := b.text.String()
 	switch b.kind {
 	case textBlock:
-		emit(s, st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
+		s.EmitFrom(st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
 	case thinkingBlock:
-		emit(s, st.parent, execution.ThinkingDelta{Delta: all[was:], Accumulated: all})
+		s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: all[was:], Accumulated: all})
 	case toolBlock:
 		if b.tool.begun && b.tool.server == "" {
-			emit(s, st.parent, execution.ToolInputDelta{ToolCallID: b.tool.id, Delta: all[was:], InputAccumulated: all})
+			s.EmitFrom(st.parent, execution.ToolInputDelta{ToolCallID: b.tool.id, Delta: all[was:], InputAccumulated: all})
 		}
 	}
 }
@@ -160,9 +160,9 @@ func (p *parser) begin(st *stream, b *block, s *cliagent.Sink) {
 	b.begun = true
 	switch b.kind {
 	case textBlock:
-		emit(s, st.parent, execution.MessageStart{MessageID: st.message})
+		s.EmitFrom(st.parent, execution.MessageStart{MessageID: st.message})
 	case thinkingBlock:
-		emit(s, st.parent, execution.ThinkingStart{})
+		s.EmitFrom(st.parent, execution.ThinkingStart{})
 	}
 }
 
@@ -219,7 +219,7 @@ func (p *parser) closeBlock(st *stream, b *block, s *cliagent.Sink) {
 		}
 	case thinkingBlock:
 		if b.begun {
-			emit(s, st.parent, execution.ThinkingStop{Thinking: b.text.String()})
+			s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: b.text.String()})
 		}
 	case toolBlock:
 		input := b.text.String()
@@ -237,7 +237,7 @@ func (p *parser) saidText(st *stream, text string, s *cliagent.Sink) {
 	if st.parent == "" {
 		p.lastText = text
 	}
-	emit(s, st.parent, execution.MessageStop{Text: text})
+	s.EmitFrom(st.parent, execution.MessageStop{Text: text})
 }
 
 // startStep begins a model call unless one is under way.
@@ -247,7 +247,7 @@ func (p *parser) startStep(st *stream, message string, s *cliagent.Sink) {
 	}
 	p.ensureTurn(s)
 	st.open, st.message = true, message
-	emit(s, st.parent, execution.StepStart{StepIndex: st.step, StepType: "model"})
+	s.EmitFrom(st.parent, execution.StepStart{StepIndex: st.step, StepType: "model"})
 }
 
 func (p *parser) closeBlocks(st *stream, s *cliagent.Sink) {
@@ -267,6 +267,6 @@ func (p *parser) endStep(st *stream, s *cliagent.Sink) {
 		return
 	}
 	st.open, st.streamed, st.paid = false, false, false
-	emit(s, st.parent, execution.StepEnd{StepIndex: st.step})
+	s.EmitFrom(st.parent, execution.StepEnd{StepIndex: st.step})
 	st.step++
 }

@@ -106,7 +106,7 @@ func (p *parser) retry(line []byte, s *cliagent.Sink) bool {
 	}
 	p.announced = v[0].Exists()
 	p.retries++
-	r := execution.Retry{Attempt: int(number(v[0])), MaxAttempts: int(number(v[1])), DelayMs: number(v[2])}
+	r := execution.Retry{Attempt: int(cliagent.Count(v[0])), MaxAttempts: int(cliagent.Count(v[1])), DelayMs: cliagent.Count(v[2])}
 	if p.announced {
 		r.Reason, r.Code = "the model API limits the rate of requests", execution.CodeRateLimited
 	} else {
@@ -130,7 +130,7 @@ func (p *parser) fallback(line []byte, s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	p.retries++
 	p.model = v[1].Str()
-	s.Emit(execution.Retry{Attempt: p.retries, Code: cliagent.CodeOfStatus(number(v[2])),
+	s.Emit(execution.Retry{Attempt: p.retries, Code: cliagent.CodeOfStatus(cliagent.Count(v[2])),
 		Reason: "model " + v[0].Str() + " has no capacity; " + p.model + " takes over"})
 	return true
 }
@@ -167,9 +167,9 @@ func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
 		p.endStep(st, s)
 	}
 	if v[2].IsStr("completed") {
-		emit(s, t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: p.note})
+		s.EmitFrom(t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: p.note})
 	} else {
-		emit(s, t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: p.note})
+		s.EmitFrom(t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: p.note})
 	}
 	return true
 }

@@ -61,7 +61,7 @@ func (p *parser) toolStart(parent, id, name string, s *cliagent.Sink) *tool {
 func (p *parser) toolNamed(t *tool, name string, s *cliagent.Sink) {
 	t.begun, t.name = true, name
 	if t.server, t.short = p.mcpTool(name); t.server == "" {
-		emit(s, t.parent, execution.ToolCallStart{ToolCallID: t.id, ToolName: name})
+		s.EmitFrom(t.parent, execution.ToolCallStart{ToolCallID: t.id, ToolName: name})
 	}
 	if t.isAgent() {
 		p.delegated = true
@@ -111,13 +111,13 @@ func (p *parser) toolReady(t *tool, input jsonscan.Value, s *cliagent.Sink) {
 		raw = bytes.Clone(input.Raw())
 	}
 	if t.server != "" {
-		emit(s, t.parent, execution.MCPToolCallStart{ToolCallID: t.id, Server: t.server, ToolName: t.short, Input: raw})
+		s.EmitFrom(t.parent, execution.MCPToolCallStart{ToolCallID: t.id, Server: t.server, ToolName: t.short, Input: raw})
 		return
 	}
-	emit(s, t.parent, execution.ToolCallReady{ToolCallID: t.id, ToolName: t.name, Input: raw})
+	s.EmitFrom(t.parent, execution.ToolCallReady{ToolCallID: t.id, ToolName: t.name, Input: raw})
 	prompt := p.readInput(t, input)
 	if t.isAgent() {
-		emit(s, t.parent, execution.SubagentSpawn{SubagentID: t.id, AgentName: t.agent, Prompt: prompt})
+		s.EmitFrom(t.parent, execution.SubagentSpawn{SubagentID: t.id, AgentName: t.agent, Prompt: prompt})
 	}
 }
 
@@ -171,13 +171,13 @@ func (p *parser) toolDone(id, parent string, content jsonscan.Value, failed bool
 	}
 	switch {
 	case failed && t.server != "":
-		emit(s, t.parent, execution.MCPToolError{ToolCallID: t.id, Server: t.server, ToolName: t.short, Error: text})
+		s.EmitFrom(t.parent, execution.MCPToolError{ToolCallID: t.id, Server: t.server, ToolName: t.short, Error: text})
 	case failed:
-		emit(s, t.parent, execution.ToolError{ToolCallID: t.id, ToolName: t.name, Error: text})
+		s.EmitFrom(t.parent, execution.ToolError{ToolCallID: t.id, ToolName: t.name, Error: text})
 	case t.server != "":
-		emit(s, t.parent, execution.MCPToolResult{ToolCallID: t.id, Server: t.server, ToolName: t.short, Output: output})
+		s.EmitFrom(t.parent, execution.MCPToolResult{ToolCallID: t.id, Server: t.server, ToolName: t.short, Output: output})
 	default:
-		emit(s, t.parent, execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: output})
+		s.EmitFrom(t.parent, execution.ToolResultEvent{ToolCallID: t.id, ToolName: t.name, Output: output})
 		p.file(t, text, s)
 	}
 }
@@ -211,22 +211,22 @@ func (p *parser) deny(id, name, why string, s *cliagent.Sink) {
 	if t := p.tools[id]; t != nil {
 		parent = t.parent
 	}
-	emit(s, parent, execution.ApprovalDenied{ID: execution.QuestionID(id), Reason: why, ToolName: name})
+	s.EmitFrom(parent, execution.ApprovalDenied{ID: execution.QuestionID(id), Reason: why, ToolName: name})
 }
 
 // file makes the event of the file that a call read or changed.
 func (p *parser) file(t *tool, text string, s *cliagent.Sink) {
 	switch t.name {
 	case toolRead:
-		emit(s, t.parent, execution.FileRead{Path: t.path, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FileRead{Path: t.path, ToolCallID: t.id})
 	case toolWrite:
 		if strings.HasPrefix(text, "Successfully created") {
-			emit(s, t.parent, execution.FileCreate{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
+			s.EmitFrom(t.parent, execution.FileCreate{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
 			return
 		}
-		emit(s, t.parent, execution.FileWrite{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FileWrite{Path: t.path, ByteCount: t.bytes, ToolCallID: t.id})
 	case toolEdit:
-		emit(s, t.parent, execution.FilePatch{Path: t.path, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.FilePatch{Path: t.path, ToolCallID: t.id})
 	}
 }
 
@@ -243,11 +243,11 @@ func (p *parser) shell(t *tool, text string, failed bool, s *cliagent.Sink) {
 	case failed || !p.tellsExitCodes():
 		code = -1
 	}
-	emit(s, t.parent, execution.ShellStart{Command: t.command, Cwd: p.cwd, ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.ShellStart{Command: t.command, Cwd: p.cwd, ToolCallID: t.id})
 	if output != "" {
-		emit(s, t.parent, execution.ShellStdoutDelta{Delta: output, ToolCallID: t.id})
+		s.EmitFrom(t.parent, execution.ShellStdoutDelta{Delta: output, ToolCallID: t.id})
 	}
-	emit(s, t.parent, execution.ShellExit{ExitCode: code, ToolCallID: t.id})
+	s.EmitFrom(t.parent, execution.ShellExit{ExitCode: code, ToolCallID: t.id})
 }
 
 // account reads Qwen's account of a command: members by line, of which the output may have several.
@@ -283,9 +283,9 @@ func (p *parser) subagent(t *tool, text string, failed bool, s *cliagent.Sink) {
 	}
 	switch {
 	case failed || t.failure != "":
-		emit(s, t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: cmp.Or(t.failure, text)})
+		s.EmitFrom(t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: cmp.Or(t.failure, text)})
 	case t.async:
 	default:
-		emit(s, t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: text})
+		s.EmitFrom(t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: text})
 	}
 }

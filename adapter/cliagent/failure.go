@@ -1,0 +1,90 @@
+package cliagent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// Failure is why a turn failed, as the agent stated it.
+type Failure struct {
+	Code    execution.ErrorCode
+	Message string
+	Hint    string // what to type next, empty where nothing is known to help
+	Final   bool   // another attempt is of no use before something changes, whatever the table says of the code
+	// Recoverable says in the event that the failure may pass by itself.
+	Recoverable bool
+	// Context is how much was too much, where the agent says it.
+	Context execution.ContextExceeded
+}
+
+// Event shows the failure, before the end of its turn.
+func (f *Failure) Event() execution.Body {
+	switch f.Code {
+	case execution.CodeAuth:
+		return execution.AuthError{Message: f.Message, Guidance: f.Hint}
+	case execution.CodeRateLimited:
+		return execution.RateLimitError{Message: f.Message}
+	case execution.CodeContextExceeded:
+		return f.Context
+	}
+	return execution.ErrorEvent{Code: f.Code, Message: f.Message, Recoverable: f.Recoverable}
+}
+
+// Result is the failure as a result or the end of a turn carries it.
+func (f *Failure) Result() *execution.ResultError {
+	e := execution.NewResultError(f.Code, f.Message)
+	if f.Code == execution.CodeInternal {
+		e.Code = execution.FailureBackendExecution // the agent's failure, not ours
+	}
+	if f.Hint != "" {
+		e.Metadata["hint"] = f.Hint
+	}
+	if f.Final {
+		e.Retryable, e.Recoverable = false, false
+	}
+	return e
+}
+
+// Phrase is a piece of what an agent says, in lower case, and the word for what that means.
+type Phrase struct {
+	Part string
+	Code execution.ErrorCode
+}
+
+// Phrases are for what an agent says in words only.
+type Phrases []Phrase
+
+// Code is that of the first phrase that a text in lower case holds, empty for none.
+func (p Phrases) Code(text string) execution.ErrorCode {
+	for _, t := range p {
+		if strings.Contains(text, t.Part) {
+			return t.Code
+		}
+	}
+	return ""
+}
+
+// Complaint is why a program went away, as far as standard error says. The code is empty when nothing is understood, and for a
+// program that was stopped or that did not fail.
+func (p Phrases) Complaint(exit process.Exit) (code execution.ErrorCode, message string) {
+	if exit.Stopped || exit.Signal != "" || exit.Code <= 0 {
+		return "", ""
+	}
+	message = strings.TrimPrefix(strings.TrimSpace(exit.StderrTail), "Error: ")
+	return p.Code(strings.ToLower(exit.StderrTail)), strings.ToValidUTF8(message, "\uFFFD")
+}
+
+// ContextNumbers reads from a text what a prompt has and what it may have: they stand behind the words before, in a form of
+// package fmt.
+func ContextNumbers(text, before, form string) execution.ContextExceeded {
+	var e execution.ContextExceeded
+	if _, rest, ok := strings.Cut(text, before); ok {
+		if n, err := fmt.Sscanf(rest, form, &e.UsedTokens, &e.MaxTokens); err != nil || n != 2 {
+			return execution.ContextExceeded{}
+		}
+	}
+	return e
+}
