@@ -25,7 +25,7 @@ type command struct {
 // New makes the command for skills.
 func New(app *cli.App) *cobra.Command {
 	return (&command{app: app, kind: skill.Skill}).make("skills", "skills: folders with a SKILL.md", "DIRECTORY",
-		"  drawbar skills add ./review --agent claude --agent codex\n  drawbar skills list --agent gemini --scope project")
+		"  drawbar skills add ./review --agent claude --agent codex\n  drawbar skills list --agent gemini --scope project\n  drawbar run claude --skill ./review \"look at the last commit\"   # for one run only")
 }
 
 // NewSubagents makes the command for sub-agents.
