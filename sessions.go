@@ -53,6 +53,7 @@ func (c *Client) Sessions() (*Sessions, error) {
 		return c.sessions, nil
 	}
 	o := session.Options{Host: adapter.OSHost(cliagent.Spawn), Logger: c.opts.Logger}
+	o.Known = func(agent string) error { _, err := c.registry.Get(agent); return err }
 	if c.opts.Host != nil {
 		o.Host = *c.opts.Host
 	}

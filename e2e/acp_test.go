@@ -134,11 +134,10 @@ func (l *acpLab) talkACP(req execution.Request, opts drawbar.RunOptions) *talk {
 }
 
 func forEachACP(t *testing.T, f func(t *testing.T, a acpAgent)) {
+	t.Helper()
+	t.Parallel()
 	for _, a := range acpAgents {
-		t.Run(a.name, func(t *testing.T) {
-			t.Parallel()
-			f(t, a)
-		})
+		forAgent(t, a.name, func(t *testing.T) { f(t, a) })
 	}
 }
 
@@ -224,6 +223,7 @@ func TestACPResume(t *testing.T) {
 		first := l.runACP("-p", "remember 42")
 		first.completed(t)
 		if a.aged != nil {
+			defect(t, "within the minute in which a session began, loading it appends a new beginning to its file instead of reading it; the test makes the file older")
 			a.aged(t, l.home)
 		}
 		o := l.runACP("--session", "acp:"+first.result.SessionID, "-p", "what was it?")
@@ -248,9 +248,6 @@ func TestACPResume(t *testing.T) {
 
 func TestACPServers(t *testing.T) {
 	forEachACP(t, func(t *testing.T, a acpAgent) {
-		if a.noStdio != "" {
-			t.Skip(a.noStdio)
-		}
 		l := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, a.mcp("probe", "echo", `{"text":"ping"}`)))
 		self, err := os.Executable()
 		if err != nil {
@@ -260,6 +257,14 @@ func TestACPServers(t *testing.T) {
 		req.Run.ApprovalMode = execution.ApprovalYolo
 		req.Run.MCPServers = []execution.MCPServer{{Name: "probe", Transport: execution.MCPStdio, Command: self, Env: map[string]string{echoServer: "1"}}}
 		c := l.talkACP(req, drawbar.RunOptions{})
+		if a.noStdio != "" {
+			defect(t, a.noStdio)
+			res := c.result()
+			if sent := l.sent(); res.Status != execution.StatusCompleted || res.Text != "done" || strings.Contains(sent[len(sent)-1], "echo: ping") {
+				t.Errorf("no longer so: %s: %s %q %+v", a.noStdio, res.Status, res.Text, res.Error)
+			}
+			return
+		}
 		start := await[execution.MCPToolCallStart](c)
 		if start.Server != "probe" || start.ToolName != "echo" {
 			t.Errorf("%+v", start)
@@ -308,7 +313,7 @@ func TestACPAbortWhileToolRuns(t *testing.T) {
 		req.Run.GracePeriodMs = &grace
 		c := l.talkACP(req, drawbar.RunOptions{})
 		await[execution.ToolCallReady](c)
-		time.Sleep(time.Second) // the tool's processes start
+		l.running("tail -f /dev/null", 2)
 		c.run.Abort(nil)
 		if res := c.result(); res.Error.ErrorCode() != execution.CodeAborted || res.ExitReason != execution.ExitReasonAbort {
 			t.Errorf("%s %+v", res.Status, res.Error)
@@ -323,7 +328,8 @@ func TestACPModelFails(t *testing.T) {
 		o := l.runACP("-p", "hi")
 		if a.errors != "" {
 			if o.result.Status == execution.StatusCompleted && strings.Contains(o.result.Text, "HTTP 401") {
-				t.Skip(a.errors)
+				defect(t, a.errors)
+				return
 			}
 			t.Errorf("no longer so: %s", a.errors)
 		}

@@ -39,29 +39,17 @@ func geminiPatient(l *lab) {
 	}
 }
 
-func onlyGemini(t *testing.T, f func(t *testing.T, k kit)) {
-	t.Helper()
-	for _, k := range kits {
-		if k.name == "gemini" {
-			t.Run(k.name, func(t *testing.T) {
-				t.Parallel()
-				f(t, k)
-			})
-		}
-	}
-}
-
 // TestGeminiResumedConversation: what Gemini shows of a loaded session's past is no part of the run, and its own requests at the start
 // are not counted.
 func TestGeminiResumedConversation(t *testing.T) {
-	onlyGemini(t, func(t *testing.T, k kit) {
+	only(t, "gemini", func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"the first answer"},{"text":"the second answer"},{"text":"the third answer"}]}`)
 		first := l.run("remember the word plover")
 		first.completed(t)
 		l.run("--session", first.result.SessionID, "and the word heron").completed(t)
 		req := interactive("which words?")
 		req.Run.SessionID = first.result.SessionID
-		// Within the minute in which a session began Gemini loses it when it loads it.
+		defect(t, "within the minute in which a session began, loading it over the Agent Client Protocol loses what was said; Drawbar refuses it for that long")
 		if res := l.talk(req, drawbar.RunOptions{}).result(); res.Error.ErrorCode() != execution.CodeInvalidStateTransition {
 			t.Fatalf("the session was loaded: %s %+v", res.Status, res.Error)
 		}
@@ -88,12 +76,13 @@ func TestGeminiResumedConversation(t *testing.T) {
 
 // TestGeminiGateway: the address of a model API alone makes Gemini choose a login that it refuses.
 func TestGeminiGateway(t *testing.T) {
-	onlyGemini(t, func(t *testing.T, k kit) {
+	only(t, "gemini", func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"never said"}]}`)
 		file := filepath.Join(l.home, ".gemini", "settings.json")
 		if err := os.WriteFile(file, []byte("{ /* no login is chosen */ }"), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		defect(t, "the variable with the address of a model API makes it choose a login that it then refuses (exit 41); Drawbar says which setting helps")
 		o := l.run("hi")
 		o.want(t, execution.StatusFailed, execution.CodeAuth, execution.ExitAuth)
 		if hint, _ := o.result.Error.Metadata["hint"].(string); !strings.Contains(hint, "selectedType") {
@@ -104,7 +93,7 @@ func TestGeminiGateway(t *testing.T) {
 
 // TestGeminiFilesOfTheUser: a run writes no settings of the user, and the settings of a directory that nobody trusts stay unread.
 func TestGeminiFilesOfTheUser(t *testing.T) {
-	onlyGemini(t, func(t *testing.T, k kit) {
+	only(t, "gemini", func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"hi","repeat":true}]}`)
 		file := filepath.Join(l.home, ".gemini", "settings.json")
 		before, err := os.ReadFile(file)
@@ -141,7 +130,7 @@ func TestGeminiFilesOfTheUser(t *testing.T) {
 
 // TestGeminiSystemPromptOfConversation: a prompt that replaces Gemini's own does so in a conversation too, and is said once.
 func TestGeminiSystemPromptOfConversation(t *testing.T) {
-	onlyGemini(t, func(t *testing.T, k kit) {
+	only(t, "gemini", func(t *testing.T, k kit) {
 		sizes := map[execution.SystemPromptMode]int{}
 		for _, mode := range []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace} {
 			l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
@@ -166,7 +155,7 @@ func TestGeminiSystemPromptOfConversation(t *testing.T) {
 
 // TestGeminiCallerToolsUnasked: the caller chose its tools, so nobody is asked about them; a tool that says so is asked about.
 func TestGeminiCallerToolsUnasked(t *testing.T) {
-	onlyGemini(t, func(t *testing.T, k kit) {
+	only(t, "gemini", func(t *testing.T, k kit) {
 		for _, asks := range []bool{false, true} {
 			l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.mcp("drawbar", "weather", `{"place":"Oslo"}`)))
 			req := ask("what is the weather?")
@@ -191,7 +180,7 @@ func TestGeminiCallerToolsUnasked(t *testing.T) {
 // TestGeminiFailuresOfConversation: the status of the model API is Gemini's code for an error, and retries, whose notes Gemini holds
 // back until it ends, are counted.
 func TestGeminiFailuresOfConversation(t *testing.T) {
-	onlyGemini(t, func(t *testing.T, k kit) {
+	only(t, "gemini", func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"}},{"text":"now it works"}]}`)
 		c := l.talk(interactive("hi"), drawbar.RunOptions{})
 		c.run.CloseInput()

@@ -72,8 +72,10 @@ func npmRegistry(t *testing.T, pkg, command string, engines map[string]string, l
 // TestInstallWithNpm installs with the real npm: it takes an older release without a word where the newest wants another
 // Node, and Drawbar sees it.
 func TestInstallWithNpm(t *testing.T) {
-	t.Parallel()
-	k := kits[0]
+	only(t, "claude", installWithNpm)
+}
+
+func installWithNpm(t *testing.T, k kit) {
 	l := newLab(t, k, `{"turns":[]}`)
 	prefix := filepath.Join(l.root, "prefix")
 	url := npmRegistry(t, "@anthropic-ai/claude-code", "claude", map[string]string{"2.1.329": ">=99", "2.1.197": ">=10"}, "2.1.329")
@@ -143,6 +145,31 @@ func TestNestedAgent(t *testing.T) {
 		}
 		if strings.Contains(string(seen), "outer") {
 			t.Errorf("the tool sees markers of the outer agent: %s", seen)
+		}
+	})
+}
+
+// TestHostInsideAgent: a command that an agent's tool runs knows which agent it is inside of, also inside of another one.
+func TestHostInsideAgent(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.shell(binary+" host --json > host.json")))
+		for _, name := range []string{"CLAUDECODE", "CODEX_CI", "GEMINI_CLI"} { // what this shell would be inside of
+			l.env[name] = "1"
+		}
+		l.run("--approve", "yolo", "go").completed(t)
+		data, err := os.ReadFile(filepath.Join(l.work, "host.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			Data struct {
+				Inside bool
+				Host   struct{ Agent, Confidence string }
+				Agents []struct{ Agent string }
+			}
+		}
+		if err := json.Unmarshal(data, &answer); err != nil || !answer.Data.Inside || answer.Data.Host.Agent != k.name || len(answer.Data.Agents) != 1 {
+			t.Errorf("inside %s the host is %s, %v", k.name, data, err)
 		}
 	})
 }

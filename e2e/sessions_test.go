@@ -125,7 +125,9 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%d turns after the second", *again.TurnCount)
 		}
 		forked := l.run("--fork", s.UnifiedID, "another way")
-		if forked.result.Status == execution.StatusUnsupported {
+		if !k.can(t).Agent.CanFork {
+			partly(t, "a session cannot be forked; refused before anything starts: --fork")
+			forked.want(t, execution.StatusUnsupported, execution.CodeCapability, execution.ExitCapability)
 			return
 		}
 		forked.completed(t)

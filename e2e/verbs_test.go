@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -242,7 +243,13 @@ func TestSteer(t *testing.T) {
 		if _, err := c.run.Send("TURN-LEFT", execution.WhenNow); err != nil {
 			t.Fatal(err)
 		}
-		await[execution.InputTaken](c)
+		taken := await[execution.InputTaken](c)
+		if !slices.Contains(k.can(t).Agent.Verbs, execution.VerbSteer) {
+			partly(t, "a running turn cannot be steered; the message makes the next turn, and the event that it is taken says so")
+			if taken.Steered {
+				t.Error("the event says that the message steered the turn")
+			}
+		}
 		c.run.CloseInput()
 		res := c.result()
 		if res.Status != execution.StatusCompleted {
@@ -314,10 +321,7 @@ func TestAbortWhileToolRuns(t *testing.T) {
 		req.Run.GracePeriodMs = &grace
 		c := l.talk(req, drawbar.RunOptions{})
 		await[execution.ToolCallReady](c)
-		time.Sleep(500 * time.Millisecond) // the tool's processes start
-		if len(l.processes()) < 2 {
-			t.Errorf("the tool does not run: %v", l.processes())
-		}
+		l.running("tail -f /dev/null", 2)
 		c.run.Abort(nil)
 		res := c.result()
 		if res.Status != execution.StatusFailed || res.Error.ErrorCode() != execution.CodeAborted || res.ExitReason != execution.ExitReasonAbort {
@@ -333,7 +337,7 @@ func TestKilledDrawbar(t *testing.T) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, k.shell("(setsid tail -f /dev/null &) ; tail -f /dev/null")))
 		s := l.start("--approve", "yolo", "hang")
 		s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
-		time.Sleep(500 * time.Millisecond)
+		l.running("tail -f /dev/null", 2)
 		if err := s.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

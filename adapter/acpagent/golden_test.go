@@ -3,20 +3,15 @@ package acpagent_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 )
-
-var updateGoldens = flag.Bool("update", false, "rewrite the goldens")
 
 func newRequest(text string) execution.Request {
 	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: "t",
@@ -25,22 +20,15 @@ func newRequest(text string) execution.Request {
 
 // TestGoldens replays conversations with real agents.
 func TestGoldens(t *testing.T) {
-	files, err := filepath.Glob("testdata/wire/*.jsonl")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("found %d transcripts (%v)", len(files), err)
-	}
-	for _, file := range files {
+	for _, file := range clitest.Glob(t, "testdata/wire/*.jsonl", 20) {
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			transcript, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			transcript := clitest.Read(t, file)
 			req := newRequest("hi")
 			asked(t, &req, transcript)
 			events, res, log := acptest.Replay(t, acpagent.Spec{Name: "acp"}, req, transcript)
-			compareGolden(t, strings.TrimSuffix(file, ".jsonl")+".events", log)
+			clitest.Compare(t, strings.TrimSuffix(file, ".jsonl")+".events", []byte(log))
 			if res.UnknownLines != 0 {
 				t.Errorf("%d lines are unknown", res.UnknownLines)
 			}
@@ -81,22 +69,5 @@ func asked(t *testing.T, req *execution.Request, transcript []byte) {
 		for _, s := range m.Msg.Params.MCPServers {
 			req.Run.MCPServers = append(req.Run.MCPServers, execution.MCPServer{Name: s.Name, Transport: execution.MCPStdio, Command: s.Command, Args: s.Args})
 		}
-	}
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *updateGoldens {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; go test -update makes it", err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }

@@ -35,6 +35,7 @@ func declaredChecks() []Check {
 		{Name: "usage-once", Spec: "seam: usage and cost are counted once", Needs: []Scenario{Spend}, Run: usageOnce},
 		{Name: "probe", Spec: "declared: installation and login are found without touching anything", Run: probe},
 		{Name: "auth-guide", Spec: "declared: there is a way to log in", Run: authGuide},
+		{Name: "plugins", Spec: "declared: plugins, and their formats", Run: plugins},
 	}, verbChecks()...)
 }
 
@@ -462,6 +463,23 @@ func probe(ctx context.Context, s Subject) error {
 	}
 	if took := time.Since(begun); took > 15*time.Second {
 		return fmt.Errorf("looking for an agent that is not there took %v", took)
+	}
+	return nil
+}
+
+// plugins holds the two accounts of plugins against each other; nothing is listed or installed.
+func plugins(_ context.Context, s Subject) error {
+	_, manages := adapter.As[adapter.PluginManager](s.Backend().Adapter)
+	a := s.capabilities().Agent
+	switch {
+	case a.Plugins && !manages:
+		return errors.New("plugins are declared, and the adapter cannot manage any (adapter.PluginManager)")
+	case manages && !a.Plugins:
+		return errors.New("the adapter manages plugins (adapter.PluginManager), and none are declared")
+	case a.Plugins && len(a.PluginFormats) == 0:
+		return errors.New("plugins are declared without a format")
+	case !a.Plugins:
+		return Skip("plugins are not declared")
 	}
 	return nil
 }

@@ -433,6 +433,11 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 		},
 	},
 	"auth-guide": {func(_ *testing.T, b *broken) { b.guide = &adapter.AuthGuidance{Provider: "x"} }},
+	"plugins": {
+		func(_ *testing.T, b *broken) {
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Plugins, c.Agent.PluginFormats = true, []string{"extension"} })
+		},
+	},
 	"interactive": {
 		func(_ *testing.T, b *broken) { b.Script = instead(at.Talk, at.Fail) },
 		func(_ *testing.T, b *broken) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -186,7 +187,7 @@ func TestUsageOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			events, res := cliagent.Replay(newParser(request()), []byte(initLine+"\n"+tt.stream), nil, process.Exit{}, false)
-			checkUsage(t, events, res)
+			clitest.CheckUsage(t, events, res)
 			if res.Usage == nil || *res.Usage != tt.want || *res.Cost.TotalUSD != tt.usd {
 				t.Errorf("got %+v for %v, want %+v for %v", res.Usage, *res.Cost.TotalUSD, tt.want, tt.usd)
 			}
@@ -199,7 +200,7 @@ func TestLostCall(t *testing.T) {
 	t.Parallel()
 	stream := initLine + "\n" + `{"type":"stream_event","parent_tool_use_id":null,"event":{"type":"message_start","message":{"id":"a","usage":{"input_tokens":100,"output_tokens":1}}}}`
 	events, res := cliagent.Replay(newParser(request()), []byte(stream), nil, process.Exit{Code: -1, Signal: "SIGTERM", Stopped: true}, false)
-	checkUsage(t, events, res)
+	clitest.CheckUsage(t, events, res)
 	if res.Usage == nil || res.Usage.Input != 100 || res.Cost.TotalUSD != nil || !res.Cost.Unpriced {
 		t.Errorf("got %+v and %+v, want 100 tokens without a price", res.Usage, res.Cost)
 	}

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"context"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -24,34 +22,6 @@ var sessions = sessionfile.New(sessionfile.Format{
 	},
 	Subagent: describeSubagent,
 })
-
-// SessionRoots is where Claude keeps its sessions.
-func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
-
-// ListSessions finds Claude's sessions.
-func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
-	return sessions.ListSessions(ctx, h)
-}
-
-// SummarizeSession reads head and tail of a session.
-func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
-	return sessions.SummarizeSession(ctx, h, f)
-}
-
-// ReadSession reads a session with its sub-agents.
-func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
-	return sessions.ReadSession(ctx, h, f)
-}
-
-// OpenSession gives the bytes of a session.
-func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
-	return sessions.OpenSession(ctx, h, f)
-}
-
-// FollowSession turns new lines into events.
-func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
-	return sessions.FollowSession(h, f)
-}
 
 func listSessions(l *sessionfile.Lister) {
 	root := filepath.Join(configDir(l.Host), "projects")
@@ -76,27 +46,11 @@ func listSessions(l *sessionfile.Lister) {
 			}
 			f := adapter.SessionFile{ID: id}
 			if folders[id] {
-				for _, part := range l.Dir(filepath.Join(e.Path[:len(e.Path)-len(".jsonl")], "subagents")) {
-					if !strings.HasSuffix(part.Name, ".jsonl") {
-						continue
-					}
-					if part.Problem != "" || part.Dir {
-						l.Problem(part.Path, "the sub-agent cannot be read: "+orText(part.Problem, "is a directory, no file"))
-						continue
-					}
-					f.Parts = append(f.Parts, part.Path)
-				}
+				f.Parts = l.Parts(l.Dir(filepath.Join(e.Path[:len(e.Path)-len(".jsonl")], "subagents")))
 			}
 			l.Add(f, e)
 		}
 	}
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // maxSubagentFile bounds the file that describes a sub-agent.

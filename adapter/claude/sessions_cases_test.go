@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -19,7 +20,7 @@ func TestSessionCases(t *testing.T) {
 	says := func(id, parent, text string) string {
 		return `{"type":"assistant","uuid":"` + id + `","parentUuid":` + parent + `,"message":{"id":"m` + id + `","model":"opus","content":[{"type":"text","text":"` + text + `"}],"usage":{"input_tokens":1,"output_tokens":2}}}`
 	}
-	adaptertest.SessionCases(t, Adapter{}, []adaptertest.SessionCase{
+	adaptertest.SessionCases(t, New(cliagent.Options{}), []adaptertest.SessionCase{
 		{Name: "a branch that was left", ID: "s", Files: map[string]string{file: lines(user("u1", "null", "one"), says("a1", `"u1"`, "1"), user("u2", `"a1"`, "two"), says("a2", `"u2"`, "2"),
 			user("u3", `"a1"`, "another two"), says("a3", `"u3"`, "3"))},
 			Want: "user: one\nassistant: 1 1/0/2\nuser: two (taken back)\nassistant: 2 1/0/2 (taken back)\nuser: another two\nassistant: 3 1/0/2\n",

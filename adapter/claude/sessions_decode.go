@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -78,7 +79,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		if strings.HasPrefix(d.b.File.ID, "agent-") {
 			d.b.Summary.Parent = v[recSession].Str()
 		} else {
-			c = d.b.Subagent(orText(v[recAgent].Str(), "sidechain"), nil)
+			c = d.b.Subagent(cmp.Or(v[recAgent].Str(), "sidechain"), nil)
 		}
 	}
 	switch kind {
@@ -140,7 +141,7 @@ func (d *sessionDecoder) common(v []jsonscan.Value) {
 
 // parentOf is the record before; behind a compaction it is named otherwise.
 func parentOf(v []jsonscan.Value) string {
-	return orText(v[recParent].Str(), v[recLogicalParent].Str())
+	return cmp.Or(v[recParent].Str(), v[recLogicalParent].Str())
 }
 
 // notes begin texts that Claude writes into the user's part of the conversation.
@@ -200,7 +201,7 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v []jsonscan.Value) {
 
 func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v []jsonscan.Value) {
 	uuid := v[recUUID].Str()
-	m := c.Message(orText(v[recMessageID].Str(), uuid), adapter.RoleAssistant, sessionfile.Time(v[recTime]))
+	m := c.Message(cmp.Or(v[recMessageID].Str(), uuid), adapter.RoleAssistant, sessionfile.Time(v[recTime]))
 	c.Link(uuid, parentOf(v), m, true)
 	if model := v[recModel].Str(); model != "" && model != "<synthetic>" {
 		m.Model = model

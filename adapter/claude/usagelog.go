@@ -72,16 +72,8 @@ var usageless = [][]byte{[]byte(`"user"`), []byte(`"attachment"`), []byte(`"api-
 
 // Worth finds the type of lines that hold what users and tools say before what they say; answers have theirs behind it.
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type", "message")
-	if !ok {
-		return true
-	}
-	for _, t := range usageless {
-		if bytes.HasPrefix(kind, t) {
-			return false
-		}
-	}
-	return true
+	is, _ := usagescan.TypeOf(head, "message", usageless)
+	return !is
 }
 
 func (l *usageLog) Memory() any { return &l.mem }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -52,16 +53,12 @@ var lateAnswers = map[string]int{"canc": 1, "ocanc": 1}
 // TestWire replays two-way runs of the real program: its lines as the stream, and the recorded client's lines as
 // commands, whose bytes must be what the client sent.
 func TestWire(t *testing.T) {
-	files, err := filepath.Glob("testdata/wire/*.jsonl")
-	if err != nil || len(files) < 14 {
-		t.Fatalf("found %d transcripts (%v)", len(files), err)
-	}
-	for _, file := range files {
+	for _, file := range clitest.Glob(t, "testdata/wire/*.jsonl", 14) {
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := replayWire(t, file)
-			compareGolden(t, strings.TrimSuffix(file, ".jsonl")+".events", render(t, w.events, w.result))
+			clitest.Compare(t, strings.TrimSuffix(file, ".jsonl")+".events", clitest.Render(t, w.events, w.result))
 			if w.refused != lateAnswers[name] {
 				t.Errorf("%d answers were refused, want %d", w.refused, lateAnswers[name])
 			}
@@ -71,8 +68,7 @@ func TestWire(t *testing.T) {
 			if w.result.UnknownLines != 0 {
 				t.Errorf("%d lines are unknown", w.result.UnknownLines)
 			}
-			checkOrder(t, w.events)
-			checkUsage(t, w.events, w.result)
+			check(t, w.events, w.result)
 		})
 	}
 }

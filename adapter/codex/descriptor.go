@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
 const (
@@ -52,7 +53,10 @@ func Descriptor() adapter.Descriptor {
 }
 
 // Adapter drives Codex. It holds no state of a run and is safe for concurrent use.
-type Adapter struct{ adapter.Adapter }
+type Adapter struct {
+	adapter.Adapter
+	sessionfile.Store
+}
 
 var (
 	_ adapter.Prober    = Adapter{}
@@ -77,7 +81,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts)}
+	}, opts), sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

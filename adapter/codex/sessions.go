@@ -3,7 +3,6 @@ package codex
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"io"
 	"path/filepath"
 	"regexp"
@@ -65,34 +64,6 @@ type unpacked struct {
 func (u unpacked) Close() error {
 	u.Decoder.Close()
 	return u.file.Close()
-}
-
-// SessionRoots is where Codex keeps its sessions.
-func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
-
-// ListSessions finds Codex's sessions.
-func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
-	return sessions.ListSessions(ctx, h)
-}
-
-// SummarizeSession reads head and tail of a session.
-func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
-	return sessions.SummarizeSession(ctx, h, f)
-}
-
-// ReadSession reads a session, and of a fork what it has of its parents.
-func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
-	return sessions.ReadSession(ctx, h, f)
-}
-
-// OpenSession gives the bytes of a session.
-func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
-	return sessions.OpenSession(ctx, h, f)
-}
-
-// FollowSession turns new lines into events.
-func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
-	return sessions.FollowSession(h, f)
 }
 
 // rolloutName is rollout-<local time>-<thread>.

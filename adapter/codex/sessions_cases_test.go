@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -51,7 +52,7 @@ func TestSessionCases(t *testing.T) {
 		return lines(meta(id, `,"forked_from_id":"`+parent+`","forked_from_ordinal_exclusive":`+below), user("9", "else"))
 	}
 	parentTalk := lines(meta(parent, ""), user("1", "one"), says("2", "1"), user("3", "two"), says("4", "2"))
-	adaptertest.SessionCases(t, Adapter{}, []adaptertest.SessionCase{
+	adaptertest.SessionCases(t, New(cliagent.Options{}), []adaptertest.SessionCase{
 		{Name: "compressed", ID: id, Files: map[string]string{name(id) + ".zst": packed(t, talk)}, Want: wantTalk},
 		{Name: "being compressed", ID: id, Files: map[string]string{name(id) + ".zst": "half", name(id): talk}, Want: wantTalk},
 		{Name: "a compressed file that is cut", ID: id, Files: map[string]string{name(id) + ".zst": packed(t, talk)[:20]}, Want: "", Check: func(t *testing.T, s adapter.Session) {

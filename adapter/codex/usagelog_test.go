@@ -3,12 +3,13 @@ package codex
 import (
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/adapter/usagescan/usagetest"
 )
 
 // The files are real ones, with long texts cut.
 func TestUsageGolden(t *testing.T) {
-	usagetest.Golden(t, Adapter{}, "testdata/usage", "testdata/usage.golden", *updateGoldens)
+	usagetest.Golden(t, Adapter{}, "testdata/usage", "testdata/usage.golden", *clitest.Update)
 }
 
 func FuzzUsageLog(f *testing.F) { usagetest.Fuzz(f, Adapter{}, "testdata/usage") }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -170,7 +171,7 @@ func wireRequest(name, recording string) execution.Request {
 // TestWire holds the recorded conversations once more.
 func TestWire(t *testing.T) {
 	used := map[string]bool{}
-	for _, file := range glob(t, "testdata/wire/*.wire") {
+	for _, file := range clitest.Glob(t, "testdata/wire/*.wire", 10) {
 		name := strings.TrimSuffix(filepath.Base(file), ".wire")
 		used[name] = true
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestWire(t *testing.T) {
 			if wireCases[name] == nil {
 				t.Fatal("the recording is in no table")
 			}
-			recording := string(read(t, file))
+			recording := string(clitest.Read(t, file))
 			req := wireRequest(name, recording)
 			if !twoWay(req) {
 				t.Fatal("the request does not need app-server")
@@ -217,9 +218,8 @@ func TestWire(t *testing.T) {
 					t.Errorf("a line is unknown: %s", l.Line)
 				}
 			}
-			compareGolden(t, strings.TrimSuffix(file, ".wire")+".events", render(t, c.events, res))
-			checkOrder(t, c.events)
-			checkUsage(t, c.events, res)
+			clitest.Compare(t, strings.TrimSuffix(file, ".wire")+".events", clitest.Render(t, c.events, res))
+			check(t, c.events, res)
 		})
 	}
 	for name := range wireCases {

@@ -4,6 +4,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
 const (
@@ -51,7 +52,10 @@ func Descriptor() adapter.Descriptor {
 }
 
 // Adapter drives Copilot CLI. It holds no state of a run and is safe for concurrent use.
-type Adapter struct{ adapter.Adapter }
+type Adapter struct {
+	adapter.Adapter
+	sessionfile.Store
+}
 
 var (
 	_ adapter.Prober    = Adapter{}
@@ -73,7 +77,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, protocol, twoWay), opts)}
+	}, protocol, twoWay), opts), sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

@@ -1,8 +1,6 @@
 package copilot
 
 import (
-	"context"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -34,34 +32,6 @@ const (
 	workspaceFile = "workspace.yaml"
 	maxWorkspace  = 1 << 20
 )
-
-// SessionRoots is where Copilot keeps its sessions.
-func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
-
-// ListSessions finds Copilot's sessions.
-func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
-	return sessions.ListSessions(ctx, h)
-}
-
-// SummarizeSession reads head and tail of a session.
-func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
-	return sessions.SummarizeSession(ctx, h, f)
-}
-
-// ReadSession reads a session with its sub-agents.
-func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
-	return sessions.ReadSession(ctx, h, f)
-}
-
-// OpenSession gives the bytes of a session.
-func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
-	return sessions.OpenSession(ctx, h, f)
-}
-
-// FollowSession turns new lines into events.
-func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
-	return sessions.FollowSession(h, f)
-}
 
 func sessionHome(h adapter.Host) string {
 	if dir := h.Getenv("COPILOT_HOME"); dir != "" {

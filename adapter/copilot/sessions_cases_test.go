@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func sessionLines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -20,7 +21,7 @@ func TestSessionCases(t *testing.T) {
 		event("3", `"2"`, "session.usage_record", `"usage":{"inputTokens":10,"cacheReadTokens":4,"outputTokens":2,"apiCallId":"c"}`),
 		event("4", `"3"`, "assistant.message", `"messageId":"m","content":"1","apiCallId":"c"`), event("5", `"4"`, "user.message", `"content":"two"`)}
 	const said = "user: one\nassistant: 1 6/4/2\nuser: two\n"
-	adaptertest.SessionCases(t, Adapter{}, []adaptertest.SessionCase{
+	adaptertest.SessionCases(t, New(cliagent.Options{}), []adaptertest.SessionCase{
 		{Name: "a file of an older release", ID: "s", Files: map[string]string{".copilot/session-state/s.jsonl": sessionLines(talk...)}, Want: said},
 		{Name: "rewound", ID: "s", Files: map[string]string{file: sessionLines(append(talk, event("6", `"4"`, "session.snapshot_rewind", `"upToEventId":"5"`), event("7", `"6"`, "user.message", `"content":"else"`))...)},
 			Want: "user: one\nassistant: 1 6/4/2\nuser: two (taken back)\nuser: else\n"},

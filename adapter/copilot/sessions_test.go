@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func sessionSubject() adaptertest.SessionSubject {
-	return adaptertest.SessionSubject{Store: Adapter{}, Home: "testdata/session", Variable: "COPILOT_HOME", Below: ".copilot", Inside: ""}
+	return adaptertest.SessionSubject{Store: New(cliagent.Options{}), Home: "testdata/session", Variable: "COPILOT_HOME", Below: ".copilot", Inside: ""}
 }
 
 func TestSessions(t *testing.T) {

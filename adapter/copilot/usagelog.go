@@ -1,7 +1,6 @@
 package copilot
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"path"
@@ -65,16 +64,8 @@ var worth = [][]byte{[]byte(`"session.usage_record"`), []byte(`"session.shutdown
 	[]byte(`"session.context_changed"`)}
 
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type", "")
-	if !ok {
-		return true
-	}
-	for _, t := range worth {
-		if bytes.HasPrefix(kind, t) {
-			return true
-		}
-	}
-	return false
+	is, known := usagescan.TypeOf(head, "", worth)
+	return is || !known
 }
 
 func (l *usageLog) Memory() any { return &l.mem }

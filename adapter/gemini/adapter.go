@@ -6,11 +6,15 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
 
 // Adapter drives Gemini CLI. It holds no state of a run and is safe for concurrent use.
-type Adapter struct{ adapter.Adapter }
+type Adapter struct {
+	adapter.Adapter
+	sessionfile.Store
+}
 
 var (
 	_ adapter.Prober          = Adapter{}
@@ -41,7 +45,7 @@ func New(opts cliagent.Options) Adapter {
 		}
 		return newOneShot(req)
 	}
-	return Adapter{cliagent.New(spec, opts)}
+	return Adapter{cliagent.New(spec, opts), sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

@@ -3,89 +3,61 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-var updateGoldens = flag.Bool("update", false, "rewrite the goldens")
-
-func newRequest() execution.Request {
-	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: "t", Message: execution.Message{Text: "hello"}}
-}
+func newRequest() execution.Request { return clitest.Request() }
 
 func yolo(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }
 
-// oneShotCase is what a recorded run was asked for and how its process ended.
-type oneShotCase struct {
-	request func(*execution.Request)
-	exit    process.Exit
-}
-
-var oneShotCases = map[string]oneShotCase{
+var oneShotCases = map[string]clitest.Run{
 	"plain": {}, "deny_shell_default": {}, "plan_mode": {}, "model_unknown": {}, "system_replace": {}, "write_auto_edit": {},
-	"model_override":    {request: func(r *execution.Request) { r.Run.Model = "gemini-2.5-flash" }},
-	"shell":             {request: yolo},
-	"write_file":        {request: yolo},
-	"multi":             {request: yolo},
-	"mcp":               {request: yolo},
-	"mcp_user_settings": {request: yolo},
-	"session_2_resume":  {request: func(r *execution.Request) { r.Run.SessionID = "cf5c6b07-1e34-4da0-ba09-29d0c4ad72ac" }},
+	"model_override":    {Request: func(r *execution.Request) { r.Run.Model = "gemini-2.5-flash" }},
+	"shell":             {Request: yolo},
+	"write_file":        {Request: yolo},
+	"multi":             {Request: yolo},
+	"mcp":               {Request: yolo},
+	"mcp_user_settings": {Request: yolo},
+	"session_2_resume":  {Request: func(r *execution.Request) { r.Run.SessionID = "cf5c6b07-1e34-4da0-ba09-29d0c4ad72ac" }},
 	// The exit code of a refused request is its status modulo 256.
-	"err400":                   {exit: process.Exit{Code: 144}},
-	"err401":                   {exit: process.Exit{Code: 145}},
-	"malformed":                {exit: process.Exit{Code: 1}},
-	"noauth":                   {exit: process.Exit{Code: 41}},
-	"auth_via_system_settings": {exit: process.Exit{Code: 41}},
-	"session_5_resume_unknown": {exit: process.Exit{Code: 42}},
-	"session_6_reuse_id":       {exit: process.Exit{Code: 42}},
-	"badflag":                  {exit: process.Exit{Code: 1}},
-	"err429_forever":           {exit: process.Exit{Code: -1, Signal: "SIGKILL", Stopped: true}},
-	"err500_forever":           {exit: process.Exit{Code: -1, Signal: "SIGKILL", Stopped: true}},
-	"hang_sigterm":             {exit: process.Exit{Code: -1, Signal: "SIGKILL", Stopped: true}},
+	"err400":                   {Exit: process.Exit{Code: 144}},
+	"err401":                   {Exit: process.Exit{Code: 145}},
+	"malformed":                {Exit: process.Exit{Code: 1}},
+	"noauth":                   {Exit: process.Exit{Code: 41}},
+	"auth_via_system_settings": {Exit: process.Exit{Code: 41}},
+	"session_5_resume_unknown": {Exit: process.Exit{Code: 42}},
+	"session_6_reuse_id":       {Exit: process.Exit{Code: 42}},
+	"badflag":                  {Exit: process.Exit{Code: 1}},
+	"err429_forever":           {Exit: process.Exit{Code: -1, Signal: "SIGKILL", Stopped: true}},
+	"err500_forever":           {Exit: process.Exit{Code: -1, Signal: "SIGKILL", Stopped: true}},
+	"hang_sigterm":             {Exit: process.Exit{Code: -1, Signal: "SIGKILL", Stopped: true}},
 	// Gemini exits with 0 when it is stopped.
-	"sig_norelaunch_hang_sigint":  {exit: process.Exit{Code: 0, Stopped: true}},
-	"sig_norelaunch_tool_sigterm": {request: yolo, exit: process.Exit{Code: 0, Stopped: true}},
+	"sig_norelaunch_hang_sigint":  {Exit: process.Exit{Code: 0, Stopped: true}},
+	"sig_norelaunch_tool_sigterm": {Request: yolo, Exit: process.Exit{Code: 0, Stopped: true}},
 }
 
 // TestOneShotGoldens replays recorded runs of gemini --output-format stream-json.
 func TestOneShotGoldens(t *testing.T) {
-	used := map[string]bool{}
-	for _, file := range glob(t, "testdata/oneshot/*.jsonl") {
-		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
-		used[name] = true
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, known := oneShotCases[name]
-			if !known {
-				t.Fatal("the transcript is in no table")
+	clitest.Goldens{
+		Pattern: "testdata/oneshot/*.jsonl", Least: 10, Runs: oneShotCases, Listed: true, Check: check,
+		Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+			if r.Stderr == nil {
+				t.Fatalf("there is no %s.stderr", r.Base)
 			}
-			req := newRequest()
-			if c.request != nil {
-				c.request(&req)
-			}
-			stderr := read(t, strings.TrimSuffix(file, ".jsonl")+".stderr")
-			events, res := cliagent.Replay(newOneShot(req), read(t, file), stderr, c.exit, false)
-			compareGolden(t, strings.TrimSuffix(file, ".jsonl")+".events", render(t, events, res))
-			if res.UnknownLines != 0 {
-				t.Errorf("%d lines are unknown", res.UnknownLines)
-			}
-			checkUsage(t, events, res)
-		})
-	}
-	for name := range oneShotCases {
-		if !used[name] {
-			t.Errorf("there is no transcript %s", name)
-		}
-	}
+			return cliagent.Replay(newOneShot(r.Request), r.Stdout, r.Stderr, r.Exit, false)
+		},
+	}.Test(t)
+}
+
+func check(t *testing.T, events []execution.Event, res execution.Result) {
+	t.Helper()
+	clitest.CheckOrder(t, events)
+	clitest.CheckUsage(t, events, res)
 }
 
 // wireCase is a recorded conversation.
@@ -140,8 +112,8 @@ func TestConversationGoldens(t *testing.T) {
 			_ = p.Command(execution.EndInput{}, s)
 			res := p.Exit(process.Exit{Stopped: true}, s)
 			take()
-			compareGolden(t, "testdata/wire/"+name+".events", render(t, events, res))
-			checkUsage(t, events, res)
+			clitest.Compare(t, "testdata/wire/"+name+".events", clitest.Render(t, events, res))
+			check(t, events, res)
 		})
 	}
 }
@@ -150,7 +122,7 @@ func TestConversationGoldens(t *testing.T) {
 func conversationLines(t *testing.T, file string) (lines [][]byte) {
 	t.Helper()
 	answers := 0
-	for line := range bytes.Lines(read(t, file)) {
+	for line := range bytes.Lines(clitest.Read(t, file)) {
 		var record struct {
 			Dir string          `json:"dir"`
 			Msg json.RawMessage `json:"msg"`
@@ -182,78 +154,4 @@ func conversationLines(t *testing.T, file string) (lines [][]byte) {
 		t.Fatalf("%s has %d answers, want those to initialize, session/new and session/prompt", file, answers)
 	}
 	return lines
-}
-
-func glob(t *testing.T, pattern string) []string {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) < 10 {
-		t.Fatalf("found %d transcripts (%v)", len(files), err)
-	}
-	return files
-}
-
-func read(t *testing.T, file string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func compareGolden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *updateGoldens {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("differs from %s; rewrite it with -update if that is right (-want +got):\n%s", file, diff)
-	}
-}
-
-// render writes one line per event and one for the result.
-func render(t *testing.T, events []execution.Event, res execution.Result) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	line := func(head string, v any) {
-		body, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.WriteString(head + " ")
-		b.Write(body)
-		b.WriteByte('\n')
-	}
-	for _, e := range events {
-		line(string(e.Body.Type()), e.Body)
-	}
-	line("result", res)
-	return b.Bytes()
-}
-
-// checkUsage adds up the increments: together they are the totals of the result.
-func checkUsage(t *testing.T, events []execution.Event, res execution.Result) {
-	t.Helper()
-	var u execution.Usage
-	for _, e := range events {
-		if b, ok := e.Body.(execution.TokenUsage); ok {
-			u = u.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens,
-				Total: b.InputTokens + b.OutputTokens + b.CachedTokens})
-		}
-	}
-	want := execution.Usage{}
-	if res.Usage != nil {
-		want = *res.Usage
-	}
-	if u != want {
-		t.Errorf("the increments are %+v, the result says %+v", u, want)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -189,7 +190,7 @@ func TestSideRequests(t *testing.T) {
 		if res.Usage == nil || *res.Usage != tt.want {
 			t.Errorf("%s: usage %+v, want %+v", tt.model, res.Usage, tt.want)
 		}
-		checkUsage(t, events, res)
+		clitest.CheckUsage(t, events, res)
 	}
 }
 

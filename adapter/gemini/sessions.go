@@ -1,9 +1,7 @@
 package gemini
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -29,34 +27,6 @@ var sessions = sessionfile.New(sessionfile.Format{
 	},
 	Whole: func(path string) bool { return filepath.Ext(path) == ".json" },
 })
-
-// SessionRoots is where Gemini keeps its sessions.
-func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
-
-// ListSessions finds Gemini's sessions.
-func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
-	return sessions.ListSessions(ctx, h)
-}
-
-// SummarizeSession reads head and tail of a session.
-func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
-	return sessions.SummarizeSession(ctx, h, f)
-}
-
-// ReadSession reads a session with its sub-agents.
-func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
-	return sessions.ReadSession(ctx, h, f)
-}
-
-// OpenSession gives the bytes of a session.
-func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
-	return sessions.OpenSession(ctx, h, f)
-}
-
-// FollowSession turns new lines into events.
-func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
-	return sessions.FollowSession(h, f)
-}
 
 // sessionHome is the .gemini directory, which GEMINI_CLI_HOME puts into another one.
 func sessionHome(h adapter.Host) string {
@@ -138,13 +108,7 @@ func listChats(l *sessionfile.Lister, dir, cwd string) {
 				continue
 			}
 			delete(parts, id)
-			for _, p := range list {
-				if p.Problem != "" || p.Dir {
-					l.Problem(p.Path, "the sub-agent cannot be read: "+p.Problem)
-					continue
-				}
-				f.Parts = append(f.Parts, p.Path)
-			}
+			f.Parts = append(f.Parts, l.Parts(list)...)
 		}
 		l.Add(f, e)
 	}

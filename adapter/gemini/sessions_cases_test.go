@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func sessionLines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -22,7 +23,7 @@ func TestSessionCases(t *testing.T) {
 		return `{"id":"` + id + `","type":"gemini","content":"` + text + `","model":"pro","tokens":{"input":10,"output":2,"cached":4,"thoughts":1,"tool":0}}`
 	}
 	talk := []string{head, user("1", "one"), says("2", "1"), user("3", "two"), says("4", "2")}
-	adaptertest.SessionCases(t, Adapter{}, []adaptertest.SessionCase{
+	adaptertest.SessionCases(t, New(cliagent.Options{}), []adaptertest.SessionCase{
 		{Name: "rewound", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$rewindTo":"3"}`, user("5", "else"))...)},
 			Want: "user: one\nassistant: 1 6/4/3\nuser: two (taken back)\nassistant: 2 6/4/3 (taken back)\nuser: else\n"},
 		{Name: "rewound to what is not there", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$rewindTo":"9"}`)...)},

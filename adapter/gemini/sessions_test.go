@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func sessionSubject() adaptertest.SessionSubject {
-	return adaptertest.SessionSubject{Store: Adapter{}, Home: "testdata/session", Variable: "GEMINI_CLI_HOME", Below: ".gemini", Inside: ".gemini"}
+	return adaptertest.SessionSubject{Store: New(cliagent.Options{}), Home: "testdata/session", Variable: "GEMINI_CLI_HOME", Below: ".gemini", Inside: ".gemini"}
 }
 
 func TestSessions(t *testing.T) {

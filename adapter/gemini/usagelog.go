@@ -17,15 +17,7 @@ var _ adapter.UsageLog = Adapter{}
 // UsageStores is the folder with a folder for each project.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("GEMINI_CLI_HOME"), h.Home), ".gemini", "tmp")
-	return []adapter.UsageStore{{Root: root,
-		Match: func(rel string) bool {
-			part := strings.Split(rel, "/")
-			return len(part) >= 3 && part[1] == "chats" && (strings.HasSuffix(rel, ".jsonl") || strings.HasSuffix(rel, ".json"))
-		},
-		Enter: func(rel string) bool {
-			part := strings.Split(rel, "/")
-			return len(part) < 2 || part[1] == "chats"
-		}}}
+	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl", ".json")}
 }
 
 // UsageVersion implements adapter.UsageLog.

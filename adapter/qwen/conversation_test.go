@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -17,7 +18,7 @@ func replayWire(t *testing.T, name string) ([]execution.Event, execution.Result,
 	if name == "mcp" {
 		req.Run.MCPServers = []execution.MCPServer{{Name: "a", Transport: execution.MCPStdio, Command: "other"}, {Name: "a__b", Transport: execution.MCPStdio, Command: "echo-server"}}
 	}
-	return acptest.Replay(t, protocol(), req, readTestdata(t, filepath.Join("testdata/wire", name+".jsonl")))
+	return acptest.Replay(t, protocol(), req, clitest.Read(t, filepath.Join("testdata/wire", name+".jsonl")))
 }
 
 // TestConversations replays conversations with Qwen Code 0.24.4 over the Agent Client Protocol.
@@ -31,7 +32,7 @@ func TestConversations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			events, res, log := replayWire(t, name)
-			compareGolden(t, strings.TrimSuffix(file, ".jsonl")+".events", []byte(log))
+			clitest.Compare(t, strings.TrimSuffix(file, ".jsonl")+".events", []byte(log))
 			if res.UnknownLines != 0 {
 				t.Errorf("%d lines are unknown", res.UnknownLines)
 			}

@@ -1,8 +1,6 @@
 package qwen
 
 import (
-	"context"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -26,34 +24,6 @@ var sessions = sessionfile.New(sessionfile.Format{
 	},
 	Subagent: describeSubagent,
 })
-
-// SessionRoots is where Qwen keeps its sessions.
-func (Adapter) SessionRoots(h adapter.Host) []string { return sessions.SessionRoots(h) }
-
-// ListSessions finds Qwen's sessions.
-func (Adapter) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
-	return sessions.ListSessions(ctx, h)
-}
-
-// SummarizeSession reads head and tail of a session.
-func (Adapter) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
-	return sessions.SummarizeSession(ctx, h, f)
-}
-
-// ReadSession reads a session with its sub-agents.
-func (Adapter) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
-	return sessions.ReadSession(ctx, h, f)
-}
-
-// OpenSession gives the bytes of a session.
-func (Adapter) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
-	return sessions.OpenSession(ctx, h, f)
-}
-
-// FollowSession turns new lines into events.
-func (Adapter) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
-	return sessions.FollowSession(h, f)
-}
 
 func sessionRoot(h adapter.Host) string {
 	for _, variable := range []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"} {
@@ -99,19 +69,7 @@ func listSubagents(l *sessionfile.Lister, project, id string, helpers map[string
 	if !helpers[id] {
 		return nil
 	}
-	var parts []string
-	for _, e := range l.Dir(filepath.Join(project, "subagents", id)) {
-		switch {
-		case !strings.HasSuffix(e.Name, ".jsonl"):
-		case e.Dir:
-			l.Problem(e.Path, "the sub-agent cannot be read: is a directory, no file")
-		case e.Problem != "":
-			l.Problem(e.Path, "the sub-agent cannot be read: "+e.Problem)
-		default:
-			parts = append(parts, e.Path)
-		}
-	}
-	return parts
+	return l.Parts(l.Dir(filepath.Join(project, "subagents", id)))
 }
 
 // maxSubagentFile bounds the file that describes a sub-agent.

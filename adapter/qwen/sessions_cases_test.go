@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
 func sessionLines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -17,7 +18,7 @@ func TestSessionCases(t *testing.T) {
 		return `{"uuid":"` + id + `","parentUuid":` + parent + `,"type":"` + kind + `","cwd":"/w"` + more + `}`
 	}
 	said := func(text string) string { return `,"message":{"parts":[{"text":"` + text + `"}]}` }
-	adaptertest.SessionCases(t, Adapter{}, []adaptertest.SessionCase{
+	adaptertest.SessionCases(t, New(cliagent.Options{}), []adaptertest.SessionCase{
 		{Name: "rewound", ID: "s", Files: map[string]string{file: sessionLines(record("1", "null", "user", said("one")), record("2", `"1"`, "assistant", said("1")), record("3", `"2"`, "user", said("two")),
 			record("4", `"2"`, "system", `,"subtype":"rewind"`), record("5", `"4"`, "user", said("else")))},
 			Want: "user: one\nassistant: 1\nuser: two (taken back)\nuser: else\n"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -190,7 +191,7 @@ func TestRetries(t *testing.T) {
 			if got := find[execution.Retry](events); len(got) != tt.n || res.Retries != tt.n || strings.Join(texts, ",") != tt.text || res.UnknownLines != 0 {
 				t.Errorf("retries %+v (%d), texts %q, %d unknown", got, res.Retries, texts, res.UnknownLines)
 			}
-			checkOrder(t, events)
+			clitest.CheckOrder(t, events)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package qwen
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"path"
@@ -17,15 +16,7 @@ var _ adapter.UsageLog = Adapter{}
 // UsageStores is the folder with a folder for each project.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("QWEN_RUNTIME_DIR"), h.Getenv("QWEN_HOME"), path.Join(h.Home, ".qwen")), "projects")
-	return []adapter.UsageStore{{Root: root,
-		Match: func(rel string) bool {
-			part := strings.Split(rel, "/")
-			return len(part) >= 3 && part[1] == "chats" && strings.HasSuffix(rel, ".jsonl")
-		},
-		Enter: func(rel string) bool {
-			part := strings.Split(rel, "/")
-			return len(part) < 2 || part[1] == "chats"
-		}}}
+	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl")}
 }
 
 // UsageVersion implements adapter.UsageLog.
@@ -55,16 +46,8 @@ type usage struct{ Prompt, Output, Cached, Thoughts, Total int64 }
 var typePrefixes = [][]byte{[]byte(`"assistant"`), []byte(`"system"`)}
 
 func (*usageLog) Worth(head []byte) bool {
-	kind, ok := jsonscan.Peek(head, "type", "")
-	if !ok {
-		return true
-	}
-	for _, t := range typePrefixes {
-		if bytes.HasPrefix(kind, t) {
-			return true
-		}
-	}
-	return false
+	is, known := usagescan.TypeOf(head, "", typePrefixes)
+	return is || !known
 }
 
 func (l *usageLog) Memory() any { return &l.mem }

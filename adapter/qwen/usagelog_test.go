@@ -1,17 +1,15 @@
 package qwen
 
 import (
-	"flag"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
 	"github.com/drawbar/drawbar/adapter/usagescan/usagetest"
 )
 
-var updateGoldens = flag.Bool("update", false, "rewrite the goldens")
-
 // The files are real ones, with long texts cut.
 func TestUsageGolden(t *testing.T) {
-	usagetest.Golden(t, Adapter{}, "testdata/usage", "testdata/usage.golden", *updateGoldens)
+	usagetest.Golden(t, Adapter{}, "testdata/usage", "testdata/usage.golden", *clitest.Update)
 }
 
 func FuzzUsageLog(f *testing.F) { usagetest.Fuzz(f, Adapter{}, "testdata/usage") }

@@ -11,9 +11,6 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// maxLinks bounds how many links lead to one file.
-const maxLinks = 40
-
 // Lister walks the directories of a store.
 type Lister struct {
 	Host     adapter.Host
@@ -54,7 +51,7 @@ func (l *Lister) Root(dir string) bool {
 		return false
 	}
 	l.root, l.real = filepath.Clean(dir), filepath.Clean(dir)
-	if real, err := l.follow(dir); err == nil {
+	if real, err := l.Host.Follow(dir); err == nil {
 		l.real = real
 	}
 	return true
@@ -98,7 +95,7 @@ func (l *Lister) Dir(dir string) []Entry {
 
 // link looks where a link leads. A directory within the tree is met at its own place.
 func (l *Lister) link(e *Entry) {
-	target, err := l.follow(e.Path)
+	target, err := l.Host.Follow(e.Path)
 	if err != nil {
 		e.Problem = "is a link that leads nowhere: " + cause(err).Error()
 		return
@@ -121,44 +118,6 @@ func (l *Lister) link(e *Entry) {
 	}
 }
 
-// follow gives a path without links.
-func (l *Lister) follow(path string) (string, error) {
-	volume := filepath.VolumeName(path)
-	rest := strings.TrimPrefix(filepath.Clean(path)[len(volume):], string(filepath.Separator))
-	done := volume + string(filepath.Separator)
-	for links := 0; rest != ""; {
-		var part string
-		part, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := filepath.Join(done, part)
-		name, err := l.Host.Name(next)
-		if err != nil {
-			return "", err
-		}
-		info, err := fs.Lstat(l.Host.FS, name)
-		if err != nil {
-			return "", err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			done = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", errors.New("too many links")
-		}
-		target, err := fs.ReadLink(l.Host.FS, name)
-		if err != nil {
-			return "", err
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(done, target)
-		}
-		volume = filepath.VolumeName(target)
-		rest = filepath.Join(strings.TrimPrefix(filepath.Clean(target)[len(volume):], string(filepath.Separator)), rest)
-		done = volume + string(filepath.Separator)
-	}
-	return done, nil
-}
-
 // Add lists a session. Where e is no readable file, the session is listed with its problem.
 func (l *Lister) Add(f adapter.SessionFile, e Entry) {
 	f.Agent, f.Path = l.agent, cmp.Or(f.Path, e.Path)
@@ -175,6 +134,23 @@ func (l *Lister) Add(f adapter.SessionFile, e Entry) {
 		}
 	}
 	l.files = append(l.files, f)
+}
+
+// Parts gives the files of sub-agents among entries, .jsonl all of them, and reports those that cannot be read.
+func (l *Lister) Parts(entries []Entry) (paths []string) {
+	for _, e := range entries {
+		if e.Dir {
+			e.Problem = cmp.Or(e.Problem, "is a directory, no file")
+		}
+		switch {
+		case !strings.HasSuffix(e.Name, ".jsonl"):
+		case e.Problem != "":
+			l.Problem(e.Path, "the sub-agent cannot be read: "+e.Problem)
+		default:
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
 }
 
 // Problem reports what keeps the lister from seeing sessions.

@@ -50,13 +50,13 @@ type Decoder interface {
 	Line(text []byte) bool
 }
 
-// Store is an adapter.SessionStore. It is safe for concurrent use.
-type Store struct{ format Format }
+// Store is an adapter.SessionStore, which an adapter embeds to have sessions. It is safe for concurrent use.
+type Store struct{ format *Format }
 
 var _ adapter.SessionStore = Store{}
 
 // New makes the store of a format.
-func New(f Format) Store { return Store{f} }
+func New(f Format) Store { return Store{&f} }
 
 // SessionRoots are the directories of the store.
 func (s Store) SessionRoots(h adapter.Host) []string { return s.format.Roots(h) }

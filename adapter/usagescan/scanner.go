@@ -117,6 +117,21 @@ func (s *Scanner) Restore(state []byte) bool {
 	return json.Unmarshal(state, m) == nil
 }
 
+// TypeOf reports whether the type of a line is one of kinds, each as it stands in the line, with its quotes. Only what comes
+// before the key named before is looked at; known is false when the type is not there.
+func TypeOf(head []byte, before string, kinds [][]byte) (is, known bool) {
+	kind, known := jsonscan.Peek(head, "type", before)
+	if !known {
+		return false, false
+	}
+	for _, k := range kinds {
+		if bytes.HasPrefix(kind, k) {
+			return true, true
+		}
+	}
+	return false, true
+}
+
 // Names hands out one string for all equal ones.
 type Names struct{ m map[string]string }
 

@@ -35,6 +35,8 @@ type App struct {
 	JSON    bool // --json
 	NoColor bool // --no-color
 
+	dir string // --cwd, where DirFlag offers it
+
 	// Overridden by tests; nil means this machine.
 	MakeClient func(drawbar.Options) (*drawbar.Client, error)
 
@@ -84,11 +86,15 @@ func (a *App) Close() error {
 	return a.client.Close()
 }
 
-// Printf writes data to standard output.
-func (a *App) Printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }
+// Printf writes data for a person to standard output. What agents and files say is in it: it cannot move a terminal's cursor.
+func (a *App) Printf(format string, args ...any) {
+	_, _ = io.WriteString(a.Out, printable(fmt.Sprintf(format, args...))) // a closed standard output leaves nobody to tell
+}
 
-// Notef writes to standard error what is no data.
-func (a *App) Notef(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) }
+// Notef writes to standard error what is no data, as harmless as Printf does.
+func (a *App) Notef(format string, args ...any) {
+	_, _ = io.WriteString(a.Err, printable(fmt.Sprintf(format, args...))+"\n")
+}
 
 // Warnf writes a warning to standard error.
 func (a *App) Warnf(format string, args ...any) { a.Notef("warning: "+format, args...) }

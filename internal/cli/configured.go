@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +22,29 @@ func (a *App) Config(cwd string) (*config.Config, error) {
 	return config.Read(dir, a.Getenv)
 }
 
-// Dir is the directory that the command works in, empty when it cannot be told.
+// DirFlag offers --cwd to a command that is about a project, and to those below it.
+func (a *App) DirFlag(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVarP(&a.dir, "cwd", "C", "", "directory of the project (default: here)")
+}
+
+// SetDir makes dir the directory that the command is about; empty leaves it as it is.
+func (a *App) SetDir(dir string) { a.dir = cmp.Or(dir, a.dir) }
+
+// ProjectDir is the directory that the command is about: that of --cwd, which has to be there, else the current one.
+func (a *App) ProjectDir() (string, error) {
+	dir, err := filepath.Abs(a.dir)
+	if err != nil {
+		return "", execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err).WithHint("cd into a directory that is there")
+	}
+	if info, err := os.Stat(dir); a.dir != "" && (err != nil || !info.IsDir()) {
+		return "", Usage("--cwd %s is no directory", a.dir).WithHint("name one that is there")
+	}
+	return dir, nil
+}
+
+// Dir is ProjectDir, empty when it cannot be told.
 func (a *App) Dir() string {
-	dir, err := os.Getwd()
+	dir, err := a.ProjectDir()
 	if err != nil {
 		return ""
 	}

@@ -32,7 +32,9 @@ func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
 		tools: map[string]string{}, names: map[string]string{}}
 }
 
+// paint colours a text of anybody's.
 func (r *Renderer) paint(code, s string) string {
+	s = printable(s)
 	if !r.color {
 		return s
 	}
@@ -310,9 +312,9 @@ func tail(s string, n int) string {
 // printable takes out what would move a terminal's cursor or change its state: an agent's output is not trusted.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			return r
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return -1
 		}
-		return -1
+		return r
 	}, s)
 }

@@ -23,7 +23,7 @@ const (
 	ScopeProfile     Scope = "profile"
 	ScopeEnvironment Scope = "environment"
 	ScopeProject     Scope = "project"
-	ScopeUser        Scope = "user"
+	ScopeUser        Scope = "global"
 	ScopeDefault     Scope = "default"
 )
 

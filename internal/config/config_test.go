@@ -76,9 +76,9 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"defaultAgent": `user "claude"`, "defaultModel": `project "project-model"`, "timeout": "project 0", "maxTurns": "environment 7",
-		"env.A": `user "1"`, "env.B": `user "2"`, "tags": `project ["theirs"]`, "retryPolicy.maxAttempts": "user 4", "retryPolicy.baseDelayMs": "user 10",
-		"agents.claude.model": `user "user-claude"`, "agents.claude.thinkingEffort": `user "high"`, "agents.claude.maxTurns": "project 9",
+		"defaultAgent": `global "claude"`, "defaultModel": `project "project-model"`, "timeout": "project 0", "maxTurns": "environment 7",
+		"env.A": `global "1"`, "env.B": `global "2"`, "tags": `project ["theirs"]`, "retryPolicy.maxAttempts": "global 4", "retryPolicy.baseDelayMs": "global 10",
+		"agents.claude.model": `global "user-claude"`, "agents.claude.thinkingEffort": `global "high"`, "agents.claude.maxTurns": "project 9",
 		"approvalMode": `default "prompt"`, "environment": `default "inherit"`, "gracePeriodMs": "default 5000", "stream": `default "auto"`,
 	}
 	if !reflect.DeepEqual(origins, want) {

@@ -131,7 +131,11 @@ func strict(data []byte, v any) error {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if key, ok := strings.CutPrefix(text, `unknown field "`); ok {
 		key = strings.TrimSuffix(key, `"`)
-		if near := Nearest(key); near != "" {
+		switch near := Nearest(key); near {
+		case "":
+		case key: // it is one elsewhere
+			return fmt.Errorf("there is no key %q at this place", key)
+		default:
 			return fmt.Errorf("there is no key %q; did you mean %q?", key, near)
 		}
 		return fmt.Errorf("there is no key %q", key)

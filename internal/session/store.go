@@ -26,6 +26,7 @@ type Options struct {
 	Host    adapter.Host
 	Dir     string                                                 // the state directory; empty: the index is in memory
 	Tags    func(ctx context.Context) (map[string][]string, error) // the tags of sessions by unified id; nil: there are none
+	Known   func(agent string) error                               // the error for an agent that nobody knows; nil: none is known but the sources
 	Logger  *slog.Logger                                           // default: none
 }
 
@@ -57,6 +58,11 @@ func (s *Store) source(agent string) (Source, error) {
 			return src, nil
 		}
 		names = append(names, src.Agent)
+	}
+	if s.opts.Known != nil {
+		if err := s.opts.Known(agent); err != nil {
+			return Source{}, err
+		}
 	}
 	slices.Sort(names)
 	e := execution.Errorf(execution.CodeCapability, "%s keeps no sessions that can be read here", agent)

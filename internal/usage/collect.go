@@ -212,7 +212,14 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			}
 			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, name: name, unpack: store.Unpack}
 			if j.info, err = d.Info(); err == nil && d.Type()&fs.ModeSymlink != 0 {
-				j.info, err = fs.Stat(h.FS, name)
+				var target string
+				if target, err = outside(h, store.Root, j.file.Path()); target != "" {
+					problems = append(problems, Problem{s.Agent, j.file.Path(), "is a link out of the store, to " + target + "; it is not followed"})
+					return nil
+				}
+				if err == nil {
+					j.info, err = fs.Stat(h.FS, name)
+				}
 			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // gone since, or a link to nothing
@@ -226,6 +233,21 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 		})
 	}
 	return jobs, problems
+}
+
+// outside gives where a link leads when that is not below root.
+func outside(h adapter.Host, root, link string) (string, error) {
+	target, err := h.Follow(filepath.FromSlash(link))
+	if err != nil {
+		return "", err
+	}
+	if root, err = h.Follow(filepath.FromSlash(root)); err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(root, target); err == nil && filepath.IsLocal(rel) {
+		return "", nil
+	}
+	return target, nil
 }
 
 // cause is an error without the path, which the problem names already.

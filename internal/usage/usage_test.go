@@ -522,6 +522,15 @@ func TestProblems(t *testing.T) {
 		t.Log(err)
 	}
 	want := 1
+	away := filepath.Join(t.TempDir(), "away.log")
+	if err := os.WriteFile(away, []byte(`{"Model":"big","Output":64}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(away, filepath.Join(w.home, "zz.log")); err != nil {
+		t.Log(err)
+	} else {
+		want++
+	}
 	if os.Getuid() > 0 {
 		w.write("locked.log", "{}")
 		if err := os.Chmod(filepath.Join(w.home, "locked.log"), 0); err != nil {
@@ -534,8 +543,12 @@ func TestProblems(t *testing.T) {
 		if r.Total.OutputTokens != 1+2+4+16 {
 			t.Errorf("%d tokens", r.Total.OutputTokens)
 		}
+		slices.SortFunc(r.Problems, func(a, b Problem) int { return strings.Compare(a.File, b.File) })
 		if len(r.Problems) != want || !strings.HasSuffix(r.Problems[0].File, "/bad.log") || !strings.Contains(r.Problems[0].Error, "2 lines are damaged, the first at byte 27") {
 			t.Errorf("%+v", r.Problems)
+		}
+		if last := r.Problems[len(r.Problems)-1]; strings.HasSuffix(last.File, "/zz.log") && !strings.Contains(last.Error, "is a link out of the store, to "+away) {
+			t.Errorf("%+v", last)
 		}
 	}
 }

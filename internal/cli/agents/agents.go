@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +42,7 @@ func list(app *cli.App) error {
 	}
 	infos := c.Adapters().List()
 	return app.Answer(infos, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		fmt.Fprintln(w, "AGENT\tNAME\tCOMMAND\tMINIMUM\tSOURCE")
 		for _, i := range infos {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.DisplayName, orNone(i.Command), orNone(i.MinVersion), i.Source)
@@ -84,7 +83,7 @@ func show(app *cli.App, name string) error {
 		Docs: d.Docs, Install: install, Config: d.Config, Capabilities: e.Adapter.Capabilities()}
 	return app.Answer(v, func() {
 		app.Printf("%s (%s)\n\n", v.DisplayName, v.Agent)
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 		if v.Capabilities.Agent.TakesCommand {
 			field("command", "yours, behind --")
@@ -202,7 +201,7 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 		}
 	}
 	return app.Answer(found, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tLOGIN\tPATH")
 		for _, i := range found {
 			installed, version, path := "no", "-", "-"

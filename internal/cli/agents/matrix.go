@@ -2,7 +2,6 @@ package agents
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +45,7 @@ func matrix(app *cli.App, names []string, markdown bool) error {
 			printMarkdown(app, names, columns, all)
 			return
 		}
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		fmt.Fprint(w, "CAPABILITY")
 		for _, name := range names {
 			fmt.Fprintf(w, "\t%s", name)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ func check(ctx context.Context, app *cli.App, names []string) error {
 		out = out || r.Status == adapter.Unauthenticated || r.Status == adapter.AuthExpired
 	}
 	err = app.Answer(reports, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		fmt.Fprintln(w, "AGENT\tLOGIN\tMETHOD\tIDENTITY\tEXPIRES\tDETAILS")
 		for _, r := range reports {
 			expires := "-"
@@ -106,7 +105,7 @@ func guide(app *cli.App, name string) error {
 		}
 		if len(g.EnvVars) > 0 {
 			app.Printf("\nVariables:\n")
-			w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+			w := app.Table()
 			for _, v := range g.EnvVars {
 				what := v.Description
 				if v.Required {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,7 @@ func New(app *cli.App) *cobra.Command {
 		Example: "  drawbar config show claude --origin\n  drawbar config set codex model gpt-5.2-codex\n  drawbar config set claude deniedCommands '[\"Bash(rm:*)\"]' --scope project",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; reading takes all when it is not given, writing takes global")
-	cmd.PersistentFlags().StringVar(&c.cwd, "cwd", "", "directory of the project (default: here)")
+	cmd.PersistentFlags().StringVarP(&c.cwd, "cwd", "C", "", "directory of the project (default: here)")
 	get := c.add(cmd, "get [AGENT] [FIELD]", "Print one value, or all of an agent's", 2, c.get, func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return ownconfig.Show(app, c.cwd, false)
@@ -343,7 +342,7 @@ func (c *command) show(_ *cobra.Command, args []string) error {
 }
 
 func (c *command) table(v shown) {
-	w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+	w := c.app.Table()
 	for _, s := range v.Settings {
 		if !c.origin {
 			fmt.Fprintf(w, "%s\t%s\n", s.Name, text(s.Value))
@@ -428,7 +427,7 @@ func (c *command) schema(_ *cobra.Command, args []string) error {
 		return err
 	}
 	return c.app.Answer(s, func() {
-		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		w := c.app.Table()
 		fmt.Fprintln(w, "FIELD\tTYPE\tNATIVE\tDESCRIPTION")
 		for _, f := range s.Fields {
 			what := f.Description

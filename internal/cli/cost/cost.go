@@ -3,7 +3,6 @@ package cost
 
 import (
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,14 +50,14 @@ func New(app *cli.App) *cobra.Command {
 	fl.StringVar(&by, "by", "agent", "day, agent, model, project, tag or session")
 	fl.StringVar(&f.Agent, "agent", "", "runs of this agent")
 	fl.StringVar(&f.Tag, "tag", "", "runs with this tag")
-	fl.StringVar(&f.Cwd, "cwd", "", "runs in this directory")
+	fl.StringVarP(&f.Cwd, "cwd", "C", "", "runs in this directory")
 	fl.StringVar(&since, "since", "", "started since: 24h, 7d, a date")
 	fl.StringVar(&until, "until", "", "started before")
 	return cmd
 }
 
 func show(app *cli.App, r runstore.Report, by string) {
-	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := app.NumberTable()
 	fmt.Fprintf(w, "%s\tRUNS\tIN\tOUT\tCACHE READ\tCACHE WRITE\tUSD\tUNPRICED RUNS\t\n", by)
 	line := func(key string, s runstore.Sum) {
 		if key == "" {

@@ -35,11 +35,15 @@ const (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", Short: "Check this machine: agents, logins, the record, tools",
-		Long: "Check this machine: agents, logins, the record of runs, tools. It runs no agent's work and uses no network. The exit code is 1 when something will not work.",
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check this machine: agents, logins, settings, sessions, the record, tools",
+		Long: "Check this machine: tools, the record of runs, agents with their versions and logins, configuration files, hooks, session stores. It runs no agent's work and uses no network. The exit code is 1 when something will not work.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := app.ProjectDir()
+			if err != nil {
+				return err
+			}
 			client, err := app.Client()
 			if err != nil {
 				return err
@@ -48,6 +52,9 @@ func New(app *cli.App) *cobra.Command {
 			checks = append(checks, platform(), record(app))
 			checks = append(checks, tools(cmd.Context())...)
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
+			checks = append(checks, own(app, dir)...)
+			checks = append(checks, settings(client, dir)...)
+			checks = append(checks, stores(cmd.Context(), client)...)
 			checks = append(checks, drift(app)...)
 			bad := false
 			for _, c := range checks {
@@ -56,9 +63,9 @@ func New(app *cli.App) *cobra.Command {
 			err = app.Answer(checks, func() {
 				for _, c := range checks {
 					mark := map[string]string{ok: "✓", note: "•", problem: "✗"}[c.State]
-					app.Printf("%s %-14s %s\n", mark, c.Name, c.Found)
+					app.Printf("%s %-16s %s\n", mark, c.Name, c.Found)
 					if c.Do != "" {
-						app.Printf("  %-14s try: %s\n", "", c.Do)
+						app.Printf("  %-16s try: %s\n", "", c.Do)
 					}
 				}
 			})
@@ -68,6 +75,8 @@ func New(app *cli.App) *cobra.Command {
 			return err
 		},
 	}
+	app.DirFlag(cmd)
+	return cmd
 }
 
 func platform() check {
@@ -154,7 +163,7 @@ func agents(ctx context.Context, r *adapter.Registry) []check {
 		if i.Version != "" {
 			version = i.Version
 		}
-		c.Found = fmt.Sprintf("%s, %s", version, i.AuthState)
+		c.Found = fmt.Sprintf("%s, %s", version, login(i.AuthState))
 		switch {
 		case !i.MeetsMinVersion:
 			c.State = problem
@@ -177,6 +186,19 @@ func agents(ctx context.Context, r *adapter.Registry) []check {
 		list = append(list, check{"agents", problem, "no agent is installed", "install one of those above, or see it work without one: drawbar demo"})
 	}
 	return list
+}
+
+// login words what is known of a login.
+func login(s adapter.AuthStatus) string {
+	switch s {
+	case adapter.Authenticated:
+		return "logged in"
+	case adapter.Unauthenticated:
+		return "not logged in"
+	case adapter.AuthExpired:
+		return "the login has expired"
+	}
+	return "whether it is logged in cannot be told"
 }
 
 // drift looks for output that was not understood in recent runs: the sign of an agent that changed its format.

@@ -4,11 +4,9 @@ package hooks
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +49,7 @@ before global ones of the same id, and run only after "drawbar hooks trust".`,
   drawbar hooks discover gemini`,
 		RunE: func(*cobra.Command, []string) error { return c.list() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: project where there is a .drawbar, else global)")
+	app.DirFlag(cmd)
 	cmd.AddCommand(c.discoverCommand(), c.listCommand(), c.addCommand(), c.removeCommand(), c.setCommand(), c.trustCommand(), c.handleCommand(),
 		c.installCommand(), c.uninstallCommand())
 	return cmd
@@ -58,8 +57,8 @@ before global ones of the same id, and run only after "drawbar hooks trust".`,
 
 // place is where hooks of this directory stand.
 func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err error) {
-	if cwd, err = os.Getwd(); err != nil {
-		return cwd, dirs, files, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)
+	if cwd, err = c.app.ProjectDir(); err != nil {
+		return cwd, dirs, files, err
 	}
 	if dirs, err = config.FindDirs(cwd, c.app.Getenv); err != nil {
 		return cwd, dirs, files, err
@@ -208,7 +207,7 @@ func (c *command) list() error {
 			c.app.Notef("no hooks are registered; see: drawbar hooks --help")
 			return
 		}
-		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		w := c.app.Table()
 		fmt.Fprintln(w, "ID\tSCOPE\tAGENT\tEVENT\tKIND\tPRIORITY\tON\tHANDLER")
 		for _, x := range rows {
 			on := "yes"

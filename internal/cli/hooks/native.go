@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -85,7 +84,7 @@ func (c *command) discover(names []string) error {
 		}
 	}
 	return c.app.Answer(list, func() {
-		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		w := c.app.Table()
 		fmt.Fprintln(w, "AGENT\tEVENT\tMEANS\tWHEN\tCAN BLOCK\tINSTALLED")
 		for _, f := range list {
 			block, installed := "no", ""

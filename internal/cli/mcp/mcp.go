@@ -4,7 +4,6 @@ package mcp
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/agentconfig"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
 type command struct {
@@ -33,8 +33,8 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove the MCP servers of agents", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; list takes all when it is not given, add and remove take global")
-	cmd.PersistentFlags().StringVar(&c.cwd, "cwd", "", "directory of the project (default: here)")
-	list := &cobra.Command{Use: "list AGENT", Short: "List an agent's MCP servers", Args: cli.Args(cobra.ExactArgs(1)), RunE: c.list}
+	cmd.PersistentFlags().StringVarP(&c.cwd, "cwd", "C", "", "directory of the project (default: here)")
+	list := &cobra.Command{Use: "list [AGENT]", Short: "List the MCP servers of an agent, or of all", Args: cli.Args(cobra.MaximumNArgs(1)), RunE: c.list}
 	list.Flags().BoolVar(&c.reveal, "reveal", false, "show secrets: values of environments and headers")
 	add := &cobra.Command{Use: "add AGENT NAME [--url URL | -- COMMAND [ARG...]]", Short: "Add an MCP server to an agent's configuration",
 		Example: "  drawbar mcp add claude files --env ROOT=/srv -- npx -y server-files\n  drawbar mcp add codex docs --url https://example.com/mcp --header \"Authorization: Bearer ...\"\n  drawbar mcp add gemini --file servers.json",
@@ -62,25 +62,70 @@ func (c *command) list(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	servers, err := config.MCPServers(args[0], at)
+	names, err := c.agents(config, args)
 	if err != nil {
 		return err
 	}
-	if !c.reveal {
-		for i := range servers {
-			servers[i] = servers[i].Masked()
+	rows := []row{}
+	var failed []error
+	for _, name := range names {
+		servers, err := config.MCPServers(name, at)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		for _, m := range servers {
+			if !c.reveal {
+				m = m.Masked()
+			}
+			rows = append(rows, row{name, m})
 		}
 	}
-	return c.app.Answer(servers, func() { c.table(servers) })
+	// Of several agents those whose files can be read are shown.
+	if len(failed) == len(names) {
+		return failed[0]
+	}
+	for _, err := range failed {
+		c.app.Warnf("%v", err)
+	}
+	if err := c.app.Answer(rows, func() { c.table(rows) }); err != nil || len(failed) == 0 {
+		return err
+	}
+	return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
 }
 
-func (c *command) table(servers []agentconfig.MCPServer) {
+// row is a server of an agent.
+type row struct {
+	Agent string `json:"agent"`
+	agentconfig.MCPServer
+}
+
+// agents are those that have a place for servers, or the named one.
+func (c *command) agents(config drawbar.ConfigManager, args []string) ([]string, error) {
+	client, err := c.app.Client()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) > 0 {
+		e, err := client.Adapters().Get(args[0])
+		return []string{e.Descriptor.Name}, err
+	}
+	var names []string
+	for _, i := range client.Adapters().List() {
+		if s, err := config.Schema(i.Agent); err == nil && s.MCP != nil {
+			names = append(names, i.Agent)
+		}
+	}
+	return names, nil
+}
+
+func (c *command) table(servers []row) {
 	if len(servers) == 0 {
 		c.app.Notef("no MCP servers")
 		return
 	}
-	w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tTRANSPORT\tSERVER\tSCOPE\tFILE")
+	w := c.app.Table()
+	fmt.Fprintln(w, "AGENT\tNAME\tTRANSPORT\tSERVER\tSCOPE\tFILE")
 	for _, m := range servers {
 		what := m.URL
 		if m.Transport == execution.MCPStdio {
@@ -90,7 +135,7 @@ func (c *command) table(servers []agentconfig.MCPServer) {
 		if m.Error != "" {
 			what, transport = m.Error, "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, transport, what, m.Scope, m.File)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Agent, m.Name, transport, what, m.Scope, m.File)
 	}
 	w.Flush()
 }

@@ -5,7 +5,6 @@ package models
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +65,7 @@ func list(app *cli.App, names []string) error {
 		}
 	}
 	return app.Answer(rows, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		fmt.Fprintln(w, "AGENT\tMODEL\tWINDOW\tIN $/M\tOUT $/M\tCACHE READ\tCACHE WRITE\tALIASES")
 		for _, r := range rows {
 			name, window := r.ID, "-"
@@ -110,7 +109,7 @@ func show(app *cli.App, agent, id string) error {
 		return err
 	}
 	return app.Answer(m, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		field := func(name, value string) {
 			if value != "" {
 				fmt.Fprintf(w, "%s\t%s\n", name, value)

@@ -4,9 +4,11 @@ package ownconfig
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/configfile"
@@ -25,7 +27,7 @@ func Show(app *cli.App, dir string, origin bool) error {
 	}
 	values := cfg.Values()
 	return app.Answer(values, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		w := app.Table()
 		for _, v := range values {
 			if origin {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.Origin)
@@ -169,6 +171,10 @@ func Validate(app *cli.App, dir string) error {
 	}
 	return app.Answer(map[string]any{"valid": true, "files": files}, func() {
 		for _, f := range files {
+			if _, err := os.Stat(f); errors.Is(err, fs.ErrNotExist) {
+				app.Printf("valid: %s (not there)\n", f)
+				continue
+			}
 			app.Printf("valid: %s\n", f)
 		}
 	})

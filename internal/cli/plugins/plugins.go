@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,11 @@ func New(app *cli.App) *cobra.Command {
 					return err
 				}
 				return app.Answer(list, func() {
-					w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+					if len(list) == 0 {
+						app.Notef("no plugins")
+						return
+					}
+					w := app.Table()
 					fmt.Fprintln(w, "PLUGIN\tVERSION\tENABLED\tFORMAT")
 					for _, p := range list {
 						fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", p.PluginID, p.Version, p.Enabled, p.Format)
@@ -87,7 +90,11 @@ func New(app *cli.App) *cobra.Command {
 					return err
 				}
 				return app.Answer(list, func() {
-					w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+					if len(list) == 0 {
+						app.Notef("no plugins were found")
+						return
+					}
+					w := app.Table()
 					fmt.Fprintln(w, "PLUGIN\tVERSION\tDESCRIPTION")
 					for _, l := range list {
 						fmt.Fprintf(w, "%s\t%s\t%s\n", l.PluginID, l.LatestVersion, l.Description)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,11 @@ func New(app *cli.App) *cobra.Command {
 }
 
 func open(app *cli.App) (config.Profiles, error) {
-	dirs, err := config.FindDirs(app.Dir(), app.Getenv)
+	dir, err := app.ProjectDir()
+	if err != nil {
+		return config.Profiles{}, err
+	}
+	dirs, err := config.FindDirs(dir, app.Getenv)
 	return config.Profiles{Dirs: dirs}, err
 }
 
@@ -50,6 +53,7 @@ func newList(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List profiles", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app, where) }}
 	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: both)")
+	app.DirFlag(cmd)
 	return cmd
 }
 
@@ -67,12 +71,16 @@ func list(app *cli.App, where string) error {
 		return err
 	}
 	return app.Answer(found, func() {
-		w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+		if len(found) == 0 {
+			app.Notef("no profiles; to make one: drawbar profiles set NAME --model MODEL")
+			return
+		}
+		w := app.Table()
 		fmt.Fprintln(w, "PROFILE\tSCOPE\tAGENT\tMODEL")
 		for _, f := range found {
 			s := string(f.Scope)
 			if f.HasGlobalOverride {
-				s += " over user"
+				s += " over global"
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, s, dash(f.Agent), dash(f.Model))
 		}
@@ -93,7 +101,7 @@ func dash(s string) string {
 }
 
 func newShow(app *cli.App) *cobra.Command {
-	return &cobra.Command{Use: "show NAME", Short: "Show a profile as it holds here", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "show NAME", Short: "Show a profile as it holds here", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := open(app)
 			if err != nil {
@@ -112,6 +120,8 @@ func newShow(app *cli.App) *cobra.Command {
 				printOptions(app, d.Data)
 			})
 		}}
+	app.DirFlag(cmd)
+	return cmd
 }
 
 func printOptions(app *cli.App, run execution.RunOptions) {
@@ -119,7 +129,7 @@ func printOptions(app *cli.App, run execution.RunOptions) {
 	if err != nil {
 		return
 	}
-	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+	w := app.Table()
 	for _, k := range cli.SortedKeys(o) {
 		fmt.Fprintf(w, "%s\t%s\n", k, o[k])
 	}
@@ -135,6 +145,8 @@ func newSet(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			app.SetDir(flags.Cwd)
+			flags.Cwd = ""
 			p, err := open(app)
 			if err != nil {
 				return err
@@ -199,7 +211,7 @@ func newSet(app *cli.App) *cobra.Command {
 }
 
 // oneRun are the flags of drawbar run that a profile cannot keep.
-var oneRun = strings.Fields("session fork no-session cwd system system-file attach env run-id project-id agents-doc fallback prompt file profile")
+var oneRun = strings.Fields("session fork no-session system system-file attach env run-id project-id agents-doc fallback prompt file profile")
 
 func newDelete(app *cli.App) *cobra.Command {
 	var where string
@@ -219,7 +231,8 @@ func newDelete(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(map[string]string{"removed": path}, func() { app.Notef("removed %s", path) })
 		}}
-	cmd.Flags().StringVar(&where, "scope", "", "global or project")
+	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: the project's, else the global one)")
+	app.DirFlag(cmd)
 	return cmd
 }
 
@@ -228,6 +241,7 @@ func newApply(app *cli.App) *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{Use: "apply NAME [FLAGS of drawbar run]", Short: "Show the options of a run with a profile and these flags", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			app.SetDir(flags.Cwd)
 			p, err := open(app)
 			if err != nil {
 				return err

@@ -4,7 +4,6 @@ package ps
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ func New(app *cli.App) *cobra.Command {
 	fl.BoolVarP(&quiet, "quiet", "q", false, "ids only")
 	fl.StringVar(&f.Agent, "agent", "", "runs of this agent")
 	fl.StringVar(&f.Tag, "tag", "", "runs with this tag")
-	fl.StringVar(&f.Cwd, "cwd", "", "runs in this directory")
+	fl.StringVarP(&f.Cwd, "cwd", "C", "", "runs in this directory")
 	fl.StringVar(&f.Session, "session", "", "runs of this session of an agent")
 	fl.StringVar(&since, "since", "", "started since: 24h, 7d, a date")
 	fl.StringVar(&until, "until", "", "started before")
@@ -69,7 +68,7 @@ func show(app *cli.App, runs []runstore.Run, now time.Time, quiet bool) {
 		}
 		return
 	}
-	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+	w := app.ShortTable()
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
 	for _, r := range runs {
 		state := string(r.State)

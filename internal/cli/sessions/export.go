@@ -44,7 +44,11 @@ func export(app *cli.App) *cobra.Command {
 				return err
 			}
 			if output == "" {
-				return s.Export(cmd.Context(), app.Out, args[0], f)
+				out := app.Out
+				if cli.IsTerminal(out) {
+					out = cli.Harmless(out)
+				}
+				return s.Export(cmd.Context(), out, args[0], f)
 			}
 			if err := write(output, force, func(file *os.File) error { return s.Export(cmd.Context(), file, args[0], f) }); err != nil {
 				return err

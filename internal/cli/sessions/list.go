@@ -3,7 +3,6 @@ package sessions
 import (
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,10 +48,10 @@ func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool)
 		}
 		return
 	}
-	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+	w := app.ShortTable()
 	fmt.Fprintln(w, "SESSION\tACTIVE\tTURNS\tCOST\tMODEL\tDIRECTORY\tTITLE")
 	for _, s := range l.Sessions {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(s.UnifiedID), cli.Age(max(0, now.Sub(s.UpdatedAt))), turns(s), money(s),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(s.UnifiedID), age(s.UpdatedAt, now), turns(s), money(s),
 			orDash(cell(s.Model)), orDash(cell(s.Cwd)), title(s))
 	}
 	w.Flush()
@@ -96,9 +95,28 @@ func money(s adapter.SessionSummary) string {
 	return fmt.Sprintf("$%.4f", *s.Cost.TotalUSD)
 }
 
+// age is how long ago something happened. The time of what cannot be read is not known.
+func age(t, now time.Time) string {
+	if t.Unix() <= 0 {
+		return "-"
+	}
+	return cli.Age(max(0, now.Sub(t)))
+}
+
+// maxProblems bounds how much is told of one file: a damaged one may have a problem in every line.
+const maxProblems = 3
+
 // problems tells on standard error what could not be read.
 func problems(app *cli.App, list []adapter.SessionProblem) {
+	told := map[string]int{}
 	for _, p := range list {
-		app.Warnf("%s", cli.Printable(p.String()))
+		if told[p.Path]++; told[p.Path] <= maxProblems {
+			app.Warnf("%s", p.String())
+		}
+	}
+	for _, path := range cli.SortedKeys(told) {
+		if n := told[path] - maxProblems; n > 0 {
+			app.Warnf("%s: %d more such lines; --json lists them", path, n)
+		}
 	}
 }

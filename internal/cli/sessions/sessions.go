@@ -40,7 +40,7 @@ func (f *filter) flags(cmd *cobra.Command, sorts string, limit int) {
 	fl.StringVar(&f.until, "until", "", "last active before")
 	fl.StringVar(&f.query.Model, "model", "", "sessions whose model has this in its name")
 	fl.StringSliceVar(&f.query.Tags, "tag", nil, "sessions of Drawbar's runs with this tag; repeat for any of several")
-	fl.StringVar(&f.cwd, "cwd", "", "sessions in this directory or below it")
+	fl.StringVarP(&f.cwd, "cwd", "C", "", "sessions in this directory or below it")
 	fl.IntVar(&f.query.Limit, "limit", limit, "at most this many; 0 for all")
 	fl.StringVar(&f.sort, "sort", "", sorts)
 	fl.StringVar(&f.order, "order", "desc", "desc or asc")

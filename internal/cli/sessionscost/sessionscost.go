@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 	_ "time/tzdata" // a machine without the data base knows time zones too
 
@@ -69,7 +68,7 @@ func New(app *cli.App) *cobra.Command {
 	fl.StringVar(&q.Agent, "agent", "", "calls of this agent")
 	fl.StringVar(&q.Model, "model", "", "calls of this model: its id or an alias")
 	fl.StringVar(&q.Project, "project", "", "calls in this directory and below")
-	fl.StringVar(&cwd, "cwd", "", "the same as --project")
+	fl.StringVarP(&cwd, "cwd", "C", "", "the same as --project")
 	fl.StringVar(&q.Tag, "tag", "", "calls of the sessions of Drawbar's runs with this tag")
 	fl.StringVar(&since, "since", "", "calls since: 24h, 7d, a date")
 	fl.StringVar(&until, "until", "", "calls before")
@@ -104,10 +103,10 @@ func moments(q *drawbar.SessionCostQuery, zone, since, until string) error {
 }
 
 func show(app *cli.App, r drawbar.SessionCosts) {
-	w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := app.NumberTable()
 	fmt.Fprintf(w, "%s\tCALLS\tIN\tOUT\tCACHE READ\tCACHE WRITE\tUSD\tCOST IS\tUNPRICED CALLS\t\n", r.GroupBy)
 	line := func(key string, s drawbar.SessionCostSum) {
-		if key == "" {
+		if key = strings.Join(strings.Fields(key), " "); key == "" {
 			key = "-"
 		}
 		usd := fmt.Sprintf("%.4f", s.TotalUSD)

@@ -3,9 +3,7 @@ package skills
 
 import (
 	"fmt"
-	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +42,7 @@ They are copied to where each agent looks for them, globally or in the project. 
 		RunE: func(*cobra.Command, []string) error { return c.list() }}
 	cmd.PersistentFlags().StringArrayVar(&c.agents, "agent", nil, "agent (repeatable; default of list and where: all that have them)")
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: global to add and remove, both to list)")
+	c.app.DirFlag(cmd)
 	var o skill.Options
 	add := &cobra.Command{Use: "add " + source, Short: "Copy one to where agents look", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.add(args[0], o) }}
@@ -101,9 +100,9 @@ func (c *command) spots(change bool) ([]spot, error) {
 		}
 		names = able
 	}
-	dir, err := os.Getwd()
+	dir, err := c.app.ProjectDir()
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)
+		return nil, err
 	}
 	host := adapter.OSHost(cliagent.Spawn)
 	var list []spot
@@ -164,7 +163,7 @@ func (c *command) list() error {
 			c.app.Notef("there are none")
 			return
 		}
-		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		w := c.app.Table()
 		fmt.Fprintln(w, "AGENT\tSCOPE\tNAME\tDESCRIPTION\tPATH")
 		for _, i := range items {
 			text := i.Description
@@ -245,7 +244,7 @@ func (c *command) where() error {
 		places = append(places, place{s.Agent, s.Scope, s.Dir, s.Also, s.Note})
 	}
 	return c.app.Answer(places, func() {
-		w := tabwriter.NewWriter(c.app.Out, 0, 0, 2, ' ', 0)
+		w := c.app.Table()
 		for _, p := range places {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Agent, p.Scope, p.Dir)
 			for _, a := range p.Also {

@@ -1,0 +1,153 @@
+// Package clitest tests the parsers of adapters: goldens of recorded runs, and the order and the sums that every run owes.
+//
+// What needs a process or a conversation belongs into packages adaptertest and acptest.
+package clitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// Update is set by go test -update: goldens are rewritten and not compared.
+var Update = flag.Bool("update", false, "rewrite the goldens")
+
+// Request is a request that wants nothing but an answer.
+func Request() execution.Request {
+	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: "t", Message: execution.Message{Text: "hello"}}
+}
+
+// Run is what a recorded run was asked for and how its process ended.
+type Run struct {
+	Request func(*execution.Request)
+	Exit    process.Exit
+}
+
+// Recording is a recorded run as a parser is given it.
+type Recording struct {
+	Name    string // of the transcript, without its ending
+	Base    string // its path without its ending
+	Request execution.Request
+	Stdout  []byte
+	Stderr  []byte // what stands in the .stderr file beside the transcript, nil without one
+	Exit    process.Exit
+}
+
+// Goldens are recorded runs, one .jsonl file each, with an .events file beside it for what the parser made of it.
+type Goldens struct {
+	Pattern string // of the transcripts' paths
+	Least   int    // how many there are at least
+	Runs    map[string]Run
+	Listed  bool                   // a transcript that is not in Runs is a mistake
+	Unknown func(name string) bool // nil, or the transcripts with lines that no parser knows
+	Replay  func(*testing.T, Recording) ([]execution.Event, execution.Result)
+	Check   func(*testing.T, []execution.Event, execution.Result)
+}
+
+// Test replays every transcript.
+func (g Goldens) Test(t *testing.T) {
+	used := map[string]bool{}
+	for _, file := range Glob(t, g.Pattern, g.Least) {
+		r := Recording{Base: strings.TrimSuffix(file, ".jsonl"), Request: Request()}
+		r.Name = filepath.Base(r.Base)
+		used[r.Name] = true
+		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
+			run, listed := g.Runs[r.Name]
+			if g.Listed && !listed {
+				t.Fatal("the transcript is in no table")
+			}
+			if run.Request != nil {
+				run.Request(&r.Request)
+			}
+			r.Exit, r.Stdout = run.Exit, Read(t, file)
+			stderr, err := os.ReadFile(r.Base + ".stderr")
+			if err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			r.Stderr = stderr
+			events, res := g.Replay(t, r)
+			Compare(t, r.Base+".events", Render(t, events, res))
+			if res.UnknownLines != 0 && (g.Unknown == nil || !g.Unknown(r.Name)) {
+				t.Errorf("%d lines are unknown", res.UnknownLines)
+			}
+			g.Check(t, events, res)
+		})
+	}
+	for name := range g.Runs {
+		if !used[name] {
+			t.Errorf("there is no transcript %s", name)
+		}
+	}
+}
+
+// Glob finds files, at least so many.
+func Glob(t testing.TB, pattern string, least int) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) < least {
+		t.Fatalf("found %d transcripts (%v)", len(files), err)
+	}
+	return files
+}
+
+// Read reads a file of the test's data.
+func Read(t testing.TB, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Compare holds got against a golden file.
+func Compare(t testing.TB, file string, got []byte) {
+	t.Helper()
+	if *Update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; write it with -update", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("differs from %s; rewrite it with -update if that is right (-want +got):\n%s", file, diff)
+	}
+}
+
+// Render writes one line per event and one for the result.
+func Render(t testing.TB, events []execution.Event, res execution.Result) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	line := func(head string, v any) {
+		body, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(head + " ")
+		b.Write(body)
+		b.WriteByte('\n')
+	}
+	for _, e := range events {
+		head := string(e.Body.Type())
+		if e.Parent != "" {
+			head += " from " + e.Parent
+		}
+		line(head, e.Body)
+	}
+	line("result", res)
+	return b.Bytes()
+}

@@ -1,0 +1,140 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/hook"
+)
+
+// failed turns an error into a finding.
+func failed(name string, err error) check {
+	c := check{name, problem, err.Error(), ""}
+	if e, is := errors.AsType[*execution.Error](err); is && e.Hint != "" {
+		c.Found, c.Do = strings.TrimSuffix(c.Found, "; "+e.Hint), e.Hint
+	}
+	return c
+}
+
+// own looks at Drawbar's own files: configuration, profiles, hooks.
+func own(app *cli.App, dir string) []check {
+	var list []check
+	cfg, err := app.Config(dir)
+	if err != nil {
+		list = append(list, failed("configuration", err))
+	} else {
+		list = append(list, check{"configuration", ok, cfg.UserPath, ""})
+	}
+	dirs, err := config.FindDirs(dir, app.Getenv)
+	if err != nil {
+		return list // the configuration has said so
+	}
+	profiles, err := config.Profiles{Dirs: dirs}.List("")
+	if err != nil {
+		list = append(list, failed("profiles", err))
+	}
+	for _, p := range profiles {
+		if p.Corrupt != "" {
+			list = append(list, check{"profile", problem, p.Corrupt, "drawbar profiles delete " + p.Name + ", or repair the file by hand"})
+		}
+	}
+	return append(list, hooks(dirs)...)
+}
+
+func hooks(dirs config.Dirs) []check {
+	var list []check
+	files := hook.FilesIn(dirs.User, dirs.Project)
+	if _, err := hook.ReadFile(files.Global); err != nil {
+		list = append(list, failed("hooks", err))
+	}
+	project, err := hook.ReadFile(files.Project)
+	if err != nil {
+		return append(list, failed("hooks", err))
+	}
+	if len(project) == 0 {
+		return list
+	}
+	trusted, err := files.Trusted(project)
+	switch {
+	case err != nil:
+		list = append(list, failed("hooks", err))
+	case !trusted:
+		list = append(list, check{"hooks", note, fmt.Sprintf("the hooks of %s are not trusted and do not run", files.Project), "drawbar hooks list, then drawbar hooks trust"})
+	}
+	return list
+}
+
+// settings looks whether the agents' own configuration files can be used.
+func settings(client *drawbar.Client, dir string) []check {
+	var list []check
+	for _, i := range client.Adapters().List() {
+		name := i.Agent + " settings"
+		c, err := client.Config().Load(i.Agent, drawbar.ConfigPlace{Project: dir})
+		if execution.CodeOf(err) == execution.CodeCapability {
+			continue // it has no files
+		}
+		if err != nil {
+			list = append(list, failed(name, err))
+			continue
+		}
+		v := c.Validate()
+		for _, f := range v.Errors {
+			list = append(list, check{name, problem, f.Message, "drawbar config validate " + i.Agent})
+		}
+	}
+	return list
+}
+
+// maxStoreProblems bounds what is told of one agent's sessions.
+const maxStoreProblems = 3
+
+// stores looks whether the agents' sessions can be read. Their contents are not looked at.
+func stores(ctx context.Context, client *drawbar.Client) []check {
+	var list []check
+	host := adapter.OSHost(cliagent.Spawn)
+	for _, i := range client.Adapters().List() {
+		e, err := client.Adapters().Get(i.Agent)
+		if err != nil {
+			continue
+		}
+		store, has := adapter.As[adapter.SessionStore](e.Adapter)
+		if !has {
+			continue
+		}
+		name := i.Agent + " sessions"
+		found, problems := store.ListSessions(ctx, host)
+		for _, f := range found {
+			if f.Problem != "" {
+				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: f.Problem})
+				continue
+			}
+			file, err := host.Name(f.Path)
+			if err == nil {
+				var open fs.File
+				if open, err = host.FS.Open(file); err == nil {
+					_ = open.Close() // it was only opened
+				}
+			}
+			if err != nil {
+				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: err.Error()})
+			}
+		}
+		for n, p := range problems {
+			if n == maxStoreProblems {
+				list = append(list, check{name, note, fmt.Sprintf("%d more like these", len(problems)-n), ""})
+				break
+			}
+			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + i.Agent + ", which passes it over"})
+		}
+	}
+	return list
+}
