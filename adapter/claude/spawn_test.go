@@ -151,7 +151,7 @@ func TestSpawnEveryOption(t *testing.T) {
 	carried := strings.Fields(`Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers Skills`)
 	refused := strings.Fields("Command ThinkingOverride AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
-	degraded := strings.Fields("Temperature TopP TopK")                                    // said to be ignored by negotiation
+	degraded := strings.Fields("Temperature TopP TopK")                             // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
 		CollectEvents Debug OutputFormat Invocation`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
@@ -161,7 +161,7 @@ func TestSpawnEveryOption(t *testing.T) {
 		}
 	}
 	caps := capabilities().Agent
-	if caps.TakesCommand || caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
+	if caps.TakesCommand || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
 		t.Error("an option is declared that spawn does not carry")
 	}
 }
