@@ -88,8 +88,8 @@ var acpAgents = []acpAgent{
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
-		errors:  "Copilot CLI 1.0.102 answers an error of the model API with end_turn and the error as text",
-		noStdio: "Copilot CLI 1.0.102 takes the MCP servers of session/new that it reaches over HTTP, and never starts one that is a program",
+		errors:  "Copilot CLI 1.0.102 answers an error of the model API with end_turn and the error as text; so the run completes, with that text as its answer",
+		noStdio: "Copilot CLI 1.0.102 takes the MCP servers of session/new that it reaches over HTTP, and never starts one that is a program; the run completes without it",
 	},
 }
 

@@ -41,7 +41,7 @@ func delegating() acpagent.Spec {
 func told(k *talk) []string {
 	var list []string
 	for _, e := range k.seen {
-		text := ""
+		var text string
 		switch b := e.Body.(type) {
 		case execution.SessionStart, execution.TurnStart, execution.MessageStart, execution.TextDelta, execution.ThinkingStart, execution.ThinkingDelta:
 			continue
@@ -177,8 +177,8 @@ func TestSubagents(t *testing.T) {
 				t.Errorf("%d steps of the agent itself, want %d", steps, tt.steps)
 			}
 			res := k.exit()
-			if text := ""; res.Output != nil {
-				text = res.Output.Text
+			if res.Output != nil {
+				text := res.Output.Text
 				if text != tt.text {
 					t.Errorf("the answer is %q, want %q", text, tt.text)
 				}
