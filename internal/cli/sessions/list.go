@@ -53,14 +53,24 @@ func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool)
 		}
 		return
 	}
+	// What does not fit is cut off: a narrow terminal shows the title rather than the directory.
+	narrow := false
 	name, dir := func(s adapter.SessionSummary) string { return s.UnifiedID }, func(s adapter.SessionSummary) string { return s.Cwd }
 	if width := app.Width(); width > 0 && width < wideTerminal {
+		narrow = true
 		name, dir = shortIDs(l.Sessions), func(s adapter.SessionSummary) string { return lastPart(s.Cwd) }
 	}
 	w := app.ShortTable()
-	fmt.Fprintln(w, "SESSION\tACTIVE\tTURNS\tCOST\tMODEL\tDIRECTORY\tTITLE")
+	row := func(session, active, turns, cost, model, dir, title string) {
+		rest := []string{model, dir, title}
+		if narrow {
+			rest = []string{title, model, dir}
+		}
+		fmt.Fprintln(w, strings.Join(append([]string{session, active, turns, cost}, rest...), "\t"))
+	}
+	row("SESSION", "ACTIVE", "TURNS", "COST", "MODEL", "DIRECTORY", "TITLE")
 	for _, s := range l.Sessions {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(name(s)), age(s.UpdatedAt, now), turns(s), money(s),
+		row(cell(name(s)), age(s.UpdatedAt, now), turns(s), money(s),
 			orDash(cell(s.Model)), orDash(cell(dir(s))), title(s))
 	}
 	w.Flush()
