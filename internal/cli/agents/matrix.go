@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,14 +53,48 @@ func matrix(app *cli.App, names []string, markdown bool) error {
 		}
 		fmt.Fprintln(w)
 		for i, a := range columns[0] {
-			fmt.Fprint(w, a.name)
+			cells := [][]string{fold(a.name)}
 			for _, column := range columns {
-				fmt.Fprintf(w, "\t%s", column[i].value)
+				cells = append(cells, fold(column[i].value))
 			}
-			fmt.Fprintln(w)
+			for more, n := true, 0; more; n++ {
+				more = false
+				for j, cell := range cells {
+					text := ""
+					if n < len(cell) {
+						text = cell[n]
+					}
+					if j > 0 {
+						text = "\t" + text
+					}
+					fmt.Fprint(w, text)
+					more = more || n+1 < len(cell)
+				}
+				fmt.Fprintln(w)
+			}
 		}
 		w.Flush()
 	})
+}
+
+// foldAt is how wide a column of the matrix is, where its words allow it.
+const foldAt = 24
+
+// fold breaks a text into lines.
+func fold(text string) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case len(*last)+1+len(word) <= foldAt:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 func printMarkdown(app *cli.App, names []string, columns [][]ability, all map[string]execution.Capabilities) {

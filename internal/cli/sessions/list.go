@@ -3,6 +3,7 @@ package sessions
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,11 +53,25 @@ func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool)
 		}
 		return
 	}
+	// What does not fit is cut off: a narrow terminal shows the title rather than the directory.
+	narrow := false
+	name, dir := func(s adapter.SessionSummary) string { return s.UnifiedID }, func(s adapter.SessionSummary) string { return s.Cwd }
+	if width := app.Width(); width > 0 && width < wideTerminal {
+		narrow = true
+		name, dir = shortIDs(l.Sessions), func(s adapter.SessionSummary) string { return lastPart(s.Cwd) }
+	}
 	w := app.ShortTable()
-	fmt.Fprintln(w, "SESSION\tACTIVE\tTURNS\tCOST\tMODEL\tDIRECTORY\tTITLE")
+	row := func(session, active, turns, cost, model, dir, title string) {
+		rest := []string{model, dir, title}
+		if narrow {
+			rest = []string{title, model, dir}
+		}
+		fmt.Fprintln(w, strings.Join(append([]string{session, active, turns, cost}, rest...), "\t"))
+	}
+	row("SESSION", "ACTIVE", "TURNS", "COST", "MODEL", "DIRECTORY", "TITLE")
 	for _, s := range l.Sessions {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(s.UnifiedID), age(s.UpdatedAt, now), turns(s), money(s),
-			orDash(cell(s.Model)), orDash(cell(s.Cwd)), title(s))
+		row(cell(name(s)), age(s.UpdatedAt, now), turns(s), money(s),
+			orDash(cell(s.Model)), orDash(cell(dir(s))), title(s))
 	}
 	w.Flush()
 	if len(l.Sessions) == 0 {
@@ -68,6 +83,43 @@ func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool)
 	for _, s := range l.Sessions {
 		problems(app, s.Problems)
 	}
+}
+
+// wideTerminal is how many columns a whole row of the list takes.
+const wideTerminal = 150
+
+// shortIDs gives beginnings of ids that only one of the listed sessions has; the commands take them.
+func shortIDs(list []adapter.SessionSummary) func(adapter.SessionSummary) string {
+	const short = 8
+	taken := map[string]int{}
+	begin := func(id string, n int) string {
+		agent, native, _ := strings.Cut(id, ":")
+		if r := []rune(native); len(r) > n {
+			native = string(r[:n])
+		}
+		return agent + ":" + native
+	}
+	for n := short; n <= 3*short; n++ {
+		for _, s := range list {
+			taken[begin(s.UnifiedID, n)]++
+		}
+	}
+	return func(s adapter.SessionSummary) string {
+		for n := short; n <= 3*short; n++ {
+			if b := begin(s.UnifiedID, n); taken[b] == 1 {
+				return b
+			}
+		}
+		return s.UnifiedID
+	}
+}
+
+// lastPart is the end of a directory's name, which tells it from others best.
+func lastPart(dir string) string {
+	if i := strings.LastIndexAny(strings.TrimRight(dir, `/\`), `/\`); i > 0 {
+		return "…" + dir[i:]
+	}
+	return dir
 }
 
 // title is what stands for a session in a table: one that cannot be read has its reason told below.
