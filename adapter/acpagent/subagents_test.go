@@ -41,7 +41,7 @@ func delegating() acpagent.Spec {
 func told(k *talk) []string {
 	var list []string
 	for _, e := range k.seen {
-		text := ""
+		var text string
 		switch b := e.Body.(type) {
 		case execution.SessionStart, execution.TurnStart, execution.MessageStart, execution.TextDelta, execution.ThinkingStart, execution.ThinkingDelta:
 			continue
@@ -177,13 +177,11 @@ func TestSubagents(t *testing.T) {
 				t.Errorf("%d steps of the agent itself, want %d", steps, tt.steps)
 			}
 			res := k.exit()
-			if text := ""; res.Output != nil {
-				text = res.Output.Text
-				if text != tt.text {
-					t.Errorf("the answer is %q, want %q", text, tt.text)
-				}
-			} else if tt.text != "" {
-				t.Errorf("there is no answer, want %q", tt.text)
+			if res.Output == nil {
+				res.Output = &execution.Output{}
+			}
+			if res.Output.Text != tt.text {
+				t.Errorf("the answer is %q, want %q", res.Output.Text, tt.text)
 			}
 			if n := k.sink.UnknownLines(); n != 0 {
 				t.Errorf("%d lines are unknown", n)
