@@ -177,13 +177,11 @@ func TestSubagents(t *testing.T) {
 				t.Errorf("%d steps of the agent itself, want %d", steps, tt.steps)
 			}
 			res := k.exit()
-			if res.Output != nil {
-				text := res.Output.Text
-				if text != tt.text {
-					t.Errorf("the answer is %q, want %q", text, tt.text)
-				}
-			} else if tt.text != "" {
-				t.Errorf("there is no answer, want %q", tt.text)
+			if res.Output == nil {
+				res.Output = &execution.Output{}
+			}
+			if res.Output.Text != tt.text {
+				t.Errorf("the answer is %q, want %q", res.Output.Text, tt.text)
 			}
 			if n := k.sink.UnknownLines(); n != 0 {
 				t.Errorf("%d lines are unknown", n)
