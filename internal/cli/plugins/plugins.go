@@ -21,7 +21,7 @@ func New(app *cli.App) *cobra.Command {
 		Long: "List, install, uninstall and search plugins of an agent, by the agent's own command. Gemini and Qwen call them extensions.\n\n" +
 			"claude, codex and copilot install from marketplaces that their own commands add, such as: claude plugin marketplace add OWNER/REPOSITORY",
 		Example: "  drawbar plugins list claude\n  drawbar plugins search copilot review\n  drawbar plugins install gemini ./my-extension --consent\n  drawbar plugins uninstall gemini my-extension",
-		Args: cli.Args(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+		Args:    cli.Args(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	var o adapter.PluginOptions
 	install := &cobra.Command{Use: "install AGENT PLUGIN", Short: "Install a plugin, named in the agent's own words", Args: cli.Args(cobra.ExactArgs(2)),
 		Example: "  drawbar plugins install claude review@my-marketplace\n  drawbar plugins install gemini ./my-extension --consent",
