@@ -144,6 +144,16 @@ func TestPreToolUseFailsClosed(t *testing.T) {
 	}
 }
 
+// Where the tool takes no other input, a hook that wants one has denied.
+func TestModifyWhereItCannot(t *testing.T) {
+	b := hookedBackend{id: "shown", fixed: true, ran: &[]string{}}
+	_, events := runHooked(t, b, Hooks{PreToolUse: pre(execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{"a":9}`)}, nil)})
+	denied := slices.ContainsFunc(events, func(e execution.Event) bool { return e.Body.Type() == "tool_error" && e.Origin == "hook" })
+	if len(*b.ran) != 0 || !denied {
+		t.Errorf("ran %v, denied %v", *b.ran, denied)
+	}
+}
+
 // A denied call is told once, by the agent where it does, and it is known whose doing it was.
 func TestDeniedToolIsToldOnce(t *testing.T) {
 	for _, tt := range []struct {
