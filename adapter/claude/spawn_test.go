@@ -148,9 +148,9 @@ func TestSpawn(t *testing.T) {
 // be ignored by accident.
 func TestSpawnEveryOption(t *testing.T) {
 	t.Parallel()
-	carried := strings.Fields(`Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
+	carried := strings.Fields(`Skills Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers`)
-	refused := strings.Fields("Command ThinkingOverride Skills AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
+	refused := strings.Fields("Command ThinkingOverride AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
 	degraded := strings.Fields("Temperature TopP TopK")                                    // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
 		CollectEvents Debug OutputFormat Invocation`) // of the kit, of package agent and of its callers
@@ -161,7 +161,7 @@ func TestSpawnEveryOption(t *testing.T) {
 		}
 	}
 	caps := capabilities().Agent
-	if caps.TakesCommand || caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
+	if caps.TakesCommand || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
 		t.Error("an option is declared that spawn does not carry")
 	}
 }
