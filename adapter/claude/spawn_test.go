@@ -151,7 +151,7 @@ func TestSpawnEveryOption(t *testing.T) {
 	carried := strings.Fields(`Skills Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers`)
 	refused := strings.Fields("Command ThinkingOverride AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
-	degraded := strings.Fields("Temperature TopP TopK")                                    // said to be ignored by negotiation
+	degraded := strings.Fields("Temperature TopP TopK")                             // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
 		CollectEvents Debug OutputFormat Invocation`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
