@@ -148,8 +148,8 @@ func TestSpawn(t *testing.T) {
 // be ignored by accident.
 func TestSpawnEveryOption(t *testing.T) {
 	t.Parallel()
-	carried := strings.Fields(`Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
-		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers Skills`)
+	carried := strings.Fields(`Skills Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
+		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers`)
 	refused := strings.Fields("Command ThinkingOverride AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
 	degraded := strings.Fields("Temperature TopP TopK")                             // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
