@@ -212,7 +212,7 @@ func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	case execution.CodeTurnLimit:
 		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
 	default:
-		f := cliagent.Failure{Code: o.code, Message: o.message, Hint: loginGuidance, Recoverable: o.code.Row().Retryable, Context: contextExceeded(o.message)}
+		f := cliagent.Failure{Code: o.code, Message: o.message, Hint: loginGuidance, Context: contextExceeded(o.message)}
 		s.Emit(f.Event())
 	}
 }

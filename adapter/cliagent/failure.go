@@ -14,8 +14,6 @@ type Failure struct {
 	Message string
 	Hint    string // what to type next, empty where nothing is known to help
 	Final   bool   // another attempt is of no use before something changes, whatever the table says of the code
-	// Recoverable says in the event that the failure may pass by itself.
-	Recoverable bool
 	// Context is how much was too much, where the agent says it.
 	Context execution.ContextExceeded
 }
@@ -30,7 +28,7 @@ func (f *Failure) Event() execution.Body {
 	case execution.CodeContextExceeded:
 		return f.Context
 	}
-	return execution.ErrorEvent{Code: f.Code, Message: f.Message, Recoverable: f.Recoverable}
+	return execution.ErrorEvent{Code: f.Code, Message: f.Message, Recoverable: f.Code.Row().Retryable && !f.Final}
 }
 
 // Result is the failure as a result or the end of a turn carries it.

@@ -18,7 +18,7 @@ func TestFailure(t *testing.T) {
 		execution.CodeContextExceeded: much,
 		execution.CodeProvider:        execution.ErrorEvent{Code: execution.CodeProvider, Message: "m", Recoverable: true},
 	} {
-		f := cliagent.Failure{Code: code, Message: "m", Hint: "h", Recoverable: true, Context: much}
+		f := cliagent.Failure{Code: code, Message: "m", Hint: "h", Context: much}
 		if diff := cmp.Diff(want, f.Event()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", code, diff)
 		}
@@ -30,6 +30,9 @@ func TestFailure(t *testing.T) {
 			t.Errorf("%s is worth another attempt", code)
 		}
 		f.Final, f.Hint = true, ""
+		if event, ok := f.Event().(execution.ErrorEvent); ok && event.Recoverable {
+			t.Errorf("%s, final: the event says that it may pass", code)
+		}
 		if e = f.Result(); e.Retryable || e.Recoverable || e.Metadata["hint"] != nil {
 			t.Errorf("%s, final and without a hint: the result has %+v", code, e)
 		}

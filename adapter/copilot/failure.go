@@ -181,7 +181,7 @@ func contextExceeded(text string) execution.ContextExceeded {
 
 // announce makes the event of a failure.
 func (f *failure) announce(s *cliagent.Sink) {
-	s.Emit((&cliagent.Failure{Code: f.code, Message: f.message, Hint: loginGuidance, Recoverable: f.code.Row().Retryable,
+	s.Emit((&cliagent.Failure{Code: f.code, Message: f.message, Hint: loginGuidance,
 		Context: contextExceeded(f.message)}).Event())
 }
 

@@ -169,7 +169,7 @@ func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 
 // failure is why the turn failed.
 func (o *outcome) failure() *cliagent.Failure {
-	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: hintOf(o.code), Recoverable: o.code.Row().Retryable}
+	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: hintOf(o.code)}
 }
 
 // Exit is the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; an exit code of 0 after a
