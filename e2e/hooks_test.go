@@ -85,6 +85,27 @@ func TestRuntimeHook(t *testing.T) {
 	})
 }
 
+// A command that an agent would run without asking anybody is a hook's business too.
+func TestRuntimeHookOnHarmlessCommand(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		for hook, denied := range map[string]int{"preToolUse=exit 0": 0, "preToolUse=exit 3": 1} {
+			l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.shell("echo harmless")))
+			o := l.run("--yolo", "--hook", hook, "hi")
+			o.completed(t)
+			errors := 0
+			for _, e := range o.events {
+				if _, ok := e.Body.(execution.ToolError); ok && e.Origin == "hook" {
+					errors++
+				}
+			}
+			results := len(bodies[execution.ToolResultEvent](o))
+			if errors != denied || results != 1-denied {
+				t.Errorf("%s: %d denials and %d results, want %d and %d", hook, errors, results, denied, 1-denied)
+			}
+		}
+	})
+}
+
 // A prompt that a hook denies never reaches the agent.
 func TestRuntimePromptHook(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {

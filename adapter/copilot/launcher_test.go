@@ -44,7 +44,7 @@ func (inbox) Receive(context.Context) (execution.Command, error) {
 func TestLauncherLeavesNothing(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("needs the supervisor")
+		t.Skip("SKIPPED: there is a supervisor on Linux only")
 	}
 	dir, state := adaptertest.LinkSelf(t, "copilot"), t.TempDir()
 	for _, scenario := range []adaptertest.Scenario{adaptertest.Hang, adaptertest.Stubborn} {

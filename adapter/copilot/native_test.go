@@ -30,7 +30,7 @@ func tree(t *testing.T, files ...string) string {
 func TestNative(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("needs symbolic links")
+		t.Skip("SKIPPED: links need a privilege on Windows")
 	}
 	const script = "lib/node_modules/@github/copilot/npm-loader.js"
 	for _, tc := range []struct {

@@ -25,7 +25,6 @@ func capabilities() execution.Capabilities {
 			"the exit code of a command that printed something is not shown by Gemini",
 			"what a run used is stated at its end, so a budget cannot be kept",
 			"a hook that is asked before tool calls is asked by way of permissions: it sees what a permission shows of the input and cannot change it; what would need no permission is approved when the hook allows it",
-			"a shell command that Gemini knows as harmless, such as echo, is run without a permission; with a hook before tools the run is stopped when one begins",
 			"prices are not stated by Gemini; costs come from the price table, which has none for models whose price depends on the prompt",
 		},
 		Agent: execution.AgentCapabilities{

@@ -31,8 +31,15 @@ const beforeTool = "BeforeTool"
 // stand nowhere else, so it is its policy that makes every call a question.
 var toolHook = &cliagent.ToolHook{Approvals: true}
 
-// askAlways is the policy. It stands in the tiers of the user and of the administrator, whichever is read.
+// askAlways is the policy. It stands in the tiers of the user and of the administrator, whichever is read. A rule without a pattern
+// does not hold for shell commands that Gemini knows as harmless, such as echo: those it would run unasked.
 const askAlways = `[[rule]]
+toolName = "run_shell_command"
+argsPattern = "."
+decision = "ask_user"
+priority = 999
+
+[[rule]]
 toolName = "*"
 decision = "ask_user"
 priority = 999

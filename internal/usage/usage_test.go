@@ -556,7 +556,7 @@ func TestProblems(t *testing.T) {
 // A line of more than 64 MiB is read where it tells of usage, and passed over where not; neither is a problem.
 func TestGiganticLines(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes 140 MB")
+		t.Skip("SKIPPED with -short: it writes 140 MB")
 	}
 	w := newWorld(t, nil)
 	f, err := os.Create(filepath.Join(w.home, "a.log"))
