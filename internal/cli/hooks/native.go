@@ -197,12 +197,25 @@ Everything else in that file stays as it is, byte for byte. With a command the c
 			if err != nil {
 				return err
 			}
-			if len(args) == 3 {
-				if err := c.add(cmd, hook.Registration{Agent: entry.Descriptor.Name, HookType: e.Name, Handler: hook.Command, Target: args[2]}); err != nil {
-					return err
+			place, err := c.nativePlace(entry, n, e)
+			if err != nil {
+				return err
+			}
+			// Settings that cannot be changed are found before anything is registered.
+			if data, err := os.ReadFile(place.File); err == nil {
+				if _, err := hook.Installed(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
+					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("mend the file: drawbar does not touch what it cannot parse")
 				}
 			}
-			return c.install(cmd.Context(), entry, n, e, trust)
+			var r *registered
+			if len(args) == 3 {
+				done, err := c.register(cmd, &hook.Registration{Agent: entry.Descriptor.Name, HookType: e.Name, Handler: hook.Command, Target: args[2]}, true)
+				if err != nil {
+					return err
+				}
+				r = &done
+			}
+			return c.install(cmd.Context(), entry, place, e, trust, r)
 		}}
 	cmd.Flags().BoolVar(&trust, "trust", false, "also say that you have reviewed it, where the agent asks for that (codex)")
 	return cmd
@@ -246,11 +259,18 @@ func self() (string, error) {
 	return exe, nil
 }
 
-func (c *command) install(ctx context.Context, entry adapter.Entry, n adapter.NativeHooks, e adapter.NativeHook, trust bool) error {
-	place, err := c.nativePlace(entry, n, e)
-	if err != nil {
-		return err
-	}
+// installation is what "hooks install" answers.
+type installation struct {
+	Agent        string      `json:"agent"`
+	Event        string      `json:"event"`
+	File         string      `json:"file"`
+	Changed      bool        `json:"changed"`
+	Blocking     bool        `json:"blocking"`
+	Note         string      `json:"note"`
+	Registration *registered `json:"registration,omitempty"`
+}
+
+func (c *command) install(ctx context.Context, entry adapter.Entry, place adapter.HookPlace, e adapter.NativeHook, trust bool, r *registered) error {
 	changed, index, err := hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
 	if err != nil {
 		return err
@@ -269,7 +289,10 @@ func (c *command) install(ctx context.Context, entry adapter.Entry, n adapter.Na
 	if reviewed {
 		note = ""
 	}
-	return c.app.Answer(map[string]any{"agent": entry.Descriptor.Name, "event": e.Name, "file": place.File, "changed": changed, "blocking": e.Blocking, "note": note}, func() {
+	return c.app.Answer(installation{entry.Descriptor.Name, e.Name, place.File, changed, e.Blocking, note, r}, func() {
+		if r != nil {
+			c.app.Notef("registered as %s in %s", r.ID, r.File)
+		}
 		if changed {
 			c.app.Printf("%s calls drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
 		} else {

@@ -1,11 +1,16 @@
 package hooks
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/hook"
@@ -67,27 +72,63 @@ func (c *command) addCommand() *cobra.Command {
 	return cmd
 }
 
+// registered is what became of a registration.
+type registered struct {
+	ID    string              `json:"id"`
+	Scope adapter.ConfigScope `json:"scope"`
+	File  string              `json:"file"`
+	Kind  hook.Kind           `json:"kind"`
+}
+
 // add registers r, and says what else is to be done.
 func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
-	if r.Handler == "" {
-		return cli.Usage("nothing is to be done").WithHint("--command LINE, --script FILE or --builtin NAME")
-	}
-	kind, agentName, err := c.kind(r)
+	done, err := c.register(cmd, &r, false)
 	if err != nil {
 		return err
+	}
+	return c.app.Answer(done, func() {
+		c.app.Printf("%s\n", done.ID)
+		c.app.Notef("registered in %s", done.File)
+		switch {
+		case done.Kind == hook.Virtual:
+			c.app.Notef("it is virtual: called from the events of drawbar run, and cannot block")
+		case r.Agent != hook.Any && r.HookType != hook.Any:
+			c.app.Notef("%s calls it once it is installed: drawbar hooks install %s %s", r.Agent, r.Agent, r.HookType)
+		}
+	})
+}
+
+// register adds r to the file of the chosen scope. With again one that does the same already is left as it is.
+func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool) (registered, error) {
+	var done registered
+	if r.Handler == "" {
+		return done, cli.Usage("nothing is to be done").WithHint("--command LINE, --script FILE or --builtin NAME")
+	}
+	kind, agentName, err := c.kind(*r)
+	if err != nil {
+		return done, err
 	}
 	if r.Agent != hook.Any {
 		r.Agent = agentName
 	}
-	_, dirs, files, err := c.place()
+	cwd, dirs, files, err := c.place()
 	if err != nil {
-		return err
+		return done, err
 	}
 	scope, err := c.chosen(dirs)
 	if err != nil {
-		return err
+		return done, err
+	}
+	if scope == adapter.ScopeGlobal && r.Handler != hook.Builtin {
+		r.Target = everywhere(r.Target, cwd)
 	}
 	err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+		if i := slices.IndexFunc(list, func(h hook.Registration) bool {
+			return again && h.Agent == r.Agent && h.HookType == r.HookType && h.Handler == r.Handler && h.Target == r.Target
+		}); i >= 0 {
+			r.ID = list[i].ID
+			return list, nil
+		}
 		if r.ID == "" {
 			r.ID = idFor(map[bool]string{true: "any", false: r.Agent}[r.Agent == hook.Any], map[bool]string{true: "any", false: r.HookType}[r.HookType == hook.Any], list)
 		}
@@ -95,21 +136,23 @@ func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
 			return nil, execution.Errorf(execution.CodeConfig, "the hook %q is there already, in %s", r.ID, files.Path(scope)).
 				WithHint("change it: drawbar hooks set %s, or remove it: drawbar hooks remove %s", r.ID, r.ID)
 		}
-		return append(list, r), nil
+		return append(list, *r), nil
 	})
-	if err != nil {
-		return err
+	return registered{r.ID, scope, files.Path(scope), kind}, err
+}
+
+// everywhere makes a program that is named by a relative path mean the same in every directory: a hook of all projects runs
+// in each of them.
+func everywhere(line, cwd string) string {
+	program, rest, _ := strings.Cut(line, " ")
+	if filepath.IsAbs(program) || !strings.ContainsAny(program, `/\`) || strings.ContainsAny(program, `"'$~`) {
+		return line
 	}
-	return c.app.Answer(map[string]any{"id": r.ID, "scope": scope, "file": files.Path(scope), "kind": kind}, func() {
-		c.app.Printf("%s\n", r.ID)
-		c.app.Notef("registered in %s", files.Path(scope))
-		switch {
-		case kind == hook.Virtual:
-			c.app.Notef("it is virtual: called from the events of drawbar run, and cannot block")
-		case r.Agent != hook.Any && r.HookType != hook.Any:
-			c.app.Notef("%s calls it once it is installed: drawbar hooks install %s %s", r.Agent, r.Agent, r.HookType)
-		}
-	})
+	path := filepath.Join(cwd, program)
+	if _, err := os.Stat(path); err != nil {
+		return line
+	}
+	return strings.TrimSuffix(hookrelay.Shell(runtime.GOOS, []string{path})+" "+rest, " ")
 }
 
 // kind checks that a registration can ever be called, and says from where.
