@@ -384,7 +384,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(base))
 	f.Add([]byte(`{"roles":{"a":{"adapter":"local_cli","adapter_config":{"env":{"A":"B"}}}}}`))
 	f.Add([]byte(`{"schema_version":4,"roles":{"a":null},"hooks":{"before_gate":[null,{}]},"policies":[null]}`))
-	if data, err := os.ReadFile("../../project/testdata/reference/agentxchain.json"); err == nil {
+	if data, err := os.ReadFile("../../project/testdata/reference/project/agentxchain.json"); err == nil {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
