@@ -1,0 +1,98 @@
+package turnresult
+
+import (
+	"fmt"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// Input is a staged result and what it is held against. Raw is not changed by anything in this package.
+type Input struct {
+	Raw     protocol.RawResult
+	Config  *protocol.Config
+	State   *protocol.State
+	Turn    *protocol.Turn          // the active turn that the result is for; nil when there is none
+	History []protocol.HistoryEntry // of this run
+	// NormalizeArtifact is the operator's word that an empty workspace artifact is a review.
+	NormalizeArtifact bool
+}
+
+// Fault is one thing that is wrong with a result.
+type Fault struct {
+	Stage    protocol.Stage `json:"stage"`
+	Type     string         `json:"type"`               // machine word, such as missing_field or reserved_path_violation
+	Field    string         `json:"field"`              // path into the result, such as files_changed[0]
+	Path     string         `json:"path,omitempty"`     // the file it is about, as the result names it
+	Message  string         `json:"message"`            // what is wrong
+	Expected string         `json:"expected,omitempty"` // what would be right
+}
+
+// Error is the fault in one line: field, what is wrong, what is expected.
+func (f Fault) Error() string {
+	s := f.Message
+	if f.Field != "" {
+		s = f.Field + ": " + s
+	}
+	if f.Expected != "" {
+		s += "; expected: " + f.Expected
+	}
+	return s
+}
+
+// Report is the outcome of Validate. Faults are those of the failed stage, the one that names the report first.
+type Report struct {
+	Passed   []protocol.Stage
+	Failed   protocol.Stage // empty when all five passed
+	Faults   []Fault
+	Warnings []string
+	Result   *protocol.TurnResult // nil unless all five passed
+}
+
+// OK reports whether all five stages passed.
+func (r Report) OK() bool { return r.Failed == "" }
+
+// Class is the protocol's error class of the failed stage, such as schema_error; empty when all passed.
+func (r Report) Class() string {
+	if r.Failed == "" {
+		return ""
+	}
+	return r.Failed.Class()
+}
+
+// Errors are the faults as lines for the agent that gets its result back.
+func Errors(r Report) []string {
+	lines := make([]string, len(r.Faults))
+	for i, f := range r.Faults {
+		lines[i] = f.Error()
+	}
+	return lines
+}
+
+// Warnings are the changes as the protocol's warnings: each begins with [normalized].
+func Warnings(changes []protocol.Change) []string {
+	lines := make([]string, len(changes))
+	for i, c := range changes {
+		lines[i] = fmt.Sprintf("[normalized] %s: %s to %s (%s)", c.Field, shown(c.Original), shown(c.Normalized), c.Rationale)
+	}
+	return lines
+}
+
+// faults collects what one stage finds.
+type faults struct {
+	stage    protocol.Stage
+	list     []Fault
+	warnings []string
+}
+
+func (f *faults) add(kind, field, message, expected string) {
+	f.list = append(f.list, Fault{Stage: f.stage, Type: kind, Field: field, Message: message, Expected: expected})
+}
+
+// addf is add with a formatted message and nothing expected.
+func (f *faults) addf(kind, field, format string, args ...any) {
+	f.add(kind, field, fmt.Sprintf(format, args...), "")
+}
+
+func (f *faults) warnf(format string, args ...any) {
+	f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
+}
