@@ -218,7 +218,7 @@ func (in *Input) Paths() []string {
 		}
 	}
 	if h, ok := in.Reviewed(); ok {
-		for _, p := range h.FilesChanged[:min(len(h.FilesChanged), maxFilesListed)] {
+		for _, p := range h.FilesChanged[:min(len(h.FilesChanged), 2*MaxPreviewFiles)] {
 			add(p)
 		}
 	}
