@@ -1,0 +1,277 @@
+package project
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/prompt"
+)
+
+const (
+	maxRolePrompt = 256 << 10
+	maxPreview    = 256 << 10 // bytes read of a file that is shown
+	maxLogTail    = 256 << 10
+	maxLogRead    = 64 << 20 // bytes in which lines are counted
+)
+
+// Gather reads what a bundle shows of files: the role's prompt, the files of gate and workflow kit, and, for a reviewer, the
+// last turn's files, its proposal and its log. Config, State, TurnID, History and Gate are in the input already. Files of the
+// project are read in work, the turn's worktree; empty means root. The warnings do not stop the turn.
+func Gather(root, work string, in *prompt.Input) ([]string, error) {
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "open the project %s: %v", root, err)
+	}
+	defer top.Close()
+	files := top
+	if work != "" && work != root {
+		if files, err = os.OpenRoot(work); err != nil {
+			return nil, execution.Errorf(execution.CodeConfig, "open the worktree of turn %s: %v", in.TurnID, err).
+				WithHint("make it anew: drawbar govern reissue --turn %s", in.TurnID)
+		}
+		defer files.Close()
+	}
+	warning, err := rolePrompt(top, in)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	in.Files = map[string]prompt.File{}
+	for _, p := range in.Paths() {
+		f, warning := preview(files, p)
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+		in.Files[p] = f
+	}
+	if last, ok := in.Reviewed(); ok {
+		in.Log = archivedLog(top, last.TurnID)
+		in.Proposal = proposal(top, last)
+	}
+	return warnings, nil
+}
+
+// rolePrompt reads the prompt of the turn's role: the file that prompts names, else .agentxchain/prompts/<role>.md.
+func rolePrompt(top *os.Root, in *prompt.Input) (warning string, err error) {
+	turn, ok := in.State.ActiveTurns.Get(in.TurnID)
+	if !ok || turn == nil {
+		return "", nil // BuildBundle says so
+	}
+	role := turn.AssignedRole
+	name, named := in.Config.Prompts.Get(role)
+	if !named || strings.TrimSpace(name) == "" {
+		name, named = protocol.PromptsDir+"/"+role+".md", false
+	}
+	name = path.Clean(filepath.ToSlash(name))
+	fail := func(format string, a ...any) error {
+		return execution.Errorf(execution.CodeConfig, "the prompt of role %s, %s: %s", role, name, fmt.Sprintf(format, a...)).
+			WithHint("correct prompts.%s in %s, or the file", role, protocol.ConfigFile)
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", fail("the path leads out of the project")
+	}
+	data, more, err := readHead(top, name, maxRolePrompt)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !named:
+		return "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("prompts.%s names %s, which does not exist: the turn goes without instructions of its role", role, name), nil
+	case err != nil:
+		return "", fail("%v", err)
+	case more:
+		return "", fail("the file is larger than %d KiB", maxRolePrompt>>10)
+	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+		return "", fail("the file is not UTF-8 text")
+	}
+	in.RolePrompt, in.RolePromptPath = strings.TrimPrefix(string(data), "\ufeff"), name
+	return "", nil
+}
+
+// preview reads the beginning of a file. What is no regular file of the project is missing, with a warning.
+func preview(r *os.Root, name string) (prompt.File, string) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return prompt.File{}, name + " leads out of the project and is not shown"
+	}
+	if secretName(name) {
+		_, err := r.Stat(filepath.FromSlash(name))
+		return prompt.File{Present: err == nil, Withheld: true}, ""
+	}
+	data, more, err := readHead(r, name, maxPreview)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return prompt.File{}, ""
+	case err != nil:
+		return prompt.File{}, fmt.Sprintf("%s is not shown: %v", name, err)
+	}
+	if more { // the last character may be cut in two
+		for i := 0; i < utf8.UTFMax && len(data) > 0 && !utf8.Valid(data[max(0, len(data)-utf8.UTFMax):]); i++ {
+			data = data[:len(data)-1]
+		}
+	}
+	if bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) {
+		return prompt.File{Present: true, Binary: true}, ""
+	}
+	return prompt.File{Present: true, Text: string(data), Cut: more}, ""
+}
+
+// secretName reports whether a file of that name usually holds secrets: its content is never copied.
+func secretName(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	switch path.Ext(base) {
+	case ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx":
+		return true
+	}
+	if base == ".env" || strings.HasPrefix(base, ".env.") && base != ".env.example" && base != ".env.sample" && base != ".env.template" {
+		return true
+	}
+	return slices.Contains([]string{".npmrc", ".netrc", "_netrc", ".pypirc", ".git-credentials", "credentials", "credentials.json",
+		"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}, base)
+}
+
+// readHead reads up to limit bytes of a regular file; links are followed within the folder only.
+func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err error) {
+	name = filepath.FromSlash(name)
+	fi, err := r.Stat(name)
+	if err != nil {
+		return nil, false, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, false, errors.New("it is no regular file")
+	}
+	f, err := r.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if int64(len(data)) > limit {
+		return data[:limit], true, err
+	}
+	return data, false, err
+}
+
+// archivedLog is the end of an accepted turn's log. Its bundle has moved to the archive.
+func archivedLog(top *os.Root, turn string) *prompt.Log {
+	if !plainName(turn) {
+		return nil
+	}
+	for _, name := range logPlaces(turn) {
+		if l := logTail(top, name); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// logPlaces are where the log of an accepted turn is looked for, most likely first.
+func logPlaces(turn string) []string {
+	var out []string
+	for _, dir := range []string{protocol.ArchiveDir + "/" + turn + "/dispatch", protocol.ArchiveDir + "/" + turn, protocol.BundleDir(turn)} {
+		out = append(out, dir+"/"+EvidenceDir+"/stdout.log", dir+"/stdout.log")
+	}
+	return out
+}
+
+func logTail(r *os.Root, name string) *prompt.Log {
+	fi, err := r.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
+	f, err := r.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var tail []byte
+	total, last := 0, byte('\n')
+	buf := make([]byte, 64<<10)
+	if over := fi.Size() - maxLogRead; over > 0 {
+		if _, err := f.Seek(over, io.SeekStart); err != nil {
+			return nil
+		}
+	}
+	for {
+		n, err := f.Read(buf)
+		if n > 0 {
+			total += bytes.Count(buf[:n], []byte{'\n'})
+			last = buf[n-1]
+			tail = append(tail, buf[:n]...)
+			if over := len(tail) - maxLogTail; over > 0 {
+				tail = append(tail[:0], tail[over:]...)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if last != '\n' {
+		total++
+	}
+	text := strings.TrimRight(strings.ToValidUTF8(string(tail), "\ufffd"), "\r\n")
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) > prompt.MaxLogLines {
+		lines = lines[len(lines)-prompt.MaxLogLines:]
+	}
+	return &prompt.Log{Lines: lines, Total: total}
+}
+
+// proposal reads what the last turn proposed, from the folder that its artifact names.
+func proposal(top *os.Root, last protocol.HistoryEntry) *prompt.Proposal {
+	if last.Artifact.Ref == nil {
+		return nil
+	}
+	ref := path.Clean(*last.Artifact.Ref)
+	if !strings.HasPrefix(ref, protocol.ProposedDir+"/") || !filepath.IsLocal(filepath.FromSlash(ref)) {
+		return nil
+	}
+	out := &prompt.Proposal{Ref: ref}
+	if f, _ := preview(top, ref+"/PROPOSAL.md"); f.Present {
+		out.Summary = f.Text
+	}
+	for _, line := range strings.Split(out.Summary, "\n") {
+		name, action, ok := proposedLine(line)
+		if !ok || !filepath.IsLocal(filepath.FromSlash(name)) || slices.ContainsFunc(out.Files, func(f prompt.ProposedFile) bool { return f.Path == name }) {
+			continue
+		}
+		f := prompt.ProposedFile{Path: name, Action: action}
+		if len(out.Files) < prompt.MaxPreviewFiles {
+			f.File, _ = preview(top, path.Join(ref, name))
+		}
+		out.Files = append(out.Files, f)
+	}
+	if out.Summary == "" && len(out.Files) == 0 {
+		return nil
+	}
+	return out
+}
+
+// proposedLine reads "- `path` — action" of a PROPOSAL.md.
+func proposedLine(line string) (name, action string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "- `")
+	if !ok {
+		return "", "", false
+	}
+	name, action, ok = strings.Cut(rest, "` — ")
+	if !ok || name == "" {
+		return "", "", false
+	}
+	action, _, _ = strings.Cut(strings.TrimSpace(action), " ")
+	return name, action, true
+}
