@@ -1,18 +1,11 @@
 package orchestrator
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -86,71 +79,9 @@ func (t *transaction) promptInput(turnID, root string, warnings []protocol.Advis
 	if in.Gate, err = t.gateNow(root); err != nil {
 		return in, err
 	}
-	in.RolePromptPath = cmp.Or(cfg.Prompts.At(turn.AssignedRole), protocol.PromptsDir+"/"+turn.AssignedRole+".md")
-	text, err := project.ReadFile(t.e.root, in.RolePromptPath, fileLimit)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !cfg.Prompts.Has(turn.AssignedRole):
-		in.RolePromptPath = ""
-	case err != nil:
-		return in, execution.Errorf(execution.CodeConfig, "the prompt of role %s: %w", turn.AssignedRole, err).
-			WithHint("write %s, or take it out of prompts in %s", in.RolePromptPath, protocol.ConfigFile)
-	default:
-		in.RolePrompt = string(text)
+	told, err := project.Gather(t.e.root, root, &in)
+	for _, w := range told {
+		t.e.warn(w)
 	}
-	in.Files = map[string]prompt.File{}
-	for _, path := range prompt.Shown(in) {
-		if f, ok := peek(root, path); ok {
-			in.Files[path] = f
-		}
-	}
-	if n := len(t.run.History); n > 0 {
-		in.Log = lastLog(filepath.Join(t.e.root, filepath.FromSlash(protocol.ArchiveDir), t.run.History[n-1].TurnID))
-	}
-	return in, nil
-}
-
-// peek reads the beginning of a file for a preview.
-func peek(root, path string) (prompt.File, bool) {
-	const most = 64 << 10
-	b, err := project.ReadFile(root, path, most)
-	if errors.Is(err, fs.ErrNotExist) {
-		return prompt.File{}, true
-	}
-	f := prompt.File{Present: true, Text: string(b)}
-	if errors.Is(err, project.ErrTooLarge) {
-		f.Cut, err = true, nil
-	}
-	if err != nil {
-		return prompt.File{}, false
-	}
-	if bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b) && !f.Cut {
-		f.Binary, f.Text = true, ""
-	}
-	return f, true
-}
-
-// lastLog is the end of an archived turn's log; nil without one.
-func lastLog(archive string) *prompt.Log {
-	for _, name := range []string{"dispatch/evidence/stdout.log", "evidence/stdout.log", "bundle/evidence/stdout.log"} {
-		f, err := os.Open(filepath.Join(archive, filepath.FromSlash(name)))
-		if err != nil {
-			continue
-		}
-		defer f.Close()
-		l := &prompt.Log{}
-		sc := bufio.NewScanner(f)
-		sc.Buffer(nil, 1<<20)
-		for sc.Scan() {
-			l.Total++
-			l.Lines = append(l.Lines, sc.Text())
-			if len(l.Lines) > 2*prompt.MaxLogLines {
-				l.Lines = append([]string(nil), l.Lines[len(l.Lines)-prompt.MaxLogLines:]...)
-			}
-		}
-		if len(l.Lines) > prompt.MaxLogLines {
-			l.Lines = l.Lines[len(l.Lines)-prompt.MaxLogLines:]
-		}
-		return l
-	}
-	return nil
+	return in, err
 }

@@ -96,7 +96,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		if ts.Carrier != nil {
 			ts.Live = live(e.root, id)
 		}
-		_, _, err := project.ReadStaged(e.turnRoot(turn), id)
+		_, _, err := project.ReadStaged(turnRoot(e.root, turn), id)
 		ts.Staged = err == nil
 		s.Turns = append(s.Turns, ts)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,14 +69,19 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if turn.Baseline != nil {
 		base = *turn.Baseline
 	}
-	seen, err := t.work.Observe(ctx, base, root)
+	in := ""
+	if turn.Worktree != "" {
+		in = root
+	}
+	seen, err := t.work.Observe(ctx, base, in)
 	if err != nil {
 		return Report{}, err
 	}
 	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
 	compared := claim.Compare(claim.Input{
 		Result: valid.Result, Authority: t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority, RuntimeType: rt.Type, Phase: t.state().Phase,
-		Observed: seen.Paths(), BaselineDirty: base.DirtySnapshot.Keys(), Available: seen.Available,
+		Observed: seen.Paths(), Created: seen.Created(), Renamed: seen.Renames(), Committed: seen.Committed,
+		BaselineDirty: base.DirtySnapshot.Keys(), Available: seen.Available,
 	})
 	if len(compared.Errors) > 0 {
 		f := failure{code: compared.Errors[0].Code, stage: protocol.StageArtifact}
@@ -95,26 +101,26 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err := t.knowIDs(); err != nil {
 		return Report{}, err
 	}
-	in := governance.AcceptTurn{
+	accept := governance.AcceptTurn{
 		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
-		Warnings: append(valid.Warnings, compared.Warnings...), Cost: s.outcome.Cost, AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
+		Warnings: slices.Concat(valid.Warnings, compared.Warnings, seen.Warnings), Cost: s.outcome.Cost, AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
 		Observed: observed(base, seen),
 	}
 	if s.merge {
-		in.Resolution = "human_merge"
+		accept.Resolution = "human_merge"
 	}
-	if in.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
+	if accept.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
 		return Report{}, err
 	}
 	merged := false
 	if turn.Worktree != "" {
-		if in.MergeConflicts, err = t.work.Merge(ctx, id, compared.Files); err != nil {
+		if accept.MergeConflicts, err = t.work.Merge(ctx, id, compared.Files); err != nil {
 			return Report{}, err
 		}
-		merged = len(in.MergeConflicts) == 0
+		merged = len(accept.MergeConflicts) == 0
 	}
 	before, effects := t.run, t.effects
-	if err := t.do(in); err != nil {
+	if err := t.do(accept); err != nil {
 		return Report{}, err
 	}
 	if not := notAccepted(t.effects); not != nil {
@@ -160,7 +166,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if _, err := t.runHooks(ctx, protocol.HookAfterAcceptance, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry}); err != nil {
 		t.e.warn(err.Error()) // it can only advise
 	}
-	return t.acceptedReport(turn, entry, in, sha, s), nil
+	return t.acceptedReport(turn, entry, accept, sha, s), nil
 }
 
 func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.HistoryEntry, in governance.AcceptTurn, sha string, s submission) Report {
@@ -232,9 +238,7 @@ func observed(base protocol.Baseline, seen workspace.Observation) *protocol.Obse
 		return nil
 	}
 	o := &protocol.Observed{DerivedBy: "orchestrator", BaselineRef: ref(base), AcceptedRef: "git:" + seen.HeadRef, FilesChanged: seen.Paths(), DiffSummary: seen.DiffSummary}
-	for _, f := range seen.Files {
-		o.FileMarkers.Set(f.Path, f.Marker)
-	}
+	o.FileMarkers = seen.Markers()
 	return o
 }
 
@@ -257,8 +261,8 @@ type checkpoint struct {
 func (c *checkpoint) prepare(ctx context.Context, w *workspace.Workspace, chain []byte, head string) (ledger.Checkpoint, error) {
 	p, err := w.Prepare(ctx, workspace.CheckpointRequest{
 		Paths: c.files, Files: map[string][]byte{protocol.ChainFile: chain},
-		Message:  fmt.Sprintf("checkpoint: %s (role=%s, phase=%s, runtime=%s)", c.turn.TurnID, c.turn.AssignedRole, c.phase, c.turn.RuntimeID),
-		Trailers: [][2]string{{"AgentXchain-Run", c.turn.RunID}, {"AgentXchain-Turn", c.turn.TurnID}, {workspace.HeadTrailer, head}},
+		Message: workspace.Subject(c.turn.TurnID, c.turn.AssignedRole, c.phase, c.turn.RuntimeID), Baseline: c.turn.Baseline,
+		Trailers: [][2]string{{"AgentXchain-Run", c.turn.RunID}, {"AgentXchain-Turn", c.turn.TurnID}, {workspace.ChainTrailer, head}},
 	})
 	if err != nil {
 		return ledger.Checkpoint{}, err

@@ -255,33 +255,34 @@ func (t *transaction) people(human []governance.HumanEntry, talk string, tx *led
 		if err != nil {
 			return err
 		}
-		text, err := humanTasks(append(before, tx.Human...))
+		old, err := t.readOwn(protocol.HumanTasksFile)
 		if err != nil {
 			return err
 		}
-		tx.Files[protocol.HumanTasksFile] = text
+		tx.Files[protocol.HumanTasksFile] = []byte(prompt.HumanTasks(old, append(before, tx.Human...)))
 	}
 	if talk == "" {
 		return nil
 	}
-	old, err := os.ReadFile(filepath.Join(t.e.root, protocol.TalkFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return execution.Errorf(execution.CodeConfig, "read %s: %w", protocol.TalkFile, err)
+	old, err := t.readOwn(protocol.TalkFile)
+	if err == nil {
+		tx.Files[protocol.TalkFile] = []byte(prompt.AppendTalk(old, talk))
 	}
-	tx.Files[protocol.TalkFile] = prompt.AppendTalk(old, talk)
-	return nil
+	return err
+}
+
+// readOwn reads a file that Drawbar writes for people; empty when there is none.
+func (t *transaction) readOwn(name string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(t.e.root, filepath.FromSlash(name)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", execution.Errorf(execution.CodeConfig, "read %s: %w", name, err)
+	}
+	return string(b), nil
 }
 
 // index writes the index of active turns.
 func (t *transaction) index(now protocol.Time, tx *ledger.Tx) error {
-	ix := protocol.DispatchIndex{RunID: t.state().ID(), Phase: t.state().Phase, UpdatedAt: now}
-	for id, turn := range t.state().ActiveTurns.All() {
-		ix.ActiveTurns.Set(id, protocol.DispatchEntry{
-			TurnID: id, Role: turn.AssignedRole, RuntimeID: turn.RuntimeID, Attempt: turn.Attempt, Status: turn.Status,
-			BundlePath: protocol.BundleDir(id), StagingResultPath: protocol.StagedFile(id), AssignedSequence: turn.AssignedSequence,
-		})
-	}
-	b, err := protocol.MarshalFile(ix)
+	b, err := protocol.MarshalFile(project.Index(t.run.State, now.Time, nil))
 	if err != nil {
 		return err
 	}
@@ -352,8 +353,12 @@ var reasons = map[string]string{
 
 // workRoot is where the files of a turn are: the project, or the turn's worktree.
 func (t *transaction) workRoot(turn string) string {
-	if x := t.state().ActiveTurns.At(turn); x != nil && x.Worktree != "" {
-		return filepath.Join(t.e.root, filepath.FromSlash(x.Worktree))
+	return turnRoot(t.e.root, t.state().ActiveTurns.At(turn))
+}
+
+func turnRoot(root string, turn *protocol.Turn) string {
+	if turn != nil && turn.Worktree != "" {
+		return filepath.Join(root, filepath.FromSlash(turn.Worktree))
 	}
-	return t.e.root
+	return root
 }

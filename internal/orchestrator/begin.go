@@ -18,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/internal/phasehook"
 	"github.com/drawbar/drawbar/internal/project"
 	"github.com/drawbar/drawbar/internal/prompt"
+	"github.com/drawbar/drawbar/internal/workspace"
 )
 
 // job is a turn that is ready to be carried, with the lease that keeps others off.
@@ -145,16 +146,25 @@ func (t *transaction) startRun(restart bool) error {
 	return nil
 }
 
-// overdue applies time limits of the phase and of the run that have passed.
+// overdue applies time limits of the phase and of the run that have passed. Those of turns are kept by whoever carries them.
 func (t *transaction) overdue(ctx context.Context) (*Report, error) {
-	for _, in := range governance.Overdue(t.run, t.e.now()) {
+	for _, due := range governance.Timeouts(t.run, t.e.now()) {
+		if due.Scope == governance.ScopeTurn {
+			continue
+		}
+		if due.Action == governance.TimeoutWarn {
+			t.e.warn(fmt.Sprintf("the %s has taken %.0f minutes of %.0f", due.Scope, due.ElapsedMinutes, due.LimitMinutes))
+			continue
+		}
 		files, err := t.gateFiles(t.e.root, t.state().Phase)
 		if err != nil {
 			return nil, err
 		}
-		in.GateFiles = files
-		if err := t.do(in); err != nil {
+		if err := t.do(governance.TimedOut{Scope: due.Scope, Now: t.e.now(), Action: due.Action, GateFiles: files}); err != nil {
 			return nil, err
+		}
+		if t.state().Status != protocol.RunActive {
+			break
 		}
 	}
 	if t.state().Status == protocol.RunActive {
@@ -309,7 +319,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		Role: t.run.Config.Roles.At(turn.AssignedRole), RuntimeID: turn.RuntimeID, Runtime: rt,
 		Prompt: string(files[prompt.PromptFile]), Context: string(files[prompt.ContextFile]),
 		BundleDir: filepath.Join(dir, filepath.FromSlash(protocol.BundleDir(id))), StagedPath: filepath.Join(dir, filepath.FromSlash(protocol.StagedFile(id))),
-		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: t.e.o.Environ,
+		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: append(append([]string(nil), t.e.o.Environ...), workspace.TurnEnv(id)...),
 		Session: t.roleSession(turn.AssignedRole, rt), BudgetUSD: t.reserved(id), Approve: t.e.o.Approve, Answer: t.e.o.Answer,
 		Out: func(line string) { t.e.note(Notice{Kind: "output", TurnID: id, Role: turn.AssignedRole, Text: line}) },
 	}
@@ -317,7 +327,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		d.Loop = *t.run.Config.RunLoop
 	}
 	if in.Gate != nil {
-		d.Requirements = prompt.GateLines(*in.Gate)
+		d.Requirements = in.Gate.Open
 	}
 	if err := j.runtime.Check(*d); err != nil {
 		if execution.CodeOf(err) != execution.CodeCapability {
@@ -336,13 +346,12 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		return nil, err
 	}
 	if dir != t.e.root {
-		if err := project.CopyBundle(t.e.root, dir, id); err != nil {
-			return nil, err
+		if faults, err := project.CopyBundle(t.e.root, dir, id); err != nil || len(faults) > 0 {
+			return nil, errors.Join(err, sealFault(id, faults))
 		}
 	}
 	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
-		return nil, execution.Errorf(execution.CodeConfig, "the dispatch bundle of turn %s changed while it was sealed: %s", id, faults[0].Detail).
-			WithHint("see what else writes below %s, then: %s", protocol.Dir, governance.NextStep)
+		return nil, sealFault(id, faults)
 	}
 	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now()}); err != nil {
 		return nil, err
@@ -352,6 +361,14 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	}
 	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
 	return nil, nil
+}
+
+func sealFault(id string, faults []protocol.ManifestError) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return execution.Errorf(execution.CodeConfig, "the dispatch bundle of turn %s changed while it was sealed: %s", id, faults[0].Detail).
+		WithHint("see what else writes below %s, then: %s", protocol.Dir, governance.NextStep)
 }
 
 func (t *transaction) roleSession(role string, rt protocol.Runtime) string {
@@ -392,20 +409,14 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 }
 
 func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload map[string]any) (phasehook.Outcome, error) {
-	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Getenv: t.e.o.Getenv}
+	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: "hook", TurnID: turn, Text: line}) }}
 	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
 	if phase == protocol.HookAfterDispatch {
 		for _, name := range []string{prompt.AssignmentFile, prompt.PromptFile, prompt.ContextFile} {
 			call.Protected = append(call.Protected, protocol.BundleDir(turn)+"/"+name)
 		}
 	}
-	out, err := r.Run(ctx, phase, t.run.Config.Hooks.At(phase), call)
-	for _, entry := range out.Entries {
-		if entry.OrchestratorAction != "continued" && entry.OrchestratorAction != "skipped" {
-			t.e.note(Notice{Kind: "hook", TurnID: turn, Text: fmt.Sprintf("hook %s of %s: %s %s", entry.HookName, phase, entry.OrchestratorAction, entry.Message)})
-		}
-	}
-	return out, err
+	return r.Run(ctx, phase, t.run.Config.Hooks.At(phase), call)
 }
 
 // operatorCommits takes what people committed since the last accepted turn into the record: it never stands in the way.
@@ -418,9 +429,13 @@ func (t *transaction) operatorCommits(ctx context.Context, base protocol.Baselin
 	if !ok || from == *base.HeadRef {
 		return nil
 	}
-	shas, err := t.work.CommitsBetween(ctx, from, *base.HeadRef)
+	seen, err := t.work.Observe(ctx, protocol.Baseline{Kind: base.Kind, HeadRef: &from}, "")
 	if err != nil {
 		return err
 	}
-	return t.do(governance.OperatorCommits{From: from, To: *base.HeadRef, Now: t.e.now(), SHAs: shas})
+	in := governance.OperatorCommits{From: from, To: *base.HeadRef, Now: t.e.now()}
+	for _, c := range seen.OperatorCommits {
+		in.SHAs = append(in.SHAs, c.SHA)
+	}
+	return t.do(in)
 }

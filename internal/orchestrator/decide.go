@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -121,7 +123,11 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, 
 			if err != nil {
 				return err
 			}
-			in.Baseline, in.Worktree = base, relative(e.root, dir)
+			rel, err := filepath.Rel(e.root, dir)
+			if err != nil {
+				return err
+			}
+			in.Baseline, in.Worktree = base, filepath.ToSlash(rel)
 		} else if in.Baseline, err = t.work.Baseline(ctx); err != nil {
 			return err
 		}
@@ -164,7 +170,7 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 		if err != nil {
 			return err
 		}
-		dirty := seen.Among(entry.FilesChanged)
+		dirty := among(seen.Paths(), entry.FilesChanged)
 		rep = t.report(OutcomeDone)
 		rep.TurnID, rep.Role, rep.Files = entry.TurnID, entry.Role, dirty
 		if len(dirty) == 0 {
@@ -176,6 +182,10 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 		return err
 	})
 	return rep, err
+}
+
+func among(list, of []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(p string) bool { return !slices.Contains(of, p) })
 }
 
 // head is the commit that the record knows as accepted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -189,9 +190,9 @@ func joined(lines []string) string {
 	case len(lines) == 0:
 		return "no reason given"
 	case len(lines) <= most:
-		return join(lines)
+		return strings.Join(lines, "; ")
 	}
-	return join(lines[:most]) + fmt.Sprintf("; and %d more", len(lines)-most)
+	return strings.Join(lines[:most], "; ") + fmt.Sprintf("; and %d more", len(lines)-most)
 }
 
 // stagedError is the error of a command that needs a result where none is.

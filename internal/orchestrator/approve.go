@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/transport/process"
@@ -178,36 +177,4 @@ func (t *transaction) command(ctx context.Context, dir, program string, args []s
 		r.fault = fmt.Sprintf("exit code %d", exit.Code)
 	}
 	return r
-}
-
-// replay runs the commands of a turn's evidence again where a policy asks for it; nil where none does. No shell reads them: a
-// command that needs one gives its words in argv.
-func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnResult) (*governance.Replay, error) {
-	if !governance.WantsReplay(t.run, r.Role) {
-		return nil, nil
-	}
-	out := &governance.Replay{}
-	for _, ev := range r.Verification.MachineEvidence {
-		argv := ev.Argv
-		if len(argv) == 0 {
-			argv = words(ev.Command)
-		}
-		code := -1
-		if len(argv) > 0 {
-			program, err := lookPath(argv[0], root, t.e.o.Getenv("PATH"))
-			if err != nil {
-				out.Add(ev.Command, ev.ExitCode, -1, err.Error())
-				continue
-			}
-			res := t.command(ctx, root, program, argv[1:], 10*time.Minute, nil)
-			if ctx.Err() != nil {
-				return nil, execution.Errorf(execution.CodeInterrupted, "replay of %s: %w", ev.Command, ctx.Err())
-			}
-			code = res.code
-			out.Add(ev.Command, ev.ExitCode, code, res.fault)
-			continue
-		}
-		out.Add(ev.Command, ev.ExitCode, code, "it has no words to run")
-	}
-	return out, nil
 }
