@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -47,7 +46,8 @@ type Prepared struct {
 	Message string   `json:"message"`
 	Changes []Change `json:"changes"` // what differs from the parent, by path from the top of the work tree
 	// Kept are the index entries that a person had staged before the turn: path from the top to "<mode> <object>" or "deleted".
-	Kept protocol.Ordered[string] `json:"kept,omitzero"`
+	Kept    protocol.Ordered[string] `json:"kept,omitzero"`
+	KeepAll bool                     `json:"keep_all,omitempty"` // whatever is staged was staged by a person
 }
 
 // Change is one path of a checkpoint. An absent side has the mode 000000.
@@ -93,7 +93,7 @@ func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 	}
 	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers)}
 	if r.Baseline == nil || r.Baseline.Detail == nil {
-		p.Kept.Set("", "") // everything
+		p.KeepAll = true
 	} else {
 		for path, staged := range r.Baseline.Detail.Staged.All() {
 			p.Kept.Set(w.prefix+path, staged)
@@ -109,17 +109,22 @@ type head struct {
 }
 
 func (w *Workspace) head(ctx context.Context) (head, error) {
-	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", "HEAD^{commit}"}, ok: []int{1}})
+	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD"}, ok: []int{128}})
 	if err != nil {
 		return head{}, err
 	}
-	h := head{ref: "HEAD"}
-	if code == 0 {
-		h.commit = strings.TrimSpace(string(out))
+	if commit, ref, ok := strings.Cut(strings.TrimSpace(string(out)), "\n"); ok && code == 0 && isObject(commit) {
+		return head{commit, ref}, nil
 	}
+	// No commit yet, or something that only git can explain.
 	out, code, err = w.gitCode(ctx, command{args: []string{"symbolic-ref", "--quiet", "HEAD"}, ok: []int{1}})
+	if err != nil || code == 1 {
+		return head{ref: "HEAD"}, err
+	}
+	h := head{ref: strings.TrimSpace(string(out))}
+	_, code, err = w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", h.ref}, ok: []int{1}})
 	if err == nil && code == 0 {
-		h.ref = strings.TrimSpace(string(out))
+		err = execution.Errorf(execution.CodeConfig, "the branch %s points to no commit that git can read", h.ref).WithHint("look into it with: git -C %s fsck", quote(w.root))
 	}
 	return h, err
 }
@@ -140,10 +145,11 @@ func (w *Workspace) fill(ctx context.Context, index, parent string, r Checkpoint
 	if parent != "" {
 		tree = parent
 	}
-	if _, err := w.git(ctx, command{args: []string{"read-tree", tree}, env: env}); err != nil {
-		return err
-	}
 	args := []string{"update-index", "--add", "--remove", "--replace"}
+	var readErr error
+	var reading sync.WaitGroup
+	reading.Go(func() { _, readErr = w.git(ctx, command{args: []string{"read-tree", tree}, env: env}) })
+	defer reading.Wait()
 	for _, path := range sortedKeys(r.Files) {
 		full, err := w.full(path)
 		if err != nil {
@@ -171,6 +177,9 @@ func (w *Workspace) fill(ctx context.Context, index, parent string, r Checkpoint
 		list.WriteString(full)
 		list.WriteByte(0)
 	}
+	if reading.Wait(); readErr != nil {
+		return readErr
+	}
 	_, err := w.git(ctx, command{args: append(args, "-z", "--stdin"), env: env, stdin: []byte(list.String())})
 	return err
 }
@@ -193,30 +202,47 @@ func (w *Workspace) embedded(path string) bool {
 // finish writes the tree and the commit, and notes what they change.
 func (w *Workspace) finish(ctx context.Context, index string, p *Prepared) error {
 	env := []string{index}
+	older, err := w.olderTree(ctx, p.Parent)
+	if err != nil {
+		return err
+	}
+	var (
+		raw     []byte
+		diffErr error
+		diffing sync.WaitGroup
+	)
+	diffing.Go(func() {
+		raw, diffErr = w.git(ctx, command{args: []string{"diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", older, "--"}, env: env})
+	})
 	out, err := w.git(ctx, command{args: []string{"write-tree"}, env: env})
-	if err != nil {
-		return err
+	if err == nil {
+		p.Commit, err = w.commit(ctx, strings.TrimSpace(string(out)), p.Parent, p.Message)
 	}
-	tree := strings.TrimSpace(string(out))
-	if p.Commit, err = w.commit(ctx, tree, p.Parent, p.Message); err != nil {
-		return err
+	if diffing.Wait(); err != nil || diffErr != nil {
+		return errors.Join(err, diffErr)
 	}
-	older := p.Parent
-	if older == "" {
-		older = w.emptyTree(p.Commit)
-	}
-	raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, p.Commit}})
-	if err != nil {
-		return err
-	}
-	top := *w
-	top.prefix = ""
-	changes, err := top.parseRaw(raw)
+	changes, err := w.fromTop().parseRaw(raw)
 	for _, path := range sortedKeys(changes) {
 		c := changes[path]
 		p.Changes = append(p.Changes, Change{path, c.oldMode, c.oldID, c.newMode, c.newID})
 	}
 	return err
+}
+
+// olderTree is what a commit is compared with: its parent, or the tree without entries.
+func (w *Workspace) olderTree(ctx context.Context, parent string) (string, error) {
+	if parent != "" {
+		return parent, nil
+	}
+	out, err := w.git(ctx, command{args: []string{"hash-object", "-t", "tree", "--stdin"}})
+	return strings.TrimSpace(string(out)), err
+}
+
+// fromTop is the workspace whose paths begin at the top of the work tree.
+func (w *Workspace) fromTop() *Workspace {
+	c := *w
+	c.root, c.prefix = c.top, ""
+	return &c
 }
 
 // commit makes a commit object by the person that git knows, or else by a name of ours.
@@ -249,244 +275,4 @@ func message(text string, trailers [][2]string) string {
 		b.WriteString(t[0] + ": " + strings.Join(strings.Fields(t[1]), " ") + "\n")
 	}
 	return b.String()
-}
-
-// Apply shows the checkpoint on its branch, if the branch is still where it was, and brings a person's index up to date for its
-// paths; what they staged themselves stays staged. Applying again is harmless, also after a crash and after later commits. A
-// branch that moved on otherwise is an error that matches ErrMoved: see Rebase.
-func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
-	if err := w.needGit("apply a checkpoint"); err != nil {
-		return err
-	}
-	return wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
-}
-
-// ErrMoved is matched by the error of Apply when somebody committed in between.
-var ErrMoved = errors.New("the branch has moved")
-
-// apply is Apply with points at which a test ends it.
-func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) error {
-	if !isObject(p.Commit) || p.Parent != "" && !isObject(p.Parent) || p.Ref != "HEAD" && !strings.HasPrefix(p.Ref, "refs/heads/") {
-		return execution.Errorf(execution.CodeInternal, "not a prepared checkpoint: commit %q on %q", p.Commit, p.Ref)
-	}
-	now, err := w.tip(ctx, p)
-	if err != nil {
-		return err
-	}
-	point("looked")
-	if now == p.Parent {
-		if err := w.move(ctx, p); err != nil {
-			return err
-		}
-		now = p.Commit
-		point("moved")
-	} else if now != p.Commit {
-		_, code, err := w.gitCode(ctx, command{args: []string{"merge-base", "--is-ancestor", p.Commit, cmpOr(now, p.Commit)}, ok: []int{1}})
-		if err != nil {
-			return err
-		}
-		if code == 1 || now == "" {
-			return execution.Errorf(execution.CodeConfig, "%w: %s is at %s, the checkpoint was made on %s", ErrMoved, p.Ref, cmpOr(now, "no commit"), cmpOr(p.Parent, "no commit")).
-				WithHint("make the checkpoint again: drawbar govern checkpoint")
-		}
-	}
-	defer point("refreshed")
-	return w.refresh(ctx, p, now)
-}
-
-func cmpOr(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
-}
-
-// tip is the commit that the checkpoint's branch is at; empty when it has none.
-func (w *Workspace) tip(ctx context.Context, p Prepared) (string, error) {
-	if p.Ref == "HEAD" {
-		h, err := w.head(ctx)
-		if err == nil && h.ref != "HEAD" {
-			return "", execution.Errorf(execution.CodeConfig, "%w: %s was checked out since the checkpoint was made on a detached head", ErrMoved, h.ref).
-				WithHint("make the checkpoint again: drawbar govern checkpoint")
-		}
-		return h.commit, err
-	}
-	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", p.Ref + "^{commit}"}, ok: []int{1}})
-	if err != nil || code == 1 {
-		return "", err
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// move moves the branch from the parent to the checkpoint, or not at all.
-func (w *Workspace) move(ctx context.Context, p Prepared) error {
-	old := p.Parent
-	if old == "" {
-		old = strings.Repeat("0", len(p.Commit)) // it must not exist
-	}
-	subject, _, _ := strings.Cut(p.Message, "\n")
-	args := []string{"update-ref", "-m", subject}
-	if p.Ref == "HEAD" {
-		args = append(args, "--no-deref")
-	}
-	_, err := w.git(ctx, command{args: append(args, p.Ref, p.Commit, old)})
-	if says(err, "is at ") || says(err, "reference already exists") || says(err, "unable to resolve reference") {
-		return execution.Errorf(execution.CodeConfig, "%w: %v", ErrMoved, err).WithHint("make the checkpoint again: drawbar govern checkpoint")
-	}
-	return err
-}
-
-// maxArgs bounds what is given to git as arguments.
-const maxArgs = 64 << 10
-
-// refresh brings the person's index up to date for the paths of the checkpoint: an entry that is still the parent's becomes the
-// checkpoint's. One that differs from both was staged meanwhile: by the agent, unless the baseline knows it.
-func (w *Workspace) refresh(ctx context.Context, p Prepared, now string) error {
-	if h, err := w.head(ctx); err != nil || h.ref != p.Ref || h.commit != now || len(p.Changes) == 0 {
-		return err // another branch is checked out: the index is not this one's
-	}
-	args := []string{"diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", now, "--"}
-	size := 0
-	for _, c := range p.Changes {
-		size += len(c.Path) + 1
-	}
-	if size < maxArgs {
-		for _, c := range p.Changes {
-			args = append(args, c.Path)
-		}
-	}
-	out, err := w.git(ctx, command{args: args})
-	if err != nil {
-		return err
-	}
-	top := *w
-	top.prefix = ""
-	differs, err := top.parseRaw(out)
-	if err != nil {
-		return err
-	}
-	var input strings.Builder
-	for _, c := range p.Changes {
-		d, ok := differs[c.Path]
-		if !ok || d.oldMode != c.NewMode || d.oldID != c.NewID {
-			continue // up to date already, or changed by a later commit
-		}
-		if (d.newMode != c.OldMode || d.newID != c.OldID) && p.keeps(c.Path, stagedAs(d.newMode, d.newID)) {
-			continue
-		}
-		fmt.Fprintf(&input, "%s %s\t%s\x00", zeroMode(c.NewMode), c.NewID, c.Path)
-	}
-	if input.Len() == 0 {
-		return nil
-	}
-	if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, stdin: []byte(input.String())}); err != nil {
-		return err
-	}
-	// The entries have no times yet, so that every later look would read the files.
-	_, _, err = w.gitCode(ctx, command{args: []string{"update-index", "-q", "--refresh"}, ok: []int{1}})
-	return err
-}
-
-// zeroMode is the mode by which update-index removes an entry.
-func zeroMode(mode string) string {
-	if n, err := strconv.ParseUint(mode, 8, 32); err == nil && n == 0 {
-		return "0"
-	}
-	return mode
-}
-
-// keeps reports whether a person had staged this entry before the turn.
-func (p Prepared) keeps(path, staged string) bool {
-	if _, all := p.Kept.Get(""); all {
-		return true
-	}
-	was, ok := p.Kept.Get(path)
-	return ok && was == staged
-}
-
-// Rebase makes the checkpoint anew on the present head. Of a path that the commits in between changed too, their version stays:
-// they were made from the same work tree, later.
-func (w *Workspace) Rebase(ctx context.Context, p Prepared) (Prepared, error) {
-	if err := w.needGit("rebase a checkpoint"); err != nil {
-		return Prepared{}, err
-	}
-	n, err := w.rebase(ctx, p)
-	return n, wrap("rebase the checkpoint "+p.Commit, err)
-}
-
-func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
-	h, err := w.head(ctx)
-	if err != nil {
-		return Prepared{}, err
-	}
-	index, done, err := w.privateIndex()
-	if err != nil {
-		return Prepared{}, err
-	}
-	defer done()
-	tree := cmpOr(h.commit, "--empty")
-	if _, err := w.git(ctx, command{args: []string{"read-tree", tree}, env: []string{index}}); err != nil {
-		return Prepared{}, err
-	}
-	since := map[string]change{}
-	if h.commit != "" {
-		older := cmpOr(p.Parent, w.emptyTree(h.commit))
-		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, h.commit}})
-		if err != nil {
-			return Prepared{}, err
-		}
-		top := *w
-		top.prefix = ""
-		if since, err = top.parseRaw(raw); err != nil {
-			return Prepared{}, err
-		}
-	}
-	var input strings.Builder
-	for _, c := range p.Changes {
-		if _, ok := since[c.Path]; !ok {
-			fmt.Fprintf(&input, "%s %s\t%s\x00", zeroMode(c.NewMode), c.NewID, c.Path)
-		}
-	}
-	if input.Len() > 0 {
-		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, env: []string{index}, stdin: []byte(input.String())}); err != nil {
-			return Prepared{}, err
-		}
-	}
-	n := Prepared{Parent: h.commit, Ref: h.ref, Kept: p.Kept.Clone(), Message: rebasedMessage(p)}
-	return n, w.finish(ctx, index, &n)
-}
-
-// rebasedMessage names the first commit of a checkpoint in its last paragraph.
-func rebasedMessage(p Prepared) string {
-	lines := strings.Split(strings.TrimSpace(p.Message), "\n")
-	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, RebasedTrailer+": ") }) {
-		return strings.Join(lines, "\n") + "\n"
-	}
-	if i := slices.Index(lines, ""); i < 0 {
-		lines = append(lines, "")
-	}
-	return strings.Join(append(lines, RebasedTrailer+": "+p.Commit), "\n") + "\n"
-}
-
-// Heads are the heads of the record's hash chain that the checkpoints of the present branch name, newest first.
-func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
-	if w.kind == NoGit {
-		return nil, nil
-	}
-	h, err := w.head(ctx)
-	if err != nil || h.commit == "" {
-		return nil, wrap("read the checkpoints", err)
-	}
-	out, err := w.git(ctx, command{args: []string{"log", "-z", "--grep=^" + ChainTrailer + ": ",
-		"--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}})
-	if err != nil {
-		return nil, wrap("read the checkpoints", err)
-	}
-	var list []string
-	for _, item := range items(out) {
-		for v := range strings.FieldsSeq(item) {
-			list = append(list, v)
-		}
-	}
-	return list, nil
 }

@@ -73,9 +73,9 @@ func (w *Workspace) between(ctx context.Context, from, to string) (moves, error)
 			fmt.Sprintf("--max-count=%d", maxCommits+1), "--format=%x01%H%x02%s", span, "--"}})
 	})
 	wg.Go(func() {
-		older := from
-		if older == "" {
-			older = w.emptyTree(to)
+		var older string
+		if older, diffError = w.olderTree(ctx, from); diffError != nil {
+			return
 		}
 		diff, diffError = w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, to}})
 	})
@@ -104,14 +104,6 @@ func (w *Workspace) between(ctx context.Context, from, to string) (moves, error)
 	var err error
 	m.changes, err = w.parseRaw(diff)
 	return m, err
-}
-
-// emptyTree is the name of the tree without entries.
-func (w *Workspace) emptyTree(like string) string {
-	if len(like) == 64 {
-		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-	}
-	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 }
 
 // parseLog reads git log -z --name-only with the format of between.

@@ -102,12 +102,12 @@ func (w *Workspace) Observe(ctx context.Context, base protocol.Baseline, dir str
 		o := Observation{Warnings: []string{"the workspace became a git repository after the turn was assigned: its changes cannot be told"}}
 		return o, nil
 	}
+	if own && !w.lookTree(at.top).whole {
+		return Observation{}, execution.Errorf(execution.CodeConfig, "the worktree %s is no longer one of this repository: its .git file is gone or changed", at.top).
+			WithHint("drop the attempt and begin anew with: drawbar govern reissue")
+	}
 	s, err := at.status(ctx)
 	if err != nil {
-		if own && says(err, "not a git repository") {
-			return Observation{}, execution.Errorf(execution.CodeConfig, "the worktree %s has lost its .git file: %w", dir, err).
-				WithHint("drop the attempt and begin anew with: drawbar govern reissue")
-		}
 		return Observation{}, wrap("observe the workspace", err)
 	}
 	v := &view{w: at, s: s, base: base, own: own}
