@@ -15,7 +15,7 @@ func (k *checker) runtimes() {
 			continue
 		}
 		for _, m := range doc.members {
-			if types := typesOf(m.key); len(types) > 0 && !slices.Contains(keysOf(rt.Type), m.key) {
+			if types := typesOf(m.key); m.v.kind != "null" && len(types) > 0 && !slices.Contains(keysOf(rt.Type), m.key) {
 				k.warn(UnusedKey, Path(field, m.key), "", "has no effect on a runtime of type %s; it is for %s", rt.Type, strings.Join(types, ", "))
 			}
 		}

@@ -47,6 +47,7 @@ func texts(doc string) Node {
 }
 
 func (n Node) def(v any) Node { n.Default = v; return n }
+func (n Node) orNull() Node   { n.Null = true; return n }
 
 func key(name string, n Node) Key  { return Key{Name: name, Node: n} }
 func must(name string, n Node) Key { return Key{Name: name, Node: n, Required: true} }
@@ -66,7 +67,7 @@ func Keys() *Node {
 		must("project", object("what is governed",
 			must("id", str("short name of the project")),
 			must("name", str("name of the project")),
-			key("goal", Node{Kind: "string", Doc: "what the project is for; every turn's context has it", MaxLen: 500}),
+			key("goal", Node{Kind: "string", Doc: "what the project is for; every turn's context has it", MaxLen: 500, Null: true}),
 			key("default_branch", str("branch that work ends on").def("main")),
 		)),
 		must("roles", table("who takes turns", rolePattern, roleNode())),
@@ -76,16 +77,16 @@ func Keys() *Node {
 		key("hooks", hooksNode()),
 		key("notifications", notificationsNode()),
 		key("schedules", table("runs that start by themselves", rolePattern, scheduleNode())),
-		key("budget", budgetNode()),
+		key("budget", budgetNode().orNull()),
 		key("policies", list("limits that turns are held to", policyNode())),
-		key("approval_policy", approvalNode()),
+		key("approval_policy", approvalNode().orNull()),
 		key("timeouts", object("limits in minutes; a limit that is not given does not hold",
 			key("per_turn_minutes", minutes("of one turn")),
 			key("per_phase_minutes", minutes("of one phase")),
 			key("per_run_minutes", minutes("of the whole run")),
 			key("action", one("what happens when a limit is reached", "escalate", "warn").def("escalate")),
-		)),
-		key("workflow_kit", kitNode()),
+		).orNull()),
+		key("workflow_kit", kitNode().orNull()),
 		key("retention", raw("how records are kept: always appended to")),
 		key("rules", object("rules of every run",
 			key("challenge_required", flag("reviewers must raise at least one objection").def(true)),
@@ -111,7 +112,7 @@ func roleNode() Node {
 		key("mandate", str("what the role is for")),
 		key("write_authority", one("what the role may write", authorities()...)),
 		key("runtime", str("id of the runtime that carries the role out")),
-		key("decision_authority", within("weight when decisions are overridden; a person has 100", 0, 99)),
+		key("decision_authority", within("weight when decisions are overridden; a person has 100", 0, 99).orNull()),
 		key("declared_file_scope", strs("paths the role means to touch; overlaps are warned about")),
 		key("adapter", str("first edition: manual, local_cli, api_proxy, or a name in adapters")),
 		key("adapter_config", raw("first edition: the settings of the adapter")),
@@ -228,11 +229,11 @@ func kitNode() Node {
 			key("template", one("a known set of artifacts", KitTemplates()...)),
 			key("artifacts", list("files; one of a template is replaced by its path", object("a file",
 				must("path", str("path relative to the project")),
-				key("semantics", one("the rule its content is held to", Semantics()...)),
+				key("semantics", one("the rule its content is held to", Semantics()...).orNull()),
 				key("semantics_config", object("settings of section_check",
 					key("required_sections", Node{Kind: "list", Doc: "headers that must be there with text", MinItems: 1, Of: ptr(str("a header"))}),
 				)),
-				key("owned_by", named("the role that must have taken a turn for it", rolePattern)),
+				key("owned_by", named("the role that must have taken a turn for it", rolePattern).orNull()),
 				key("required", flag("the gate needs it").def(true)),
 			))),
 		))),

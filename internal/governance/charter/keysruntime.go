@@ -1,6 +1,7 @@
 package charter
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -148,4 +149,12 @@ func keysOf(runtimeType string) []string {
 // typesOf are the types for which a key counts.
 func typesOf(key string) []string {
 	return slices.DeleteFunc(RuntimeTypes(), func(t string) bool { return !slices.Contains(keysOf(t), key) })
+}
+
+// RuntimeNeeds yields the types with the keys that each must have whatever its other keys say.
+func RuntimeNeeds() iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		_ = yield(protocol.RuntimeAgent, []string{"agent"}) && yield(protocol.RuntimeAPIProxy, []string{"provider", "model"}) &&
+			yield(protocol.RuntimeRemoteAgent, []string{"url"})
+	}
 }

@@ -34,6 +34,8 @@ type Node struct {
 	Above              bool
 	MinItems, MaxItems int
 	Default            any
+	// Null is set where null is a common way to say nothing. It is read so everywhere.
+	Null bool
 }
 
 // Key is one key of an object.
