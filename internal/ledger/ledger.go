@@ -54,6 +54,19 @@ type Ledger struct {
 // Open takes the lock of the project, finishes a transaction that a crash interrupted, and mends what a crash of another
 // program left. An error that matches ErrLocked names who holds the lock. The caller closes the ledger.
 func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
+	l, err := lockProject(ctx, root, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.mend(ctx); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// lockProject takes the lock and reads nothing yet.
+func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if o.Lease <= 0 {
 		o.Lease = defaultLease
 	}
@@ -82,10 +95,6 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	}
 	if from != nil {
 		l.note(Note{What: "lock", Path: protocol.LockFile, Message: "took over the lock that " + from.Owner + " left behind"})
-	}
-	if err := l.mend(ctx); err != nil {
-		_ = l.Close()
-		return nil, err
 	}
 	return l, nil
 }
