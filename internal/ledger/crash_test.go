@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -373,4 +375,27 @@ func TestStaleCheckpointEndsTheTransaction(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOrderOfSteps writes down what is done in which order: the journal lasts before anything is touched, and goes when all of it
+// lasts.
+func TestOrderOfSteps(t *testing.T) {
+	t.Parallel()
+	root := prepared(t)
+	var got []string
+	l := open(t, root, func(o *Options) { o.noFlush = false })
+	l.disk.crash = func(p string) {
+		got = append(got, regexp.MustCompile(`txn_[0-9a-f]{16}`).ReplaceAllString(strings.ReplaceAll(p, protocol.Dir+"/", ""), "TXN"))
+	}
+	commit(t, l, accept(root, 2))
+	wantSame(t, "steps", got, []string{
+		"write transactions/accept/TXN.json", "sync transactions/accept/TXN.json", "rename transactions/accept/TXN.json", "sync transactions/accept",
+		"append history.jsonl", "append decision-ledger.jsonl", "append repo-decisions.jsonl", "append human-escalations.jsonl",
+		"append run-history.jsonl", "append events.jsonl", "append chain.jsonl",
+		"write TALK.md", "write session.json", "write state.json",
+		"sync history.jsonl", "sync decision-ledger.jsonl", "sync repo-decisions.jsonl", "sync human-escalations.jsonl", "sync run-history.jsonl",
+		"sync events.jsonl", "sync chain.jsonl", "sync TALK.md", "sync session.json", "sync state.json",
+		"rename TALK.md", "rename session.json", "rename state.json", "sync .agentxchain", "sync .",
+		"rename archive/turns/turn_0000000000000002", "rename archive/turns/turn_0000000000000002/staging",
+		"checkpoint", "remove transactions/accept/TXN.json"})
 }

@@ -21,6 +21,8 @@ type Options struct {
 
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests
+
+	noFlush bool // tests that kill processes, which lose nothing that was written
 }
 
 // Note is something that Open or Commit found and mended, for a person to read.
@@ -83,6 +85,7 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.noFlush = o.noFlush
 	if err := d.makeDir(protocol.LocksDir); err != nil {
 		_ = d.root.Close()
 		return nil, err

@@ -97,7 +97,7 @@ func another(t *testing.T, mode string, args ...string) *exec.Cmd {
 const refFile = "ref"
 
 func options(root string) Options {
-	return Options{Owner: "drawbar govern step", ApplyCheckpoint: func(_ context.Context, cp Checkpoint) error {
+	return Options{Owner: "drawbar govern step", noFlush: true, ApplyCheckpoint: func(_ context.Context, cp Checkpoint) error {
 		return os.WriteFile(filepath.Join(root, refFile), []byte(cp.Commit), 0o600)
 	}}
 }
