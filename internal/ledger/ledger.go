@@ -21,6 +21,8 @@ type Options struct {
 
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests
+
+	noFlush bool // tests that kill processes, which lose nothing that was written
 }
 
 // Note is something that Open or Commit found and mended, for a person to read.
@@ -54,6 +56,19 @@ type Ledger struct {
 // Open takes the lock of the project, finishes a transaction that a crash interrupted, and mends what a crash of another
 // program left. An error that matches ErrLocked names who holds the lock. The caller closes the ledger.
 func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
+	l, err := lockProject(ctx, root, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.mend(ctx); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// lockProject takes the lock and reads nothing yet.
+func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if o.Lease <= 0 {
 		o.Lease = defaultLease
 	}
@@ -70,6 +85,7 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.noFlush = o.noFlush
 	if err := d.makeDir(protocol.LocksDir); err != nil {
 		_ = d.root.Close()
 		return nil, err
@@ -82,10 +98,6 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	}
 	if from != nil {
 		l.note(Note{What: "lock", Path: protocol.LockFile, Message: "took over the lock that " + from.Owner + " left behind"})
-	}
-	if err := l.mend(ctx); err != nil {
-		_ = l.Close()
-		return nil, err
 	}
 	return l, nil
 }

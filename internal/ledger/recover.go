@@ -157,7 +157,7 @@ func (l *Ledger) mendTail(file string) error {
 		l.note(Note{What: "torn", Path: file, Kept: kept, Message: fmt.Sprintf("the last line of %s was not written to its end (%d bytes); it is kept in %s", file, len(torn), kept)})
 	}
 	d.crash("mend " + file)
-	if err := f.Sync(); err != nil {
+	if err := d.sync(f); err != nil {
 		return failed("flush", d.at(file), err)
 	}
 	return nil
