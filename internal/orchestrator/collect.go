@@ -81,12 +81,10 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	var err error
 	var rep *Report
 	switch out.Class {
-	case turnruntime.ClassTimeout:
-		rep, err = t.failed(ctx, id, governance.TimedOut{Scope: "turn", TurnID: id, Now: t.e.now()}, out)
 	case turnruntime.ClassStalled:
-		rep, err = t.failed(ctx, id, governance.Stalled{TurnID: id, Now: t.e.now(), Detail: out.Detail}, out)
+		rep, err = t.failed(ctx, id, governance.Stalled{TurnID: id, Now: t.e.now(), Detail: out.Detail})
 	case turnruntime.ClassNoOutput:
-		rep, err = t.failed(ctx, id, governance.StartFailed{TurnID: id, Now: t.e.now(), Detail: out.Detail}, out)
+		rep, err = t.failed(ctx, id, governance.StartFailed{TurnID: id, Now: t.e.now(), Detail: out.Detail})
 	default:
 		rep, err = t.dispatchFailed(ctx, id, in)
 	}
@@ -107,21 +105,21 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	return *rep, nil
 }
 
-// backoff is how long to wait before an attempt after one that a passing fault ended.
+// backoff is how long to wait before an attempt that follows one which a passing fault ended.
 func backoff(asked time.Duration, attempt int) time.Duration {
 	const most = 10 * time.Minute
 	if asked > 0 {
 		return min(asked, most)
 	}
-	return min(time.Second<<min(attempt, 6), 30*time.Second)
+	return min(time.Second<<min(attempt-1, 6), 30*time.Second)
 }
 
 func (t *transaction) dispatchFailed(ctx context.Context, id string, in governance.DispatchFailed) (*Report, error) {
-	return t.failed(ctx, id, in, turnruntime.Outcome{})
+	return t.failed(ctx, id, in)
 }
 
 // failed applies the input that says how a dispatch failed, and commits.
-func (t *transaction) failed(ctx context.Context, id string, in governance.Input, _ turnruntime.Outcome) (*Report, error) {
+func (t *transaction) failed(ctx context.Context, id string, in governance.Input) (*Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	if err := t.do(in); err != nil {
 		return nil, err
