@@ -79,7 +79,6 @@ func guardBudget(run Run) []*Refused {
 // reserve takes the turn's reservation.
 func (s *step) reserve(turn, role string) {
 	if r := Reservation(s.run); r != nil {
-		s.st.BudgetReservations = s.st.BudgetReservations.Clone()
 		s.st.BudgetReservations.Set(turn, protocol.Reservation{ReservedUSD: *r, RoleID: role, CreatedAt: s.now})
 	}
 }

@@ -122,7 +122,7 @@ func guardTree(run Run, in AssignTurn) *Refused {
 				strings.Join(dirt, ", ")).with("files", dirt)
 		}
 	}
-	return refuse(CodeDirtyTree, "git stash --include-untracked && "+NextStep, "the role %s may write, and the working tree has changes of somebody else: %s",
+	return refuse(CodeDirtyTree, `git add -A && git commit -m "work in progress" && `+NextStep, "the role %s may write, and the working tree has changes of somebody else: %s",
 		in.Role, strings.Join(dirt, ", ")).with("files", dirt)
 }
 

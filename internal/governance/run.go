@@ -18,7 +18,16 @@ type Run struct {
 // state. When the input is refused the run comes back unchanged and the only effect is a Refused.
 func Transition(run Run, in Input) (Run, []Effect) {
 	s := newStep(run, in)
-	if r := s.apply(in); r != nil {
+	var r *Refused
+	if s.now.IsZero() {
+		r = refuse(CodeInvalidInput, NextCommand(s.run), "an input needs its moment")
+	} else {
+		r = s.apply(in)
+	}
+	if r == nil {
+		r = s.illegal
+	}
+	if r != nil {
 		return run, []Effect{*r}
 	}
 	return s.run, s.effects
@@ -30,6 +39,7 @@ type step struct {
 	st      *protocol.State
 	now     protocol.Time
 	effects []Effect
+	illegal *Refused // a change of status that no rule allows
 }
 
 func newStep(run Run, in Input) *step {
