@@ -149,7 +149,7 @@ func (m *merging) plan(ctx context.Context, p string) (bool, error) {
 		return false, err
 	}
 	base := m.bases[p]
-	if theirs.marker == "directory" && !base.absent() && base.mode != modeDir {
+	if theirs.marker == markDirectory && !base.absent() && base.mode != modeDir {
 		theirs = mark{marker: markDeleted} // files of other names are in its place
 	}
 	if !plain(ours) || !plain(theirs) || base.mode == modeDir {
