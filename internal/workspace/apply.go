@@ -154,7 +154,7 @@ func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]Change
 
 // stage puts the new side of changes into a person's index, and the times of the files, so that later looks need not read them.
 func (w *Workspace) stage(ctx context.Context, changes []Change) error {
-	args := []string{"update-index", "-q", "--add", "--replace"}
+	args := []string{"update-index", "--add", "--replace"}
 	var gone strings.Builder
 	size := 0
 	for _, c := range changes {
@@ -169,7 +169,7 @@ func (w *Workspace) stage(ctx context.Context, changes []Change) error {
 		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, stdin: []byte(indexInfo(changes))}); err != nil {
 			return err
 		}
-		args, gone = args[:2], strings.Builder{}
+		args, gone = args[:1], strings.Builder{}
 	}
 	args = append(args, "--refresh")
 	if gone.Len() > 0 {

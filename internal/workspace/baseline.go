@@ -93,6 +93,11 @@ func (w *Workspace) marksOf(ctx context.Context, head string, entries []entry) (
 	if err != nil {
 		return nil, err
 	}
+	for p, m := range found {
+		if m.marker == markDirectory {
+			found[p] = mark{marker: markDeleted} // the file is gone: files of other names are in its place
+		}
+	}
 	for _, e := range special {
 		if e.embedded {
 			found[e.path] = mark{marker: markRepository}
@@ -111,7 +116,7 @@ func (w *Workspace) submodule(ctx context.Context, e entry) mark {
 	}
 	if !exists(filepath.Join(dir, ".git")) {
 		m, err := look(ctx, dir, false)
-		if err != nil || m.marker == "directory" {
+		if err != nil || m.marker == markDirectory {
 			return mark{marker: "commit:none"}
 		}
 		return m

@@ -20,6 +20,7 @@ import (
 const (
 	markDeleted    = "deleted"
 	markRepository = "repository"
+	markDirectory  = "directory"
 )
 
 // mark is what a file holds: a marker that is equal when the content is, and the name that git would give to it.
@@ -54,7 +55,7 @@ func look(ctx context.Context, path string, sha256ids bool) (mark, error) {
 		_, _ = io.WriteString(id, target)
 		return mark{marker: "link:sha256:" + hex.EncodeToString(sum[:]), id: hex.EncodeToString(id.Sum(nil)), link: true, size: int64(len(target))}, nil
 	case info.IsDir():
-		return mark{marker: "directory"}, nil
+		return mark{marker: markDirectory}, nil
 	case !info.Mode().IsRegular():
 		return mark{marker: "special:" + info.Mode().Type().String()}, nil
 	}

@@ -149,8 +149,13 @@ func (m *merging) plan(ctx context.Context, p string) (bool, error) {
 		return false, err
 	}
 	base := m.bases[p]
-	if theirs.marker == "directory" && !base.absent() && base.mode != modeDir {
-		theirs = mark{marker: markDeleted} // files of other names are in its place
+	if !base.absent() && base.mode != modeDir {
+		// The file is gone: files of other names are in its place.
+		for _, side := range []*mark{&ours, &theirs} {
+			if side.marker == markDirectory {
+				*side = mark{marker: markDeleted}
+			}
+		}
 	}
 	if !plain(ours) || !plain(theirs) || base.mode == modeDir {
 		return false, nil

@@ -324,7 +324,7 @@ func actionOf(isNew bool, now mark, oldID string) string {
 		return Deleted
 	case isNew:
 		return Created
-	case oldID != "" && now.id == oldID:
+	case oldID != "" && now.id == oldID && !strings.HasPrefix(now.marker, "commit:"):
 		return Mode
 	}
 	return Modified

@@ -39,13 +39,16 @@ func Resolve(root, rel string) (string, error) {
 		_, err := os.Lstat(next)
 		if errors.Is(err, fs.ErrNotExist) {
 			if other := otherCase(at, name); other != "" {
-				return "", execution.Errorf(execution.CodeValidation, "%s: %w: %s", rel, ErrCollision, path.Join(path.Join(parts[:i]...), other)).
-					WithHint("use the name that is there, or rename that file first")
+				return "", collision(rel, path.Join(path.Join(parts[:i]...), other))
 			}
 			return filepath.Join(append([]string{at}, parts[i:]...)...), nil
 		}
 		if err != nil {
 			return "", execution.Errorf(execution.CodeValidation, "resolve %s below %s: %w", rel, root, err).WithHint("a file cannot be a folder at once: choose another path")
+		}
+		if other := otherCase(at, name); other != "" {
+			// A file system that ignores case has found it under another name.
+			return "", collision(rel, path.Join(path.Join(parts[:i]...), other))
 		}
 		real, err := filepath.EvalSymlinks(next)
 		if err != nil {
@@ -66,24 +69,32 @@ func Resolve(root, rel string) (string, error) {
 	return at, nil
 }
 
+func collision(rel, other string) error {
+	return execution.Errorf(execution.CodeValidation, "%s: %w: %s", rel, ErrCollision, other).
+		WithHint("use the name that is there, or rename that file first")
+}
+
 // within reports whether path is base or lies below it.
 func within(base, path string) bool {
 	rel, err := filepath.Rel(base, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// otherCase finds an entry of dir with the same name in another case.
-func otherCase(dir, name string) string {
+// otherCase finds an entry of dir with the same name in another case, when there is none in this one.
+func otherCase(dir, name string) (other string) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return ""
 	}
 	for _, e := range list {
-		if e.Name() != name && strings.EqualFold(e.Name(), name) {
-			return e.Name()
+		if e.Name() == name {
+			return ""
+		}
+		if strings.EqualFold(e.Name(), name) {
+			other = e.Name()
 		}
 	}
-	return ""
+	return other
 }
 
 // checkRelative refuses what is no plain path below the root, on any system.

@@ -67,8 +67,8 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 // findRepository is the nearest folder from dir upwards that looks like a repository or a work tree of one.
 func findRepository(dir string) string {
 	for d := dir; ; d = filepath.Dir(d) {
-		if exists(filepath.Join(d, ".git")) {
-			return d
+		if list, err := os.ReadDir(filepath.Join(d, ".git")); exists(filepath.Join(d, ".git")) && (err != nil || len(list) > 0) {
+			return d // an empty folder of that name is nothing to git either
 		}
 		if exists(filepath.Join(d, "HEAD")) && exists(filepath.Join(d, "objects")) && exists(filepath.Join(d, "refs")) {
 			return d
