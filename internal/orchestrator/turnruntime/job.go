@@ -204,5 +204,9 @@ func short(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
-	return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return text
 }

@@ -271,6 +271,11 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 		missing = "the result it left cannot be read: " + s.fault.Error()
 	}
 	o := Outcome{Class: c.stopped, Hint: resume}
+	if stated, ok := c.vendor.outcome(); ok && c.stopped != "" {
+		// What kept it busy until it was stopped says more than that it was.
+		stated.Detail = fmt.Sprintf("%s was stopped (%s) while %s", c.p.Worker, c.stopped, stated.Detail)
+		return stated
+	}
 	switch c.stopped {
 	case ClassTimeout:
 		o.Detail = fmt.Sprintf("%s was stopped when its time of %s was over; %s", c.p.Worker, short(c.silent), missing)
