@@ -1,3 +1,5 @@
+//go:build unix
+
 package turnruntime
 
 import (
@@ -717,6 +719,21 @@ func TestStoppedWhileItTriesAgain(t *testing.T) {
 	d := scene(t, "tries")
 	d.Timeout, d.Runtime.GraceMS = time.Second, ptr(100)
 	if o := carry(t, context.Background(), d, &watcher{}); o.Class != "auth_failure" || !strings.Contains(o.Detail, "timeout") || !strings.Contains(o.Detail, "401") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestTimeThatIsOver(t *testing.T) {
+	d := scene(t, "echo")
+	d.Timeout, d.Deadline = 0, time.Now().Add(-time.Minute)
+	w := &watcher{}
+	if o := carry(t, context.Background(), d, w); o.Class != ClassTimeout || o.Hint == "" || len(w.pids) != 0 {
+		t.Errorf("%+v", o)
+	}
+	d = seat(t)
+	d.Timeout, d.Deadline = 0, time.Now().Add(-time.Minute)
+	l := employ(nil)
+	if o := l.carry(t, context.Background(), d, w); o.Class != ClassTimeout || len(l.asked) != 0 {
 		t.Errorf("%+v", o)
 	}
 }
