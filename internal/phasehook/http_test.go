@@ -1,3 +1,5 @@
+//go:build unix
+
 package phasehook
 
 import (
@@ -36,7 +38,9 @@ func TestHTTP(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"verdict":"warn","message":"token is `+r.Header.Get("X-Token")+` and `+r.Header.Get("X-Own")+`"}`)
 	})
-	mux.HandleFunc("/block", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"verdict":"block","message":"no"}`) })
+	mux.HandleFunc("/block", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"verdict":"block","message":"no"}`)
+	})
 	mux.HandleFunc("/500", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = io.WriteString(w, `{"verdict":"allow"}`)
@@ -45,7 +49,9 @@ func TestHTTP(t *testing.T) {
 	mux.HandleFunc("/flood", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"verdict":"allow","message":"`+strings.Repeat("x", mostOutput)+`"}`)
 	})
-	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
 	mux.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusPermanentRedirect) })
 	mux.HandleFunc("/get", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) {

@@ -55,6 +55,9 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 		d.say("%s", n)
 	}
 	j := a.deps.job(d, w, d.Runtime.Agent, StageStarting)
+	if !j.limit.After(j.begun) {
+		return j.tooLate(), nil
+	}
 	res, err := a.run(ctx, j, order, log)
 	if err == nil && res.lost() {
 		d.say("The session %s of role %s is gone; a new one begins.", order.req.Run.SessionID, d.RoleID)
@@ -160,6 +163,9 @@ func unsupported(d Dispatch, n execution.Negotiation) error {
 	e := execution.Errorf(execution.CodeCapability, "runtimes.%s: %s cannot carry out the turn of role %s: %s",
 		d.RuntimeID, d.Runtime.Agent, d.RoleID, strings.Join(why, "; "))
 	e.Agent, e.Capability = d.Runtime.Agent, capability
+	if capability == "budget" {
+		return e.WithHint("name a model whose price is known: drawbar govern config set runtimes.%s.model MODEL; or take budget_usd out", d.RuntimeID)
+	}
 	return e.WithHint("see who can: drawbar agents list; then: drawbar govern config set runtimes.%s.agent NAME", d.RuntimeID)
 }
 
@@ -173,7 +179,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 	} else {
 		text += "Write the turn result to this file, as one JSON object: " + d.StagedPath + "\nThe turn has no result until that file is there.\n"
 	}
-	req := execution.Request{TurnID: d.Turn.TurnID, SessionID: d.Run,
+	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: d.Turn.TurnID, SessionID: d.Run,
 		Message: execution.Message{ID: fmt.Sprintf("%s-%d", d.Turn.TurnID, max(1, d.Turn.Attempt)), Text: execution.Prompt(text), ReceivedAt: now.UTC()},
 		Run: execution.RunOptions{Agent: d.Runtime.Agent, Model: d.Runtime.Model, Cwd: d.workDir(), ApprovalMode: mode,
 			InactivityTimeoutMs: setting(defaultStale, d.Runtime.IdleTimeoutMS, d.Loop.StaleTurnThresholdMS).Milliseconds(),
@@ -205,6 +211,7 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 		if err != nil {
 			break // only ctx ends the events before their end, and this one does not
 		}
+		res.limit(e, a.deps.Now())
 		a.note(j, e, log)
 	}
 	stop()

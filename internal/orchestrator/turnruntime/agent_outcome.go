@@ -14,7 +14,23 @@ import (
 // ran is how a run of the agent ended.
 type ran struct {
 	execution.Result
-	silent bool // our watchdog ended it
+	silent bool          // our watchdog ended it
+	after  time.Duration // how long the provider asks to wait, if it refuses
+}
+
+// limit notes when a limit that is used up ends.
+func (r *ran) limit(e execution.Event, now time.Time) {
+	switch b := e.Body.(type) {
+	case execution.RateLimited:
+		r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
+		if b.ResetsAt > 0 {
+			r.after = max(0, time.UnixMilli(b.ResetsAt).Sub(now))
+		}
+	case execution.RateLimitError:
+		if b.RetryAfterMs > 0 {
+			r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
+		}
+	}
 }
 
 // lost reports whether the session to go on with does not exist any more.
@@ -68,11 +84,18 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 			o.Detail += "; it said: " + last
 		}
 	case r.Error != nil:
-		a.fault(&o, d, r.Error)
+		a.fault(&o, d, r)
 	default:
 		o.Class = string(r.Status)
 		o.Detail = fmt.Sprintf("%s ended %s (%s) and left no result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
-		if r.ExitReason == execution.ExitTurnLimit {
+		switch {
+		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
+			o.Detail += "; it asks for permission: " + lastLine(r.ApprovalRequest.Reason)
+			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern resume"
+		case r.Status == execution.StatusNeedsClarification:
+			o.Detail += "; it asks: " + lastLine(finalText(r.Result))
+			o.Hint = "answer it in a terminal: drawbar govern resume"
+		case r.ExitReason == execution.ExitTurnLimit:
 			o.Class = classOf(execution.CodeTurnLimit)
 		}
 	}
@@ -80,16 +103,15 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 }
 
 // fault is the agent's error as an outcome.
-func (a *agentRuntime) fault(o *Outcome, d Dispatch, e *execution.ResultError) {
+func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
+	e := r.Error
 	code := e.ErrorCode()
 	o.Class, o.Detail = classOf(code), d.Runtime.Agent+": "+e.Message
 	// Time that is over is over for the next attempt too, unless a person gives more.
 	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
-	switch ms := e.Metadata["retryAfterMs"].(type) {
-	case int64:
-		o.RetryAfter = time.Duration(ms) * time.Millisecond
-	case float64:
-		o.RetryAfter = time.Duration(ms) * time.Millisecond
+	if code == execution.CodeRateLimited && r.after > 0 {
+		o.RetryAfter = r.after
+		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern resume"
 	}
 	hint, _ := e.Metadata["hint"].(string)
 	switch code {

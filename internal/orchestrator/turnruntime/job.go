@@ -161,6 +161,12 @@ func (j *job) event(e execution.Event) {
 	}
 }
 
+// tooLate is the outcome of a turn whose time was over before the work began.
+func (j *job) tooLate() Outcome {
+	return Outcome{Class: ClassTimeout, Detail: "the turn's time was over at " + j.limit.UTC().Format(time.RFC3339) + ", before the work began",
+		Hint: "give it more time: drawbar govern step --resume --timeout 40m"}
+}
+
 // latency notes in the meta data how long the work took.
 func (j *job) latency(m *protocol.AdapterMeta) *protocol.AdapterMeta {
 	if m == nil {
@@ -204,5 +210,9 @@ func short(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
-	return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return text
 }

@@ -65,6 +65,9 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 		log.note("%s", n)
 	}
 	j := l.deps.job(d, w, filepath.Base(p.program), StageStarting)
+	if !j.limit.After(j.begun) {
+		return j.tooLate(), nil
+	}
 	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.MaskArgs(p.masked), p.dir,
 		p.transport, j.limit.UTC().Format(time.RFC3339))
 	c := &child{job: j, plan: p, log: log, vendor: vendor{now: l.deps.Now}, grace: d.grace(),
@@ -271,6 +274,11 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 		missing = "the result it left cannot be read: " + s.fault.Error()
 	}
 	o := Outcome{Class: c.stopped, Hint: resume}
+	if stated, ok := c.vendor.outcome(); ok && c.stopped != "" {
+		// What kept it busy until it was stopped says more than that it was.
+		stated.Detail = fmt.Sprintf("%s was stopped (%s) while %s", c.p.Worker, c.stopped, stated.Detail)
+		return stated
+	}
 	switch c.stopped {
 	case ClassTimeout:
 		o.Detail = fmt.Sprintf("%s was stopped when its time of %s was over; %s", c.p.Worker, short(c.silent), missing)

@@ -58,12 +58,14 @@ const (
 	recLimitReset
 	recContent
 	recItem
+	recErrorStatus
+	recWord
 	recCount
 )
 
 var recordKeys = jsonscan.NewKeySet("type", "subtype", "session_id", "model", "is_error", "api_error_status", "api_error_type",
 	"terminal_reason", "result", "errors", "total_cost_usd", "usage", "modelUsage", "model_usage_since_last_result",
-	"thread_id", "error.message", "rate_limit_info.status", "rate_limit_info.resetsAt", "message.content", "item")
+	"thread_id", "error.message", "rate_limit_info.status", "rate_limit_info.resetsAt", "message.content", "item", "error_status", "error")
 
 // line takes a line of standard output.
 func (v *vendor) line(data []byte) {
@@ -81,9 +83,16 @@ func (v *vendor) line(data []byte) {
 			v.model, v.session = cmp.Or(r[recModel].Str(), v.model), cmp.Or(r[recSession].Str(), v.session)
 		}
 		if r[recSubtype].IsStr("api_retry") {
+			// It tries again; if it ends like that, this is why.
 			v.retries++
+			if code := cliagent.CodeOfStatus(cliagent.Count(r[recErrorStatus])); code != "" {
+				v.failed = &fault{code: code, message: "the model API answered " + strconv.FormatInt(cliagent.Count(r[recErrorStatus]), 10)}
+			}
 		}
 	case "assistant":
+		if !r[recWord].Exists() {
+			v.failed = nil // the model has answered
+		}
 		for _, c := range r[recContent].Array {
 			if c.Get("type").IsStr("tool_use") {
 				v.doing = c.Get("name").Str()
