@@ -217,7 +217,7 @@ func locate(root string, data []byte, path string) (configfile.Path, json.RawMes
 	keys := resolve(charter.Keys(), bytes.TrimSpace(data), path)
 	if keys == nil {
 		var err error
-		if keys, err = configfile.ParsePath(path); err != nil {
+		if keys, err = follow(charter.Keys(), bytes.TrimSpace(data), path); err != nil {
 			return nil, nil, nil, execution.Errorf(execution.CodeConfig, "%w", err).WithHint(`a key with dots stands in quotes: budget.cost_rates."gpt-4.1"`)
 		}
 	}
@@ -256,6 +256,26 @@ func resolve(node *charter.Node, value json.RawMessage, rest string) configfile.
 		}
 	}
 	return nil
+}
+
+// follow cuts a path that leads to nothing known: as far as it leads somewhere, then at its dots.
+func follow(node *charter.Node, value json.RawMessage, rest string) (configfile.Path, error) {
+	for _, c := range candidates(node, value, rest) {
+		next, ok := node.At([]string{c.key})
+		if !ok || c.rest == "" {
+			continue
+		}
+		var o protocol.Extra
+		if protocol.Kind(value) == "object" {
+			_ = json.Unmarshal(value, &o) // doubles were refused before
+		}
+		tail, err := follow(next, o.At(c.key), c.rest)
+		if err != nil {
+			return nil, err
+		}
+		return append(configfile.Path{c.key}, tail...), nil
+	}
+	return configfile.ParsePath(rest)
 }
 
 type candidate struct{ key, rest string }

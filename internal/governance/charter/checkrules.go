@@ -176,7 +176,7 @@ func (k *checker) kit() {
 
 func (k *checker) money() {
 	b := k.c.Budget
-	if b != nil && b.PerTurnMaxUSD != nil && b.PerRunMaxUSD != nil && *b.PerTurnMaxUSD > *b.PerRunMaxUSD {
+	if b != nil && b.PerTurnMaxUSD != nil && b.PerRunMaxUSD != nil && *b.PerRunMaxUSD > 0 && *b.PerTurnMaxUSD > *b.PerRunMaxUSD {
 		k.invalid("budget.per_turn_max_usd", fmt.Sprintf("at most %v", *b.PerRunMaxUSD), "is more than the whole run may cost")
 	}
 }
