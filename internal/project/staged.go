@@ -86,7 +86,9 @@ func stagedError(err error, turn, where string) error {
 
 // readRegular reads a regular file whose folders are folders, not links. The file that is read is the one that was looked at.
 func readRegular(dir *os.Root, name string) ([]byte, error) {
-	for p := path.Dir(name); p != "."; p = path.Dir(p) {
+	folders := strings.Split(path.Dir(name), "/")
+	for i := range folders {
+		p := strings.Join(folders[:i+1], "/")
 		info, err := dir.Lstat(p)
 		if err != nil {
 			return nil, err

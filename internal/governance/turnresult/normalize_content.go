@@ -81,16 +81,15 @@ func (p *pass) ids(key string, list []json.RawMessage, prefix string, pattern *r
 			taken[id], keep[i] = true, true
 		}
 	}
-	changed := false
+	changed, free := false, 1
 	for i, o := range objects {
 		if o == nil || keep[i] {
 			continue
 		}
-		n := i + 1
-		for taken[fmt.Sprintf("%s-%03d", prefix, n)] {
-			n++
+		id := fmt.Sprintf("%s-%03d", prefix, i+1)
+		for ; taken[id]; free++ {
+			id = fmt.Sprintf("%s-%03d", prefix, free)
 		}
-		id := fmt.Sprintf("%s-%03d", prefix, n)
 		taken[id] = true
 		old, isText := text(o.At("id"))
 		if isText && old != "" && !pattern.MatchString(old) {

@@ -294,34 +294,17 @@ func FuzzResult(f *testing.F) {
 		in := input(t, role, []string{"planning", "implementation", "qa", "elsewhere"}[phase%4])
 		in.NormalizeArtifact = phase > 127
 		in.Raw = raw
-		out, _ := normalized(in)
-		checkNormal(t, out)
-		r := Validate(out)
-		for _, line := range Errors(r) {
-			if line == "" {
-				t.Fatal("a fault without words")
-			}
-		}
-		if (r.Result == nil) == r.OK() {
-			t.Fatalf("%v %q", r.Result, Errors(r))
-		}
-		if r.Result == nil {
-			return
-		}
-		text, err := protocol.Marshal(r.Result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if in.Raw, _, err = Decode(text); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		back, changes := normalized(in)
-		second := Validate(back)
-		if !second.OK() || len(changes) != 0 {
-			t.Fatalf("%q %q: %s", changes, Errors(second), text)
-		}
-		if again, _ := protocol.Marshal(second.Result); string(again) != string(text) {
-			t.Fatalf("%s became %s", text, again)
-		}
+		checkResult(t, in)
 	})
+}
+
+func BenchmarkResult(b *testing.B) {
+	in := input(b, "dev", "implementation", `status="done"`, `files_changed=[{"path":"src/a.go"},{"path":"src/b.go"}]`)
+	for b.Loop() {
+		out := in
+		out.Raw, _ = Normalize(in)
+		if r := Validate(out); !r.OK() {
+			b.Fatal(Errors(r))
+		}
+	}
 }

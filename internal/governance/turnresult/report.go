@@ -59,11 +59,17 @@ func (r Report) Class() string {
 	return r.Failed.Class()
 }
 
-// Errors are the faults as lines for the agent that gets its result back.
+// maxLines is how many faults an agent is told of at once.
+const maxLines = 100
+
+// Errors are the faults as lines for the agent that gets its result back; beyond a hundred they are counted.
 func Errors(r Report) []string {
-	lines := make([]string, len(r.Faults))
+	var lines []string
 	for i, f := range r.Faults {
-		lines[i] = f.Error()
+		if i == maxLines {
+			return append(lines, fmt.Sprintf("and %d more faults of the same stage", len(r.Faults)-i))
+		}
+		lines = append(lines, f.Error())
 	}
 	return lines
 }

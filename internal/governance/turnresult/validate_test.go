@@ -32,7 +32,9 @@ func TestValidateRules(t *testing.T) {
 		want              []string // stage type field; empty: valid
 		warning           string
 	}
-	dev := func(name string, want []string, edits ...string) c { return c{name, "dev", "implementation", edits, want, ""} }
+	dev := func(name string, want []string, edits ...string) c {
+		return c{name, "dev", "implementation", edits, want, ""}
+	}
 	one := func(s string) []string { return []string{s} }
 	cases := []c{
 		// schema: missing keys are all that is reported
@@ -315,5 +317,18 @@ func TestFixtureWords(t *testing.T) {
 	r = Validate(input(t, "dev", "implementation", `files_changed=[".agentxchain/state.json"]`))
 	if f := r.Faults[0]; f.Type != "reserved_path_violation" || f.Path != ".agentxchain/state.json" {
 		t.Errorf("got %+v", f)
+	}
+}
+
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := Validate(input(t, "dev", "implementation", `files_changed=[`+strings.Repeat(`1,`, 499)+`1]`))
+	lines := Errors(r)
+	if len(r.Faults) != 500 || len(lines) != 101 || lines[100] != "and 400 more faults of the same stage" {
+		t.Errorf("%d faults, %d lines: %s", len(r.Faults), len(lines), lines[len(lines)-1])
+	}
+	r = Validate(input(t, "dev", "implementation", `status="`+strings.Repeat("ä", 1000)+`"`))
+	if line := Errors(r)[0]; len(line) > 300 || !strings.HasPrefix(line, "status: is \"ää") || !strings.Contains(line, "; expected: completed, blocked, needs_human or failed") {
+		t.Errorf("got %q", line)
 	}
 }
