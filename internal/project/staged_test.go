@@ -72,6 +72,9 @@ func TestReadStaged(t *testing.T) {
 			if err != nil {
 				check(t, err, where)
 			}
+			if wants := c.err == ErrNoResult || c.err == ErrStaleStaging; errors.Is(err, ErrNoResult) != wants {
+				t.Errorf("a reason to wait on: %v", err)
+			}
 		})
 	}
 }

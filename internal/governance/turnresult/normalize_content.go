@@ -269,13 +269,13 @@ func (p *pass) emptyArtifact() {
 	}) {
 		return
 	}
-	reason := ""
+	var reason string
 	switch status := protocol.ResultStatus(filled(p.raw.At("status"))); {
 	case p.review:
 		reason = "operator_said_review"
 	case p.request() != "" || p.completion():
 		reason = "empty_files_changed_no_repo_mutation_declared"
-	case p.reviewOnly() && status == protocol.ResultCompleted:
+	case p.reviewOnly():
 		reason = "review_only_turn_changed_no_files"
 	case status == protocol.ResultNeedsHuman && filled(p.raw.At("proposed_next_role")) == protocol.Human,
 		status == protocol.ResultBlocked, status == protocol.ResultFailed:
