@@ -24,7 +24,7 @@ const MaxStagedResult = 16 << 20
 var (
 	ErrNoResult     = errors.New("no turn result is staged")
 	ErrTooLarge     = errors.New("the staged turn result is too large")
-	ErrStaleStaging = errors.New("stale_staging")
+	ErrStaleStaging = fmt.Errorf("%w: stale_staging", ErrNoResult)
 	ErrNotRegular   = errors.New("not a regular file of the project")
 )
 
@@ -33,7 +33,7 @@ const legacyStaged = protocol.StagingDir + "/turn-result.json"
 
 // ReadStaged reads the result that a turn has staged: its own file, else the flat one of older versions. where is the path of
 // what was read or is in the way, relative to the root. A file that is absent, blank or an empty object is ErrNoResult; the flat
-// file of another turn is ErrStaleStaging. Only a regular file within root is read, without following links, and never one
+// file of another turn is ErrStaleStaging, which is an ErrNoResult as well: whoever waits for a result goes on waiting. Only a regular file within root is read, without following links, and never one
 // that would block. The content is not judged.
 func ReadStaged(root, turn string) (data []byte, where string, err error) {
 	own := protocol.StagedFile(turn)
@@ -45,7 +45,7 @@ func ReadStaged(root, turn string) (data []byte, where string, err error) {
 	if err != nil {
 		return nil, own, fmt.Errorf("reading the staged result of %s: %w", turn, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }() // nothing was written
 	for _, where := range []string{own, legacyStaged} {
 		data, err := readRegular(dir, where)
 		switch {
@@ -67,15 +67,15 @@ func ReadStaged(root, turn string) (data []byte, where string, err error) {
 func stagedError(err error, turn, where string) error {
 	own := protocol.StagedFile(turn)
 	switch {
-	case errors.Is(err, ErrNoResult):
-		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s is absent or empty", err, where).
-			WithHint("write the turn result to %s", own)
 	case errors.Is(err, ErrTooLarge):
 		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s, %d MiB at most", err, where, MaxStagedResult>>20).
 			WithHint("write a turn result without file contents to %s", own)
 	case errors.Is(err, ErrStaleStaging):
 		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s is the result of another turn than %s", err, where, turn).
 			WithHint("delete %s, and write the turn result to %s", where, own)
+	case errors.Is(err, ErrNoResult):
+		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s is absent or empty", err, where).
+			WithHint("write the turn result to %s", own)
 	case errors.Is(err, ErrNotRegular):
 		return execution.Errorf(execution.CodeInvalidOutput, "reading the staged result: %w", err).
 			WithHint("remove it, and write the turn result to the file %s", own)
@@ -86,7 +86,9 @@ func stagedError(err error, turn, where string) error {
 
 // readRegular reads a regular file whose folders are folders, not links. The file that is read is the one that was looked at.
 func readRegular(dir *os.Root, name string) ([]byte, error) {
-	for p := path.Dir(name); p != "."; p = path.Dir(p) {
+	folders := strings.Split(path.Dir(name), "/")
+	for i := range folders {
+		p := strings.Join(folders[:i+1], "/")
 		info, err := dir.Lstat(p)
 		if err != nil {
 			return nil, err

@@ -34,16 +34,15 @@ func artifactStage(s *subject, f *faults) {
 		if kind == protocol.ArtifactReview && len(products) > 0 {
 			f.add("artifact_type_violation", "artifact.type", "is review, and product files changed: "+strings.Join(cutList(products), ", "), "workspace or commit")
 		}
+		if kind == protocol.ArtifactWorkspace && len(delivered) == 0 {
+			f.add("empty_workspace_artifact", "artifact.type", "is workspace, and no file changed", "the changed files in files_changed, or the type review")
+		}
 		if s.completed() && len(files) == 0 {
 			f.warnf("the authoritative role %s completed without a changed file", s.roleID)
 		}
-	}
-	if kind == protocol.ArtifactWorkspace {
-		if s.authority != protocol.Authoritative && s.authority != protocol.ReviewOnly {
+	default:
+		if kind == protocol.ArtifactWorkspace {
 			f.add("artifact_type_violation", "artifact.type", fmt.Sprintf("is workspace, and the role %s is %s", s.roleID, s.authority), "patch or review")
-		}
-		if len(delivered) == 0 {
-			f.add("empty_workspace_artifact", "artifact.type", "is workspace, and no file changed", "the changed files in files_changed, or the type review")
 		}
 	}
 	s.implementation(f, delivered)
@@ -137,7 +136,7 @@ func (s *subject) proposal(f *faults) {
 		if protocol.Kind(o.At("path")) != "string" {
 			f.add("missing_field", field+".path", "is missing", relativePath)
 		}
-		switch action := filled(o.At("action")); {
+		switch action, _ := text(o.At("action")); {
 		case !slices.Contains([]string{"create", "modify", "delete"}, action):
 			f.add("invalid_enum_value", field+".action", "is "+shown(orNull(o.At("action"))), "create, modify or delete")
 		case action != "delete" && protocol.Kind(o.At("content")) != "string":

@@ -66,20 +66,19 @@ func (s shape) known(key string) (string, bool) {
 // respell gives every key that is known but for its case its own spelling; when that is there already, the other is dropped.
 func (s shape) respell(path string, o object) (object, []protocol.Change) {
 	var changes []protocol.Change
-	o = o.Clone()
-	for _, key := range o.Keys() {
+	had := o
+	o = object{}
+	for key, value := range had.All() {
 		right, ok := s.known(key)
-		if !ok {
-			continue
-		}
-		value := o.At(key)
-		o.Delete(key)
-		if o.Has(right) {
+		switch {
+		case !ok:
+			o.Set(key, value)
+		case had.Has(right) || o.Has(right):
 			changes = append(changes, protocol.Change{Field: join(path, key), Original: value, Normalized: null, Rationale: "key_in_another_case_dropped"})
-			continue
+		default:
+			o.Set(right, value)
+			changes = append(changes, protocol.Change{Field: join(path, right), Original: encode(key), Normalized: encode(right), Rationale: "key_respelled"})
 		}
-		o.Set(right, value)
-		changes = append(changes, protocol.Change{Field: join(path, right), Original: encode(key), Normalized: encode(right), Rationale: "key_respelled"})
 	}
 	for _, c := range s.inside {
 		raw, ok := o.Get(c.key)

@@ -81,16 +81,15 @@ func (p *pass) ids(key string, list []json.RawMessage, prefix string, pattern *r
 			taken[id], keep[i] = true, true
 		}
 	}
-	changed := false
+	changed, free := false, 1
 	for i, o := range objects {
 		if o == nil || keep[i] {
 			continue
 		}
-		n := i + 1
-		for taken[fmt.Sprintf("%s-%03d", prefix, n)] {
-			n++
+		id := fmt.Sprintf("%s-%03d", prefix, i+1)
+		for ; taken[id]; free++ {
+			id = fmt.Sprintf("%s-%03d", prefix, free)
 		}
-		id := fmt.Sprintf("%s-%03d", prefix, n)
 		taken[id] = true
 		old, isText := text(o.At("id"))
 		if isText && old != "" && !pattern.MatchString(old) {
@@ -270,13 +269,13 @@ func (p *pass) emptyArtifact() {
 	}) {
 		return
 	}
-	reason := ""
+	var reason string
 	switch status := protocol.ResultStatus(filled(p.raw.At("status"))); {
 	case p.review:
 		reason = "operator_said_review"
 	case p.request() != "" || p.completion():
 		reason = "empty_files_changed_no_repo_mutation_declared"
-	case p.reviewOnly() && status == protocol.ResultCompleted:
+	case p.reviewOnly():
 		reason = "review_only_turn_changed_no_files"
 	case status == protocol.ResultNeedsHuman && filled(p.raw.At("proposed_next_role")) == protocol.Human,
 		status == protocol.ResultBlocked, status == protocol.ResultFailed:

@@ -8,8 +8,14 @@ import (
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
-// gateName: a request that names an exit gate means the phase behind that gate, or the end of the run behind the last.
+// gateName: a request that names an exit gate means the phase behind that gate, or the end of the run behind the last. A blank
+// request is none.
 func (p *pass) gateName() {
+	if s, ok := text(p.raw.At("phase_transition_request")); ok && strings.TrimSpace(s) == "" {
+		p.set("phase_transition_request", null, "blank_phase_request_removed")
+	} else if ok && strings.TrimSpace(s) != s {
+		p.set("phase_transition_request", encode(strings.TrimSpace(s)), "phase_request_trimmed")
+	}
 	gate := p.request()
 	if gate == "" || p.completion() || slices.Contains(p.phases, gate) || !p.gates(gate) {
 		return
@@ -30,9 +36,10 @@ func (p *pass) gateName() {
 
 var (
 	harmlessPhrases = regexp.MustCompile(`\b(no|without( any)?|zero) (open |remaining |known |further )?block(ers?|ing \w+)\b|\bnon-?blocking\b|\bunblocked\b`)
-	affirmativeWord = regexp.MustCompile(`\b(approv|ship|releas|ready|pass|good|accept|green|proceed|forward|complete|done|lgtm|satisf|recommend|sign(ed)?[ -]?off)`)
+	affirmativeWord = regexp.MustCompile(`\b(approved?|approves|ship|ready|pass|passe[sd]|good|accepted|acceptable|green|proceed|completed?|done|lgtm|satisfie[sd]|signed[ -]?off)\b`)
 	// A question, a condition and a wish for a person are no approval, whatever else they say.
-	hinderingWord = regexp.MustCompile(`\b(critical|securit|fail|block|cannot|can't|can not|must|regression|vulnerab|reject|unsafe|broken|bug|not|never|no|need|requir|decid|decision|question|unclear|unknown|whether|which|confirm|await|wait|until|before|unless|if|missing|lack|credential|access|unable|human|person|operator|ask|please|should|but|except)|n't\b|\?`)
+	hinderingWord = regexp.MustCompile(`\b(critical|securit|fail|block|cannot|regress|vulnerab|reject|unsafe|broken|bug|need|requir|decid|decision|question|unclear|ambiguous|unknown|whether|confirm|await|wait|until|unless|missing|lack|incomplete|credential|unable|human|person|operator|choose|choice|conflict|concern|risk|issue|problem|error|wrong|except)|` +
+		`\b(can't|can not|must|not|never|no|nobody|which|who|what|when|where|how|before|if|or|ask|please|should|but|access|todo)\b|n't\b|\?`)
 )
 
 // affirmative: a reviewer who asks for a person only to say that all is well has completed.

@@ -94,6 +94,7 @@ func TestNormalizeSteps(t *testing.T) {
 		dev("15 with a request", l{`files_changed=[]`, `phase_transition_request="qa"`}, l{"artifact.type empty_files_changed_no_repo_mutation_declared"}, l{`artifact={"type":"review","ref":null}`}),
 		dev("15 needs_human", l{`files_changed=[]`, `status="needs_human"`}, l{"artifact.type turn_stopped_without_changing_files"}, nil),
 		dev("15 blocked", l{`files_changed=[]`, `status="blocked"`}, l{"artifact.type turn_stopped_without_changing_files"}, nil),
+		qa("15 reviewer who needs another role", "qa", l{`files_changed=[]`, `artifact={"type":"workspace"}`, `status="needs_human"`, `proposed_next_role="dev"`}, l{"artifact.type review_only_turn_changed_no_files"}, nil),
 		dev("15 not for a turn that completed", l{`files_changed=[]`}, nil, l{`artifact={"type":"workspace","ref":null}`}),
 		dev("15 not with files", l{`phase_transition_request="qa"`}, nil, l{`artifact={"type":"workspace","ref":null}`}),
 		dev("15 not with a produced artifact", l{`files_changed=[]`, `phase_transition_request="qa"`, `verification={"status":"skipped","produced_files":[{"path":"a","disposition":"artifact"}]}`}, nil, l{`artifact={"type":"workspace","ref":null}`}),
@@ -117,6 +118,12 @@ func TestNormalizeSteps(t *testing.T) {
 		{"20 affirmative in a phase", "pm", "planning", l{`status="needs_human"`, `needs_human_reason="Plan approved, LGTM"`},
 			l{"status affirmative_review_read_as_completed", "needs_human_reason affirmative_review_read_as_completed", "phase_transition_request affirmative_review_read_as_completed"}, l{`phase_transition_request="implementation"`}},
 		qa("20 a wish for approval", "qa", l{`status="needs_human"`, `needs_human_reason="A person must approve the release"`}, nil, l{`status="needs_human"`}),
+		qa("20 a blank request", "qa", l{`phase_transition_request=" "`, `run_completion_request=false`}, l{"phase_transition_request blank_phase_request_removed"}, l{`phase_transition_request=null`}),
+		dev("19 a request with blanks", l{`phase_transition_request=" qa\n"`}, l{"phase_transition_request phase_request_trimmed"}, l{`phase_transition_request="qa"`}),
+		qa("20 the subject is none", "qa", l{`status="needs_human"`, `needs_human_reason="Acceptance criteria and release notes"`}, nil, l{`status="needs_human"`}),
+		qa("20 a choice", "qa", l{`status="needs_human"`, `needs_human_reason="Ship A or B"`}, nil, l{`status="needs_human"`}),
+		qa("20 now", "qa", l{`status="needs_human"`, `needs_human_reason="Ready to ship now"`},
+			l{"status affirmative_review_read_as_completed", "needs_human_reason affirmative_review_read_as_completed", "run_completion_request affirmative_review_read_as_completed"}, nil),
 		qa("20 a blocker", "qa", l{`status="needs_human"`, `needs_human_reason="Ready, except for a security hole"`}, nil, l{`status="needs_human"`}),
 		qa("20 not ready", "qa", l{`status="needs_human"`, `needs_human_reason="This isn't ready"`}, nil, l{`status="needs_human"`}),
 		qa("20 refused completion", "qa", l{`status="needs_human"`, `needs_human_reason="Ready to ship"`, `run_completion_request=false`}, nil, l{`status="needs_human"`}),
@@ -294,34 +301,17 @@ func FuzzResult(f *testing.F) {
 		in := input(t, role, []string{"planning", "implementation", "qa", "elsewhere"}[phase%4])
 		in.NormalizeArtifact = phase > 127
 		in.Raw = raw
-		out, _ := normalized(in)
-		checkNormal(t, out)
-		r := Validate(out)
-		for _, line := range Errors(r) {
-			if line == "" {
-				t.Fatal("a fault without words")
-			}
-		}
-		if (r.Result == nil) == r.OK() {
-			t.Fatalf("%v %q", r.Result, Errors(r))
-		}
-		if r.Result == nil {
-			return
-		}
-		text, err := protocol.Marshal(r.Result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if in.Raw, _, err = Decode(text); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		back, changes := normalized(in)
-		second := Validate(back)
-		if !second.OK() || len(changes) != 0 {
-			t.Fatalf("%q %q: %s", changes, Errors(second), text)
-		}
-		if again, _ := protocol.Marshal(second.Result); string(again) != string(text) {
-			t.Fatalf("%s became %s", text, again)
-		}
+		checkResult(t, in)
 	})
+}
+
+func BenchmarkResult(b *testing.B) {
+	in := input(b, "dev", "implementation", `status="done"`, `files_changed=[{"path":"src/a.go"},{"path":"src/b.go"}]`)
+	for b.Loop() {
+		out := in
+		out.Raw, _ = Normalize(in)
+		if r := Validate(out); !r.OK() {
+			b.Fatal(Errors(r))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package turnresult
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -59,11 +60,27 @@ func (r Report) Class() string {
 	return r.Failed.Class()
 }
 
-// Errors are the faults as lines for the agent that gets its result back.
+// Unreadable is the report about a staged result that could not be read or decoded: a fault of the schema stage.
+func Unreadable(err error) Report {
+	f := Fault{Stage: protocol.StageSchema, Type: "unreadable_result", Field: "$", Message: err.Error(), Expected: "one JSON object, the turn result, and nothing else"}
+	var e *DecodeError
+	if errors.As(err, &e) {
+		f.Type = "invalid_json"
+	}
+	return Report{Failed: protocol.StageSchema, Faults: []Fault{f}}
+}
+
+// maxLines is how many faults an agent is told of at once.
+const maxLines = 100
+
+// Errors are the faults as lines for the agent that gets its result back; beyond a hundred they are counted.
 func Errors(r Report) []string {
-	lines := make([]string, len(r.Faults))
+	var lines []string
 	for i, f := range r.Faults {
-		lines[i] = f.Error()
+		if i == maxLines {
+			return append(lines, fmt.Sprintf("and %d more faults of the same stage", len(r.Faults)-i))
+		}
+		lines = append(lines, f.Error())
 	}
 	return lines
 }
@@ -86,11 +103,6 @@ type faults struct {
 
 func (f *faults) add(kind, field, message, expected string) {
 	f.list = append(f.list, Fault{Stage: f.stage, Type: kind, Field: field, Message: message, Expected: expected})
-}
-
-// addf is add with a formatted message and nothing expected.
-func (f *faults) addf(kind, field, format string, args ...any) {
-	f.add(kind, field, fmt.Sprintf(format, args...), "")
 }
 
 func (f *faults) warnf(format string, args ...any) {

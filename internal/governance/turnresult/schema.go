@@ -52,7 +52,9 @@ func schemaStage(s *subject, f *faults) {
 		f.filled(key, s.get(key))
 	}
 	f.pattern("role", s.get("role"), protocol.RolePattern, "invalid_format", "lower case letters, digits, _ and -")
-	f.pattern("proposed_next_role", s.get("proposed_next_role"), protocol.RolePattern, "invalid_format", "the id of a role, or human")
+	if next := s.get("proposed_next_role"); !placeholder(filled(next)) {
+		f.pattern("proposed_next_role", next, protocol.RolePattern, "invalid_format", "the id of a role, or human")
+	}
 	f.enum("status", s.get("status"), statuses)
 	f.each("decisions", s.get("decisions"), f.decision)
 	f.each("objections", s.get("objections"), f.objection)
@@ -166,7 +168,6 @@ func (f *faults) pattern(field string, raw json.RawMessage, pattern *regexp.Rege
 	switch {
 	case !ok:
 		f.kind(field, raw, "string")
-	case placeholder(s):
 	case !pattern.MatchString(s):
 		f.add(kind, field, "is "+quoted(s), expected)
 	}

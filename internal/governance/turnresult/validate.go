@@ -3,6 +3,7 @@ package turnresult
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -73,7 +74,13 @@ func (s *subject) completed() bool {
 func (s *subject) completion() bool { return isTrue(s.get("run_completion_request")) }
 
 // request is the phase that is asked for.
-func (s *subject) request() string { return filled(s.get("phase_transition_request")) }
+func (s *subject) request() string {
+	asked, _ := text(s.get("phase_transition_request"))
+	if strings.TrimSpace(asked) == "" {
+		return ""
+	}
+	return asked
+}
 
 func (s *subject) files() []string { return texts(s.get("files_changed")) }
 

@@ -2,6 +2,7 @@ package turnresult
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -32,7 +33,9 @@ func TestValidateRules(t *testing.T) {
 		want              []string // stage type field; empty: valid
 		warning           string
 	}
-	dev := func(name string, want []string, edits ...string) c { return c{name, "dev", "implementation", edits, want, ""} }
+	dev := func(name string, want []string, edits ...string) c {
+		return c{name, "dev", "implementation", edits, want, ""}
+	}
 	one := func(s string) []string { return []string{s} }
 	cases := []c{
 		// schema: missing keys are all that is reported
@@ -97,6 +100,7 @@ func TestValidateRules(t *testing.T) {
 		dev("delegations no array", one("schema invalid_type delegations"), `delegations={}`),
 		dev("delegation id", one("schema invalid_delegation_id_format delegations[0].id"), `delegations=[{"id":"del-1","to_role":"qa","charter":"c","acceptance_contract":["a"]}]`),
 		dev("delegation role", one("schema invalid_format delegations[0].to_role"), `delegations=[{"id":"del-001","to_role":"The QA","charter":"c","acceptance_contract":["a"]}]`),
+		dev("placeholders where a pattern binds", []string{"schema invalid_decision_id_format decisions[0].id", "schema invalid_decision_id_format decisions[0].overrides"}, `decisions=[{"id":"<id>","category":"scope","statement":"s","rationale":"r","overrides":"<other>"}]`),
 		dev("delegation without charter", one("schema invalid_type delegations[0].charter"), `delegations=[{"id":"del-001","to_role":"qa","acceptance_contract":["a"]}]`),
 		dev("delegation with an empty contract", one("schema invalid_value delegations[0].acceptance_contract"), `delegations=[{"id":"del-001","to_role":"qa","charter":"c","acceptance_contract":[]}]`),
 		dev("delegation with a blank condition", one("schema empty_required_field delegations[0].acceptance_contract[1]"), `delegations=[{"id":"del-001","to_role":"qa","charter":"c","acceptance_contract":["a"," "]}]`),
@@ -157,6 +161,7 @@ func TestValidateRules(t *testing.T) {
 		dev("proposed without a path", one("artifact missing_field proposed_changes[0].path"), `proposed_changes=[{"action":"delete"}]`),
 		dev("proposed action", one("artifact invalid_enum_value proposed_changes[0].action"), `proposed_changes=[{"path":"a","action":"move","content":""}]`),
 		dev("proposed without content", one("artifact missing_field proposed_changes[0].content"), `proposed_changes=[{"path":"a","action":"modify"}]`),
+		dev("proposed action with blanks", one("artifact invalid_enum_value proposed_changes[0].action"), `proposed_changes=[{"path":"a","action":"delete "}]`),
 		dev("proposed deletion", nil, `proposed_changes=[{"path":"a","action":"delete"}]`),
 
 		// verification
@@ -190,6 +195,8 @@ func TestValidateRules(t *testing.T) {
 		{"first edition without objection", "old", "implementation", []string{`objections=[]`}, one("protocol challenge_requirement_violated objections"), ""},
 		dev("author without objection", nil, `objections=[]`),
 		dev("next role", one("protocol next_role_not_allowed proposed_next_role"), `proposed_next_role="pm"`),
+		dev("phase with blanks", one("protocol unknown_phase phase_transition_request"), `phase_transition_request=" qa "`),
+		dev("blank phase", nil, `phase_transition_request=" "`),
 		dev("unknown phase", one("protocol unknown_phase phase_transition_request"), `phase_transition_request="release"`),
 		{"skipped phase", "dev", "planning", []string{`phase_transition_request="qa"`}, one("protocol phase_order_violation phase_transition_request"), ""},
 		dev("phase behind", one("protocol phase_order_violation phase_transition_request"), `phase_transition_request="planning"`),
@@ -315,5 +322,29 @@ func TestFixtureWords(t *testing.T) {
 	r = Validate(input(t, "dev", "implementation", `files_changed=[".agentxchain/state.json"]`))
 	if f := r.Faults[0]; f.Type != "reserved_path_violation" || f.Path != ".agentxchain/state.json" {
 		t.Errorf("got %+v", f)
+	}
+}
+
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := Validate(input(t, "dev", "implementation", `files_changed=[`+strings.Repeat(`1,`, 499)+`1]`))
+	lines := Errors(r)
+	if len(r.Faults) != 500 || len(lines) != 101 || lines[100] != "and 400 more faults of the same stage" {
+		t.Errorf("%d faults, %d lines: %s", len(r.Faults), len(lines), lines[len(lines)-1])
+	}
+	r = Validate(input(t, "dev", "implementation", `status="`+strings.Repeat("ä", 1000)+`"`))
+	if line := Errors(r)[0]; len(line) > 300 || !strings.HasPrefix(line, "status: is \"ää") || !strings.Contains(line, "; expected: completed, blocked, needs_human or failed") {
+		t.Errorf("got %q", line)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	_, _, err := Decode([]byte("done"))
+	if r := Unreadable(err); !same(types(r), []string{"schema invalid_json $"}) || !strings.HasPrefix(Errors(r)[0], "$: line 1, column 1: ") || r.OK() {
+		t.Errorf("got %q", Errors(r))
+	}
+	if r := Unreadable(errors.New("gone")); !same(types(r), []string{"schema unreadable_result $"}) {
+		t.Errorf("got %q", types(r))
 	}
 }

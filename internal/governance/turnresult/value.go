@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -101,10 +100,14 @@ func orNull(raw json.RawMessage) json.RawMessage {
 func shown(raw json.RawMessage) string { return cut(string(raw)) }
 
 func cut(s string) string {
-	if utf8.RuneCountInString(s) <= 80 {
-		return s
+	n := 0
+	for i := range s {
+		if n == 80 {
+			return s[:i] + "..."
+		}
+		n++
 	}
-	return string([]rune(s)[:80]) + "..."
+	return s
 }
 
 // quoted is a string for a message, cut and without control characters.

@@ -67,9 +67,12 @@ func (f *faults) evidence(field string, e object, pass bool, summary string) {
 
 var exitPhrase = regexp.MustCompile(`(?i)\b(?:exit(?:s|ed|ing)?|return(?:s|ed|ing)?)\b[^0-9\n-]{0,40}(-?\d+)`)
 
+// maxExplanation bounds how much of a summary is searched for explanations, in bytes.
+const maxExplanation = 64 << 10
+
 // explained reports whether the summary says of a command, within 160 characters, that it exits with the code.
 func explained(summary, command string, code int64) bool {
-	for rest := summary; ; {
+	for rest := summary[:min(len(summary), maxExplanation)]; ; {
 		i := strings.Index(rest, command)
 		if i < 0 {
 			return false
