@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,5 +268,56 @@ func TestTornLastLines(t *testing.T) {
 	notes := l.Notes()
 	if len(notes) != 1 || notes[0].What != "torn" || notes[0].Path != protocol.EventsFile || load(t, root, notes[0].Kept) != `{"event_` {
 		t.Errorf("notes %+v", notes)
+	}
+}
+
+// TestFileCutBetweenCrashAndRecovery: the lines of the interrupted transaction are there once, whatever happened to those before.
+func TestFileCutBetweenCrashAndRecovery(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(old string) string{
+		"emptied": func(string) string { return "" },
+		"half":    func(old string) string { return old[:len(old)/2] },
+		"cut and grown": func(old string) string {
+			return `{"turn_id":"turn_x"}` + "\n" + strings.Repeat(`{"turn_id":"y"}`+"\n", 90)
+		},
+		"cut after apply": func(old string) string { return old[strings.IndexByte(old, '\n')+1:] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := prepared(t)
+			n := 3 // before the first line is appended
+			if name == "cut after apply" {
+				n = 12
+			}
+			crashAt(t, root, n, func(l *Ledger) error { return l.Commit(context.Background(), accept(root, 2)) })
+			write(t, root, protocol.HistoryFile, change(load(t, root, protocol.HistoryFile)))
+			v, err := Read(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := open(t, root)
+			for who, v := range map[string]*View{"recovery": l.View(), "reader": v} {
+				h, err := v.History("run_1")
+				if err != nil && !isDamage(err) {
+					t.Error(err)
+				}
+				count := 0
+				for _, e := range h {
+					if e.TurnID == turnID(2) {
+						count++
+					}
+				}
+				if count != 1 && (who == "recovery" || name != "cut after apply") {
+					t.Errorf("%s: turn 2 stands %d times", who, count)
+				}
+			}
+			if !slices.Contains(whats(l.Notes()), "shortened") && name != "cut after apply" {
+				t.Errorf("no note")
+			}
+			commit(t, l, accept(root, 3))
+			if r, err := Verify(t.Context(), root, nil); err != nil || r.OK {
+				t.Errorf("verify does not see it: %v", err)
+			}
+		})
 	}
 }
