@@ -18,11 +18,13 @@ import (
 
 // apply carries out a journal, every step of it that has not been carried out, and removes it. Doing it twice, or after any
 // part of it, comes to the same. A checkpoint that is stale is an error of its own, after which everything else is done.
-func (l *Ledger) apply(ctx context.Context, j *journal) error {
+//
+// again says that it may have been begun before.
+func (l *Ledger) apply(ctx context.Context, j *journal, again bool) error {
 	var s flushes
 	defer s.close()
 	for _, step := range j.Appends {
-		if err := l.append(j, step, &s); err != nil {
+		if err := l.append(j, step, again, &s); err != nil {
 			return err
 		}
 	}
@@ -110,7 +112,7 @@ func about(j *journal) string {
 }
 
 // append brings content to its offset. What another program wrote there since the crash moves behind it.
-func (l *Ledger) append(j *journal, step appendStep, s *flushes) error {
+func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) error {
 	d := l.disk
 	size, _, err := d.stat(step.File)
 	if err != nil {
@@ -129,22 +131,35 @@ func (l *Ledger) append(j *journal, step appendStep, s *flushes) error {
 		return nil
 	}
 	offset := step.Offset
-	if size < offset {
-		// The file lost lines since the transaction was prepared: the end is where these belong, unless they are there.
-		if at := size - int64(len(step.Content)); at >= 0 {
-			if same, err := equalAt(f, at, step.Content); err != nil || same {
-				return err
-			}
+	fits, err := lineBegins(f, size, offset)
+	if err != nil {
+		return failed("read", d.at(step.File), err)
+	}
+	if fits && size > offset {
+		if same, err := equalAt(f, offset, step.Content); err != nil || same {
+			return err
 		}
+	}
+	if again {
+		// Lines before it may have gone, so that it stands elsewhere.
+		if there, err := contains(f, size, step.Content); err != nil || there {
+			return err
+		}
+	}
+	if !fits {
+		// The file lost lines since the transaction was prepared: the end is where these belong.
 		l.note(Note{What: "shortened", Path: step.File, Transaction: j.TransactionID,
-			Message: fmt.Sprintf("%s lost its end while a transaction was interrupted; drawbar govern verify names the first lost line", step.File)})
+			Message: fmt.Sprintf("%s lost lines while a transaction was interrupted; drawbar govern verify names the first of them", step.File)})
+		if err := l.mendTail(step.File); err != nil {
+			return err
+		}
+		if size, _, err = d.stat(step.File); err != nil {
+			return err
+		}
 		offset = size
 	}
 	if size == offset {
 		return write(offset, step.Content)
-	}
-	if same, err := equalAt(f, offset, step.Content); err != nil || same {
-		return err
 	}
 	if size-offset > maxLine {
 		return execution.Errorf(execution.CodeConfig, "%s has grown by %d bytes since the transaction %s was interrupted", d.at(step.File), size-offset, j.TransactionID).
@@ -181,6 +196,36 @@ func (l *Ledger) append(j *journal, step appendStep, s *flushes) error {
 		}
 	}
 	return nil
+}
+
+// lineBegins reports whether an offset is where a line of the file begins, or its end.
+func lineBegins(f io.ReaderAt, size, offset int64) (bool, error) {
+	if offset == 0 || size < offset {
+		return offset == 0, nil
+	}
+	var b [1]byte
+	_, err := f.ReadAt(b[:], offset-1)
+	return b[0] == '\n', err
+}
+
+// contains reports whether a file has content as lines of its own, somewhere.
+func contains(f io.ReaderAt, size int64, content []byte) (bool, error) {
+	first := content[:bytes.IndexByte(content, '\n')+1]
+	lines := newLineReader(io.NewSectionReader(f, 0, size))
+	for {
+		rec, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if len(first) > 0 && bytes.Equal(rec.Data, first[:len(first)-1]) {
+			if same, err := equalAt(f, rec.Offset, content); err != nil || same {
+				return same, err
+			}
+		}
+	}
 }
 
 // wholeLines reports whether the bytes are lines that hold JSON objects, as far as that can be seen from their ends.

@@ -59,7 +59,7 @@ func (l *Ledger) carryOut(ctx context.Context, j *journal) error {
 	ctx = context.WithoutCancel(ctx)
 	err := l.disk.syncDir(protocol.TransactionsDir)
 	if err == nil {
-		err = l.apply(ctx, j)
+		err = l.apply(ctx, j, false)
 	}
 	if errors.Is(err, ErrCheckpointStale) {
 		l.staleErr, err = err, nil

@@ -99,6 +99,29 @@ func crashAt(t testing.TB, root string, number int, fn func(*Ledger) error) (poi
 	return ""
 }
 
+// crashOpen opens a project and dies at a point of that.
+func crashOpen(t testing.TB, root string, n int) (died bool) {
+	t.Helper()
+	o := options(root)
+	o.Crash = func(p string) {
+		if n--; n < 0 {
+			panic(crashed{p})
+		}
+	}
+	l, err := lockProject(t.Context(), root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		died = recover() != nil
+		abandon(l)
+	}()
+	if err := l.mend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return false
+}
+
 func TestCrashAtEveryPointOfEveryKind(t *testing.T) {
 	t.Parallel()
 	for name := range kinds("") {
@@ -182,26 +205,7 @@ func TestCrashWithinRecovery(t *testing.T) {
 		for m := 0; ; m += 2 {
 			root := prepared(t)
 			crashAt(t, root, n, func(l *Ledger) error { return l.Commit(context.Background(), accept(root, 2)) })
-			o := options(root)
-			left, died := m, false
-			o.Crash = func(p string) {
-				if left--; left < 0 {
-					panic(crashed{p})
-				}
-			}
-			func() {
-				l, err := lockProject(t.Context(), root, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() {
-					died = recover() != nil
-					abandon(l)
-				}()
-				if err := l.mend(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}()
+			died := crashOpen(t, root, m)
 			l := open(t, root)
 			if got := snapshot(t, root); !cmp.Equal(got, after) {
 				t.Fatalf("points %d and %d: %s", n, m, cmp.Diff(after, got))

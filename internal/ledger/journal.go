@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -85,7 +86,7 @@ func (j *journal) after(file string) []byte {
 func (j *journal) check(d *disk) error {
 	var paths []string
 	for _, s := range j.Appends {
-		if !slices.Contains(append(chained(), protocol.ChainFile), s.File) || s.Offset < 0 || len(s.Content) == 0 {
+		if !slices.Contains(append(chained(), protocol.ChainFile), s.File) || s.Offset < 0 || !bytes.HasSuffix(s.Content, []byte{'\n'}) {
 			return fmt.Errorf("it appends to %q at %d", s.File, s.Offset)
 		}
 	}

@@ -69,7 +69,7 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 	v.stateMark = marker(state)
 	for _, f := range pending {
 		if f.ours != nil && f.err == nil {
-			state = v.foresee(f.ours, state)
+			state = v.foresee(d, f.ours, state)
 		}
 	}
 	same, err := unchanged(d, names, before)
@@ -110,10 +110,17 @@ func unchanged(d *disk, names []string, before os.FileInfo) (bool, error) {
 }
 
 // foresee shows what a journal of ours leads to.
-func (v *View) foresee(j *journal, state []byte) []byte {
+func (v *View) foresee(d *disk, j *journal, state []byte) []byte {
 	v.Pending = j.TransactionID
 	for _, s := range j.Appends {
-		v.files[s.File] = extent{size: min(s.Offset, v.files[s.File].size), more: s.Content}
+		e := extent{size: s.Offset, more: s.Content}
+		if !v.fits(d, s.File, s.Offset) {
+			e.size = v.files[s.File].size // recovery appends at the end
+			if !v.fits(d, s.File, e.size) {
+				e.more = append([]byte{'\n'}, e.more...) // and takes the half line away
+			}
+		}
+		v.files[s.File] = e
 	}
 	if c := j.after(protocol.SessionFile); c != nil {
 		v.session = c
@@ -122,6 +129,20 @@ func (v *View) foresee(j *journal, state []byte) []byte {
 		return c
 	}
 	return state
+}
+
+// fits reports whether a line begins at an offset of a file, or could.
+func (v *View) fits(d *disk, file string, offset int64) bool {
+	if offset == 0 {
+		return true
+	}
+	f, err := d.root.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	ok, err := lineBegins(f, v.files[file].size, offset)
+	return ok && err == nil
 }
 
 func isDamage(err error) bool {

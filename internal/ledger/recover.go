@@ -82,7 +82,7 @@ func (l *Ledger) finish(ctx context.Context) error {
 			}
 		case f.ours != nil:
 			l.tail, l.turns = nil, nil
-			err := l.apply(ctx, f.ours)
+			err := l.apply(ctx, f.ours, true)
 			if errors.Is(err, ErrCheckpointStale) {
 				l.staleErr, err = err, nil
 			}
