@@ -25,6 +25,7 @@ const (
 	maxPreview    = 256 << 10 // bytes read of a file that is shown
 	maxGateFile   = 4 << 20
 	maxLogTail    = 256 << 10
+	maxEventRunes = 300      // of an agent's event that is shown
 	maxLogRead    = 64 << 20 // bytes in which lines are counted
 )
 
@@ -199,26 +200,26 @@ func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err
 	return data, false, err
 }
 
-// archivedLog is the end of an accepted turn's log. Its bundle has moved to the archive.
+// archivedLog is the end of what an accepted turn's worker printed, or of an agent's events. Its bundle is in the archive.
 func archivedLog(top *os.Root, turn string) *prompt.Log {
 	if !plainName(turn) {
 		return nil
 	}
-	for _, name := range logPlaces(turn) {
-		if l := logTail(top, name); l != nil {
+	dir := path.Join(protocol.ArchiveDir, turn)
+	for _, name := range []string{EvidenceDir + "/stdout.log", "stdout.log"} {
+		if l := logTail(top, path.Join(dir, name)); l != nil {
 			return l
 		}
 	}
-	return nil
-}
-
-// logPlaces are where the log of an accepted turn is looked for, most likely first.
-func logPlaces(turn string) []string {
-	var out []string
-	for _, dir := range []string{protocol.ArchiveDir + "/" + turn + "/dispatch", protocol.ArchiveDir + "/" + turn, protocol.BundleDir(turn)} {
-		out = append(out, dir+"/"+EvidenceDir+"/stdout.log", dir+"/stdout.log")
+	l := logTail(top, path.Join(dir, EvidenceDir, "events.jsonl"))
+	if l != nil {
+		for i, line := range l.Lines { // an event holds what its tool returned; its beginning says what it was
+			if r := []rune(line); len(r) > maxEventRunes {
+				l.Lines[i] = string(r[:maxEventRunes]) + " …"
+			}
+		}
 	}
-	return out
+	return l
 }
 
 func logTail(r *os.Root, name string) *prompt.Log {

@@ -48,11 +48,11 @@ func workspace(t *testing.T) string {
 		"src/a.go":                    "package a\n",
 		".env":                        "TOKEN=sk-secret\n",
 		"bin/x":                       "\x7fELF\x00",
-		".agentxchain/archive/turns/turn_last/dispatch/evidence/stdout.log": "one\ntwo\n",
-		".agentxchain/proposed/turn_last/PROPOSAL.md":                       "# P\n- `n/b.go` — create\n- `../../../etc/passwd` — modify\n- `c.go` — delete now\n",
-		".agentxchain/proposed/turn_last/n/b.go":                            "package b\n",
+		".agentxchain/archive/turns/turn_last/evidence/stdout.log": "one\ntwo\n",
+		".agentxchain/proposed/turn_last/PROPOSAL.md":              "# P\n- `n/b.go` — create\n- `../../../etc/passwd` — modify\n- `c.go` — delete now\n",
+		".agentxchain/proposed/turn_last/n/b.go":                   "package b\n",
 	} {
-		put(t, filepath.Join(root, filepath.FromSlash(name)), text)
+		lay(t, filepath.Join(root, filepath.FromSlash(name)), text)
 	}
 	if err := os.Symlink("/etc/hostname", filepath.Join(root, "away.txt")); err != nil {
 		t.Log(err)
@@ -130,7 +130,7 @@ func TestRolePromptReachesTheAgent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			root := workspace(t)
-			put(t, filepath.Join(root, "my", "dev.md"), "Mine, {{role}}.\n")
+			lay(t, filepath.Join(root, "my", "dev.md"), "Mine, {{role}}.\n")
 			in := turnOf(t, "dev")
 			if c.config != "" {
 				in.Config.Prompts.Set("dev", c.config)
@@ -193,7 +193,7 @@ func TestRolePromptFaults(t *testing.T) {
 func TestGatherReadsTheWorktree(t *testing.T) {
 	t.Parallel()
 	root, work := workspace(t), t.TempDir()
-	put(t, filepath.Join(work, "docs", "verdict.md"), "of the worktree\n")
+	lay(t, filepath.Join(work, "docs", "verdict.md"), "of the worktree\n")
 	in := turnOf(t, "qa")
 	if _, err := Gather(root, work, &in); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestLogTail(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
-			put(t, filepath.Join(root, "stdout.log"), c.text)
+			lay(t, filepath.Join(root, "stdout.log"), c.text)
 			r, err := os.OpenRoot(root)
 			if err != nil {
 				t.Fatal(err)
@@ -248,12 +248,31 @@ func TestLogTail(t *testing.T) {
 	}
 }
 
+func TestLogOfAnAgent(t *testing.T) {
+	t.Parallel()
+	root := workspace(t)
+	evidence := filepath.Join(root, ".agentxchain", "archive", "turns", "turn_last", "evidence")
+	lay(t, filepath.Join(evidence, "events.jsonl"), `{"type":"tool_result","output":"`+strings.Repeat("x", 1000)+"\"}\n{}\n")
+	in := turnOf(t, "qa")
+	if _, err := Gather(root, "", &in); err != nil || in.Log.Lines[0] != "one" {
+		t.Errorf("what was printed goes first: %+v, %v", in.Log, err)
+	}
+	os.Remove(filepath.Join(evidence, "stdout.log"))
+	if _, err := Gather(root, "", &in); err != nil || in.Log == nil || in.Log.Total != 2 || len([]rune(in.Log.Lines[0])) != maxEventRunes+2 {
+		t.Errorf("events: %+v, %v", in.Log, err)
+	}
+	os.RemoveAll(evidence)
+	if _, err := Gather(root, "", &in); err != nil || in.Log != nil {
+		t.Errorf("no evidence: %+v, %v", in.Log, err)
+	}
+}
+
 func TestPreviewEndsAtACharacter(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for i := range 4 {
 		name := fmt.Sprintf("f%d.txt", i)
-		put(t, filepath.Join(root, name), strings.Repeat("x", i)+strings.Repeat("€", maxPreview/3+10))
+		lay(t, filepath.Join(root, name), strings.Repeat("x", i)+strings.Repeat("€", maxPreview/3+10))
 		r, err := os.OpenRoot(root)
 		if err != nil {
 			t.Fatal(err)
