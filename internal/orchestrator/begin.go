@@ -326,9 +326,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if t.run.Config.RunLoop != nil {
 		d.Loop = *t.run.Config.RunLoop
 	}
-	if in.Gate != nil {
-		d.Requirements = in.Gate.Open
-	}
+	d.Requirements = t.gateLines(in.GateFiles)
 	if err := j.runtime.Check(*d); err != nil {
 		if execution.CodeOf(err) != execution.CodeCapability {
 			return nil, err

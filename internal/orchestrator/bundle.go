@@ -3,8 +3,6 @@ package orchestrator
 import (
 	"errors"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/gate"
@@ -32,34 +30,30 @@ func (t *transaction) gateFiles(root, phase string) (map[string]string, error) {
 	return files, nil
 }
 
-// gateNow is the exit gate of the current phase, as the evaluator sees it.
-func (t *transaction) gateNow(root string) (*prompt.Gate, error) {
+// gateLines tell a person what the exit gate of the phase will ask for, as the evaluator sees it now.
+func (t *transaction) gateLines(files map[string]string) []string {
 	cfg, phase := t.run.Config, t.state().Phase
 	p, _ := cfg.Phase(phase)
 	g, ok := cfg.Gate(p.ExitGate)
-	if p.ExitGate == "" || !ok {
-		return nil, nil
+	if !ok {
+		return nil
 	}
-	files, err := t.gateFiles(root, phase)
-	if err != nil {
-		return nil, err
+	var lines []string
+	for _, f := range gate.Inspect(gate.Input{Config: cfg, Phase: phase, Files: files, History: t.run.History}) {
+		switch {
+		case len(f.Problems) > 0:
+			lines = append(lines, f.Problems...)
+		case f.Required:
+			lines = append(lines, f.Path+" is as it has to be")
+		}
 	}
-	in := gate.Input{Config: cfg, Phase: phase, Files: files, History: t.run.History, Verification: protocol.VerificationPass}
-	phases := cfg.Phases()
-	var d gate.Decision
-	if i := slices.Index(phases, phase); i >= 0 && i+1 < len(phases) {
-		in.Request = phases[i+1]
-		d = gate.PhaseExit(in)
-	} else {
-		d = gate.Completion(in)
+	if g.RequiresVerificationPass {
+		lines = append(lines, "the turn that asks has to report a verification that passed")
 	}
-	out := &prompt.Gate{ID: p.ExitGate, Verification: g.RequiresVerificationPass, Human: g.RequiresHumanApproval, Credentialed: g.Credentialed,
-		Auto: d.AutoApproved, Rule: d.PolicyRule, Open: d.Reasons}
-	for _, r := range gate.Requirements(cfg, phase) {
-		out.Requirements = append(out.Requirements, prompt.Requirement{Path: r.Path, Semantics: strings.Join(r.Semantics, ", "), Owner: r.Owner,
-			Source: strings.Join(r.Sources, " and "), Optional: !r.Required})
+	if g.RequiresHumanApproval {
+		lines = append(lines, "a person has to approve, or the approval policy")
 	}
-	return out, nil
+	return lines
 }
 
 // promptInput gathers everything that a turn's bundle is made of. root is where the turn's files are.
@@ -76,7 +70,7 @@ func (t *transaction) promptInput(turnID, root string, warnings []protocol.Advis
 	if in.Decisions, err = t.ledger.View().Decisions(); err != nil {
 		return in, err
 	}
-	if in.Gate, err = t.gateNow(root); err != nil {
+	if in.GateFiles, err = t.gateFiles(root, t.state().Phase); err != nil {
 		return in, err
 	}
 	told, err := project.Gather(t.e.root, root, &in)

@@ -1,3 +1,4 @@
+// Package project reads and writes what Drawbar keeps in a governed project.
 package project
 
 import (

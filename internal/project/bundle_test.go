@@ -43,7 +43,7 @@ func sealed(t *testing.T) string {
 	return root
 }
 
-func put(t *testing.T, path, text string) {
+func lay(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-func names(t *testing.T, dir string) []string {
+func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -84,9 +84,9 @@ func TestSealListsWhatIsThere(t *testing.T) {
 	if err := WriteBundle(root, bundleOf(1, "do it\n")); err != nil {
 		t.Fatal(err)
 	}
-	put(t, bundlePath(root, "a hook's file.txt"), "x") // hooks may add files before the bundle is sealed
-	put(t, bundlePath(root, tempMark+"left"), "half")  // of a writer that was killed
-	put(t, bundlePath(root, "sub", "deep.txt"), "not counted")
+	lay(t, bundlePath(root, "a hook's file.txt"), "x") // hooks may add files before the bundle is sealed
+	lay(t, bundlePath(root, tempMark+"left"), "half")  // of a writer that was killed
+	lay(t, bundlePath(root, "sub", "deep.txt"), "not counted")
 	m, err := Seal(root, turn, sealedAt)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestVerifyBundleFindsEveryFault(t *testing.T) {
 			if !strings.Contains(string(raw), old) {
 				t.Fatalf("%q is not in the manifest", old)
 			}
-			put(t, bundlePath(root, "MANIFEST.json"), strings.Replace(string(raw), old, new, 1))
+			lay(t, bundlePath(root, "MANIFEST.json"), strings.Replace(string(raw), old, new, 1))
 		}
 	}
 	link := func(name, to string) func(*testing.T, string) {
@@ -145,25 +145,25 @@ func TestVerifyBundleFindsEveryFault(t *testing.T) {
 		want   []string
 	}{
 		{"untouched", func(*testing.T, string) {}, []string{}},
-		{"evidence", func(t *testing.T, root string) { put(t, bundlePath(root, "evidence", "stdout.log"), "x") }, []string{}},
-		{"another folder", func(t *testing.T, root string) { put(t, bundlePath(root, "more", "x"), "x") }, []string{}},
+		{"evidence", func(t *testing.T, root string) { lay(t, bundlePath(root, "evidence", "stdout.log"), "x") }, []string{}},
+		{"another folder", func(t *testing.T, root string) { lay(t, bundlePath(root, "more", "x"), "x") }, []string{}},
 		{"no manifest", func(t *testing.T, root string) { os.Remove(bundlePath(root, "MANIFEST.json")) }, []string{"missing_manifest"}},
 		{"no bundle", func(t *testing.T, root string) { os.RemoveAll(bundlePath(root)) }, []string{"missing_manifest"}},
 		{"manifest is a link", func(t *testing.T, root string) {
 			os.Rename(bundlePath(root, "MANIFEST.json"), bundlePath(root, "evidence-manifest"))
 			link("MANIFEST.json", "evidence-manifest")(t, root)
 		}, []string{"missing_manifest"}},
-		{"manifest is no JSON", func(t *testing.T, root string) { put(t, bundlePath(root, "MANIFEST.json"), "{") }, []string{"invalid_manifest"}},
-		{"manifest is null", func(t *testing.T, root string) { put(t, bundlePath(root, "MANIFEST.json"), "null") }, []string{"invalid_manifest"}},
-		{"manifest is empty", func(t *testing.T, root string) { put(t, bundlePath(root, "MANIFEST.json"), "") }, []string{"invalid_manifest"}},
+		{"manifest is no JSON", func(t *testing.T, root string) { lay(t, bundlePath(root, "MANIFEST.json"), "{") }, []string{"invalid_manifest"}},
+		{"manifest is null", func(t *testing.T, root string) { lay(t, bundlePath(root, "MANIFEST.json"), "null") }, []string{"invalid_manifest"}},
+		{"manifest is empty", func(t *testing.T, root string) { lay(t, bundlePath(root, "MANIFEST.json"), "") }, []string{"invalid_manifest"}},
 		{"manifest too large", func(t *testing.T, root string) {
-			put(t, bundlePath(root, "MANIFEST.json"), strings.Repeat(" ", maxManifest+1)+"{}")
+			lay(t, bundlePath(root, "MANIFEST.json"), strings.Repeat(" ", maxManifest+1)+"{}")
 		}, []string{"invalid_manifest"}},
 		{"no version", rewrite(`"manifest_version": "1.0",`, ``), []string{"invalid_manifest"}},
 		{"empty version", rewrite(`"manifest_version": "1.0",`, `"manifest_version": "",`), []string{"invalid_manifest"}},
 		{"no array", rewrite(`"files": [`, `"other": [`), []string{"invalid_manifest"}},
 		{"files of another kind", func(t *testing.T, root string) {
-			put(t, bundlePath(root, "MANIFEST.json"), `{"manifest_version":"1.0","files":[7]}`)
+			lay(t, bundlePath(root, "MANIFEST.json"), `{"manifest_version":"1.0","files":[7]}`)
 		}, []string{"invalid_manifest"}},
 		{"of another turn", rewrite(`"turn_id": "turn_abc"`, `"turn_id": "turn_def"`), []string{"invalid_manifest"}},
 		{"leads out", rewrite(`"path": "PROMPT.md"`, `"path": "../../../../PROMPT.md"`), []string{"invalid_manifest", "unexpected_file"}},
@@ -173,21 +173,21 @@ func TestVerifyBundleFindsEveryFault(t *testing.T) {
 		{"a file is gone", func(t *testing.T, root string) { os.Remove(bundlePath(root, "CONTEXT.md")) }, []string{"missing_file"}},
 		{"a file is a folder", func(t *testing.T, root string) {
 			os.Remove(bundlePath(root, "CONTEXT.md"))
-			put(t, bundlePath(root, "CONTEXT.md", "x"), "x")
+			lay(t, bundlePath(root, "CONTEXT.md", "x"), "x")
 		}, []string{"missing_file"}},
 		{"a file is a link to its content", func(t *testing.T, root string) {
 			raw, _ := os.ReadFile(bundlePath(root, "CONTEXT.md"))
-			put(t, bundlePath(root, "evidence", "c"), string(raw))
+			lay(t, bundlePath(root, "evidence", "c"), string(raw))
 			link("CONTEXT.md", filepath.Join("evidence", "c"))(t, root)
 		}, []string{"missing_file"}},
-		{"same size, other content", func(t *testing.T, root string) { put(t, bundlePath(root, "PROMPT.md"), "do IT\n") }, []string{"digest_mismatch"}},
-		{"other size", func(t *testing.T, root string) { put(t, bundlePath(root, "PROMPT.md"), "do it not\n") }, []string{"digest_mismatch", "size_mismatch"}},
+		{"same size, other content", func(t *testing.T, root string) { lay(t, bundlePath(root, "PROMPT.md"), "do IT\n") }, []string{"digest_mismatch"}},
+		{"other size", func(t *testing.T, root string) { lay(t, bundlePath(root, "PROMPT.md"), "do it not\n") }, []string{"digest_mismatch", "size_mismatch"}},
 		{"a lie about the size", rewrite(`"size": 6`, `"size": 7`), []string{"size_mismatch"}},
-		{"a stranger", func(t *testing.T, root string) { put(t, bundlePath(root, "ROGUE.txt"), "x") }, []string{"unexpected_file"}},
+		{"a stranger", func(t *testing.T, root string) { lay(t, bundlePath(root, "ROGUE.txt"), "x") }, []string{"unexpected_file"}},
 		{"a strange link", link("ROGUE", "/etc/passwd"), []string{"unexpected_file"}},
 		{"one gone and one new", func(t *testing.T, root string) {
 			os.Remove(bundlePath(root, "CONTEXT.md"))
-			put(t, bundlePath(root, "ROGUE.txt"), "x")
+			lay(t, bundlePath(root, "ROGUE.txt"), "x")
 		}, []string{"missing_file", "unexpected_file"}},
 		{"bundle is a link", func(t *testing.T, root string) {
 			os.Rename(bundlePath(root), filepath.Join(root, "elsewhere"))
@@ -261,7 +261,7 @@ func TestManifestFixtures(t *testing.T) {
 			for _, change := range []files{fx.Setup.Inject, fx.Setup.Tamper} {
 				for _, content := range change {
 					for name, text := range content {
-						put(t, bundlePath(root, name), text)
+						lay(t, bundlePath(root, name), text)
 					}
 				}
 			}
@@ -269,7 +269,7 @@ func TestManifestFixtures(t *testing.T) {
 				os.Remove(bundlePath(root, "MANIFEST.json"))
 			}
 			for _, text := range fx.Setup.Corrupt {
-				put(t, bundlePath(root, "MANIFEST.json"), text)
+				lay(t, bundlePath(root, "MANIFEST.json"), text)
 			}
 			var list []protocol.ManifestError
 			if protocol.Kind(fx.Expected.Errors) == "object" {
@@ -327,35 +327,35 @@ func TestSealRefuses(t *testing.T) {
 func TestRetryRewritesTheBundleAndKeepsTheEvidence(t *testing.T) {
 	t.Parallel()
 	root := sealed(t)
-	put(t, bundlePath(root, "evidence", "stdout.log"), "attempt one")
-	put(t, bundlePath(root, "HOOK.md"), "of a hook")
+	lay(t, bundlePath(root, "evidence", "stdout.log"), "attempt one")
+	lay(t, bundlePath(root, "HOOK.md"), "of a hook")
 	if err := WriteBundle(root, bundleOf(2, "do it again\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, faults := VerifyBundle(root, turn); len(faults) != 1 || faults[0].Type != "missing_manifest" {
 		t.Errorf("a rewritten bundle counts as sealed: %+v", faults)
 	}
-	if diff := cmp.Diff([]string{"ASSIGNMENT.json", "CONTEXT.md", "PROMPT.md", "evidence"}, names(t, bundlePath(root))); diff != "" {
+	if diff := cmp.Diff([]string{"ASSIGNMENT.json", "CONTEXT.md", "PROMPT.md", "evidence"}, namesIn(t, bundlePath(root))); diff != "" {
 		t.Errorf("bundle: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"ASSIGNMENT.json", "CONTEXT.md", "HOOK.md", "MANIFEST.json", "PROMPT.md", "stdout.log"}, names(t, bundlePath(root, "evidence", "attempt-1"))); diff != "" {
+	if diff := cmp.Diff([]string{"ASSIGNMENT.json", "CONTEXT.md", "HOOK.md", "MANIFEST.json", "PROMPT.md", "stdout.log"}, namesIn(t, bundlePath(root, "evidence", "attempt-1"))); diff != "" {
 		t.Errorf("attempt 1: %s", diff)
 	}
 	if _, err := Seal(root, turn, sealedAt); err != nil {
 		t.Fatal(err)
 	}
 	// The same attempt again, as after a crash: nothing piles up, the evidence stays.
-	put(t, bundlePath(root, "evidence", "stdout.log"), "attempt two")
+	lay(t, bundlePath(root, "evidence", "stdout.log"), "attempt two")
 	if err := WriteBundle(root, bundleOf(2, "do it again\n")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"attempt-1", "stdout.log"}, names(t, bundlePath(root, "evidence"))); diff != "" {
+	if diff := cmp.Diff([]string{"attempt-1", "stdout.log"}, namesIn(t, bundlePath(root, "evidence"))); diff != "" {
 		t.Errorf("evidence: %s", diff)
 	}
 	if err := WriteBundle(root, bundleOf(3, "a third time\n")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"attempt-1", "attempt-2"}, names(t, bundlePath(root, "evidence"))); diff != "" {
+	if diff := cmp.Diff([]string{"attempt-1", "attempt-2"}, namesIn(t, bundlePath(root, "evidence"))); diff != "" {
 		t.Errorf("evidence: %s", diff)
 	}
 	if raw, _ := os.ReadFile(bundlePath(root, "evidence", "attempt-2", "stdout.log")); string(raw) != "attempt two" {
@@ -393,7 +393,7 @@ func TestWriteBundleIsNotLedAway(t *testing.T) {
 			if _, err := Seal(root, turn, sealedAt); err != nil {
 				t.Fatal(err)
 			}
-			if got := names(t, outside); len(got) > 0 {
+			if got := namesIn(t, outside); len(got) > 0 {
 				t.Errorf("written outside: %v", got)
 			}
 			if fi, err := os.Lstat(bundlePath(root, "PROMPT.md")); err != nil || !fi.Mode().IsRegular() {
@@ -422,7 +422,7 @@ func TestWriteBundleRefusesNames(t *testing.T) {
 		if err := WriteBundle(root, Bundle{TurnID: id}); err == nil {
 			t.Errorf("the turn id %q is taken", id)
 		}
-		if got := names(t, root); len(got) > 0 {
+		if got := namesIn(t, root); len(got) > 0 {
 			t.Errorf("the turn id %q left %v", id, got)
 		}
 		if _, faults := VerifyBundle(root, id); len(faults) != 1 || faults[0].Type != "missing_manifest" {
@@ -434,7 +434,7 @@ func TestWriteBundleRefusesNames(t *testing.T) {
 func TestCopyBundle(t *testing.T) {
 	t.Parallel()
 	root, worktree := sealed(t), t.TempDir()
-	put(t, bundlePath(root, "evidence", "stdout.log"), "x")
+	lay(t, bundlePath(root, "evidence", "stdout.log"), "x")
 	faults, err := CopyBundle(root, worktree, turn)
 	if err != nil || len(faults) > 0 {
 		t.Fatalf("got %v, %v", faults, err)
@@ -442,18 +442,18 @@ func TestCopyBundle(t *testing.T) {
 	if _, faults := VerifyBundle(worktree, turn); len(faults) > 0 {
 		t.Errorf("the copy: %+v", faults)
 	}
-	if diff := cmp.Diff([]string{"ASSIGNMENT.json", "CONTEXT.md", "MANIFEST.json", "PROMPT.md"}, names(t, bundlePath(worktree))); diff != "" {
+	if diff := cmp.Diff([]string{"ASSIGNMENT.json", "CONTEXT.md", "MANIFEST.json", "PROMPT.md"}, namesIn(t, bundlePath(worktree))); diff != "" {
 		t.Errorf("copied: %s", diff)
 	}
 	if fi, err := os.Stat(filepath.Join(worktree, ".agentxchain", "staging", turn)); err != nil || !fi.IsDir() {
 		t.Errorf("no folder for the result: %v", err)
 	}
-	put(t, bundlePath(root, "PROMPT.md"), "do IT\n")
+	lay(t, bundlePath(root, "PROMPT.md"), "do IT\n")
 	fresh := t.TempDir()
 	if faults, _ := CopyBundle(root, fresh, turn); len(faults) != 1 || faults[0].Type != "digest_mismatch" {
 		t.Errorf("a changed bundle: %+v", faults)
 	}
-	if got := names(t, fresh); len(got) > 0 {
+	if got := namesIn(t, fresh); len(got) > 0 {
 		t.Errorf("a changed bundle was copied: %v", got)
 	}
 }
@@ -522,7 +522,7 @@ func TestEvidencePath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "stdout.log"), "late")
+	lay(t, filepath.Join(dir, "stdout.log"), "late")
 	if _, faults := VerifyBundle(root, turn); len(faults) > 0 {
 		t.Errorf("evidence written after sealing is a fault: %+v", faults)
 	}

@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/prompt"
 )
@@ -21,12 +23,14 @@ import (
 const (
 	maxRolePrompt = 256 << 10
 	maxPreview    = 256 << 10 // bytes read of a file that is shown
+	maxGateFile   = 4 << 20
 	maxLogTail    = 256 << 10
+	maxEventRunes = 300      // of an agent's event that is shown
 	maxLogRead    = 64 << 20 // bytes in which lines are counted
 )
 
 // Gather reads what a bundle shows of files: the role's prompt, the files of gate and workflow kit, and, for a reviewer, the
-// last turn's files, its proposal and its log. Config, State, TurnID, History and Gate are in the input already. Files of the
+// last turn's files, its proposal and its log. Config, State, TurnID and History are in the input already. Files of the
 // project are read in work, the turn's worktree; empty means root. The warnings do not stop the turn.
 func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	top, err := os.OpenRoot(root)
@@ -50,6 +54,8 @@ func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	if warning != "" {
 		warnings = append(warnings, warning)
 	}
+	gateFiles, more := gateFiles(files, in.Config, in.State.Phase)
+	in.GateFiles, warnings = gateFiles, append(warnings, more...)
 	in.Files = map[string]prompt.File{}
 	for _, p := range in.Paths() {
 		f, warning := preview(files, p)
@@ -63,6 +69,38 @@ func Gather(root, work string, in *prompt.Input) ([]string, error) {
 		in.Proposal = proposal(top, last)
 	}
 	return warnings, nil
+}
+
+// GateFiles reads what a decision about leaving the phase is made from: the files of gate.Paths that exist in dir, the
+// project or a turn's worktree. What is no regular file in there does not exist, with a warning; so does a file that cannot
+// be read.
+func GateFiles(dir string, c *protocol.Config, phase string) (map[string]string, []string, error) {
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, execution.Errorf(execution.CodeConfig, "open %s to read the files of phase %s: %v", dir, phase, err)
+	}
+	defer r.Close()
+	files, warnings := gateFiles(r, c, phase)
+	return files, warnings, nil
+}
+
+func gateFiles(r *os.Root, c *protocol.Config, phase string) (map[string]string, []string) {
+	files := map[string]string{}
+	var warnings []string
+	for _, p := range gate.Paths(c, phase) {
+		data, more, err := readHead(r, p, maxGateFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			warnings = append(warnings, fmt.Sprintf("%s does not count as there: %v", p, err))
+			continue
+		case more:
+			warnings = append(warnings, fmt.Sprintf("%s is larger than %d MiB: only its beginning is looked at", p, maxGateFile>>20))
+		}
+		files[p] = string(data)
+	}
+	return files, warnings
 }
 
 // rolePrompt reads the prompt of the turn's role: the file that prompts names, else .agentxchain/prompts/<role>.md.
@@ -118,7 +156,10 @@ func preview(r *os.Root, name string) (prompt.File, string) {
 		return prompt.File{}, fmt.Sprintf("%s is not shown: %v", name, err)
 	}
 	if more { // the last character may be cut in two
-		for i := 0; i < utf8.UTFMax && len(data) > 0 && !utf8.Valid(data[max(0, len(data)-utf8.UTFMax):]); i++ {
+		for range utf8.UTFMax - 1 {
+			if r, n := utf8.DecodeLastRune(data); r != utf8.RuneError || n != 1 {
+				break
+			}
 			data = data[:len(data)-1]
 		}
 	}
@@ -144,19 +185,14 @@ func secretName(name string) bool {
 
 // readHead reads up to limit bytes of a regular file; links are followed within the folder only.
 func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err error) {
-	name = filepath.FromSlash(name)
-	fi, err := r.Stat(name)
-	if err != nil {
-		return nil, false, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, false, errors.New("it is no regular file")
-	}
-	f, err := r.Open(name)
+	f, err := r.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in its place must not block
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, false, errors.Join(errors.New("it is no regular file"), err)
+	}
 	data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	if int64(len(data)) > limit {
 		return data[:limit], true, err
@@ -164,26 +200,26 @@ func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err
 	return data, false, err
 }
 
-// archivedLog is the end of an accepted turn's log. Its bundle has moved to the archive.
+// archivedLog is the end of what an accepted turn's worker printed, or of an agent's events. Its bundle is in the archive.
 func archivedLog(top *os.Root, turn string) *prompt.Log {
 	if !plainName(turn) {
 		return nil
 	}
-	for _, name := range logPlaces(turn) {
-		if l := logTail(top, name); l != nil {
+	dir := path.Join(protocol.ArchiveDir, turn)
+	for _, name := range []string{EvidenceDir + "/stdout.log", "stdout.log"} {
+		if l := logTail(top, path.Join(dir, name)); l != nil {
 			return l
 		}
 	}
-	return nil
-}
-
-// logPlaces are where the log of an accepted turn is looked for, most likely first.
-func logPlaces(turn string) []string {
-	var out []string
-	for _, dir := range []string{protocol.ArchiveDir + "/" + turn + "/dispatch", protocol.ArchiveDir + "/" + turn, protocol.BundleDir(turn)} {
-		out = append(out, dir+"/"+EvidenceDir+"/stdout.log", dir+"/stdout.log")
+	l := logTail(top, path.Join(dir, EvidenceDir, "events.jsonl"))
+	if l != nil {
+		for i, line := range l.Lines { // an event holds what its tool returned; its beginning says what it was
+			if r := []rune(line); len(r) > maxEventRunes {
+				l.Lines[i] = string(r[:maxEventRunes]) + " …"
+			}
+		}
 	}
-	return out
+	return l
 }
 
 func logTail(r *os.Root, name string) *prompt.Log {

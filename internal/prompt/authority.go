@@ -1,8 +1,6 @@
 package prompt
 
 import (
-	"strings"
-
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -79,118 +77,34 @@ func (in *Input) responsibilities(d *doc) {
 		if !required(a) {
 			need = "optional"
 		}
-		d.linef("- %s: %s, %s%s", code(a.Path), need, in.presence(a.Path), semantics(a.Semantics, a.SemanticsConfig))
+		d.linef("- %s: %s, %s%s", code(a.Path), need, presence(in.Files[a.Path].Present), rulesOf(a))
 	}
 	d.gap()
 	if attest {
-		d.para("Confirm that each one exists and is good enough. If a required one is missing, say so in an objection and propose the role that can " +
-			"write it; do not ask for the next phase.")
+		d.line("Confirm that each one exists and is good enough. Do not ask for the next phase while a required one is missing or wrong:")
+		if in.remote() {
+			d.para("say so in an objection, and propose the role that can write it.")
+		} else {
+			d.para("write it where your authority reaches, else say so in an objection and propose the role that can write it.")
+		}
 	} else {
 		d.para("Do not ask for the next phase or the end of the run while a required one is missing or incomplete.")
 	}
 }
 
 // presence says whether a file is there.
-func (in *Input) presence(path string) string {
-	if in.Files[path].Present {
+func presence(there bool) string {
+	if there {
 		return "exists"
 	}
 	return "MISSING"
 }
 
-// semantics says in words what the content of an artifact must be; empty for existence alone.
-func semantics(name string, c *protocol.SemanticsConfig) string {
-	switch name {
-	case "pm_signoff":
-		return "; needs a line `Approved: YES`"
-	case "system_spec":
-		return "; needs the sections Purpose, Interface and Acceptance Tests, each with text of its own"
-	case "implementation_notes":
-		return "; needs the sections Changes and Verification, each with text of its own"
-	case "acceptance_matrix":
-		return "; needs a table that begins with `| Req # |` and has rows, each ending in PASS, PASSED, OK or YES"
-	case "ship_verdict":
-		return "; needs a line `## Verdict: YES`, `SHIP` or `SHIP IT`"
-	case "release_notes":
-		return "; needs the sections User Impact and Verification Summary, each with text of its own"
-	case "section_check":
-		if c != nil && len(c.RequiredSections) > 0 {
-			return "; needs the sections " + inline(strings.Join(c.RequiredSections, ", ")) + ", each with text of its own"
-		}
+// rulesOf says in words what an artifact is held to.
+func rulesOf(a protocol.Artifact) string {
+	var sections []string
+	if a.SemanticsConfig != nil {
+		sections = a.SemanticsConfig.RequiredSections
 	}
-	return ""
-}
-
-// exitGate says what the phase's gate needs, and who approves.
-func (in *Input) exitGate(d *doc) {
-	g := in.Gate
-	if g == nil {
-		return
-	}
-	d.para("## Phase Exit Gate")
-	if to := in.next(); to != "" {
-		d.para("Gate %s stands between phase %s and phase %s.", code(g.ID), code(in.State.Phase), code(to))
-	} else {
-		d.para("Gate %s stands between phase %s and the end of the run.", code(g.ID), code(in.State.Phase))
-	}
-	if len(g.Requirements) > 0 {
-		d.line("It needs these files:")
-		for _, r := range g.Requirements {
-			if r.Optional {
-				continue
-			}
-			owner := ""
-			if r.Owner != "" {
-				owner = "; an accepted turn of " + code(r.Owner) + " in this phase"
-			}
-			d.linef("- %s: %s%s%s", code(r.Path), in.presence(r.Path), semantics(r.Semantics, in.sections(r.Path)), owner)
-		}
-		d.gap()
-	}
-	if g.Verification {
-		d.para("It needs a verification that passed: `verification.status` is `pass`.")
-	}
-	if len(g.Open) > 0 {
-		d.line("What it lacks now:")
-		for _, r := range g.Open {
-			d.linef("- %s", inline(r))
-		}
-		d.gap()
-	}
-	d.para("%s", in.approval())
-}
-
-// sections is the configuration of an artifact's section_check.
-func (in *Input) sections(path string) *protocol.SemanticsConfig {
-	for _, a := range in.artifacts() {
-		if a.Path == path {
-			return a.SemanticsConfig
-		}
-	}
-	return nil
-}
-
-// approval says who approves once the gate has what it needs, as the evaluator decides it.
-func (in *Input) approval() string {
-	ask := "`phase_transition_request`"
-	if in.next() == "" {
-		ask = "`run_completion_request`"
-	}
-	g := in.Gate
-	switch {
-	case !g.Human:
-		return "Nobody has to approve: ask with " + ask + " when all of this is there."
-	case g.Auto:
-		by := ""
-		if g.Rule != "" {
-			by = " (" + inline(g.Rule) + ")"
-		}
-		return "The approval policy approves it in a person's place" + by + " when all of this is there. Ask with " + ask +
-			" and status `completed`; do not use `needs_human` for it."
-	case g.Credentialed:
-		return "A person has to approve, and no policy can do that here. Ask with " + ask + " and status `completed`: the run then waits for that person. " +
-			"`needs_human` is for what really blocks you."
-	}
-	return "A person has to approve. Ask with " + ask + " and status `completed`: the run then waits for that person. " +
-		"`needs_human` is for what really blocks you."
+	return semantics([]string{a.Semantics}, sections)
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -235,15 +236,16 @@ func (in *Input) workflowArtifacts(d *doc) {
 		if a.OwnedBy == "" && owner != "" {
 			owner += " (entry role)"
 		}
-		rows = append(rows, []string{code(a.Path), need, sem, owner, in.presence(a.Path)})
+		rows = append(rows, []string{code(a.Path), need, sem, owner, presence(in.Files[a.Path].Present)})
 	}
 	d.table([]string{"Artifact", "Required", "Semantics", "Owner", "Status"}, rows)
 	d.gap()
 	if !in.reads() {
 		return
 	}
+	gated := in.gateFiles() // shown in a section of their own
 	for _, a := range arts {
-		if in.gated(a.Path) { // shown with the gate's files
+		if slices.Contains(gated, a.Path) {
 			continue
 		}
 		if f := in.Files[a.Path]; f.Present {
@@ -253,40 +255,29 @@ func (in *Input) workflowArtifacts(d *doc) {
 	}
 }
 
-// gated reports whether the gate asks for the file.
-func (in *Input) gated(path string) bool {
-	if in.Gate == nil {
-		return false
-	}
-	for _, r := range in.Gate.Requirements {
-		if r.Path == path && !r.Optional {
-			return true
-		}
-	}
-	return false
-}
-
 func (in *Input) gateRequiredFiles(d *doc) {
+	e, ok := in.exit()
 	files := in.gateFiles()
-	if len(files) == 0 {
+	if !ok || len(files) == 0 {
 		return
 	}
 	d.para("## Gate Required Files")
 	for _, p := range files {
+		f := in.Files[p]
 		if !in.reads() {
-			d.linef("- %s — %s", code(p), in.presence(p))
+			d.linef("- %s — %s", code(p), presence(f.Present))
 			continue
 		}
-		d.para("### %s — %s", code(p), in.presence(p))
-		if f := in.Files[p]; f.Present {
+		d.para("### %s — %s", code(p), presence(f.Present))
+		if f.Present {
 			d.preview(f, MaxGateLines)
 		}
 	}
 	if !in.reads() {
 		d.gap()
 	}
-	if len(in.Gate.Open) > 0 {
-		d.items("Not satisfied yet", in.Gate.Open)
+	if len(e.now.Reasons) > 0 {
+		d.items("Not satisfied yet", e.now.Reasons)
 		d.gap()
 	}
 }

@@ -135,9 +135,10 @@ func completedTasks(list []escalation) string {
 // replaceSection puts a text between two marks, or with them at the end. The text itself cannot hold a mark.
 func replaceSection(doc, start, end, section string) string {
 	section = start + "\n" + strings.ReplaceAll(strings.TrimRight(section, "\n"), "<!--", "&lt;!--") + "\n" + end
-	if to := strings.Index(doc, end); to >= 0 {
-		if from := strings.LastIndex(doc[:to], start); from >= 0 {
-			return doc[:from] + section + doc[to+len(end):]
+	// The innermost pair is taken, so that a mark without its partner swallows nothing that a person has written.
+	for from := strings.LastIndex(doc, start); from >= 0; from = strings.LastIndex(doc[:from], start) {
+		if to := strings.Index(doc[from:], end); to >= 0 {
+			return doc[:from] + section + doc[from+to+len(end):]
 		}
 	}
 	return strings.TrimRight(doc, "\n") + "\n\n" + section + "\n"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -19,8 +20,8 @@ type Input struct {
 	// Warnings go into the assignment and do not stop the turn.
 	Warnings []protocol.AdvisoryWarning
 
-	// Gate is the exit gate of the phase as the evaluator sees it now; nil without one.
-	Gate *Gate
+	// GateFiles are the contents of those files of gate.Paths that exist: what the evaluator is asked with.
+	GateFiles map[string]string
 	// Contract and WritePath say what the runtime can do for this role.
 	Contract  protocol.RuntimeCapabilities
 	WritePath string
@@ -63,31 +64,6 @@ type ProposedFile struct {
 	Path   string
 	Action string
 	File   File
-}
-
-// Gate is what stands between a phase and its end, as internal/governance/gate decides it.
-type Gate struct {
-	ID           string
-	Requirements []Requirement
-	Verification bool // a passing verification is required
-	// Human reports whether the gate asks for a person. Auto reports whether the approval policy would approve it in the
-	// person's place now, by Rule.
-	Human bool
-	Auto  bool
-	Rule  string
-	// Credentialed gates are never approved by a policy.
-	Credentialed bool
-	// Open are the reasons why the gate would not pass now, of this phase's files and turns.
-	Open []string
-}
-
-// Requirement is a file that a gate needs.
-type Requirement struct {
-	Path      string
-	Semantics string
-	Owner     string
-	Source    string // gate, workflow_kit or both
-	Optional  bool
 }
 
 // Bounds of what is shown of files and records.
@@ -188,12 +164,12 @@ func (in *Input) answers() bool {
 	return in.remote() || rt.Type == protocol.RuntimeMCP || rt.Type == protocol.RuntimeAgent && rt.ResultMode == "structured"
 }
 
-// artifacts are those of the phase's workflow kit.
+// artifacts are those of the phase's workflow kit, with those of its template.
 func (in *Input) artifacts() []protocol.Artifact {
 	if in.Config.WorkflowKit == nil {
 		return nil
 	}
-	return in.Config.WorkflowKit.Phases.At(in.State.Phase).Artifacts
+	return gate.Artifacts(in.Config.WorkflowKit.Phases.At(in.State.Phase))
 }
 
 // owner is who answers for an artifact: its owned_by, else the phase's entry role.
@@ -212,10 +188,8 @@ func (in *Input) Paths() []string {
 	for _, a := range in.artifacts() {
 		add(a.Path)
 	}
-	if in.Gate != nil {
-		for _, r := range in.Gate.Requirements {
-			add(r.Path)
-		}
+	for _, r := range gate.Requirements(in.Config, in.State.Phase) {
+		add(r.Path)
 	}
 	if h, ok := in.Reviewed(); ok {
 		for _, p := range h.FilesChanged[:min(len(h.FilesChanged), 2*MaxPreviewFiles)] {

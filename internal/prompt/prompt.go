@@ -58,6 +58,7 @@ func (in *Input) rules(d *doc) {
 	for _, p := range protocol.ReservedPaths() {
 		d.linef("   - %s", code(p))
 	}
+	d.linef("   - everything else below %s but %s and the result that you write", code(protocol.Dir+"/"), code(protocol.ReviewsDir+"/"))
 	if in.answers() {
 		d.line("4. **End with one turn result** as the JSON object described below. The orchestrator stores it; write no file for it.")
 	} else {

@@ -78,20 +78,6 @@ func bundleFile(in *Input, name string) string {
 	return path.Join(protocol.BundleDir(in.TurnID), name)
 }
 
-// gateFiles are the paths that the exit gate needs: those of the evaluator when it was asked.
-func (in *Input) gateFiles() []string {
-	if in.Gate == nil {
-		return nil
-	}
-	var files []string
-	for _, r := range in.Gate.Requirements {
-		if !r.Optional {
-			files = append(files, r.Path)
-		}
-	}
-	return files
-}
-
 var reference = regexp.MustCompile(`\$?\{\{[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*\}\}`)
 
 // expand puts the values of variables into a text, once: a value that looks like a variable stays. "${{ ... }}" belongs to
