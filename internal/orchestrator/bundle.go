@@ -1,9 +1,6 @@
 package orchestrator
 
 import (
-	"errors"
-	"io/fs"
-
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -11,23 +8,13 @@ import (
 	"github.com/drawbar/drawbar/internal/prompt"
 )
 
-// fileLimit bounds what is read of a file that a gate or a prompt looks at.
-const fileLimit = 1 << 20
-
 // gateFiles reads those files of a phase's gate that exist below root.
 func (t *transaction) gateFiles(root, phase string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, path := range gate.Paths(t.run.Config, phase) {
-		b, err := project.ReadFile(root, path, fileLimit)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		files[path] = string(b)
+	files, told, err := project.GateFiles(root, t.run.Config, phase)
+	for _, w := range told {
+		t.e.warn(w)
 	}
-	return files, nil
+	return files, err
 }
 
 // gateLines tell a person what the exit gate of the phase will ask for, as the evaluator sees it now.
@@ -68,9 +55,6 @@ func (t *transaction) promptInput(turnID, root string, warnings []protocol.Advis
 	}
 	var err error
 	if in.Decisions, err = t.ledger.View().Decisions(); err != nil {
-		return in, err
-	}
-	if in.GateFiles, err = t.gateFiles(root, t.state().Phase); err != nil {
 		return in, err
 	}
 	told, err := project.Gather(t.e.root, root, &in)
