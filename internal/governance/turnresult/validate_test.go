@@ -181,6 +181,7 @@ func TestValidateRules(t *testing.T) {
 		dev("explained with another code", one("verification failing_command_reported_as_pass verification.machine_evidence[0].exit_code"), `verification={"status":"pass","evidence_summary":"grep -q TODO exits with code 2","machine_evidence":[{"command":"grep -q TODO","exit_code":1}]}`),
 		dev("explained of another command", one("verification failing_command_reported_as_pass verification.machine_evidence[0].exit_code"), `verification={"status":"pass","evidence_summary":"make exits with code 1","machine_evidence":[{"command":"grep -q TODO","exit_code":1}]}`),
 		dev("explained too far away", one("verification failing_command_reported_as_pass verification.machine_evidence[0].exit_code"), `verification={"status":"pass","evidence_summary":"grep `+strings.Repeat("x", 160)+` exits 1","machine_evidence":[{"command":"grep","exit_code":1}]}`),
+		dev("codes in another spelling", nil, evidence+`{"command":"a","exit_code":0.0},{"command":"b","exit_code":1e0,"expected_exit_code":1.0}]}`),
 		dev("fail with a failing command", nil, `verification={"status":"fail","machine_evidence":[{"command":"b","exit_code":2}]}`),
 		dev("pass with an exit code of its own", one("verification failing_command_reported_as_pass verification.status"), `verification={"status":"pass","exit_code":1}`),
 		{"pass without evidence", "dev", "implementation", []string{`verification={"status":"pass"}`}, nil, "no evidence"},
