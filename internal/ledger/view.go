@@ -258,3 +258,23 @@ func openIn(root, file string) (*os.File, error) {
 	defer r.Close()
 	return r.Open(file)
 }
+
+// MarshalJSON writes the line as it stands in the file.
+func (l LedgerLine) MarshalJSON() ([]byte, error) {
+	if l.Decision != nil {
+		return protocol.Marshal(l.Decision)
+	}
+	return protocol.Marshal(l.Note)
+}
+
+// Of reports whether the line belongs to a run: it names the run, or, as lines of the original do, only one of its turns.
+func (l LedgerLine) Of(run string, turns map[string]bool) bool {
+	id, turn := "", ""
+	switch {
+	case l.Decision != nil:
+		id, turn = l.Decision.RunID, l.Decision.TurnID
+	case l.Note != nil:
+		id, turn = l.Note.RunID, l.Note.TurnID
+	}
+	return id == run || id == "" && turns[turn]
+}

@@ -148,7 +148,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
-		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged}
+		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: accept.Now}
 	}
 	sha, err := t.commit(ctx, "accept_turn", id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
@@ -254,6 +254,15 @@ type checkpoint struct {
 	turn  protocol.Turn
 	phase string
 	files []string
+	at    protocol.Time // of the acceptance
+}
+
+// moment is when the commit counts as made.
+func (c *checkpoint) moment(now protocol.Time) protocol.Time {
+	if c.at.IsZero() {
+		return now
+	}
+	return c.at
 }
 
 // prepare makes the commit's objects. The record's chain goes into it, with its head in a trailer, so that a record that was
