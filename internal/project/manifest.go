@@ -66,9 +66,6 @@ func seal(dir *os.Root, turn string, now time.Time) (protocol.Manifest, error) {
 			}
 			continue
 		}
-		if !e.Type().IsRegular() {
-			return m, fmt.Errorf("%s is not a regular file", name)
-		}
 		f, err := hashFile(dir, name, nil)
 		if err != nil {
 			return m, err
