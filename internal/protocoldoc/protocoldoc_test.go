@@ -54,7 +54,7 @@ func TestSources(t *testing.T) {
 	b.WriteString("// Part is a part.\ntype Part struct {\n// Of a line above.\nX []int64 `json:\"x\"`\nSkip Extra `json:\"-\"`\nY json.RawMessage `json:\"y\"`\n}\n" +
 		"// Colours.\nconst (\n Red = \"red|ish\" // like roses\n hidden = \"h\"\n)\n")
 	lay("protocol/p.go", b.String())
-	lay("x.go", "package governance\nfunc f() { g(blockage{on: \"escalation:\" + slug(in.RoleID) + \":x\", category: \"c\"}) }\n// Refusals.\nconst Late = \"too_late\"\n")
+	lay("x.go", "package governance\nfunc f() { g(blockage{on: \"escalation:\" + slug(in.RoleID) + \":x\", category: \"c\"}); g(blockage{on: prefix + in.Name}) }\nconst prefix = \"policy:\"\n// Refusals.\nconst Late = \"too_late\"\n")
 	lay("x_test.go", "package governance\nconst InTest = \"never\"\n")
 	out, err := Generate(dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestSources(t *testing.T) {
 	}
 	for _, part := range []string{
 		"| `run_id` | string or null | absent is none |", "| `inner` | object of [Part](#part), optional |", "| `x` | array of integer | Of a line above. |", "| `y` | any JSON |",
-		"### Part\n\nPart is a part.", "Colours. `red|ish`", "| `escalation:<role>:x` | `c` |", "**governance**: Refusals.", "| `too_late` |",
+		"### Part\n\nPart is a part.", "Colours. `red|ish`", "| `escalation:<role>:x` | `c` |", "| `policy:<name>` |", "**governance**: Refusals.", "| `too_late` |",
 		"`turn_accepted`", "| `protocol` | `protocol_error` |", "| `project_goal` | goal of the project", "`after_acceptance`", "`section_check`",
 	} {
 		if !strings.Contains(string(out), part) {

@@ -18,6 +18,7 @@ type source struct {
 	types  map[string]structure // of package protocol
 	groups []group              // in the order of packages, files and lines
 	blocks []block
+	consts map[string]string // string constants by name, for what blocks are made of
 }
 
 type structure struct {
@@ -45,8 +46,9 @@ type block struct{ on, category string }
 
 // load parses every package below dir but their tests.
 func load(dir string) (*source, error) {
-	s := &source{types: map[string]structure{}}
+	s := &source{types: map[string]structure{}, consts: map[string]string{}}
 	fset := token.NewFileSet()
+	var parsed []*ast.File
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -55,13 +57,37 @@ func load(dir string) (*source, error) {
 		if err != nil {
 			return err
 		}
-		s.add(f)
+		parsed = append(parsed, f)
+		s.remember(f)
 		return nil
 	})
+	for _, f := range parsed {
+		s.add(f)
+	}
 	if err == nil && len(s.types) == 0 {
 		err = fmt.Errorf("%s has no package protocol", dir)
 	}
 	return s, err
+}
+
+// remember takes up the string constants of a file.
+func (s *source) remember(f *ast.File) {
+	for _, decl := range f.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range g.Specs {
+			v := spec.(*ast.ValueSpec) //nolint:forcetypeassert // of a constant declaration
+			for i, name := range v.Names {
+				if i < len(v.Values) {
+					if lit, ok := v.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+						s.consts[name.Name], _ = strconv.Unquote(lit.Value)
+					}
+				}
+			}
+		}
+	}
 }
 
 func (s *source) add(f *ast.File) {
@@ -87,7 +113,7 @@ func (s *source) add(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CompositeLit); ok {
 			if id, ok := c.Type.(*ast.Ident); ok && id.Name == "blockage" {
-				s.blocks = append(s.blocks, blockOf(c))
+				s.blocks = append(s.blocks, s.blockOf(c))
 			}
 		}
 		return true
@@ -220,7 +246,7 @@ func constants(pkg string, g *ast.GenDecl) group {
 }
 
 // blockOf reads a literal that blocks a run: its words as they are, what is put in between as <name>.
-func blockOf(c *ast.CompositeLit) block {
+func (s *source) blockOf(c *ast.CompositeLit) block {
 	var b block
 	for _, e := range c.Elts {
 		kv, ok := e.(*ast.KeyValueExpr)
@@ -233,28 +259,31 @@ func blockOf(c *ast.CompositeLit) block {
 		}
 		switch key.Name {
 		case "on":
-			b.on = words(kv.Value)
+			b.on = s.spell(kv.Value)
 		case "category":
-			b.category = words(kv.Value)
+			b.category = s.spell(kv.Value)
 		}
 	}
 	return b
 }
 
-func words(e ast.Expr) string {
+func (s *source) spell(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.BasicLit:
-		s, _ := strconv.Unquote(x.Value)
-		return s
+		text, _ := strconv.Unquote(x.Value)
+		return text
 	case *ast.BinaryExpr:
-		return words(x.X) + words(x.Y)
+		return s.spell(x.X) + s.spell(x.Y)
 	case *ast.SelectorExpr:
 		return "<" + spaced(x.Sel.Name) + ">"
 	case *ast.Ident:
+		if value, ok := s.consts[x.Name]; ok {
+			return value
+		}
 		return "<" + spaced(x.Name) + ">"
 	case *ast.CallExpr:
 		if len(x.Args) > 0 {
-			return words(x.Args[0])
+			return s.spell(x.Args[0])
 		}
 	}
 	return "<...>"
