@@ -1,4 +1,3 @@
-// Package project reads and writes what Drawbar keeps in a governed project.
 package project
 
 import (
