@@ -53,7 +53,7 @@ func TestCheckpoint(t *testing.T) {
 	if r.run("rev-parse", "HEAD") != start || r.short() != before {
 		t.Errorf("preparing moved something:\n%s", r.short())
 	}
-	if p.Parent != start || p.Ref != "refs/heads/main" || len(p.Changes) != 9 {
+	if p.Parent != start || p.Ref != "refs/heads/main" || len(p.Paths) != 9 {
 		t.Errorf("got %+v", p)
 	}
 	apply(r, roundTrip(t, p))
@@ -354,7 +354,7 @@ func TestCheckpointRebases(t *testing.T) {
 	r.write("a", "2")
 	p = prepare(r, request(&b, "a"))
 	r.commit("by hand again")
-	if q, err = r.Rebase(t.Context(), p); err != nil || len(q.Changes) != 0 {
+	if q, err = r.Rebase(t.Context(), p); err != nil || q.Parent != r.run("rev-parse", "HEAD") {
 		t.Fatalf("got %+v, %v", q, err)
 	}
 	apply(r, q)

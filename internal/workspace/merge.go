@@ -105,11 +105,7 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 		}
 	}
 	if s.head != t.Base {
-		older, err := w.olderTree(ctx, t.Base)
-		if err != nil {
-			return nil, err
-		}
-		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, s.head}})
+		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", t.Base, s.head}})
 		if err != nil {
 			return nil, err
 		}
