@@ -39,21 +39,21 @@ func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) e
 	}
 	// What the index lacks is looked up meanwhile: it is the same before and after the branch moves.
 	var (
-		looking sync.WaitGroup
-		stale   []entryChange
-		staleOK error
+		looking  sync.WaitGroup
+		stale    []entryChange
+		staleErr error
 	)
-	looking.Go(func() { stale, staleOK = w.stale(ctx, p, p.Commit) })
+	looking.Go(func() { stale, staleErr = w.stale(ctx, p, p.Commit) })
 	err := w.move(ctx, p)
 	looking.Wait()
-	now := p.Commit
 	if errors.Is(err, ErrMoved) {
+		var now string
 		if now, err = w.already(ctx, p); err == nil && now != p.Commit {
-			stale, staleOK = w.stale(ctx, p, now)
+			stale, staleErr = w.stale(ctx, p, now)
 		}
 	}
-	if err != nil || staleOK != nil {
-		return cmp.Or(err, staleOK)
+	if err != nil || staleErr != nil {
+		return cmp.Or(err, staleErr)
 	}
 	point("moved")
 	if len(stale) == 0 || !w.checkedOut(ctx, p.Ref) {

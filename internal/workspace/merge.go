@@ -123,15 +123,15 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 		return nil, err
 	}
 	if m.theirs, err = os.OpenRoot(filepath.Join(t.Path, filepath.FromSlash(w.prefix))); err != nil {
-		m.main.Close()
+		_ = m.main.Close()
 		return nil, err
 	}
 	return m, nil
 }
 
 func (m *merging) close() {
-	m.main.Close()
-	m.theirs.Close()
+	_ = m.main.Close()
+	_ = m.theirs.Close()
 }
 
 // plan decides about one file; false is a conflict.
