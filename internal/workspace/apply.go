@@ -20,7 +20,7 @@ func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
 	if err := w.needGit("apply a checkpoint"); err != nil {
 		return err
 	}
-	return wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
+	return w.wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
 }
 
 // ErrMoved is matched by the error of Apply when somebody committed in between.
@@ -236,7 +236,7 @@ func (w *Workspace) Rebase(ctx context.Context, p Prepared) (Prepared, error) {
 		return Prepared{}, err
 	}
 	n, err := w.rebase(ctx, p)
-	return n, wrap("rebase the checkpoint "+p.Commit, err)
+	return n, w.wrap("rebase the checkpoint "+p.Commit, err)
 }
 
 func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {

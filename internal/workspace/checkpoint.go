@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -67,7 +68,7 @@ func (w *Workspace) Prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 		return Prepared{}, execution.Errorf(execution.CodeInternal, "make a checkpoint: no message")
 	}
 	p, err := w.prepare(ctx, r)
-	return p, wrap("make a checkpoint", err)
+	return p, w.wrap("make a checkpoint", err)
 }
 
 func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared, error) {
@@ -140,6 +141,13 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 
 // privateIndex names an index of our own next to git's, and how to remove it.
 func (w *Workspace) privateIndex() (env string, done func(), err error) {
+	if left, err := filepath.Glob(filepath.Join(w.gitDir, "drawbar-index-*")); err == nil {
+		for _, dir := range left { // of processes that were killed
+			if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > time.Hour {
+				_ = os.RemoveAll(dir)
+			}
+		}
+	}
 	dir, err := os.MkdirTemp(w.gitDir, "drawbar-index-*")
 	if err != nil {
 		return "", nil, fmt.Errorf("make an index: %w", err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,22 +39,27 @@ func TestCheckpoint(t *testing.T) {
 	b := r.baseline()
 	r.write("a", "turn")
 	r.write("new\nname é", "turn")
+	r.write("c:d", "no drive")
 	r.remove("b")
 	chmod(t, filepath.Join(r.dir, "mode.sh"), 0o755)
 	symlink(t, "a", filepath.Join(r.dir, "link"))
 	r.remove("f")
 	r.write("f/g", "g")
 	r.write("unclaimed", "not the turn's")
+	killed := filepath.Join(r.dir, ".git/drawbar-index-1")
+	if err := errors.Join(os.Mkdir(killed, 0o700), os.Chtimes(killed, time.Time{}, time.Now().Add(-2*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
 	r.write(".agentxchain/reviews/r.md", "review")
 	start := r.run("rev-parse", "HEAD")
-	c := request(&b, "a", "b", "mode.sh", "link", "new\nname é", "f", "f/g", ".agentxchain/reviews/r.md")
+	c := request(&b, "a", "b", "mode.sh", "link", "new\nname é", "c:d", "f", "f/g", ".agentxchain/reviews/r.md")
 	c.Files = map[string][]byte{".agentxchain/chain.jsonl": []byte("{\"head\":\"abc123\"}\n")}
 	before := r.short()
 	p := prepare(r, c)
 	if r.run("rev-parse", "HEAD") != start || r.short() != before {
 		t.Errorf("preparing moved something:\n%s", r.short())
 	}
-	if p.Parent != start || p.Ref != "refs/heads/main" || len(p.Paths) != 9 {
+	if p.Parent != start || p.Ref != "refs/heads/main" || len(p.Paths) != 10 {
 		t.Errorf("got %+v", p)
 	}
 	apply(r, roundTrip(t, p))
@@ -61,7 +67,7 @@ func TestCheckpoint(t *testing.T) {
 		"checkpoint: turn_1 (role=dev, phase=implementation, runtime=local-dev)\n\nDrawbar-Turn: turn_1\nDrawbar-Chain-Head: abc123\n") {
 		t.Errorf("got %s", got)
 	}
-	want := ":100644 100644 A .agentxchain/chain.jsonl|A .agentxchain/reviews/r.md|M a|D b|D f|A f/g|A link|M mode.sh|A \"new\\nname \\303\\251\""
+	want := ":100644 100644 A .agentxchain/chain.jsonl|A .agentxchain/reviews/r.md|M a|D b|A c:d|D f|A f/g|A link|M mode.sh|A \"new\\nname \\303\\251\""
 	got := strings.ReplaceAll(strings.ReplaceAll(r.run("diff-tree", "-r", "--name-status", "--no-commit-id", "HEAD"), "\t", " "), "\n", "|")
 	if ":100644 100644 "+got != want {
 		t.Errorf("got %s", got)
@@ -442,5 +448,15 @@ func TestCheckpointOfManyFiles(t *testing.T) {
 	apply(r, prepare(r, request(&b, append(paths, "gone")...)))
 	if r.short() != "" || r.run("rev-list", "--count", "HEAD") != "2" {
 		t.Errorf("got %s", r.short())
+	}
+}
+
+func TestABrokenIndexIsExplained(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a"})
+	r.write(".git/index", "no index")
+	_, err := r.Baseline(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "rm "+filepath.Join(r.root, ".git/index")+" && git -C") {
+		t.Errorf("got %v", err)
 	}
 }

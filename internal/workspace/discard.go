@@ -19,15 +19,21 @@ func (w *Workspace) Discard(ctx context.Context, base protocol.Baseline, dir str
 	if err := w.needGit("discard changes"); err != nil {
 		return nil, err
 	}
-	at, _, err := w.at(dir)
+	at, own, err := w.at(dir)
 	if err != nil {
 		return nil, err
 	}
-	left, err = at.discard(ctx, base, paths)
-	return left, wrap("discard changes", err)
+	h, err := at.head(ctx)
+	if own && base.HeadRef != nil {
+		h.commit = *base.HeadRef // every commit since is the turn's
+	}
+	if err == nil {
+		left, err = at.discard(ctx, base, h.commit, paths)
+	}
+	return left, w.wrap("discard changes", err)
 }
 
-func (w *Workspace) discard(ctx context.Context, base protocol.Baseline, paths []string) (left []string, err error) {
+func (w *Workspace) discard(ctx context.Context, base protocol.Baseline, from string, paths []string) (left []string, err error) {
 	var mine []string
 	for _, p := range paths {
 		if err := checkRelative(p); err != nil {
@@ -45,13 +51,12 @@ func (w *Workspace) discard(ctx context.Context, base protocol.Baseline, paths [
 		}
 		mine = append(mine, p)
 	}
-	h, err := w.head(ctx)
-	if err != nil || len(mine) == 0 {
-		return left, err
+	if len(mine) == 0 {
+		return left, nil
 	}
 	known := map[string]bool{}
-	if h.commit != "" {
-		out, err := w.git(ctx, command{args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", h.commit}})
+	if from != "" {
+		out, err := w.git(ctx, command{args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", from}})
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +76,7 @@ func (w *Workspace) discard(ctx context.Context, base protocol.Baseline, paths [
 		return nil, err
 	}
 	if len(restore) > 0 {
-		_, err = w.git(ctx, command{args: []string{"restore", "--quiet", "--source=" + h.commit, "--staged", "--worktree",
+		_, err = w.git(ctx, command{args: []string{"restore", "--quiet", "--source=" + from, "--staged", "--worktree",
 			"--pathspec-from-file=-", "--pathspec-file-nul"}, stdin: []byte(strings.Join(restore, "\x00") + "\x00")})
 	}
 	return left, err

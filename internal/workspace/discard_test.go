@@ -50,6 +50,9 @@ func TestDiscard(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(path, "a"), "turn")
 	writeFile(t, filepath.Join(path, "new"), "turn")
+	r.runIn(path, nil, "commit", "-q", "-a", "-m", "the agent's")
+	r.write("a", "by hand")
+	r.run("commit", "-q", "-m", "by hand", "a")
 	if left, err := r.Discard(t.Context(), base, path, []string{"a", "new"}); err != nil || len(left) != 0 {
 		t.Fatalf("got %q, %v", left, err)
 	}

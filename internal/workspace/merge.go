@@ -42,13 +42,13 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 	}
 	m, err := w.newMerge(ctx, t, paths)
 	if err != nil {
-		return nil, wrap("merge the worktree of "+turn, err)
+		return nil, w.wrap("merge the worktree of "+turn, err)
 	}
 	defer m.close()
 	for _, p := range m.paths {
 		ok, err := m.plan(ctx, p)
 		if err != nil {
-			return nil, wrap("merge "+p, err)
+			return nil, w.wrap("merge "+p, err)
 		}
 		if !ok {
 			conflicts = append(conflicts, p)
@@ -57,7 +57,7 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 	if len(conflicts) > 0 {
 		return conflicts, nil
 	}
-	return nil, wrap("merge the worktree of "+turn, m.carryOut(point))
+	return nil, w.wrap("merge the worktree of "+turn, m.carryOut(point))
 }
 
 // merging is one merge: all is planned before anything is written.
