@@ -93,6 +93,13 @@ func TestCheckpoint(t *testing.T) {
 	if r.run("rev-parse", "HEAD") != later || r.short() != "" {
 		t.Errorf("applying again changed something:\n%s", r.short())
 	}
+	r.write("a", "later")
+	r.run("commit", "-q", "-m", "later", "a")
+	r.write("a", "staged")
+	r.run("add", "a")
+	if apply(r, p); r.run("show", ":a") != "staged" {
+		t.Error("applying again took what is staged")
+	}
 	heads, err := r.Heads(t.Context())
 	if err != nil || !cmp.Equal(heads, []string{"abc123"}) {
 		t.Errorf("got %q, %v", heads, err)
@@ -295,6 +302,7 @@ func TestCheckpointRefuses(t *testing.T) {
 	symlink(t, outside, filepath.Join(r.dir, "out"))
 	r.write("nested/x", "x")
 	r.runIn(filepath.Join(r.dir, "nested"), nil, "init", "-q")
+	r.runIn(filepath.Join(r.dir, "nested"), nil, "commit", "-q", "--allow-empty", "-m", "nested")
 	head, before := r.run("rev-parse", "HEAD"), r.short()
 	for _, path := range []string{"../x", "/etc/passwd", "", "a/../../x", ".git/config", "a\x00b", "out/secret", "nested", ".GIT/x"} {
 		if _, err := r.Prepare(t.Context(), request(nil, path)); err == nil {
@@ -458,5 +466,21 @@ func TestABrokenIndexIsExplained(t *testing.T) {
 	_, err := r.Baseline(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "rm "+filepath.Join(r.root, ".git/index")+" && git -C") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Another git that holds a lock for a moment is waited for.
+func TestLocksAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a"})
+	b := r.baseline()
+	r.write("a", "turn")
+	p := prepare(r, request(&b, "a"))
+	lock := filepath.Join(r.dir, ".git/index.lock")
+	writeFile(t, lock, "")
+	free := time.AfterFunc(200*time.Millisecond, func() { _ = os.Remove(lock) })
+	defer free.Stop()
+	if apply(r, p); r.short() != "" {
+		t.Errorf("got %s", r.short())
 	}
 }
