@@ -92,8 +92,12 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	if len(compared.Ignored) > 0 {
 		// What a verification made and the turn does not want to keep.
-		if err := t.work.Discard(ctx, base, in, compared.Ignored); err != nil {
+		left, err := t.work.Discard(ctx, base, in, compared.Ignored)
+		if err != nil {
 			return Report{}, err
+		}
+		if len(left) > 0 {
+			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
 		}
 	}
 	proof, err := governance.Prove(valid.Passed, valid.Result)
