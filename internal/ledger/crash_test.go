@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,14 +50,35 @@ func kinds(root string) map[string]func() Tx {
 	}
 }
 
+// template holds the files of a project with one accepted turn and the bundle of the next.
+var template = sync.OnceValues(func() (map[string]string, error) {
+	root, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(root)
+	l, err := Open(context.Background(), root, options(root))
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(l.Commit(context.Background(), accept(root, 1)), l.Close()); err != nil {
+		return nil, err
+	}
+	accept(root, 2)
+	return filesOf(root)
+})
+
 // prepared is a project with one accepted turn and the files of the next.
 func prepared(t testing.TB) string {
 	t.Helper()
+	files, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
 	root := t.TempDir()
-	l := open(t, root)
-	commit(t, l, accept(root, 1))
-	closeLedger(t, l)
-	accept(root, 2) // its bundle
+	for f, content := range files {
+		write(t, root, f, content)
+	}
 	return root
 }
 
