@@ -123,8 +123,8 @@ func TestJournalsThatAskForNothing(t *testing.T) {
 	write(t, root, protocol.TransactionsDir+"/txn_1.json", `{"transaction_id":"txn_1","kind":"accept_turn","status":"committed"}`)
 	write(t, root, protocol.TransactionsDir+"/txn_2.json", "")
 	write(t, root, protocol.TransactionsDir+"/txn_3.json", `{"transaction_id":"txn_3","kind":"accept_turn","status":"prepared"}`)
-	write(t, root, protocol.TransactionsDir+"/txn_4.json", `{"format":"drawbar/1","appends":[{"file":"../x","offset":0,"content":"eA=="}],"files":[]}`)
-	write(t, root, protocol.TransactionsDir+"/txn_5.json", `{"format":"drawbar/1","remove":["../x"],"files":[]}`)
+	write(t, root, protocol.TransactionsDir+"/txn_4.json", `{"format":"drawbar/1","transaction_id":"txn_4","appends":[{"file":"../x","offset":0,"content":"eAo="}],"files":[]}`)
+	write(t, root, protocol.TransactionsDir+"/txn_5.json", `{"format":"drawbar/1","transaction_id":"txn_5","remove":["../x"],"files":[]}`)
 	if v, err := Read(root); err != nil || v.Pending != "" {
 		t.Errorf("pending %q, %v", v.Pending, err)
 	}
