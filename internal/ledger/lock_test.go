@@ -76,11 +76,13 @@ func TestWaitForTheLock(t *testing.T) {
 	t.Parallel()
 	root := prepared(t)
 	_, kill := hold(t, root)
-	go func() {
+	var killer sync.WaitGroup
+	killer.Go(func() {
 		time.Sleep(50 * time.Millisecond)
 		kill()
-	}()
+	})
 	open(t, root, func(o *Options) { o.Wait = 20 * time.Second })
+	killer.Wait()
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the person left"))
