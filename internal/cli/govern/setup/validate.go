@@ -71,10 +71,10 @@ func printProblems(app *cli.App, v validation) {
 		}
 	}
 	errs := len(charter.Errors(v.Problems))
-	switch {
-	case errs == 0:
+	switch errs {
+	case 0:
 		app.Printf("%s can be run", protocol.ConfigFile)
-	case errs == 1:
+	case 1:
 		app.Printf("1 fault in %s", protocol.ConfigFile)
 	default:
 		app.Printf("%d faults in %s", errs, protocol.ConfigFile)
