@@ -3,6 +3,7 @@ package turnruntime
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -146,6 +147,9 @@ func answer(r execution.Result) ([]byte, error) {
 		}
 		raw, err := decode([]byte(text))
 		if err == nil {
+			err = shaped(raw)
+		}
+		if err == nil {
 			return protocol.MarshalFile(raw)
 		}
 		if first == nil {
@@ -156,6 +160,24 @@ func answer(r execution.Result) ([]byte, error) {
 		first = fmt.Errorf("the answer is empty")
 	}
 	return nil, first
+}
+
+// shaped refuses an object that is some other answer than a turn result: one names its run or turn, and what became of it or
+// who says so.
+func shaped(raw protocol.RawResult) error {
+	says := func(keys ...string) bool {
+		for _, k := range keys {
+			var text string
+			if json.Unmarshal(raw.At(k), &text) == nil && strings.TrimSpace(text) != "" {
+				return true
+			}
+		}
+		return false
+	}
+	if !says("run_id", "turn_id") || !says("status", "role", "runtime_id") {
+		return fmt.Errorf("the object names no run_id or turn_id, or no status, role or runtime_id")
+	}
+	return nil
 }
 
 func structured(r execution.Result) string {

@@ -197,6 +197,9 @@ func TestAgentAnswersWithTheResult(t *testing.T) {
 		"words": {func(*adaptertest.Call) execution.Result {
 			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "I am done."}}
 		}, false, ClassExtraction, true},
+		"another object": {func(*adaptertest.Call) execution.Result {
+			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: `{"ok":true,"run_id":"run_1"}`}}
+		}, false, ClassExtraction, true},
 		"nothing": {func(*adaptertest.Call) execution.Result { return adaptertest.Completed() }, false, ClassExtraction, true},
 		"failed": {func(*adaptertest.Call) execution.Result {
 			return adaptertest.Failed(execution.CodeAuth, "log in")
