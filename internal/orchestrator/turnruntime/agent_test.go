@@ -197,6 +197,9 @@ func TestAgentAnswersWithTheResult(t *testing.T) {
 		"words": {func(*adaptertest.Call) execution.Result {
 			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "I am done."}}
 		}, false, ClassExtraction, true},
+		"in a fence and words": {func(*adaptertest.Call) execution.Result {
+			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "Here it is:\n```json\n" + goodResult + "\n```"}}
+		}, true, "", false},
 		"another object": {func(*adaptertest.Call) execution.Result {
 			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: `{"ok":true,"run_id":"run_1"}`}}
 		}, false, ClassExtraction, true},

@@ -45,10 +45,9 @@ func (d Dispatch) flatPath() string {
 
 // names reports whether a result names this turn.
 func (d Dispatch) names(data []byte) bool {
-	var r struct {
-		TurnID string `json:"turn_id"`
-	}
-	return json.Unmarshal(data, &r) == nil && r.TurnID == d.Turn.TurnID
+	raw, err := decode(data)
+	var turn string
+	return err == nil && json.Unmarshal(raw.At("turn_id"), &turn) == nil && turn == d.Turn.TurnID
 }
 
 func lookAt(path string) staged {
