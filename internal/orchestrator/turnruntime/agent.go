@@ -211,7 +211,7 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 		if err != nil {
 			break // only ctx ends the events before their end, and this one does not
 		}
-		res.limit(e, a.deps.Now())
+		res.note(e, a.deps.Now())
 		a.note(j, e, log)
 	}
 	stop()

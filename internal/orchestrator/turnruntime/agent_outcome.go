@@ -16,12 +16,17 @@ import (
 type ran struct {
 	execution.Result
 	silent bool          // our watchdog ended it
+	said   string        // the agent's last message
 	after  time.Duration // how long the provider asks to wait, if it refuses
 }
 
-// limit notes when a limit that is used up ends.
-func (r *ran) limit(e execution.Event, now time.Time) {
+// note keeps what the result may not say: the last message, and when a limit that is used up ends.
+func (r *ran) note(e execution.Event, now time.Time) {
 	switch b := e.Body.(type) {
+	case execution.MessageStop:
+		if e.Parent == "" {
+			r.said = b.Text
+		}
 	case execution.RateLimited:
 		r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
 		if b.ResetsAt > 0 {
@@ -52,8 +57,9 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	}
 	well := r.Status == execution.StatusCompleted
 	var unread error
-	if order.structured && well {
-		data, err := answer(r.Result)
+	if order.structured && (well || r.Error != nil && r.Error.ErrorCode() == execution.CodeInvalidOutput) {
+		// An agent that missed its own form of structured output may have said the result all the same.
+		data, err := answer(r)
 		if err == nil {
 			if err := d.put(data); err != nil {
 				return o, err
@@ -81,7 +87,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	case well:
 		o.Class = ClassNoResult
 		o.Detail = fmt.Sprintf("%s ended its turn and left no result at %s", d.Runtime.Agent, d.shown(d.StagedPath))
-		if last := lastLine(finalText(r.Result)); last != "" {
+		if last := lastLine(finalText(r)); last != "" {
 			o.Detail += "; it said: " + last
 		}
 	case r.Error != nil:
@@ -94,7 +100,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 			o.Detail += "; it asks for permission: " + lastLine(r.ApprovalRequest.Reason)
 			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern resume"
 		case r.Status == execution.StatusNeedsClarification:
-			o.Detail += "; it asks: " + lastLine(finalText(r.Result))
+			o.Detail += "; it asks: " + lastLine(finalText(r))
 			o.Hint = "answer it in a terminal: drawbar govern resume"
 		case r.ExitReason == execution.ExitTurnLimit:
 			o.Class = classOf(execution.CodeTurnLimit)
@@ -131,17 +137,17 @@ func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
 }
 
 // finalText is the agent's last message.
-func finalText(r execution.Result) string {
+func finalText(r ran) string {
 	if r.Output != nil && r.Output.Text != "" {
 		return r.Output.Text
 	}
-	return r.Text
+	return cmp.Or(r.said, r.Text)
 }
 
 // answer is the result that the agent answered with, as a file.
-func answer(r execution.Result) ([]byte, error) {
+func answer(r ran) ([]byte, error) {
 	var first error
-	for _, text := range []string{structured(r), finalText(r)} {
+	for _, text := range []string{structured(r.Result), finalText(r)} {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}

@@ -197,6 +197,15 @@ func TestAgentAnswersWithTheResult(t *testing.T) {
 		"words": {func(*adaptertest.Call) execution.Result {
 			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "I am done."}}
 		}, false, ClassExtraction, true},
+		"said, and not as its form has it": {func(c *adaptertest.Call) execution.Result {
+			c.Say("Wait.")
+			c.Say(goodResult)
+			return adaptertest.Failed(execution.CodeInvalidOutput, "no structured output")
+		}, true, "", false},
+		"not said, and not as its form has it": {func(c *adaptertest.Call) execution.Result {
+			c.Say("Wait.")
+			return adaptertest.Failed(execution.CodeInvalidOutput, "no structured output")
+		}, false, ClassExtraction, true},
 		"in a fence and words": {func(*adaptertest.Call) execution.Result {
 			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "Here it is:\n```json\n" + goodResult + "\n```"}}
 		}, true, "", false},
