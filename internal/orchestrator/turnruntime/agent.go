@@ -46,6 +46,7 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
+	log.json = true
 	defer func() {
 		if err := log.close(); err != nil {
 			d.say("The events of turn %s are incomplete: %v", d.Turn.TurnID, err)

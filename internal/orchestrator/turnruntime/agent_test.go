@@ -112,6 +112,34 @@ func TestAgentWritesTheResult(t *testing.T) {
 	}
 }
 
+// objects checks that every line is an object.
+func objects(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Errorf("%v: %.100s", err, line)
+		}
+	}
+}
+
+func TestAgentThatSaysMuch(t *testing.T) {
+	d := seat(t)
+	employ(func(c *adaptertest.Call) execution.Result {
+		for range 200 {
+			c.Say(strings.Repeat("y", 40<<10))
+		}
+		c.Say(strings.Repeat("y", 100<<10))
+		stage(c, goodResult)
+		return adaptertest.Completed()
+	}).carry(t, context.Background(), d, &watcher{})
+	events := read(t, filepath.Join(d.BundleDir, "evidence", "events.jsonl"))
+	if len(events) > transcriptHead+transcriptTail+8<<10 || !strings.Contains(events, "left out here") || !strings.Contains(events, "an event of 10") {
+		t.Errorf("%d bytes", len(events))
+	}
+	objects(t, events)
+}
+
 func TestAgentOptions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Dispatch)
@@ -301,6 +329,11 @@ func TestAgentTimes(t *testing.T) {
 	}
 	if o := employ(silent).carry(t, context.Background(), d, &watcher{}); o.Class != ClassNoOutput || o.Transient {
 		t.Errorf("%+v", o)
+	}
+	if events := read(t, filepath.Join(d.BundleDir, "evidence", "events.jsonl")); !strings.Contains(events, "no sign of life") {
+		t.Error("why it was stopped is not in the events: " + events)
+	} else {
+		objects(t, events)
 	}
 	d = seat(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
