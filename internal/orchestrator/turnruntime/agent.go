@@ -56,9 +56,6 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 		d.say("%s", n)
 	}
 	j := a.deps.job(d, w, d.Runtime.Agent, StageStarting)
-	if !j.limit.After(j.begun) {
-		return j.tooLate(), nil
-	}
 	res, err := a.run(ctx, j, order, log)
 	if err == nil && res.lost() {
 		d.say("The session %s of role %s is gone; a new one begins.", order.req.Run.SessionID, d.RoleID)

@@ -39,8 +39,8 @@ type Dispatch struct {
 	BundleDir  string
 	StagedPath string // where the turn's result is expected
 
-	// Timeout is what the caller allows, whatever the configuration says; zero leaves it to Deadline and the runtime's own
-	// timeout, the earlier of the two, and without both to DefaultTimeout.
+	// Timeout is what the caller allows, whatever the configuration says; zero leaves it to a Deadline that has not passed and
+	// the runtime's own timeout, the earlier of the two, and without both to DefaultTimeout.
 	Timeout  time.Duration
 	Deadline time.Time
 
