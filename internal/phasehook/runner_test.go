@@ -142,6 +142,7 @@ func TestSkippedAfterABlock(t *testing.T) {
 }
 
 func TestTamper(t *testing.T) {
+	t.Parallel()
 	bundle := protocol.BundleDir("turn_1")
 	for name, tt := range map[string]struct {
 		then, change, code, file string
@@ -193,6 +194,7 @@ func TestTamper(t *testing.T) {
 }
 
 func TestTimeoutKillsTheTree(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"blocking", "advisory"} {
 		t.Run(mode, func(t *testing.T) {
 			root := project(t)
@@ -318,6 +320,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := &Runner{Root: root, Environ: os.Environ()}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -311,6 +311,7 @@ func TestAgentFaults(t *testing.T) {
 }
 
 func TestAgentTimes(t *testing.T) {
+	t.Parallel()
 	d := seat(t)
 	d.Timeout = 300 * time.Millisecond
 	sleep := func(c *adaptertest.Call) execution.Result {

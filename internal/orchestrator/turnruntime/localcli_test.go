@@ -488,6 +488,7 @@ func gone(t *testing.T, pid int) {
 }
 
 func TestTimeoutKillsTheTree(t *testing.T) {
+	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	d := scene(t, "stubborn", pidFile, "child")
 	d.Timeout, d.Runtime.GraceMS = 1500*time.Millisecond, ptr(300)
@@ -512,6 +513,7 @@ func TestTimeoutKillsTheTree(t *testing.T) {
 }
 
 func TestTermLeavesTimeToEndWell(t *testing.T) {
+	t.Parallel()
 	d := scene(t, "mild", goodResult)
 	d.Timeout = time.Second
 	if o := carry(t, context.Background(), d, &watcher{}); !o.Staged || o.Class != "" {
@@ -566,10 +568,10 @@ func TestWatchdogs(t *testing.T) {
 	}{
 		"never a sign":                 {[]string{"silent"}, 600, 60000, ClassNoOutput, ""},
 		"fell silent":                  {[]string{"once"}, 5000, 600, ClassStalled, "stdout"},
-		"standard output is life":      {[]string{"slowly", "stdout", "8"}, 1200, 1200, "", "stdout"},
-		"standard error is life":       {[]string{"slowly", "stderr", "8"}, 1200, 1200, "", "stderr"},
-		"half a line is life":          {[]string{"slowly", "part", "8"}, 1200, 1200, "", "stdout"},
-		"writing the result is life":   {[]string{"slowly", "staged", "8"}, 1200, 1200, "", "staged_result"},
+		"standard output is life":      {[]string{"slowly", "stdout", "16"}, 2500, 2500, "", "stdout"},
+		"standard error is life":       {[]string{"slowly", "stderr", "16"}, 2500, 2500, "", "stderr"},
+		"half a line is life":          {[]string{"slowly", "part", "16"}, 2500, 2500, "", "stdout"},
+		"writing the result is life":   {[]string{"slowly", "staged", "16"}, 2500, 2500, "", "staged_result"},
 		"silence within the threshold": {[]string{"slowly", "none", "8"}, 4000, 4000, "", "staged_result"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -594,6 +596,7 @@ func TestWatchdogs(t *testing.T) {
 
 // TestWatchdogSettings: those of the runtime go before those of the loop.
 func TestWatchdogSettings(t *testing.T) {
+	t.Parallel()
 	d := scene(t, "silent")
 	d.Loop.StartupWatchdogMS = ptr(500)
 	if o := carry(t, context.Background(), d, &watcher{}); o.Class != ClassNoOutput {
@@ -647,6 +650,7 @@ func TestHeartbeats(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	d := scene(t, "stubborn", filepath.Join(t.TempDir(), "pid"))
 	d.Runtime.GraceMS = ptr(100)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -718,6 +722,7 @@ func TestFor(t *testing.T) {
 
 // TestStoppedWhileItTriesAgain: a program that tries again and again is stopped, and what it was told by the provider is why.
 func TestStoppedWhileItTriesAgain(t *testing.T) {
+	t.Parallel()
 	d := scene(t, "tries")
 	d.Timeout, d.Runtime.GraceMS = time.Second, ptr(100)
 	if o := carry(t, context.Background(), d, &watcher{}); o.Class != "auth_failure" || !strings.Contains(o.Detail, "timeout") || !strings.Contains(o.Detail, "401") {
