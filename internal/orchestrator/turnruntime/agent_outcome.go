@@ -72,10 +72,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		return o, nil
 	}
 	if ctx.Err() != nil {
-		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern resume"
+		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern step"
 		return o, nil
 	}
-	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern resume"
+	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern step --resume"
 	if r.silent {
 		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, short(a.deps.Now().Sub(j.begun)))
 		return o, nil
@@ -98,10 +98,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		switch {
 		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
 			o.Detail += "; it asks for permission: " + lastLine(r.ApprovalRequest.Reason)
-			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern resume"
+			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern step --resume"
 		case r.Status == execution.StatusNeedsClarification:
 			o.Detail += "; it asks: " + lastLine(finalText(r))
-			o.Hint = "answer it in a terminal: drawbar govern resume"
+			o.Hint = "answer it in a terminal: drawbar govern step --resume"
 		case r.ExitReason == execution.ExitTurnLimit:
 			o.Class = classOf(execution.CodeTurnLimit)
 		}
@@ -118,16 +118,16 @@ func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
 	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
 	if code == execution.CodeRateLimited && r.after > 0 {
 		o.RetryAfter = r.after
-		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern resume"
+		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
 	}
 	hint, _ := e.Metadata["hint"].(string)
 	switch code {
 	case execution.CodeTimeout:
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 	case execution.CodeAuth:
-		o.Hint = cmp.Or(hint, "drawbar auth guide "+d.Runtime.Agent) + "; then: drawbar govern resume"
+		o.Hint = cmp.Or(hint, "drawbar auth guide "+d.Runtime.Agent) + "; then: drawbar govern step --resume"
 	case execution.CodeBudgetExceeded:
-		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern resume"
+		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	default:
 		if hint != "" {
 			o.Hint = hint

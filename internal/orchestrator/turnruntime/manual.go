@@ -78,9 +78,9 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 				detail += "; what is there is not ready: " + said
 			}
 			return Outcome{Class: ClassTimeout, Detail: detail, Meta: j.latency(nil),
-				Hint: "write " + d.StagedPath + ", then: drawbar govern resume"}, nil
+				Hint: "write " + d.StagedPath + ", then: drawbar govern step --resume"}, nil
 		case <-ctx.Done():
-			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.StagedPath + ", then: drawbar govern resume"}, nil
+			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.StagedPath + ", then: drawbar govern step"}, nil
 		}
 	}
 }

@@ -169,5 +169,5 @@ func (d Dispatch) evidence(name, ext string) (string, error) {
 
 // localError is what this machine refused.
 func localError(doing string, err error) error {
-	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("mend the folder's rights or the disk, then: drawbar govern resume")
+	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("mend the folder's rights or the disk, then: drawbar govern step")
 }
