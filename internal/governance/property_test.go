@@ -37,13 +37,17 @@ func newWalk(t *testing.T, seed int64) *walk {
 		fmt.Sprintf(`"allowed_next_roles": ["dev", "qa", "pm", "human"], "max_concurrent_turns": %d, "exit_gate": "built"`, 1+r.Intn(4)))
 	maybe(`"plan": {"requires_human_approval": true}`, `"plan": {}`)
 	maybe(`"ship": {"requires_human_approval": true}`, `"ship": {}`)
-	maybe(`"per_run_max_usd": 10`, `"per_run_max_usd": 10, "on_exceed": "warn"`)
+	if seed%3 == 0 {
+		edits = append(edits, `"per_turn_max_usd": 2, "per_run_max_usd": 10`, `"per_turn_max_usd": 1, "per_run_max_usd": 3.5`)
+	} else {
+		maybe(`"per_run_max_usd": 10`, `"per_run_max_usd": 10, "on_exceed": "warn"`)
+	}
 	maybe(`"budget": {`, `"rules": {"max_turn_retries": 3}, "budget": {`)
 	maybe(`"budget": {`, `"policies": [{"id":"cheap","rule":"max_cost_per_turn","action":"escalate","params":{"limit_usd":1.5}},`+
 		`{"id":"tired","rule":"max_consecutive_same_role","action":"escalate","params":{"limit":4}}], "budget": {`)
 	maybe(`"budget": {`, fmt.Sprintf(`"timeouts": {"per_phase_minutes": 3, "per_run_minutes": 20, "action": %q}, "budget": {`,
 		[]string{"escalate", "warn"}[r.Intn(2)]))
-	w := &walk{world: &world{t: t}, r: r, calm: seed%2 == 0, lazy: seed%4 == 0}
+	w := &walk{world: &world{t: t}, r: r, calm: seed%4 != 1, lazy: seed%4 == 0}
 	w.now = w.now.AddDate(2025, 0, 0)
 	w.run = Run{Config: config(t, edits...), State: protocol.State{Status: protocol.RunIdle}}
 	return w
@@ -95,7 +99,7 @@ func (w *walk) someResult(id string) Validated {
 		r.ProposedNextRole = pick(w, "pm", "dev", "qa", "human", "cook")
 		r.FilesChanged = pick(w, []string{"a.go"}, []string{"b.go", "NOTES.md"}, nil, []string{".planning/x.md"})
 		r.Verification.Status = pick(w, "pass", "pass", "fail", "skipped")
-		r.Cost = pick(w, nil, &protocol.Cost{USD: 0.25}, &protocol.Cost{USD: 3.5}, &protocol.Cost{USD: -1})
+		r.Cost = pick(w, nil, &protocol.Cost{USD: 0.25}, &protocol.Cost{USD: 3.5}, &protocol.Cost{USD: 4.5}, &protocol.Cost{USD: -1})
 		r.Decisions = pick(w, nil, []protocol.Decision{decision("DEC-001", durable), decision("DEC-001")},
 			[]protocol.Decision{decision(fmt.Sprintf("DEC-%03d", w.r.Intn(6)), overrides(fmt.Sprintf("DEC-%03d", w.r.Intn(6))))})
 		if w.r.Intn(8) == 0 {
@@ -266,10 +270,10 @@ func (w *walk) blocks(in Input) {
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	total, completed, blocked := 0, 0, map[string]bool{}
-	for seed := range int64(48) {
+	for seed := range int64(32) {
 		w := newWalk(t, seed)
 		start := w.run
-		for range 110 {
+		for range 90 {
 			w.step(w.input())
 			if w.run.State.BlockedOn != nil {
 				kind, _, _ := strings.Cut(*w.run.State.BlockedOn, ":")
@@ -292,7 +296,7 @@ func TestProperties(t *testing.T) {
 			t.Errorf("no walk was stopped by %s", kind)
 		}
 	}
-	if total < 100 || completed < 4 {
+	if total < 80 || completed < 3 {
 		t.Errorf("the walks accepted %d turns and completed %d runs", total, completed)
 	}
 	t.Logf("%d turns accepted, %d walks with a completed run, stopped by %v", total, completed, blocked)
@@ -332,7 +336,7 @@ func (w *walk) replay(run Run) {
 // TestTheNextCommandIsAWayOn types what the run says, wherever it stands: the command is legal and the run comes to its end.
 func TestTheNextCommandIsAWayOn(t *testing.T) {
 	t.Parallel()
-	for seed := range int64(24) {
+	for seed := range int64(16) {
 		w := newWalk(t, 1000+seed)
 		for range 60 {
 			w.step(w.input())
@@ -378,11 +382,11 @@ func (w *walk) typeNext() {
 	case "accept":
 		w.must(AcceptTurn{TurnID: arg("--turn"), Now: w.tick(), Result: w.good(arg("--turn")), Resolution: arg("--resolution"), GateFiles: notes})
 	case "step", "resume":
-		switch {
-		case w.run.State.Status == protocol.RunIdle:
+		switch w.run.State.Status {
+		case protocol.RunIdle:
 			w.must(StartRun{RunID: w.id("run"), Now: w.tick()})
 			return
-		case w.run.State.Status == protocol.RunBlocked:
+		case protocol.RunBlocked:
 			w.must(Unblock{Now: w.tick(), GateFiles: notes})
 			return
 		}
@@ -408,6 +412,7 @@ func (w *walk) typeNext() {
 func (w *walk) good(id string) Validated {
 	phases := w.run.Config.Phases()
 	return w.world.result(id, changes("main.go"), func(r *protocol.TurnResult) {
+		r.Cost = pick(w, nil, &protocol.Cost{USD: 1.4})
 		if !w.lazy {
 			r.FilesChanged = append(r.FilesChanged, "NOTES.md")
 		}
