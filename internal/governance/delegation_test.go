@@ -82,10 +82,11 @@ func TestARenumberedDecisionSatisfiesItsDelegation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	w.run.DecisionIDs = map[string]bool{"DEC-100": true}
-	w.accept(w.turn("pm"), delegates(child("del-001", "dev", "DEC-100")))
+	w.accept(w.turn("pm"), delegates(child("del-001", "dev", "DEC-100"), child("del-002", "qa", "DEC-100")))
 	w.accept(w.turn("dev"), decides(decision("DEC-100")))
+	w.accept(w.turn("qa"), decides(decision("DEC-101")))
 	rev := w.run.State.PendingDelegation
-	if rev == nil || len(rev.Results[0].MissingDecisionIDs) != 0 || w.run.History[1].Decisions[0].ID != "DEC-101" {
+	if rev == nil || len(rev.Results[0].MissingDecisionIDs) != 0 || len(rev.Results[1].MissingDecisionIDs) != 1 || w.run.History[1].Decisions[0].ID != "DEC-101" {
 		t.Errorf("the review is %+v, the decisions are %+v", rev, w.run.History[1].Decisions)
 	}
 }

@@ -207,11 +207,11 @@ func (w *walk) step(in Input) {
 		}
 		w.results++
 	}
-	w.budget(in)
+	w.budget(in, refused != nil)
 	w.blocks(in)
 }
 
-func (w *walk) budget(in Input) {
+func (w *walk) budget(in Input, refused bool) {
 	w.t.Helper()
 	b := w.run.State.BudgetStatus
 	if b.SpentUSD < 0 || b.RemainingUSD != nil && *b.RemainingUSD < 0 {
@@ -222,10 +222,8 @@ func (w *walk) budget(in Input) {
 			w.t.Fatalf("%T leaves the reservation %+v of %s", in, r, id)
 		}
 	}
-	if _, assigned := in.(AssignTurn); assigned && b.RemainingUSD != nil && Reserved(&w.run.State) > *b.RemainingUSD+cent {
-		if len(w.effects) > 0 && !warnOnly(w.run.Config) && w.run.State.BudgetReservations.Len() == 1 {
-			w.t.Fatalf("more is reserved than left: %v of %v", Reserved(&w.run.State), *b.RemainingUSD)
-		}
+	if _, assigned := in.(AssignTurn); assigned && !refused && b.RemainingUSD != nil && Reserved(&w.run.State) > *b.RemainingUSD+cent {
+		w.t.Fatalf("more is reserved than left: %v of %v", Reserved(&w.run.State), *b.RemainingUSD)
 	}
 }
 
