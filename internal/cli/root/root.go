@@ -23,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/demo"
 	"github.com/drawbar/drawbar/internal/cli/doctor"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/govern"
 	"github.com/drawbar/drawbar/internal/cli/hooks"
 	"github.com/drawbar/drawbar/internal/cli/host"
 	"github.com/drawbar/drawbar/internal/cli/install"
@@ -113,7 +114,7 @@ func New(app *cli.App) *cobra.Command {
 			cmd.AddCommand(c)
 		}
 	}
-	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app))
+	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app), govern.New(app))
 	add("know", agents.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), agents.NewDetect(app))
 	add("know", auth.New(app), config.New(app), profiles.New(app), mcp.New(app), models.New(app), negotiate.New(app), sessions.New(app), doctor.New(app), host.New(app))
 	add("know", hooks.New(app), skills.New(app), skills.NewSubagents(app), plugins.New(app))

@@ -194,8 +194,16 @@ type Baseline struct {
 	HeadRef       *string         `json:"head_ref"`
 	Clean         bool            `json:"clean"`
 	CapturedAt    Time            `json:"captured_at"`
-	DirtySnapshot Ordered[string] `json:"dirty_snapshot"`   // path to marker: "sha256:<hex>", "deleted"
-	Branch        string          `json:"branch,omitempty"` // Drawbar's own; empty with a detached head
+	DirtySnapshot Ordered[string] `json:"dirty_snapshot"`    // path to marker: "sha256:<hex>", "deleted"
+	Branch        string          `json:"branch,omitempty"`  // Drawbar's own; empty with a detached head
+	Detail        *BaselineDetail `json:"drawbar,omitempty"` // Drawbar's own; absent in baselines of others
+}
+
+// BaselineDetail is what a baseline of Drawbar holds besides the fields of the protocol.
+type BaselineDetail struct {
+	Staged     Ordered[string] `json:"staged,omitzero"`      // path to "<mode> <object>" of what a person has staged, "deleted"
+	Executable []string        `json:"executable,omitempty"` // the dirty files that may be executed
+	Walked     bool            `json:"walked,omitempty"`     // without git: dirty_snapshot holds every file
 }
 
 // Rejection is why an attempt was refused: the agent gets it with its next one.

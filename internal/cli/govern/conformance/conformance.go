@@ -1,0 +1,136 @@
+// Package conformance is "drawbar govern conformance": the protocol's fixtures, driven against Drawbar's own implementation or
+// against any other that speaks stdio-fixture-v1 or http-fixture-v1, and the other side of both, "serve".
+package conformance
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/conformance"
+)
+
+// tokenVariable holds the token of a server, so that it need not stand in the arguments.
+const tokenVariable = "DRAWBAR_CONFORMANCE_TOKEN"
+
+type command struct {
+	app     *cli.App
+	suite   string
+	tier    int
+	surface string
+	target  string
+	token   string
+	timeout time.Duration
+	report  bool
+}
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	c := &command{app: app}
+	cmd := &cobra.Command{
+		Use: "conformance", Short: "Hold an implementation of the protocol to its fixtures",
+		Long: `Hold an implementation of the governed-run protocol to fixtures: situations, an operation each, and what must come of it.
+
+Without --suite the fixtures are Drawbar's own; DIR is searched for those of the public suite. Without --target the implementation is
+the one in this program. COMMAND is started once for every fixture, gets it as one line on standard input and answers on standard
+output and by its exit code (stdio-fixture-v1); a folder with ` + conformance.CapabilitiesFile + ` names its command itself; a URL is asked
+by HTTP (http-fixture-v1); "self" is this program as a COMMAND. An answer that says pass is still held against what the fixture expects.
+
+With --json standard output is a list of {"fixture_id", "surface", "tier", "status", "message"}; with --report the summary by tier and
+surface that the protocol's own verifier prints. The exit code is 0 when nothing failed, 1 when something did, 2 when a fixture could
+not be driven to a verdict, or nothing was.`,
+		Example: `  drawbar govern conformance
+  drawbar govern conformance --suite ./fixtures --tier 2 --json
+  drawbar govern conformance --suite ./fixtures --target "node adapter.js"
+  drawbar govern conformance --target https://example.com/protocol --surface gate_semantics`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.suite, "suite", "", "folder with fixtures (default: Drawbar's own)")
+	f.IntVar(&c.tier, "tier", conformance.Tiers, "the highest tier: 1, 2 or 3")
+	f.StringVar(&c.surface, "surface", "", "only the fixtures of this surface")
+	f.StringVar(&c.target, "target", "", "COMMAND, folder, URL or \"self\" (default: this program)")
+	f.StringVar(&c.token, "token", "", "bearer token of a URL (default: $"+tokenVariable+")")
+	f.DurationVar(&c.timeout, "timeout", conformance.DefaultTimeout, "how long one fixture may take")
+	f.BoolVar(&c.report, "report", false, "print the summary by tier and surface, as JSON")
+	cmd.AddCommand(newServe(app))
+	return cmd
+}
+
+func (c *command) run(cmd *cobra.Command) error {
+	if c.tier < 1 || c.tier > conformance.Tiers {
+		return cli.Usage("--tier %d: tiers are 1 to %d", c.tier, conformance.Tiers).WithHint("--tier 2 drives tiers 1 and 2")
+	}
+	if c.timeout <= 0 {
+		return cli.Usage("--timeout %s leaves no time", c.timeout).WithHint("--timeout 30s")
+	}
+	if c.report && c.app.JSON {
+		return cli.Usage("--report and --json are two forms of one answer").WithHint("give one of them")
+	}
+	fixtures, err := c.fixtures()
+	if err != nil {
+		return err
+	}
+	target, closeTarget, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer closeTarget()
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	claims, outcomes, err := conformance.Run(ctx, target, fixtures, conformance.Options{Tier: c.tier, Surface: c.surface, Timeout: c.timeout})
+	if err != nil {
+		return c.undriven(ctx, err)
+	}
+	if err := c.print(claims, outcomes); err != nil {
+		return err
+	}
+	if code := conformance.Overall(outcomes).ExitCode(); code != 0 {
+		return &exitcode.Error{Code: code, Silent: true}
+	}
+	return nil
+}
+
+// undriven makes the error of a run that came to no outcomes.
+func (c *command) undriven(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return execution.Errorf(execution.CodeInterrupted, "%w", err).WithHint("drawbar govern conformance%s", c.again())
+	case errors.Is(err, conformance.ErrToken):
+		return cli.Usage("--target: %v", err).WithHint("--token TOKEN, or %s in the environment", tokenVariable)
+	case errors.Is(err, conformance.ErrSelection):
+		return cli.Usage("%v", err).WithHint("drawbar govern conformance --help")
+	}
+	return cli.Usage("--target %s does not say what it claims: %v", c.target, err).WithHint("curl %s%s", c.target, conformance.CapabilitiesPath)
+}
+
+// fixtures are those of --suite, or our own.
+func (c *command) fixtures() ([]conformance.Fixture, error) {
+	if c.suite == "" {
+		return conformance.Suite()
+	}
+	info, err := os.Stat(c.suite)
+	if err != nil {
+		return nil, cli.Unreadable("--suite", err)
+	}
+	if !info.IsDir() {
+		return nil, cli.Usage("--suite %s is no folder", c.suite).WithHint("give the folder that the fixture is in")
+	}
+	list, err := conformance.Load(os.DirFS(c.suite))
+	if err != nil {
+		return nil, cli.Usage("--suite %s: %v", c.suite, err).WithHint("every .json file below --suite is one fixture")
+	}
+	if len(list) == 0 {
+		return nil, cli.Usage("--suite %s holds no fixtures", c.suite).WithHint("every .json file below --suite is one fixture")
+	}
+	return list, nil
+}

@@ -1,0 +1,124 @@
+package conformance
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/conformance"
+	"github.com/drawbar/drawbar/internal/conformance/product"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// self is the word for this program as a command.
+const self = "self"
+
+// open makes the target of --target; the second result gives it up.
+func (c *command) open() (conformance.Target, func(), error) {
+	none := func() {}
+	remote := strings.HasPrefix(c.target, "http://") || strings.HasPrefix(c.target, "https://")
+	if c.token != "" && !remote {
+		return nil, none, cli.Usage("--token is for a target that is a URL").WithHint("--target https://...")
+	}
+	lookPath := adapter.OSHost(nil).LookPath
+	switch {
+	case c.target == "":
+		return product.Target(c.app.Version), none, nil
+	case c.target == self:
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, none, err
+		}
+		claims := product.Target(c.app.Version).Claims
+		return &conformance.Stdio{Claims: claims, Path: exe, Args: claims.Adapter.Command[1:], Env: os.Environ(), Jobs: product.Target("").Jobs}, none, nil
+	case remote:
+		token := c.token
+		if token == "" {
+			token = c.app.Getenv(tokenVariable)
+		}
+		t, err := conformance.OpenHTTP(c.target, token)
+		if err != nil {
+			return nil, none, cli.Usage("--target: %v", err).WithHint("--target https://HOST/PATH; the token goes into --token")
+		}
+		return t, t.Close, nil
+	}
+	if info, err := os.Stat(c.target); err == nil && info.IsDir() {
+		t, err := conformance.OpenStdio(c.target, os.Environ(), lookPath)
+		if err != nil {
+			return nil, none, cli.Usage("--target: %v", err).WithHint("a folder needs %s; a program is given as --target COMMAND", conformance.CapabilitiesFile)
+		}
+		return t, none, nil
+	}
+	words, err := split(c.target)
+	if err != nil {
+		return nil, none, cli.Usage("--target %s: %v", c.target, err).WithHint("--target \"PROGRAM ARGUMENT...\"")
+	}
+	path, err := findProgram(words[0], lookPath)
+	if err != nil {
+		return nil, none, cli.Usage("--target: there is no program %s, and no folder of that name: %v", words[0], err).
+			WithHint("--target COMMAND, a folder with %s, a URL, or self", conformance.CapabilitiesFile)
+	}
+	return &conformance.Stdio{
+		Claims: conformance.Capabilities{Implementation: words[0], ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2, 3},
+			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: words}},
+		Path: path, Args: words[1:], Env: os.Environ(),
+	}, none, nil
+}
+
+// findProgram is the path of a program: by its name as a shell would, or where the name has a folder in it.
+func findProgram(name string, lookPath func(string) (string, error)) (string, error) {
+	if !strings.ContainsAny(name, `/`+string(filepath.Separator)) {
+		return lookPath(name)
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "", err
+	}
+	return filepath.Abs(name)
+}
+
+// split takes a command apart at blanks. Quotes of both kinds keep blanks, and a backslash the character behind it, except in
+// single quotes; nothing is expanded.
+func split(command string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	begun := false
+	var quote rune
+	escaped := false
+	for _, r := range command {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'' && filepath.Separator == '/':
+			escaped, begun = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, begun = r, true
+		case r == ' ' || r == '\t' || r == '\n':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errors.New("a quote is not closed")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	if len(words) == 0 || words[0] == "" {
+		return nil, errors.New("there is no program in it")
+	}
+	return words, nil
+}

@@ -1,0 +1,95 @@
+package product
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/internal/governance/gate"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// gateInput reads what a gate is decided from: the fixture's phase and request, and the project's files.
+func (w *world) gateInput() (gate.Input, error) {
+	var args struct {
+		Phase   string `json:"current_phase"`
+		Request string `json:"requested_phase"`
+	}
+	if err := w.args(&args); err != nil {
+		return gate.Input{}, err
+	}
+	in := gate.Input{Config: w.config, Phase: w.state.Phase, Request: args.Request, Verification: protocol.VerificationPass}
+	if args.Phase != "" {
+		in.Phase = args.Phase
+	}
+	var result struct {
+		Verification *protocol.Verification `json:"verification"`
+		Role         string                 `json:"role"`
+	}
+	if raw := w.result(); raw != nil {
+		if err := json.Unmarshal(raw, &result); err != nil {
+			return in, err
+		}
+		if result.Verification != nil {
+			in.Verification = result.Verification.Status
+		}
+		in.Role = result.Role
+	}
+	for _, raw := range w.setup.History {
+		var h protocol.HistoryEntry
+		if err := json.Unmarshal(raw, &h); err != nil {
+			return in, err
+		}
+		in.History = append(in.History, h)
+	}
+	in.Files = map[string]string{}
+	for _, name := range gate.Paths(w.config, in.Phase) {
+		data, err := w.files.ReadFile(filepath.FromSlash(name))
+		switch {
+		case err == nil:
+			in.Files[name] = string(data)
+		case !errors.Is(err, fs.ErrNotExist):
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+func phaseExit(_ context.Context, w *world) (fields, error) {
+	in, err := w.gateInput()
+	if err != nil {
+		return nil, err
+	}
+	d := gate.PhaseExit(in)
+	switch d.Action {
+	case gate.Advance:
+		return fields{"result": "success", "action": d.Action, "new_phase": d.To}, nil
+	case gate.AwaitingHumanApproval:
+		return fields{"result": "success", "action": d.Action, "new_status": protocol.RunPaused,
+			"pending_phase_transition": fields{"from": d.From, "to": d.To, "gate": d.GateID}}, nil
+	}
+	same, err := w.unchanged()
+	if d.Action == gate.UnknownPhase {
+		return fields{"result": "error", "action": "gate_error", "error_type": d.Action, "state_unchanged": same}, err
+	}
+	return fields{"result": "success", "action": d.Action, "phase_unchanged": same, "state_unchanged": same, "reason": d.Reason()}, err
+}
+
+func runCompletion(_ context.Context, w *world) (fields, error) {
+	in, err := w.gateInput()
+	if err != nil {
+		return nil, err
+	}
+	d := gate.Completion(in)
+	switch d.Action {
+	case gate.Complete:
+		return fields{"result": "success", "action": d.Action, "new_status": protocol.RunCompleted}, nil
+	case gate.AwaitingHumanApproval:
+		return fields{"result": "success", "action": d.Action, "new_status": protocol.RunPaused,
+			"pending_run_completion": fields{"phase": d.From, "gate": d.GateID}}, nil
+	}
+	same, err := w.unchanged()
+	return fields{"result": "success", "action": d.Action, "state_unchanged": same, "reason": d.Reason()}, err
+}
