@@ -22,6 +22,9 @@ func (s *step) assign(in AssignTurn) *Refused {
 	for _, w := range ScopeOverlaps(s.run, in.Role) {
 		s.warn(w.Code, w.Message)
 	}
+	for _, v := range outlook(s.run, in.Role) {
+		s.warn("policy:"+v.Policy.ID, "the turn cannot be accepted as it stands: "+v.Message)
+	}
 	role := s.run.Config.Roles.At(in.Role)
 	base := in.Baseline
 	s.st.TurnSequence++
