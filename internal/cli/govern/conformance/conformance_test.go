@@ -84,6 +84,14 @@ func TestServeSaysItsAddressAsJSON(t *testing.T) {
 	}
 }
 
+func TestServeStaysOnThisMachine(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, nil, io.Discard, "serve", "--http", "0.0.0.0:0"); err == nil || exitcode.Of(err) != 2 || !strings.Contains(err.Error(), "this machine alone") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
