@@ -50,7 +50,7 @@ func New(spec Spec, opts Options) adapter.Adapter {
 		opts.Environ = os.Environ
 	}
 	if opts.LookPath == nil {
-		opts.LookPath = lookPathIn
+		opts.LookPath = LookPath
 	}
 	a := &cliAdapter{spec: spec, opts: opts}
 	if spec.Negotiate != nil {

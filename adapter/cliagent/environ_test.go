@@ -156,7 +156,7 @@ func TestLookPath(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := lookPathIn(tt.command, []string{"PATH=" + tt.path}, tt.dir)
+			got, err := LookPath(tt.command, []string{"PATH=" + tt.path}, tt.dir)
 			if tt.err != nil {
 				if !errors.Is(err, tt.err) && !(tt.err == fs.ErrNotExist && isNotExist(err)) {
 					t.Errorf("got %q, %v, want %v", got, err, tt.err)

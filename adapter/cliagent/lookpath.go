@@ -82,8 +82,10 @@ func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// lookPathIn is the default of Options.LookPath.
-func lookPathIn(command string, env []string, dir string) (string, error) {
+// LookPath finds a command on the PATH of an environment: an absolute entry of the path, or, for a command with a separator, a
+// file relative to dir. It is the default of Options.LookPath. The error matches fs.ErrNotExist, or fs.ErrPermission for a
+// file that cannot be executed.
+func LookPath(command string, env []string, dir string) (string, error) {
 	e := environ{goos: runtime.GOOS, vars: map[string]variable{}}
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {

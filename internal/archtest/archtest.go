@@ -1,12 +1,14 @@
 // Package archtest keeps the import rules of the rooms: rules.txt says what every package may import, and its test fails on
-// an import that is not allowed, on a package without a rule, and on a rule or allowance that nothing uses.
+// an import that is not allowed, on a package without a rule, and on a rule or allowance that nothing uses. A line that begins
+// with ! says what packages do without: imports, and functions such as the clock's.
 //
-// Rules about anything but imports do not belong here.
+// Rules about anything but imports and what is used of them do not belong here.
 package archtest
 
 import (
 	"bufio"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -24,6 +26,9 @@ type Rule struct {
 	Package string
 	Allow   []string
 	Line    int
+	// Deny makes it a rule of what the package, or with a trailing /... every package below, does without: Allow lists imports, of the
+	// standard library too, and names such as time.Now.
+	Deny bool
 }
 
 // restricted are the packages of the standard library that a rule must allow by name: what starts processes.
@@ -32,7 +37,8 @@ var restricted = []string{"os/exec"}
 // testOnly are the modules that tests anywhere may use.
 var testOnly = []string{"github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/", "go.uber.org/goleak", "os/exec"}
 
-// ParseRules reads rules, one a line: "package: import import ...". "." is the module's root; # begins a comment.
+// ParseRules reads rules, one a line: "package: import import ...", or "!package: import name ..." for what it does without. "." is
+// the module's root; # begins a comment.
 func ParseRules(text string) ([]Rule, error) {
 	var rules []Rule
 	seen := map[string]bool{}
@@ -52,7 +58,8 @@ func ParseRules(text string) ([]Rule, error) {
 			return nil, fmt.Errorf("rules line %d: %s has a rule already", n, pkg)
 		}
 		seen[pkg] = true
-		rules = append(rules, Rule{pkg, strings.Fields(allow), n})
+		name, deny := strings.CutPrefix(pkg, "!")
+		rules = append(rules, Rule{Package: name, Allow: strings.Fields(allow), Line: n, Deny: deny})
 	}
 	return rules, sc.Err()
 }
@@ -62,6 +69,7 @@ type Package struct {
 	Path        string // inside the module, "." for the root
 	Imports     []string
 	TestImports []string
+	Uses        []string // what the code, without tests, uses of the packages it imports: time.Now, net/http.Get
 }
 
 // Load reads the imports of every package of the module whose root is fsys. Nested modules and testdata are left out.
@@ -90,7 +98,7 @@ func Load(fsys fs.FS) ([]Package, error) {
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), p, src, parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), p, src, 0)
 		if err != nil {
 			return err
 		}
@@ -111,15 +119,50 @@ func Load(fsys fs.FS) ([]Package, error) {
 				pkg.Imports = append(pkg.Imports, name)
 			}
 		}
+		if !strings.HasSuffix(p, "_test.go") {
+			pkg.Uses = append(pkg.Uses, uses(file)...)
+		}
 		return nil
 	})
 	var list []Package
 	for _, dir := range slices.Sorted(maps.Keys(found)) {
 		p := found[dir]
-		p.Imports, p.TestImports = unique(p.Imports), unique(p.TestImports)
+		p.Imports, p.TestImports, p.Uses = unique(p.Imports), unique(p.TestImports), unique(p.Uses)
 		list = append(list, *p)
 	}
 	return list, err
+}
+
+// uses lists what a file uses of the packages that it imports, by import path and name. A dot import counts as using all of it.
+func uses(file *ast.File) []string {
+	imports := map[string]string{}
+	var list []string
+	for _, spec := range file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		local := path.Base(name)
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+		if local == "." {
+			list = append(list, name+".*")
+		}
+		imports[local] = name
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		// An identifier with an object is a variable of that name, not the package.
+		if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && imports[id.Name] != "" { //nolint:staticcheck // one file is resolved, without types
+			list = append(list, imports[id.Name]+"."+sel.Sel.Name)
+		}
+		return true
+	})
+	return list
 }
 
 func unique(s []string) []string {
@@ -132,6 +175,10 @@ func Check(module string, rules []Rule, packages []Package) []string {
 	var bad []string
 	byPath := map[string]Rule{}
 	for _, r := range rules {
+		if r.Deny {
+			bad = append(bad, checkDenied(module, r, packages)...)
+			continue
+		}
 		byPath[r.Package] = r
 	}
 	known := map[string]bool{}
@@ -166,9 +213,34 @@ func Check(module string, rules []Rule, packages []Package) []string {
 		bad = append(bad, checkTests(module, p)...)
 	}
 	for _, r := range rules {
-		if !known[r.Package] {
+		if !r.Deny && !known[r.Package] {
 			bad = append(bad, fmt.Sprintf("the rule of line %d is about %s, which does not exist", r.Line, r.Package))
 		}
+	}
+	return bad
+}
+
+// checkDenied holds packages to what they do without. Tests are free.
+func checkDenied(module string, r Rule, packages []Package) []string {
+	var bad []string
+	about := false
+	for _, p := range packages {
+		if !matches(r.Package, p.Path) {
+			continue
+		}
+		about = true
+		for _, used := range slices.Concat(p.Imports, p.Uses) {
+			name, _ := inside(module, used)
+			all, dot := strings.CutSuffix(name, ".*") // a dot import uses everything
+			for _, d := range r.Allow {
+				if matches(d, name) || dot && strings.HasPrefix(d, all+".") {
+					bad = append(bad, fmt.Sprintf("package %s uses %s, which the rule of line %d denies to it", p.Path, name, r.Line))
+				}
+			}
+		}
+	}
+	if !about {
+		bad = append(bad, fmt.Sprintf("the rule of line %d is about %s, which does not exist", r.Line, r.Package))
 	}
 	return bad
 }

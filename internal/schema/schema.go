@@ -1,8 +1,8 @@
 // Package schema makes the JSON Schemas of the wire values from their Go types. The files in schema/ at the root of the
 // module are its output; its test fails when they differ.
 //
-// What a schema says comes from the types of package execution alone; nothing is written by hand here but the names of
-// the files.
+// What a schema says comes from the types of package execution alone, and that of agentxchain.json from the table of keys
+// in package charter; nothing is written by hand here but the names of the files.
 package schema
 
 //go:generate go test . -run TestNoDrift -update
@@ -61,6 +61,9 @@ func Generate() (map[string][]byte, error) {
 		if err := put(files, name, s); err != nil {
 			return nil, err
 		}
+	}
+	if err := put(files, "agentxchain", governedSchema()); err != nil {
+		return nil, err
 	}
 	event, err := eventSchema()
 	if err != nil {

@@ -39,6 +39,13 @@ func BenchmarkStartWait(b *testing.B) {
 	b.Run("keeper", run(func(*Spec) {}))
 	b.Run("keeper-without-group", run(func(s *Spec) { s.withoutGroup = true }))
 	b.Run("direct", run(func(s *Spec) { s.withoutKeeper = true }))
+	b.Run("helper", func(b *testing.B) {
+		for b.Loop() {
+			if _, e := Run(context.Background(), Spec{Path: "/bin/true"}); e.Code != 0 || e.Err != nil {
+				b.Fatalf("%+v", e)
+			}
+		}
+	})
 }
 
 // pipeReader feeds data through a real pipe into a reader and returns how to take its lines.

@@ -6,7 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
+	"github.com/drawbar/drawbar/internal/cli/govern/setup"
+	"github.com/drawbar/drawbar/internal/cli/govern/status"
+	"github.com/drawbar/drawbar/internal/cli/govern/turn"
 )
 
 // New makes the command.
@@ -16,6 +20,10 @@ func New(app *cli.App) *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(conformance.New(app))
+	app.DirFlag(cmd)
+	cmd.AddCommand(setup.New(app)...)
+	cmd.AddCommand(status.New(app))
+	cmd.AddCommand(turn.New(app)...)
+	cmd.AddCommand(approve.New(app), conformance.New(app))
 	return cmd
 }

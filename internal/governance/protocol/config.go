@@ -163,7 +163,7 @@ type Runtime struct {
 	Capabilities *RuntimeCapabilities `json:"capabilities,omitempty"`
 
 	// local_cli, and mcp over stdio.
-	Command         Words    `json:"command,omitempty"`
+	Command         Words    `json:"command,omitzero"`
 	Args            []string `json:"args,omitempty"`
 	CWD             string   `json:"cwd,omitempty"`
 	PromptTransport string   `json:"prompt_transport,omitempty"`

@@ -78,7 +78,8 @@ type State struct {
 	NonProgressSignature *string              `json:"non_progress_signature,omitempty"`
 	NonProgressCount     int                  `json:"non_progress_count,omitempty"`
 	LastCompletedTurn    *CompletedTurn       `json:"last_completed_turn,omitempty"`
-	Sessions             Ordered[string]      `json:"role_sessions,omitzero"` // Drawbar's own: the agent's session of each role
+	Sessions             Ordered[string]      `json:"role_sessions,omitzero"`           // Drawbar's own: the agent's session of each role
+	OpenHuman            []OpenEscalation     `json:"open_human_escalations,omitempty"` // Drawbar's own: what waits for a person
 	Extra                Extra                `json:"-"`
 }
 
@@ -170,7 +171,8 @@ type Turn struct {
 	ReissuedFrom      string          `json:"reissued_from,omitempty"`
 	FailedAt          Time            `json:"failed_at,omitzero"`
 	FailureReason     string          `json:"failure_reason,omitempty"`
-	Worktree          string          `json:"worktree,omitempty"` // Drawbar's own: path of the turn's worktree, relative to the root
+	Worktree          string          `json:"worktree,omitempty"`        // Drawbar's own: path of the turn's worktree, relative to the root
+	WaivedPolicies    []string        `json:"waived_policies,omitempty"` // Drawbar's own: policies that a person let pass for this turn
 	Extra             Extra           `json:"-"`
 }
 
@@ -192,8 +194,16 @@ type Baseline struct {
 	HeadRef       *string         `json:"head_ref"`
 	Clean         bool            `json:"clean"`
 	CapturedAt    Time            `json:"captured_at"`
-	DirtySnapshot Ordered[string] `json:"dirty_snapshot"`   // path to marker: "sha256:<hex>", "deleted"
-	Branch        string          `json:"branch,omitempty"` // Drawbar's own; empty with a detached head
+	DirtySnapshot Ordered[string] `json:"dirty_snapshot"`    // path to marker: "sha256:<hex>", "deleted"
+	Branch        string          `json:"branch,omitempty"`  // Drawbar's own; empty with a detached head
+	Detail        *BaselineDetail `json:"drawbar,omitempty"` // Drawbar's own; absent in baselines of others
+}
+
+// BaselineDetail is what a baseline of Drawbar holds besides the fields of the protocol.
+type BaselineDetail struct {
+	Staged     Ordered[string] `json:"staged,omitzero"`      // path to "<mode> <object>" of what a person has staged, "deleted"
+	Executable []string        `json:"executable,omitempty"` // the dirty files that may be executed
+	Walked     bool            `json:"walked,omitempty"`     // without git: dirty_snapshot holds every file
 }
 
 // Rejection is why an attempt was refused: the agent gets it with its next one.
@@ -263,6 +273,14 @@ func (e *Escalation) UnmarshalJSON(data []byte) error {
 func (e Escalation) MarshalJSON() ([]byte, error) {
 	type plain Escalation
 	return marshalKeep(plain(e), e.Extra)
+}
+
+// OpenEscalation is an entry of the human queue that is not resolved yet.
+type OpenEscalation struct {
+	EscalationID string `json:"escalation_id"`
+	BlockedOn    string `json:"blocked_on"`
+	TurnID       string `json:"turn_id,omitempty"`
+	RaisedAt     Time   `json:"raised_at"`
 }
 
 // PendingPhase is a phase transition that waits: for a person, or for the other turns to end.

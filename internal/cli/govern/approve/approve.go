@@ -1,0 +1,54 @@
+// Package approve is "drawbar govern approve": a person lets a gate pass.
+package approve
+
+import (
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use: "approve [phase|completion]", Short: "Let the pending gate pass: the next phase begins, or the run ends",
+		Long: "Let the pending gate pass: hooks of before_gate are asked, the gate's actions run, then the next phase begins or the run ends.\n" +
+			"Without an argument it is whichever gate waits.",
+		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := orchestrator.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: who()}
+			o.Completion = len(args) == 1 && args[0] == "completion"
+			return Approve(app, cmd, o)
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen and change nothing")
+	return cmd
+}
+
+// Approve lets the gate pass and tells how that ended.
+func Approve(app *cli.App, cmd *cobra.Command, o orchestrator.ApproveOptions) error {
+	e, done, err := view.Engine(app, cmd.Name())
+	if err != nil {
+		return err
+	}
+	ctx, stop := view.Interruptible(cmd.Context())
+	defer stop()
+	r, err := e.Approve(ctx, o)
+	done()
+	if err != nil {
+		return err
+	}
+	return view.Tell(app, r)
+}
+
+func who() string {
+	u, err := user.Current()
+	if err != nil {
+		return "operator"
+	}
+	return u.Username
+}

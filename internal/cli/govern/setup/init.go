@@ -1,0 +1,132 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+func initialize(app *cli.App) *cobra.Command {
+	var o project.ScaffoldOptions
+	var dir string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "init [DIR]", Short: "Make a governed project here",
+		Example: "  drawbar govern init --template cli-tool --goal \"a calculator\" --agent claude\n" +
+			"  drawbar govern init --dev-command \"my-agent run {prompt}\" -y\n" +
+			"  drawbar govern init --dev-command ./agent.sh --dev-prompt-transport dispatch_bundle_only -y",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			base, err := app.ProjectDir()
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if dir != "" && !filepath.IsAbs(dir) {
+				dir = filepath.Join(base, dir)
+			} else if dir == "" {
+				dir = base
+			}
+			if o.Agent != "" {
+				if err := known(app, o.Agent); err != nil {
+					return err
+				}
+			}
+			if !yes && cli.IsTerminal(app.In) && !app.JSON && o.Goal == "" {
+				app.Notef("What is the goal of the project? (one line, or Enter)")
+				line, err := app.ReadLine(cmd.Context())
+				if err != nil {
+					return cli.Usage("no goal was read: %v", err).WithHint("drawbar govern init --goal \"...\" -y")
+				}
+				o.Goal = line
+			}
+			return scaffold(app, dir, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Template, "template", "generic", "what kind of project: "+templateNames())
+	f.StringVar(&o.Name, "name", "", "name of the project (default: that of its folder)")
+	f.StringVar(&o.ID, "id", "", "id of the project (default: made from its name)")
+	f.StringVar(&o.Goal, "goal", "", "what the project is to reach, at most 500 characters")
+	f.StringVar(&o.Agent, "agent", "", "agent of Drawbar that develops and reviews, such as claude")
+	f.StringVar(&o.DevCommand, "dev-command", "", "the developer's program, with {prompt} where the prompt goes")
+	f.StringVar(&o.DevPromptTransport, "dev-prompt-transport", "", "how the prompt reaches it: argv, stdin or dispatch_bundle_only")
+	f.StringVar(&dir, "dir", "", "folder of the project (default: here); it is made if it is not there")
+	f.BoolVar(&o.Force, "force", false, "replace the configuration that is there; the old one is kept beside it")
+	f.BoolVarP(&yes, "yes", "y", false, "ask nothing")
+	return cmd
+}
+
+func known(app *cli.App, name string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	_, err = c.Adapters().Get(name)
+	return err
+}
+
+func templateNames() string {
+	text := ""
+	for i, t := range project.Templates() {
+		if i > 0 {
+			text += ", "
+		}
+		text += t.ID
+	}
+	return text
+}
+
+// made is the answer of init.
+type made struct {
+	Root    string   `json:"root"`
+	Created []string `json:"created"`
+	Next    []string `json:"next"`
+}
+
+func scaffold(app *cli.App, dir string, o project.ScaffoldOptions) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return cli.Usage("make the folder %s: %v", dir, err).WithHint("name a folder that you may write")
+	}
+	files, err := project.Scaffold(dir, o)
+	if err != nil {
+		return err
+	}
+	m := made{Root: dir, Created: files}
+	if here, err := os.Getwd(); err == nil && here != dir {
+		m.Next = append(m.Next, "cd "+dir)
+	}
+	if !inRepository(dir) {
+		m.Next = append(m.Next, "git init")
+	}
+	m.Next = append(m.Next, "git add -A && git commit -m \"govern this project\"", "drawbar govern doctor", "drawbar govern step")
+	return app.Answer(m, func() {
+		for _, f := range m.Created {
+			app.Printf("  %s\n", f)
+		}
+		fmt.Fprintln(app.Out)
+		app.Printf("next:\n")
+		for _, n := range m.Next {
+			app.Printf("  %s\n", n)
+		}
+	})
+}
+
+// inRepository reports whether a folder lies in a git work tree.
+func inRepository(dir string) bool {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
+			return true
+		}
+		if d == filepath.Dir(d) {
+			return false
+		}
+	}
+}

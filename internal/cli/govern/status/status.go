@@ -1,0 +1,120 @@
+// Package status is "drawbar govern status": where a governed run stands, and what to type next.
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Where the run stands, who works, and what to type next",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, done, err := view.Engine(app, "status")
+			if err != nil {
+				return err
+			}
+			defer done()
+			s, err := e.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return app.Answer(s, func() { print(app, s, time.Now()) })
+		},
+	}
+}
+
+func print(app *cli.App, s orchestrator.Status, now time.Time) {
+	app.Printf("%s  %s\n", s.Project.Name, s.Root)
+	field := func(name, format string, args ...any) { app.Printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
+	if s.RunID == "" {
+		field("run", "none yet")
+	} else {
+		field("run", "%s  %s", s.RunID, s.Status)
+	}
+	phases := make([]string, len(s.Phases))
+	for i, p := range s.Phases {
+		if phases[i] = p; p == s.Phase {
+			phases[i] = "[" + p + "]"
+		}
+	}
+	field("phase", "%s", strings.Join(phases, " > "))
+	for id, st := range s.Gates.All() {
+		field("gate", "%s: %s", id, st)
+	}
+	if g := s.Gate; g != nil {
+		for _, why := range g.Reasons {
+			field("", "- %s", why)
+		}
+	}
+	for _, t := range s.Turns {
+		turn(app, t, now)
+	}
+	if s.Pending != "" {
+		field("waits", "gate %s waits for a person", s.Pending)
+	}
+	if s.BlockedOn != "" && s.Pending == "" {
+		field("blocked", "%s", s.BlockedOn)
+		if s.Reason != nil && s.Reason.Recovery.Detail != "" {
+			field("", "%s", s.Reason.Recovery.Detail)
+		}
+	}
+	if s.Budget.RemainingUSD != nil {
+		field("budget", "$%.4f spent, $%.4f left", s.Budget.SpentUSD, *s.Budget.RemainingUSD)
+	} else if s.Budget.SpentUSD > 0 {
+		field("spent", "$%.4f", s.Budget.SpentUSD)
+	}
+	if s.LastTurn != "" {
+		commit := s.LastCommit
+		if len(commit) > 12 {
+			commit = commit[:12]
+		}
+		field("last", "%s  %s", s.LastTurn, commit)
+	}
+	if s.NextRole != "" && s.Status != "blocked" && s.Status != "paused" {
+		field("role", "%s %s", s.NextRole, s.NextWhy)
+	}
+	if s.Holder != nil {
+		field("lock", "%s (process %d) writes the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
+	}
+	if s.Unfinished != "" {
+		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
+	}
+	for _, w := range s.Warnings {
+		field("warning", "%s", w)
+	}
+	field("next", "%s", s.Next)
+}
+
+func turn(app *cli.App, t orchestrator.TurnStatus, now time.Time) {
+	text := fmt.Sprintf("%s  %s  %s, attempt %d", t.TurnID, t.AssignedRole, t.Status, t.Attempt)
+	switch {
+	case t.Live != nil:
+		text = fmt.Sprintf("%s  %s  %s %s for %s", t.TurnID, t.AssignedRole, t.Live.Worker, t.Live.Stage, now.Sub(t.Live.StartedAt.Time).Round(time.Second))
+		if t.Live.Doing != "" {
+			text += ", " + t.Live.Doing
+		}
+		if t.Live.CostUSD != nil {
+			text += fmt.Sprintf(", $%.4f", *t.Live.CostUSD)
+		}
+		if t.Carrier != nil {
+			text += fmt.Sprintf(" (%s, process %d)", t.Carrier.Owner, t.Carrier.PID)
+		}
+	case t.Carrier != nil:
+		text += fmt.Sprintf(" (%s, process %d)", t.Carrier.Owner, t.Carrier.PID)
+	case t.Staged:
+		text += ", its result waits"
+	case t.Status == "dispatched" || t.Status == "running" || t.Status == "starting":
+		text += ", nobody carries it"
+	}
+	app.Printf("  %-9s %s\n", "turn", text)
+}

@@ -1,0 +1,253 @@
+// Package turn holds the commands that carry and decide turns: step, run, resume, restart, accept, reject, reissue,
+// checkpoint, escalate, unblock.
+package turn
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// New makes the commands.
+func New(app *cli.App) []*cobra.Command {
+	return []*cobra.Command{step(app), run(app), resume(app), restart(app), accept(app), reject(app), reissue(app), checkpoint(app), escalate(app), unblock(app)}
+}
+
+// carry runs a command that may wait for a worker: Ctrl-C ends the worker and leaves the turn.
+func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, *orchestrator.Local) (orchestrator.Report, error)) error {
+	e, done, err := view.Engine(app, cmd.Name())
+	if err != nil {
+		return err
+	}
+	ctx, stop := view.Interruptible(cmd.Context())
+	defer stop()
+	r, err := fn(ctx, e)
+	done()
+	if err != nil {
+		return err
+	}
+	return view.Tell(app, r)
+}
+
+func step(app *cli.App) *cobra.Command {
+	var o orchestrator.StepOptions
+	cmd := &cobra.Command{
+		Use: "step", Short: "Carry one turn: the one that waits, or the next",
+		Long: "Carry one turn: the one that waits, or the next. The turn's role is chosen by the rules unless --role names it. A result\n" +
+			"that is not valid goes back to the agent with its faults while attempts remain. Ctrl-C ends the worker; the turn stays and\n" +
+			"the next step carries it again.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := positive(cmd, "timeout", o.Timeout); err != nil {
+				return err
+			}
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Step(ctx, o) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Role, "role", "", "role of the next turn")
+	f.StringVar(&o.Turn, "turn", "", "the active turn to carry, where there are several")
+	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
+	f.DurationVar(&o.Timeout, "timeout", 0, "how long the turn may take (default: the configuration's, else 20m)")
+	f.BoolVar(&o.NoRepair, "no-repair", false, "leave a result that is not valid to a person")
+	f.BoolVar(&o.NoWait, "no-wait", false, "make a person's turn ready and do not wait for its result")
+	return cmd
+}
+
+func positive(cmd *cobra.Command, flag string, d time.Duration) error {
+	if d < 0 || cmd.Flags().Changed(flag) && d == 0 {
+		return cli.Usage("--%s %s is not a time to wait", flag, d).WithHint("%s --%s 30m", cmd.CommandPath(), flag)
+	}
+	return nil
+}
+
+func run(app *cli.App) *cobra.Command {
+	var o orchestrator.RunOptions
+	cmd := &cobra.Command{
+		Use: "run", Short: "Carry turns until a person is needed or the run ends",
+		Long: "Carry turns until a gate waits for a person, the next turn is a person's, the run is blocked, the limit of turns is\n" +
+			"reached, or the run ends. With --auto-approve gates that ask for a person pass, but for credentialed ones.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.MaxTurns < 0 || cmd.Flags().Changed("max-turns") && o.MaxTurns == 0 {
+				return cli.Usage("--max-turns %d: at least 1", o.MaxTurns).WithHint("%s --max-turns 10", cmd.CommandPath())
+			}
+			if err := positive(cmd, "timeout", o.Timeout); err != nil {
+				return err
+			}
+			e, done, err := view.Engine(app, "run")
+			if err != nil {
+				return err
+			}
+			ctx, stop := view.Interruptible(cmd.Context())
+			defer stop()
+			r, err := e.Run(ctx, o)
+			done()
+			if err != nil {
+				return err
+			}
+			return view.TellRun(app, r)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.MaxTurns, "max-turns", 0, "stop after so many turns (default: run_loop.max_turns, else 50)")
+	f.BoolVar(&o.AutoApprove, "auto-approve", false, "let gates pass that ask for a person, but for credentialed ones")
+	f.BoolVar(&o.DryRun, "dry-run", false, "say what would happen next and change nothing")
+	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
+	f.DurationVar(&o.Timeout, "timeout", 0, "how long each turn may take")
+	return cmd
+}
+
+func resume(app *cli.App) *cobra.Command {
+	var o orchestrator.StepOptions
+	cmd := &cobra.Command{
+		Use: "resume", Short: "Clear a block and make the next turn ready, without carrying it",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Resume(ctx, o) })
+		},
+	}
+	cmd.Flags().StringVar(&o.Role, "role", "", "role of the next turn")
+	cmd.Flags().StringVar(&o.Turn, "turn", "", "the active turn, where there are several")
+	return cmd
+}
+
+func restart(app *cli.App) *cobra.Command {
+	var o orchestrator.RestartOptions
+	cmd := &cobra.Command{
+		Use: "restart", Short: "Take up a run whose process died, or begin a new one",
+		Long: "Take up a run whose process died: what was interrupted is finished, and drift of the repository is told. A completed run\n" +
+			"is followed by a new one; --new does that with a blocked run too.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+				return e.Restart(ctx, o)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&o.New, "new", false, "end what is blocked and begin a new run")
+	return cmd
+}
+
+func accept(app *cli.App) *cobra.Command {
+	var o orchestrator.AcceptOptions
+	var resolution string
+	cmd := &cobra.Command{
+		Use: "accept", Short: "Take the staged result of a turn into the record",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch resolution {
+			case "":
+			case "human_merge":
+				o.HumanMerge = true
+			default:
+				return cli.Usage("--resolution %q is unknown", resolution).WithHint("%s --resolution human_merge", cmd.CommandPath())
+			}
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Accept(ctx, o) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Turn, "turn", "", "the turn, where several are active")
+	f.StringVar(&resolution, "resolution", "", "human_merge: accept in spite of a conflict that a person has merged")
+	f.BoolVar(&o.NormalizeArtifact, "normalize-artifact-type", false, "take a workspace artifact without files for a review")
+	return cmd
+}
+
+func reject(app *cli.App) *cobra.Command {
+	var o orchestrator.RejectOptions
+	cmd := &cobra.Command{
+		Use: "reject", Short: "Refuse the result of a turn; it is tried again while attempts remain",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+				r, err := e.Reject(ctx, o)
+				if err == nil && r.Outcome == orchestrator.OutcomeRejected {
+					r.Outcome = orchestrator.OutcomeDone // it is what was asked for
+				}
+				return r, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Turn, "turn", "", "the turn, where several are active")
+	f.StringVar(&o.Reason, "reason", "", "why; the agent reads it with its next attempt")
+	f.BoolVar(&o.Reassign, "reassign", false, "of a conflict: do the turn again on top of what was accepted meanwhile")
+	return cmd
+}
+
+func reissue(app *cli.App) *cobra.Command {
+	var turn, reason string
+	cmd := &cobra.Command{
+		Use: "reissue", Short: "Replace a turn by a new one of the same role, on a fresh baseline",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+				return e.Reissue(ctx, turn, reason)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&turn, "turn", "", "the turn, where several are active")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return cmd
+}
+
+func checkpoint(app *cli.App) *cobra.Command {
+	var turn string
+	cmd := &cobra.Command{
+		Use: "checkpoint", Short: "Commit files of an accepted turn that no commit has yet",
+		Long: "Commit files of an accepted turn that no commit has yet. Acceptance commits by itself; this is for a branch that moved\n" +
+			"meanwhile, and for projects that another program governed.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+				return e.Checkpoint(ctx, turn)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&turn, "turn", "", "the accepted turn (default: the last)")
+	return cmd
+}
+
+func escalate(app *cli.App) *cobra.Command {
+	var o orchestrator.EscalateOptions
+	cmd := &cobra.Command{
+		Use: "escalate", Short: "Hand the run to a person", Example: `  drawbar govern escalate --reason "the API key must be renewed" --action "renew it in the console"`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+				r, err := e.Escalate(ctx, o)
+				if err == nil && r.Outcome == orchestrator.OutcomeBlocked {
+					r.Outcome = orchestrator.OutcomeDone
+				}
+				return r, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Reason, "reason", "", "why (required)")
+	f.StringVar(&o.Detail, "detail", "", "what is known of it")
+	f.StringVar(&o.Action, "action", "", "what the person is to do")
+	f.StringVar(&o.Turn, "turn", "", "the turn it is about")
+	return cmd
+}
+
+func unblock(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "unblock [ESCALATION]", Short: "Settle what the run waits for a person to do",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) > 0 {
+				id = args[0]
+			}
+			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+				return e.Unblock(ctx, id)
+			})
+		},
+	}
+}

@@ -1,0 +1,119 @@
+package governance
+
+import (
+	"fmt"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// OnExceed is what a budget does when it is used up.
+const (
+	ExceedPause = "pause_and_escalate"
+	ExceedWarn  = "warn"
+)
+
+// cent is the tolerance of sums of money: less than a thousandth of a cent is nothing.
+const cent = 1e-5
+
+// budgetStatus is the budget after spent, by the limit of the configuration. Nothing in it is ever negative.
+func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.BudgetStatus {
+	old.SpentUSD = max(0, old.SpentUSD)
+	old.RemainingUSD = nil
+	if c.Budget != nil && c.Budget.PerRunMaxUSD != nil {
+		left := max(0, *c.Budget.PerRunMaxUSD-old.SpentUSD)
+		if left < cent {
+			left = 0
+		}
+		old.RemainingUSD = &left
+	}
+	if old.RemainingUSD == nil || *old.RemainingUSD > 0 {
+		old.Exhausted, old.ExhaustedAt, old.ExhaustedAfterTurn, old.WarnMode = false, protocol.Time{}, "", false
+	}
+	return old
+}
+
+func warnOnly(c *protocol.Config) bool { return c.Budget != nil && c.Budget.OnExceed == ExceedWarn }
+
+// Reserved is what the active turns hold of the budget.
+func Reserved(st *protocol.State) float64 {
+	var sum float64
+	for _, r := range st.BudgetReservations.All() {
+		sum += max(0, r.ReservedUSD)
+	}
+	return sum
+}
+
+// Reservation is what a new turn reserves; nil without a limit for turns. Where the budget only warns, what is left may be less
+// than the limit of a turn, and a turn reserves no more than is left.
+func Reservation(run Run) *float64 {
+	b := run.Config.Budget
+	if b == nil || b.PerTurnMaxUSD == nil || *b.PerTurnMaxUSD <= 0 {
+		return nil
+	}
+	v := *b.PerTurnMaxUSD
+	if left := budgetStatus(run.Config, run.State.BudgetStatus).RemainingUSD; left != nil {
+		v = min(v, max(0, *left-Reserved(&run.State)))
+	}
+	return &v
+}
+
+// guardBudget refuses when nothing is left, or when a whole turn does not fit beside the reservations.
+func guardBudget(run Run) []*Refused {
+	left := budgetStatus(run.Config, run.State.BudgetStatus).RemainingUSD
+	if left == nil || warnOnly(run.Config) {
+		return nil
+	}
+	var all []*Refused
+	if *left <= 0 {
+		all = append(all, refuse(CodeBudgetExhausted, budgetCommand(run), "the budget of the run is used up: %.2f USD are spent", run.State.BudgetStatus.SpentUSD))
+	}
+	if b := run.Config.Budget; b.PerTurnMaxUSD != nil {
+		if free := *left - Reserved(&run.State); *b.PerTurnMaxUSD > free+cent {
+			all = append(all, refuse(CodeReservation, budgetCommand(run), "a turn reserves %.2f USD, and %.2f USD are left beside the reservations",
+				*b.PerTurnMaxUSD, max(0, free)))
+		}
+	}
+	return all
+}
+
+// reserve takes the turn's reservation.
+func (s *step) reserve(turn, role string) {
+	if r := Reservation(s.run); r != nil {
+		s.st.BudgetReservations.Set(turn, protocol.Reservation{ReservedUSD: *r, RoleID: role, CreatedAt: s.now})
+	}
+}
+
+// spend books the cost of an accepted turn and gives its reservation back.
+func (s *step) spend(turn string, cost *protocol.Cost) {
+	r, reserved := s.st.BudgetReservations.Get(turn)
+	s.st.BudgetReservations.Delete(turn)
+	if cost != nil && cost.USD > 0 {
+		s.st.BudgetStatus.SpentUSD += cost.USD
+		if reserved && cost.USD > r.ReservedUSD+cent {
+			s.warn("budget_reservation", fmt.Sprintf("the turn cost %.2f USD, %.2f USD were reserved", cost.USD, r.ReservedUSD))
+		}
+	}
+	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
+}
+
+// exhausted marks a used-up budget and reports whether the run has to stop for it.
+func (s *step) exhausted(turn string) bool {
+	b := &s.st.BudgetStatus
+	if b.RemainingUSD == nil || *b.RemainingUSD > 0 {
+		return false
+	}
+	if !b.Exhausted {
+		b.Exhausted, b.ExhaustedAt, b.ExhaustedAfterTurn = true, s.now, turn
+	}
+	if !warnOnly(s.run.Config) {
+		return true
+	}
+	first := !b.WarnMode
+	b.WarnMode = true
+	msg := fmt.Sprintf("the budget is used up: %.2f USD are spent; the run goes on and warns", b.SpentUSD)
+	s.warn("budget_exhausted", msg)
+	if first {
+		s.emit("budget_exceeded_warn", s.eventTurn(turn), map[string]any{"spent_usd": b.SpentUSD, "remaining_usd": 0, "message": msg})
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+package charter
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Severities of a Problem.
+const (
+	SeverityError   = "error"
+	SeverityWarning = "warning"
+)
+
+// Types of problems: words for programs. The first four are the protocol's own.
+const (
+	UndeclaredRole     = "undeclared_role_reference"
+	UndeclaredRuntime  = "undeclared_runtime_reference"
+	UndeclaredGate     = "undeclared_gate_reference"
+	WrongSchemaVersion = "schema_version_invalid"
+	UndeclaredPhase    = "undeclared_phase_reference"
+	UndeclaredAdapter  = "undeclared_adapter_reference"
+	SyntaxInvalid      = "syntax_invalid"
+	DuplicateKey       = "duplicate_key"
+	WrongType          = "wrong_type"
+	InvalidValue       = "invalid_value"
+	MissingField       = "missing_field"
+	UnknownKey         = "unknown_key"
+	UnusedKey          = "unused_key"
+	IllegalRuntime     = "illegal_runtime"
+	NotBuilt           = "not_built"
+)
+
+// Problem is one thing that is wrong, or odd, in a configuration.
+type Problem struct {
+	Severity string         `json:"severity"`
+	Type     string         `json:"type"`
+	Field    string         `json:"field"` // dotted, as in roles.dev.runtime or policies[0].rule; empty for the whole file
+	Message  string         `json:"message"`
+	Hint     string         `json:"hint,omitempty"`
+	Detail   map[string]any `json:"detail,omitempty"`
+	Line     int            `json:"line,omitempty"` // from 1; 0 when the configuration did not come from text
+	Column   int            `json:"column,omitempty"`
+}
+
+// IsError reports whether a run must not start with it.
+func (p Problem) IsError() bool { return p.Severity == SeverityError }
+
+// String puts the problem on one line: place, field, message, hint.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "line %d, column %d: ", p.Line, p.Column)
+	}
+	if p.Field != "" {
+		b.WriteString(p.Field + ": ")
+	}
+	b.WriteString(p.Message)
+	if p.Hint != "" {
+		b.WriteString(" (" + p.Hint + ")")
+	}
+	return b.String()
+}
+
+// Errors are the problems that are errors.
+func Errors(all []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return !p.IsError() })
+}
+
+// Warnings are the problems that are not.
+func Warnings(all []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(all), Problem.IsError)
+}
+
+// findings collects problems.
+type findings struct{ list []Problem }
+
+func (f *findings) add(p Problem) {
+	if p.Severity == "" {
+		p.Severity = SeverityError
+	}
+	f.list = append(f.list, p)
+}
+
+func (f *findings) invalid(field, hint, format string, args ...any) {
+	f.add(Problem{Type: InvalidValue, Field: field, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (f *findings) missing(field, hint string) {
+	f.add(Problem{Type: MissingField, Field: field, Message: "is missing", Hint: hint})
+}
+
+func (f *findings) warn(kind, field, hint, format string, args ...any) {
+	f.add(Problem{Severity: SeverityWarning, Type: kind, Field: field, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// undeclared reports a reference to something that is not there; what is the detail's key and noun, as in "role".
+func (f *findings) undeclared(kind, field, noun, name, among string, declared []string) {
+	hint := fmt.Sprintf("declare %s in %s", Path(among, name), among)
+	if near := nearest(name, declared); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	f.add(Problem{Type: kind, Field: field, Message: fmt.Sprintf("names the %s %q, which %s does not declare", noun, name, among),
+		Hint: hint, Detail: map[string]any{"referenced_" + noun: name}})
+}
+
+// Path appends keys to a dotted field. A key that a dotted path cannot hold as it is stands in quotes.
+func Path(field string, keys ...string) string {
+	for _, k := range keys {
+		if k == "" || strings.ContainsAny(k, `."' `) {
+			k = strconv.Quote(k)
+		}
+		if field != "" {
+			field += "."
+		}
+		field += k
+	}
+	return field
+}
+
+func item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+// nearest is the known word that a mistyped one probably means, or nothing.
+func nearest(word string, known []string) string {
+	best, distance := "", max(2, len(word)/3)+1
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	if distance > max(1, len(word)/2) {
+		return ""
+	}
+	return best
+}
+
+// editDistance counts the characters to add, drop, replace or swap.
+func editDistance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

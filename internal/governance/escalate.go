@@ -1,0 +1,97 @@
+package governance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+func (s *step) escalate(in Escalate) *Refused {
+	if strings.TrimSpace(in.Reason) == "" {
+		return refuse(CodeInvalidInput, `drawbar govern escalate --reason "..."`, "an escalation needs a reason")
+	}
+	if s.st.Status == protocol.RunIdle {
+		return refuse(CodeInvalidTransition, NextStep, "no run has been started, there is nothing to stop")
+	}
+	e := &protocol.Escalation{Reason: in.Reason, EscalatedAt: s.now}
+	e.Extra.Set("source", raw("operator"))
+	if in.Detail != "" {
+		e.Extra.Set("detail", raw(in.Detail))
+	}
+	if in.TurnID != "" {
+		t, r := s.active(in.TurnID)
+		if r != nil {
+			return r
+		}
+		e.FromTurnID, e.FromRole = t.TurnID, t.AssignedRole
+	}
+	s.noteDecision("operator_escalated", in.TurnID, map[string]any{"reason": in.Reason, "detail": in.Detail, "action": in.Action})
+	s.emit("escalation_raised", s.eventTurn(in.TurnID), map[string]any{"reason": in.Reason, "detail": in.Detail, "source": "operator"})
+	s.st.Escalation = e
+	s.block(blockage{on: "escalation:operator:" + slug(in.Reason), category: "operator_escalation", detail: or(in.Detail, in.Reason), turn: in.TurnID,
+		action: in.Action})
+	return nil
+}
+
+func (s *step) unblock(in Unblock) *Refused {
+	st := s.st
+	switch st.Status {
+	case protocol.RunBlocked:
+	case protocol.RunPaused:
+		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s: it is approved, not resumed", value(st.BlockedOn, "an approval"))
+	default:
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, nothing blocks it", st.Status)
+	}
+	if in.EscalationID != "" && !slices.ContainsFunc(st.OpenHuman, func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID }) {
+		return refuse(CodeUnknownEscalation, NextCommand(s.run), "the human queue has no open entry %s", in.EscalationID).with("escalation_id", in.EscalationID)
+	}
+	on, turn := value(st.BlockedOn, ""), blockedTurn(st)
+	st.BudgetStatus = budgetStatus(s.run.Config, st.BudgetStatus)
+	if b := st.BudgetStatus; on == "budget:exhausted" && b.RemainingUSD != nil && *b.RemainingUSD <= 0 && !warnOnly(s.run.Config) {
+		return refuse(CodeBudgetExhausted, budgetCommand(s.run), "the budget is still used up: %s are spent", usd(b.SpentUSD))
+	}
+	s.noteDecision("escalation_resolved", turn, map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human)})
+	s.emit("escalation_resolved", s.eventTurn(turn), map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human)})
+	s.resolveHuman("unblocked", func(protocol.OpenEscalation) bool { return true })
+	if on == "non_progress" {
+		st.NonProgressSignature, st.NonProgressCount = nil, 0
+	}
+	if t := st.ActiveTurns.At(turn); t != nil && strings.HasPrefix(on, policyPrefix) {
+		t.WaivedPolicies = append(t.WaivedPolicies, strings.TrimPrefix(on, policyPrefix))
+	}
+	for _, t := range st.ActiveTurns.All() {
+		switch t.Status {
+		case protocol.TurnFailed, protocol.TurnFailedStart, protocol.TurnStalled:
+			s.revive(t)
+			s.add(WriteBundle{t.TurnID})
+		}
+	}
+	s.clearBlock()
+	s.drain(in.GateFiles)
+	return nil
+}
+
+func (s *step) hookBlocked(in HookBlocked) *Refused {
+	if in.Phase == "" || in.Hook == "" {
+		return refuse(CodeInvalidInput, NextCommand(s.run), "a blocking hook needs its phase and name")
+	}
+	if s.st.Status == protocol.RunIdle {
+		return refuse(CodeInvalidTransition, NextStep, "no run has been started")
+	}
+	category, code := "hook_block", "hook_blocked"
+	if in.Tamper {
+		category, code = "hook_tamper", "hook_tamper"
+	}
+	detail := or(in.Detail, "the hook "+in.Hook+" of "+in.Phase+" stopped the run")
+	if t := s.st.ActiveTurns.At(in.TurnID); t != nil &&
+		slices.Contains([]string{protocol.HookBeforeValidation, protocol.HookAfterValidation, protocol.HookBeforeAcceptance}, in.Phase) {
+		s.notAccepted(t, code, "", []string{detail})
+	}
+	b := blockage{on: "hook:" + in.Phase + ":" + in.Hook, category: category, detail: detail, turn: in.TurnID}
+	if s.st.PendingTransition != nil || s.st.PendingCompletion != nil {
+		b.recovery = NextApprove
+	}
+	s.block(b)
+	return nil
+}

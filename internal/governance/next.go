@@ -1,0 +1,115 @@
+package governance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// Commands that a person is told to type.
+const (
+	NextStep       = "drawbar govern step"
+	NextResume     = "drawbar govern resume"
+	NextStepResume = "drawbar govern step --resume"
+	NextApprove    = "drawbar govern approve"
+	NextRestart    = "drawbar govern restart"
+	NextStatus     = "drawbar govern status"
+	NextValidate   = "drawbar govern validate"
+	NextCheckpoint = "drawbar govern checkpoint"
+)
+
+// NextCommand is what a person types to bring the run forward. It is never empty.
+func NextCommand(run Run) string {
+	st := &run.State
+	switch st.Status {
+	case protocol.RunCompleted:
+		return NextRestart
+	case protocol.RunBlocked:
+		if st.BlockedReason != nil && strings.HasPrefix(st.BlockedReason.Recovery.RecoveryAction, "drawbar ") {
+			return st.BlockedReason.Recovery.RecoveryAction
+		}
+		if st.PendingTransition != nil || st.PendingCompletion != nil {
+			return NextApprove
+		}
+		return resumeCommand(run, blockedTurn(st))
+	case protocol.RunPaused:
+		return NextApprove
+	case protocol.RunActive:
+		for _, t := range st.ActiveTurns.All() {
+			if next := turnCommand(st, t); next != "" {
+				return next
+			}
+		}
+	}
+	return NextStep
+}
+
+// turnCommand is what a turn needs of a person; empty when it is carried on by step.
+func turnCommand(st *protocol.State, t *protocol.Turn) string {
+	switch t.Status {
+	case protocol.TurnConflicted:
+		return "drawbar govern reject --turn " + t.TurnID + " --reassign"
+	case protocol.TurnFailedStart:
+		return "drawbar govern reissue --turn " + t.TurnID + " --reason ghost"
+	case protocol.TurnStalled:
+		return "drawbar govern reissue --turn " + t.TurnID + " --reason stale"
+	case protocol.TurnFailedAcceptance:
+		return fmt.Sprintf("drawbar govern reject --turn %s --reason %q", t.TurnID, "the result was not acceptable")
+	}
+	return withTurn(st, NextStepResume, t.TurnID)
+}
+
+// resumeCommand is the way on with a retained turn, or without one: a person's role is assigned again, an agent carries on.
+func resumeCommand(run Run, turn string) string {
+	t := run.State.ActiveTurns.At(turn)
+	if t == nil {
+		return NextResume
+	}
+	if rt, ok := run.runtime(t.RuntimeID); ok && rt.Type == protocol.RuntimeManual {
+		return withTurn(&run.State, NextResume, turn)
+	}
+	return withTurn(&run.State, NextStepResume, turn)
+}
+
+// withTurn names the turn where the command alone would be ambiguous.
+func withTurn(st *protocol.State, command, turn string) string {
+	if turn == "" || st.ActiveTurns.Len() < 2 {
+		return command
+	}
+	return command + " --turn " + turn
+}
+
+// budgetCommand raises the run's budget to twice what is spent or allowed, and goes on.
+func budgetCommand(run Run) string {
+	limit := run.State.BudgetStatus.SpentUSD
+	if b := run.Config.Budget; b != nil && b.PerRunMaxUSD != nil {
+		limit = max(limit, *b.PerRunMaxUSD)
+	}
+	return fmt.Sprintf("drawbar govern config set budget.per_run_max_usd %d && %s", int64(math.Ceil(min(2*limit, 1e12))), NextResume)
+}
+
+func blockedTurn(st *protocol.State) string {
+	if st.BlockedReason == nil || st.BlockedReason.TurnID == nil {
+		return ""
+	}
+	return *st.BlockedReason.TurnID
+}
+
+// runtime is a runtime by its id.
+func (r Run) runtime(id string) (protocol.Runtime, bool) {
+	return r.Config.Runtimes.Get(id)
+}
+
+// activeWith lists the ids of the active turns of a role.
+func activeWith(st *protocol.State, role string) []string {
+	var ids []string
+	for id, t := range st.ActiveTurns.All() {
+		if t.AssignedRole == role {
+			ids = append(ids, id)
+		}
+	}
+	return slices.Clip(ids)
+}

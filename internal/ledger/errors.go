@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+var (
+	// ErrLocked matches errors about a lock that another process holds; errors.As with *Locked tells who.
+	ErrLocked = errors.New("the project is locked")
+	// ErrLockLost matches errors about a lock that was taken over because its lease had run out. Nothing was written.
+	ErrLockLost = errors.New("the lock was taken over")
+	// ErrConflict matches errors about files that another program changed meanwhile. Nothing was written.
+	ErrConflict = errors.New("changed by another program")
+	// ErrDuplicate matches errors about a turn or a decision that the record has already. Nothing was written.
+	ErrDuplicate = errors.New("in the record already")
+	// ErrUnfinished matches errors after the point of no return: the transaction has happened, and what is left of it is done
+	// by the next Open or Commit.
+	ErrUnfinished = errors.New("the rest is done by the next command")
+	// ErrCheckpointStale is returned by Options.ApplyCheckpoint when the ref has moved to where the commit cannot follow.
+	// Everything else of the transaction stands, and it is over; Commit gives an error that matches it.
+	ErrCheckpointStale = errors.New("the branch has moved since the checkpoint was prepared")
+)
+
+// Holder is who holds the lock of a project.
+type Holder struct {
+	PID   int       `json:"pid"`
+	Owner string    `json:"owner"` // the command, or "agentxchain"
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"` // the end of the lease, unless it is renewed
+}
+
+// Locked is the error about a lock that another process holds.
+type Locked struct {
+	Holder
+	Path string
+}
+
+// Error says who holds the lock and since when.
+func (e *Locked) Error() string {
+	return fmt.Sprintf("%s is held by %s (process %d) since %s", e.Path, e.Owner, e.PID, e.Since.UTC().Format(time.RFC3339))
+}
+
+// Is matches ErrLocked.
+func (e *Locked) Is(target error) bool { return target == ErrLocked }
+
+func failed(doing, path string, err error) error {
+	return execution.Errorf(execution.CodeConfig, "%s %s: %w", doing, path, err)
+}
+
+func damaged(path string, err error) *execution.Error {
+	return execution.Errorf(execution.CodeParse, "%s cannot be read: %w", path, err)
+}

@@ -1,0 +1,126 @@
+package ledger
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// Options say how a project is opened.
+type Options struct {
+	Owner string        // who holds the lock, for others to read: the command line without its values
+	Lease time.Duration // how long the lock counts without being renewed; 0 is 30 s. It is renewed while the ledger is open
+	Wait  time.Duration // how long Open waits for a lock that somebody else holds
+
+	// ApplyCheckpoint moves the ref of a checkpoint. It is called in a commit, and again by recovery: it must not mind that it
+	// has been done. It answers with ErrCheckpointStale when it never can be.
+	ApplyCheckpoint func(ctx context.Context, cp Checkpoint) error
+
+	Crash  func(point string) // tests: called after every write, flush, rename and removal
+	Getpid func() int         // tests
+
+	noFlush bool // tests that kill processes, which lose nothing that was written
+}
+
+// Note is something that Open or Commit found and mended, for a person to read.
+type Note struct {
+	// What is finished (an interrupted transaction was carried out), replayed (one of the original), dropped (a journal that
+	// cannot be read), torn (half a line at the end of a file), completed (a line without its newline), adopted (lines of another
+	// program), displaced (a file that another program changed), shortened (a file lost lines), stale (a checkpoint), lock (a lock
+	// was taken over).
+	What        string `json:"what"`
+	Path        string `json:"path,omitempty"` // the file it is about
+	Kept        string `json:"kept,omitempty"` // where what was there is kept
+	Transaction string `json:"transaction,omitempty"`
+	TurnID      string `json:"turn_id,omitempty"`
+	Message     string `json:"message"`
+}
+
+// Ledger is the record of a project, open for writing. It is not safe for concurrent use.
+type Ledger struct {
+	root  string
+	opts  Options
+	disk  *disk
+	lock  *held
+	view  *View
+	tail  *chainTail
+	notes []Note
+	// staleErr is the error about the last transaction's checkpoint, until it has been told.
+	staleErr error
+	turns    map[string]bool // the turns of the history, once they were needed
+}
+
+// Open takes the lock of the project, finishes a transaction that a crash interrupted, and mends what a crash of another
+// program left. An error that matches ErrLocked names who holds the lock. The caller closes the ledger.
+func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
+	l, err := lockProject(ctx, root, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.mend(ctx); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// lockProject takes the lock and reads nothing yet.
+func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
+	if o.Lease <= 0 {
+		o.Lease = defaultLease
+	}
+	if o.Getpid == nil {
+		o.Getpid = os.Getpid
+	}
+	if o.Owner == "" {
+		o.Owner = "drawbar"
+	}
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder", root).WithHint("go to a project, or make one: drawbar govern init")
+	}
+	d, err := openDisk(root, o.Crash)
+	if err != nil {
+		return nil, err
+	}
+	d.noFlush = o.noFlush
+	if err := d.makeDir(protocol.LocksDir); err != nil {
+		_ = d.root.Close()
+		return nil, err
+	}
+	l := &Ledger{root: root, opts: o, disk: d}
+	var from *Holder
+	if l.lock, from, err = acquire(ctx, root, o); err != nil {
+		_ = d.root.Close()
+		return nil, err
+	}
+	if from != nil {
+		l.note(Note{What: "lock", Path: protocol.LockFile, Message: "took over the lock that " + from.Owner + " left behind"})
+	}
+	return l, nil
+}
+
+// Close gives the lock back.
+func (l *Ledger) Close() error {
+	if l.lock == nil {
+		return nil
+	}
+	err := l.lock.release(context.Background())
+	l.lock = nil
+	_ = l.disk.root.Close()
+	return err
+}
+
+// View is the record as it stands after the last commit.
+func (l *Ledger) View() *View { return l.view }
+
+// Notes are what Open and Commit found and mended since the last call.
+func (l *Ledger) Notes() []Note {
+	n := l.notes
+	l.notes = nil
+	return n
+}
+
+func (l *Ledger) note(n Note) { l.notes = append(l.notes, n) }

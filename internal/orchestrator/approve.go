@@ -1,0 +1,180 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governance"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// defaultActionTimeout is how long a gate action may take where the configuration says nothing.
+const defaultActionTimeout = 15 * time.Minute
+
+// GateActionResult is one command that ran, or would run, because a gate was approved.
+type GateActionResult struct {
+	Label    string `json:"label"`
+	Run      string `json:"run"`
+	ExitCode int    `json:"exit_code"`
+	Output   string `json:"output_tail,omitempty"`
+}
+
+// Approve lets a pending gate pass: its hooks are asked, its actions run, then the phase or the run ends.
+func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err error) {
+	err = e.locked(ctx, "approve", func(t *transaction) error {
+		st := t.state()
+		if o.Either {
+			o.Completion = st.PendingCompletion != nil
+		}
+		gateID, by, to := "", "", ""
+		switch {
+		case o.Completion && st.PendingCompletion != nil:
+			gateID, by = st.PendingCompletion.Gate, st.PendingCompletion.RequestedByTurn
+		case !o.Completion && st.PendingTransition != nil:
+			gateID, by, to = st.PendingTransition.Gate, st.PendingTransition.RequestedByTurn, st.PendingTransition.To
+		default:
+			// The rules know best why there is nothing to approve.
+			return t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+		}
+		g, _ := t.run.Config.Gate(gateID)
+		if o.DryRun {
+			rep = t.report(OutcomeDone)
+			rep.Summary = dryApproval(gateID, to, g)
+			return nil
+		}
+		held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": st.Phase, "to": to, "requested_by_turn": by})
+		if err != nil {
+			return err
+		}
+		if held != nil {
+			rep = *held
+			return nil
+		}
+		if failed, err := t.gateActions(ctx, gateID, by, o.Completion, g); err != nil || failed != nil {
+			rep = orEmpty(failed)
+			return err
+		}
+		from := st.Phase
+		if err := t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By}); err != nil {
+			return err
+		}
+		kind := "approve_phase"
+		if o.Completion {
+			kind = "approve_completion"
+		}
+		if _, err := t.commit(ctx, kind, by, nil); err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		if t.state().Status == protocol.RunCompleted {
+			rep.Outcome = OutcomeCompleted
+		}
+		if t.state().Phase != from {
+			rep.EnteredPhase = t.state().Phase
+		}
+		e.note(Notice{Kind: "approved", Text: fmt.Sprintf("gate %s is approved", gateID)})
+		return nil
+	})
+	return rep, err
+}
+
+func dryApproval(gateID, to string, g protocol.Gate) string {
+	text := "gate " + gateID + " would pass; the run would end"
+	if to != "" {
+		text = "gate " + gateID + " would pass; phase " + to + " would begin"
+	}
+	for _, a := range g.GateActions {
+		text += "; it would run: " + a.Run
+	}
+	return text
+}
+
+// gateActions run the commands of a gate, in their order; the first that fails blocks the run.
+func (t *transaction) gateActions(ctx context.Context, gateID, by string, completion bool, g protocol.Gate) (*Report, error) {
+	kind, command := "phase_transition", "drawbar govern approve"
+	if completion {
+		kind = "run_completion"
+	}
+	for i, a := range g.GateActions {
+		label := a.Label
+		if label == "" {
+			label = fmt.Sprintf("action %d", i+1)
+		}
+		limit := defaultActionTimeout
+		if a.TimeoutMS != nil {
+			limit = time.Duration(*a.TimeoutMS) * time.Millisecond
+		}
+		t.e.note(Notice{Kind: "output", Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
+		out := t.shell(ctx, a.Run, limit, []string{
+			"AGENTXCHAIN_GATE_ID=" + gateID, "AGENTXCHAIN_GATE_TYPE=" + kind, "AGENTXCHAIN_PHASE=" + t.state().Phase,
+			"AGENTXCHAIN_REQUESTED_BY_TURN=" + by, "AGENTXCHAIN_TRIGGER_COMMAND=" + command,
+		})
+		if out.fault == "" {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", label, ctx.Err())
+		}
+		detail := fmt.Sprintf("%s: %s (%s)", label, a.Run, out.fault)
+		if out.tail != "" {
+			detail += ": " + out.tail
+		}
+		if err := t.do(governance.GateActionFailed{Now: t.e.now(), Gate: gateID, Label: label, Detail: detail}); err != nil {
+			return nil, err
+		}
+		if _, err := t.commit(ctx, "block", by, nil); err != nil {
+			return nil, err
+		}
+		rep := t.report(OutcomeBlocked)
+		rep.Code, rep.Errors = "gate_action_failed", []string{detail}
+		return &rep, nil
+	}
+	return nil, nil
+}
+
+type shellResult struct {
+	fault string // empty for success
+	tail  string
+	code  int
+}
+
+// shell runs a line that stands in the configuration, as the person who wrote it would.
+func (t *transaction) shell(ctx context.Context, line string, limit time.Duration, env []string) shellResult {
+	program, args := "/bin/sh", []string{"-c", line}
+	if runtime.GOOS == "windows" {
+		program, args = "cmd.exe", []string{"/d", "/s", "/c", line}
+	}
+	return t.command(ctx, t.e.root, program, args, limit, env)
+}
+
+// command runs a program to its end, its tree with it.
+func (t *transaction) command(ctx context.Context, dir, program string, args []string, limit time.Duration, env []string) shellResult {
+	const tail = 1200
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	p, err := process.Start(ctx, process.Spec{Path: program, Args: args, Dir: dir, Env: append(append([]string(nil), t.e.o.Environ...), env...), StderrTail: tail, Merge: true})
+	if err != nil {
+		return shellResult{fault: err.Error(), code: -1}
+	}
+	for {
+		if _, err := p.Next(context.Background()); err != nil {
+			break
+		}
+	}
+	exit := p.Wait()
+	r := shellResult{tail: exit.StderrTail, code: exit.Code}
+	switch {
+	case ctx.Err() != nil && exit.Stopped:
+		r.fault = fmt.Sprintf("it took longer than %s", limit)
+	case exit.Err != nil:
+		r.fault = exit.Err.Error()
+	case exit.Signal != "":
+		r.fault = "ended by " + exit.Signal
+	case exit.Code != 0:
+		r.fault = fmt.Sprintf("exit code %d", exit.Code)
+	}
+	return r
+}

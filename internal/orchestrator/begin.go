@@ -1,0 +1,439 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance"
+	"github.com/drawbar/drawbar/internal/governance/charter"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/phasehook"
+	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/prompt"
+	"github.com/drawbar/drawbar/internal/workspace"
+)
+
+// job is a turn that is ready to be carried, with the lease that keeps others off.
+type job struct {
+	dispatch turnruntime.Dispatch
+	runtime  turnruntime.Runtime
+	lease    *lease
+	started  time.Time
+}
+
+// begin makes a turn ready: the one that waits, or the next. The report is given instead when there is nothing to carry.
+func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, err error) {
+	err = e.locked(ctx, "step", func(t *transaction) error {
+		if err := t.mayRun(); err != nil {
+			return err
+		}
+		if rep, err = t.open(ctx, o); rep != nil || err != nil {
+			return err
+		}
+		if rep, err = t.overdue(ctx); rep != nil || err != nil {
+			return err
+		}
+		turn, err := t.choose(o)
+		if err != nil {
+			return err
+		}
+		if turn == "" {
+			j, rep, err = t.assign(ctx, o)
+		} else {
+			j, rep, err = t.again(ctx, o, turn)
+		}
+		return err
+	})
+	if err != nil && j != nil {
+		err = errors.Join(err, j.lease.release())
+		j = nil
+	}
+	return j, rep, err
+}
+
+// mayRun refuses a configuration that validates and cannot be carried out: what is not built, and what no run could finish.
+func (t *transaction) mayRun() error {
+	var faults []charter.Problem
+	for _, p := range append(charter.Unbuilt(t.run.Config), charter.Admission(t.run.Config)...) {
+		if p.Severity == "error" {
+			faults = append(faults, p)
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	lines := make([]string, len(faults))
+	for i, p := range faults {
+		lines[i] = p.Field + ": " + p.Message
+	}
+	return execution.Errorf(execution.CodeConfig, "%s cannot be run: %s", protocol.ConfigFile, strings.Join(lines, "; ")).
+		WithHint("%s", cmp.Or(faults[0].Hint, governance.NextValidate))
+}
+
+// open brings the run to where a turn can be carried, or says why it cannot be.
+func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) {
+	st := t.state()
+	switch st.Status {
+	case protocol.RunCompleted:
+		rep := t.report(OutcomeCompleted)
+		return &rep, nil
+	case protocol.RunIdle:
+		return nil, t.startRun(false)
+	case protocol.RunPaused:
+		rep := t.report(OutcomePaused)
+		return &rep, nil
+	case protocol.RunBlocked:
+		if st.ID() == "" {
+			return nil, t.startRun(false)
+		}
+		if !o.Resume {
+			rep := t.report(OutcomeBlocked)
+			return &rep, nil
+		}
+		files, err := t.gateFiles(t.e.root, st.Phase)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.do(governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, GateFiles: files}); err != nil {
+			return nil, err
+		}
+		if t.state().Status == protocol.RunActive {
+			return nil, nil
+		}
+		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+			return nil, err
+		}
+		rep := t.report(outcomeOf(t.state()))
+		return &rep, nil
+	}
+	return nil, nil
+}
+
+func (t *transaction) startRun(restart bool) error {
+	var active []protocol.RepoDecision
+	all, err := t.ledger.View().RepoDecisions()
+	if err != nil {
+		return err
+	}
+	at := map[string]int{}
+	for _, d := range all { // an override is a later line of the same id
+		if i, ok := at[d.ID]; ok {
+			active[i] = d
+			continue
+		}
+		at[d.ID] = len(active)
+		active = append(active, d)
+	}
+	active = slices.DeleteFunc(active, func(d protocol.RepoDecision) bool { return d.Status != "active" })
+	provenance, err := protocol.Marshal(map[string]any{"trigger": "manual", "created_by": "operator", "parent_run_id": t.state().RunID})
+	if err != nil {
+		return err
+	}
+	in := governance.StartRun{RunID: newID("run"), Now: t.e.now(), Provenance: provenance, Restart: restart, RepoDecisions: active}
+	if err := t.do(in); err != nil {
+		return err
+	}
+	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
+	t.e.note(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	return nil
+}
+
+// overdue applies time limits of the phase and of the run that have passed. Those of turns are kept by whoever carries them.
+func (t *transaction) overdue(ctx context.Context) (*Report, error) {
+	for _, due := range governance.Timeouts(t.run, t.e.now()) {
+		if due.Scope == governance.ScopeTurn {
+			continue
+		}
+		if due.Action == governance.TimeoutWarn {
+			t.e.warn(fmt.Sprintf("the %s has taken %.0f minutes of %.0f", due.Scope, due.ElapsedMinutes, due.LimitMinutes))
+			continue
+		}
+		files, err := t.gateFiles(t.e.root, t.state().Phase)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.do(governance.TimedOut{Scope: due.Scope, Now: t.e.now(), Action: due.Action, GateFiles: files}); err != nil {
+			return nil, err
+		}
+		if t.state().Status != protocol.RunActive {
+			break
+		}
+	}
+	if t.state().Status == protocol.RunActive {
+		return nil, nil
+	}
+	if _, err := t.commit(ctx, "block", "", nil); err != nil {
+		return nil, err
+	}
+	rep := t.report(outcomeOf(t.state()))
+	return &rep, nil
+}
+
+// choose is the active turn to carry; empty for a new one.
+func (t *transaction) choose(o StepOptions) (string, error) {
+	active := &t.state().ActiveTurns
+	if o.Turn != "" {
+		if !active.Has(o.Turn) {
+			return "", execution.Errorf(execution.CodeValidation, "turn %s is not active", o.Turn).WithHint("%s", governance.NextStatus)
+		}
+		return o.Turn, nil
+	}
+	switch active.Len() {
+	case 0:
+		return "", nil
+	case 1:
+		id := active.Keys()[0]
+		if role := active.At(id).AssignedRole; o.Role != "" && o.Role != role {
+			return "", execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is active, so role %s cannot have one", id, role, o.Role).
+				WithHint("carry it first: %s", governance.NextStep)
+		}
+		return id, nil
+	}
+	return "", execution.Errorf(execution.CodeValidation, "%d turns are active: %s", active.Len(), strings.Join(active.Keys(), ", ")).
+		WithHint("name one: drawbar govern step --turn %s", active.Keys()[0])
+}
+
+// assign makes a new turn ready.
+func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report, error) {
+	role, why := o.Role, "was asked for"
+	if role == "" {
+		role, why = governance.NextRole(t.run)
+	}
+	if stand := governance.Guards(t.run, role); len(stand) > 0 {
+		return nil, nil, refusal(stand[0])
+	}
+	id := newID("turn")
+	in := governance.AssignTurn{Role: role, TurnID: id, Now: t.e.now()}
+	var err error
+	dir := t.e.root
+	if t.run.Config.Workspace == "worktree" {
+		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
+			return nil, nil, err
+		}
+		if in.Worktree, err = filepath.Rel(t.e.root, dir); err != nil {
+			return nil, nil, err
+		}
+		in.Worktree = filepath.ToSlash(in.Worktree)
+	} else if in.Baseline, err = t.work.Baseline(ctx); err != nil {
+		return nil, nil, err
+	}
+	undo := func(err error) error {
+		if in.Worktree != "" {
+			err = errors.Join(err, t.work.Drop(context.WithoutCancel(ctx), id))
+		}
+		return err
+	}
+	if err := t.operatorCommits(ctx, in.Baseline); err != nil {
+		return nil, nil, undo(err)
+	}
+	warnings := governance.ScopeOverlaps(t.run, role)
+	held, err := t.hook(ctx, protocol.HookBeforeAssignment, "", map[string]any{"role": role, "phase": t.state().Phase, "turn_id": id, "reason": why})
+	if err != nil {
+		return nil, nil, undo(err)
+	}
+	if held != nil {
+		return nil, held, undo(nil)
+	}
+	if err := t.do(in); err != nil {
+		return nil, nil, undo(err)
+	}
+	t.e.note(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
+	if err != nil {
+		return nil, nil, undo(err)
+	}
+	return j, rep, nil
+}
+
+// again makes a turn ready that is active already: it was interrupted, given back, or waits for a person.
+func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job, *Report, error) {
+	turn := t.state().ActiveTurns.At(id)
+	if c := carrier(t.e.root, id); c != nil {
+		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is being carried out by %s (process %d) since %s",
+			id, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
+	}
+	switch turn.Status {
+	case protocol.TurnConflicted, protocol.TurnFailed:
+		rep := t.report(OutcomeFailed)
+		rep.turn(turn)
+		rep.Next = governance.NextCommand(t.run)
+		return nil, &rep, nil
+	}
+	if overdue := turn.DeadlineAt; !overdue.IsZero() && turn.Status != protocol.TurnAssigned && t.e.now().After(overdue.Time) {
+		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+	}
+	return t.dispatch(ctx, o, id, t.workRoot(id), nil)
+}
+
+// dispatch writes the turn's bundle, asks the runtime whether it could, and commits. What the runtime refuses for reasons of
+// this machine leaves nothing behind; what it can never do blocks the run.
+func (t *transaction) dispatch(ctx context.Context, o StepOptions, id, dir string, warnings []protocol.AdvisoryWarning) (*job, *Report, error) {
+	turn := t.state().ActiveTurns.At(id)
+	_, rt, ok := t.run.Config.RuntimeOf(turn.AssignedRole)
+	if !ok {
+		return nil, nil, execution.Errorf(execution.CodeConfig, "role %s has no runtime in %s", turn.AssignedRole, protocol.ConfigFile).WithHint("%s", governance.NextValidate)
+	}
+	runtime, err := turnruntime.For(rt, turnruntime.Deps{Agents: t.e.o.Agents, Now: t.e.o.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := takeLease(t.e.root, id, t.e.o.Owner, t.e.o.Now())
+	if err != nil {
+		if errors.Is(err, errCarried) {
+			err = execution.Errorf(execution.CodeInvalidStateTransition, "turn %s: %w", id, err).WithHint("watch it: drawbar govern events -f")
+		}
+		return nil, nil, err
+	}
+	j := &job{runtime: runtime, lease: l, started: t.e.o.Now()}
+	rep, err := t.prepare(ctx, o, j, rt, id, dir, warnings)
+	if err != nil || rep != nil {
+		return nil, rep, errors.Join(err, l.release())
+	}
+	return j, nil, nil
+}
+
+func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt protocol.Runtime, id, dir string, warnings []protocol.AdvisoryWarning) (*Report, error) {
+	in, err := t.promptInput(id, dir, warnings)
+	if err != nil {
+		return nil, err
+	}
+	files, told, err := project.BuildBundle(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range told {
+		t.e.warn(w)
+	}
+	turn := t.state().ActiveTurns.At(id)
+	d := &j.dispatch
+	*d = turnruntime.Dispatch{
+		Root: t.e.root, WorkDir: dir, Run: t.state().ID(), Phase: t.state().Phase, Turn: *turn, RoleID: turn.AssignedRole,
+		Role: t.run.Config.Roles.At(turn.AssignedRole), RuntimeID: turn.RuntimeID, Runtime: rt,
+		Prompt: string(files[prompt.PromptFile]), Context: string(files[prompt.ContextFile]),
+		BundleDir: filepath.Join(dir, filepath.FromSlash(protocol.BundleDir(id))), StagedPath: filepath.Join(dir, filepath.FromSlash(protocol.StagedFile(id))),
+		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: append(append([]string(nil), t.e.o.Environ...), workspace.TurnEnv(id)...),
+		Session: t.roleSession(turn.AssignedRole, rt), BudgetUSD: t.reserved(id), Approve: t.e.o.Approve, Answer: t.e.o.Answer,
+		Out: func(line string) { t.e.note(Notice{Kind: "output", TurnID: id, Role: turn.AssignedRole, Text: line}) },
+	}
+	if t.run.Config.RunLoop != nil {
+		d.Loop = *t.run.Config.RunLoop
+	}
+	d.Requirements = t.gateLines(in.GateFiles)
+	if err := j.runtime.Check(*d); err != nil {
+		if execution.CodeOf(err) != execution.CodeCapability {
+			return nil, err
+		}
+		return t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+	}
+	if err := project.WriteBundle(t.e.root, project.Bundle{TurnID: id, Files: files}); err != nil {
+		return nil, err
+	}
+	held, err := t.hook(ctx, protocol.HookAfterDispatch, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "bundle_path": protocol.BundleDir(id)})
+	if err != nil || held != nil {
+		return held, err
+	}
+	if _, err := project.Seal(t.e.root, id, t.e.o.Now()); err != nil {
+		return nil, err
+	}
+	if dir != t.e.root {
+		if faults, err := project.CopyBundle(t.e.root, dir, id); err != nil || len(faults) > 0 {
+			return nil, errors.Join(err, sealFault(id, faults))
+		}
+	}
+	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
+		return nil, sealFault(id, faults)
+	}
+	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now()}); err != nil {
+		return nil, err
+	}
+	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
+		return nil, err
+	}
+	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
+	return nil, nil
+}
+
+func sealFault(id string, faults []protocol.ManifestError) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return execution.Errorf(execution.CodeConfig, "the dispatch bundle of turn %s changed while it was sealed: %s", id, faults[0].Detail).
+		WithHint("see what else writes below %s, then: %s", protocol.Dir, governance.NextStep)
+}
+
+func (t *transaction) roleSession(role string, rt protocol.Runtime) string {
+	if rt.Session != "role" {
+		return ""
+	}
+	return t.state().Sessions.At(role)
+}
+
+// reserved is what the turn may cost.
+func (t *transaction) reserved(turn string) *float64 {
+	if r, ok := t.state().BudgetReservations.Get(turn); ok && r.ReservedUSD > 0 {
+		return &r.ReservedUSD
+	}
+	return nil
+}
+
+// hook runs the hooks of a phase. The report says that one of them stopped the run; it is committed by then.
+func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[string]any) (*Report, error) {
+	hooks := t.run.Config.Hooks.At(phase)
+	if len(hooks) == 0 {
+		return nil, nil
+	}
+	out, err := t.runHooks(ctx, phase, turn, payload)
+	if err != nil || out.OK {
+		return nil, err
+	}
+	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
+	if err := t.do(in); err != nil {
+		return nil, err
+	}
+	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+		return nil, err
+	}
+	rep := t.report(OutcomeBlocked)
+	rep.Code, rep.Errors = out.Code, []string{out.Message}
+	return &rep, nil
+}
+
+func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload map[string]any) (phasehook.Outcome, error) {
+	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: "hook", TurnID: turn, Text: line}) }}
+	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
+	if phase == protocol.HookAfterDispatch {
+		for _, name := range []string{prompt.AssignmentFile, prompt.PromptFile, prompt.ContextFile} {
+			call.Protected = append(call.Protected, protocol.BundleDir(turn)+"/"+name)
+		}
+	}
+	return r.Run(ctx, phase, t.run.Config.Hooks.At(phase), call)
+}
+
+// operatorCommits takes what people committed since the last accepted turn into the record: it never stands in the way.
+func (t *transaction) operatorCommits(ctx context.Context, base protocol.Baseline) error {
+	ref := t.state().AcceptedIntegration
+	if ref == nil || base.HeadRef == nil {
+		return nil
+	}
+	from, ok := strings.CutPrefix(*ref, "git:")
+	if !ok || from == *base.HeadRef {
+		return nil
+	}
+	seen, err := t.work.Observe(ctx, protocol.Baseline{Kind: base.Kind, HeadRef: &from}, "")
+	if err != nil {
+		return err
+	}
+	in := governance.OperatorCommits{From: from, To: *base.HeadRef, Now: t.e.now()}
+	for _, c := range seen.OperatorCommits {
+		in.SHAs = append(in.SHAs, c.SHA)
+	}
+	return t.do(in)
+}

@@ -1,0 +1,93 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// Carrier is the process that carries a turn out.
+type Carrier struct {
+	PID   int       `json:"pid"`
+	Owner string    `json:"owner"`
+	Since time.Time `json:"since"`
+}
+
+// lease says that a turn is being carried out. It is a lock of the system, so a process that dies gives it up, whatever it
+// dies of; who holds it stands in the file for people.
+type lease struct {
+	lock *flock.Flock
+	path string
+}
+
+var errCarried = errors.New("the turn is being carried out by another process")
+
+func leasePath(root, turn string) string {
+	return filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "turn-"+turn+".lock")
+}
+
+// takeLease takes the lease of a turn, or fails with errCarried at once.
+func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
+	path := leasePath(root, turn)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("take turn %s: %w", turn, err)
+	}
+	l := &lease{path: path}
+	for {
+		l.lock = flock.New(path)
+		ok, err := l.lock.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("take turn %s: %w", turn, err)
+		}
+		if !ok {
+			return nil, errCarried
+		}
+		// The holder before may have removed the file between our opening and our locking it: then this lock holds nobody off.
+		held, err := l.lock.Stat()
+		if err == nil {
+			if now, err := os.Stat(path); err == nil && os.SameFile(held, now) {
+				break
+			}
+		}
+		if err := l.lock.Unlock(); err != nil {
+			return nil, fmt.Errorf("take turn %s: %w", turn, err)
+		}
+	}
+	b, err := json.Marshal(Carrier{PID: os.Getpid(), Owner: owner, Since: now.UTC()})
+	if err == nil {
+		err = os.WriteFile(path, b, 0o644) //nolint:gosec // the name of a process is no secret
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("take turn %s: %w", turn, err), l.release())
+	}
+	return l, nil
+}
+
+// release gives the turn up and removes the file.
+func (l *lease) release() error {
+	return errors.Join(os.Remove(l.path), l.lock.Unlock())
+}
+
+// carrier tells who carries a turn out; nil when nobody does.
+func carrier(root, turn string) *Carrier {
+	path := leasePath(root, turn)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // a reader makes no file
+	if ok, err := l.TryRLock(); err != nil || ok {
+		_ = l.Unlock() // nothing is written through it
+		return nil
+	}
+	c := Carrier{}
+	_ = json.Unmarshal(b, &c) // who it is cannot be told from a damaged file, that somebody is there can
+	return &c
+}

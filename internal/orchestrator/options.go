@@ -1,0 +1,57 @@
+package orchestrator
+
+import "time"
+
+// StepOptions choose the turn of a step.
+type StepOptions struct {
+	Role    string        // the role of the next turn; empty lets the rules choose
+	Turn    string        // the active turn to carry; empty is the only one, or a new one
+	Resume  bool          // clear a block first
+	Timeout time.Duration // how long the turn may take; 0 leaves it to the configuration
+	// NoRepair leaves a result that is not valid to a person instead of giving it back to the agent.
+	NoRepair bool
+	// NoWait makes a turn of a person ready and does not wait for it.
+	NoWait bool
+}
+
+// RunOptions bound a run of many turns.
+type RunOptions struct {
+	MaxTurns    int  // 0 is run_loop.max_turns, or 50
+	AutoApprove bool // let gates pass that ask for a person, but for credentialed ones
+	DryRun      bool // say what would happen next and change nothing
+	Resume      bool
+	Timeout     time.Duration // of each turn
+}
+
+// RestartOptions say how a run is taken up.
+type RestartOptions struct {
+	New    bool   // end what is blocked and begin a new run
+	Reason string // why, for the record
+}
+
+// AcceptOptions say what is accepted.
+type AcceptOptions struct {
+	Turn              string
+	HumanMerge        bool // accept in spite of a conflict: a person has merged it
+	NormalizeArtifact bool // an empty workspace artifact is taken for a review
+}
+
+// RejectOptions say what is rejected and why.
+type RejectOptions struct {
+	Turn     string
+	Reason   string
+	Reassign bool // of a conflict: the turn is done again on top of what was accepted meanwhile
+}
+
+// ApproveOptions choose the gate.
+type ApproveOptions struct {
+	Completion bool // the end of the run; else the phase
+	Either     bool // whichever is pending
+	DryRun     bool
+	By         string
+}
+
+// EscalateOptions say what a person has to do.
+type EscalateOptions struct {
+	Turn, Reason, Detail, Action string
+}

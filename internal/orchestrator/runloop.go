@@ -1,0 +1,147 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drawbar/drawbar/internal/governance"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+const defaultMaxTurns = 50
+
+// Run carries turns until a person is needed, a limit is reached, or the run ends.
+func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
+	if o.DryRun {
+		return e.plan()
+	}
+	limit := o.MaxTurns
+	if limit <= 0 {
+		limit = e.maxTurns()
+	}
+	var out RunReport
+	resume := o.Resume
+	for {
+		if stop := e.gateStop(ctx, &out, o); stop != "" {
+			out.Stop = stop
+			return out, nil
+		}
+		if len(out.Turns) >= limit {
+			out.Stop = StopMaxTurns
+			return out, nil
+		}
+		rep, err := e.Step(ctx, StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true})
+		if err != nil {
+			return out, err
+		}
+		resume = false
+		out.Last = rep
+		if rep.TurnID != "" {
+			out.Turns = append(out.Turns, rep)
+		}
+		switch rep.Outcome {
+		case OutcomeAssigned:
+			out.Stop = StopHumanTurn
+			return out, nil
+		case OutcomeInterrupted:
+			out.Stop = StopInterrupted
+			return out, nil
+		case OutcomeBlocked, OutcomeFailed:
+			out.Stop = StopBlocked
+			return out, nil
+		}
+	}
+}
+
+// gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
+// unless it is one that only a person may let pass.
+func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) string {
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return "" // the next step says it better
+	}
+	switch v.State.Status {
+	case protocol.RunCompleted:
+		out.Last.Outcome, out.Last.Status = OutcomeCompleted, protocol.RunCompleted
+		return StopCompleted
+	case protocol.RunBlocked:
+		if v.State.ID() != "" && !o.Resume {
+			return StopBlocked
+		}
+	case protocol.RunPaused:
+		p, err := project.Load(e.root)
+		if err != nil {
+			return ""
+		}
+		g, _ := p.Config.Gate(pending(&v.State))
+		if !o.AutoApprove || g.Credentialed {
+			return StopGateHeld
+		}
+		rep, err := e.Approve(ctx, ApproveOptions{Either: true, By: "drawbar govern run --auto-approve"})
+		if err != nil {
+			e.warn(fmt.Sprintf("the gate could not be approved: %v", err))
+			return StopGateHeld
+		}
+		out.Last = rep
+		switch rep.Outcome {
+		case OutcomeBlocked:
+			return StopBlocked
+		case OutcomeCompleted:
+			return StopCompleted
+		}
+	}
+	return ""
+}
+
+func (e *Local) maxTurns() int {
+	p, err := project.Load(e.root)
+	if err == nil && p.Config.RunLoop != nil && p.Config.RunLoop.MaxTurns != nil && *p.Config.RunLoop.MaxTurns > 0 {
+		return *p.Config.RunLoop.MaxTurns
+	}
+	return defaultMaxTurns
+}
+
+// plan says what a run would do next, and changes nothing.
+func (e *Local) plan() (RunReport, error) {
+	p, err := project.Load(e.root)
+	if err != nil {
+		return RunReport{}, err
+	}
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return RunReport{}, err
+	}
+	t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
+	if t.run.State.Phase == "" {
+		t.run.State.Phase = p.Config.Phases()[0]
+	}
+	out := RunReport{Stop: StopPlan, Last: t.report(OutcomeDone)}
+	if err := t.mayRun(); err != nil {
+		return out, err
+	}
+	switch v.State.Status {
+	case protocol.RunCompleted, protocol.RunBlocked, protocol.RunPaused:
+		out.Last.Outcome = outcomeOf(&v.State)
+		out.Last.Summary = "nothing would be dispatched: the run is " + string(v.State.Status)
+		return out, nil
+	}
+	if v.State.ActiveTurns.Len() > 0 {
+		for _, turn := range v.State.ActiveTurns.All() {
+			out.Last.turn(turn)
+		}
+		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
+		return out, nil
+	}
+	role, why := governance.NextRole(t.run)
+	id, rt, _ := p.Config.RuntimeOf(role)
+	out.Last.Role, out.Last.RuntimeID = role, id
+	out.Last.Summary = fmt.Sprintf("the next turn would be that of role %s (it %s), by runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
+	if v.State.Status == protocol.RunActive {
+		for _, r := range governance.Guards(t.run, role) {
+			out.Last.Errors = append(out.Last.Errors, r.Message)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,100 @@
+package turnruntime
+
+import (
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// beat reports at intervals, and calls silent when the agent gives no sign of life within startup; 0 waits for ever. stop
+// ends it.
+func (a *agentRuntime) beat(j *job, startup time.Duration, log *transcript, silent func()) (stop func()) {
+	first := setting(defaultStartupBeat, j.d.Runtime.StartupHeartbeatMS, j.d.Loop.StartupHeartbeatMS)
+	later := setting(defaultLivenessBeat, j.d.Runtime.LivenessHeartbeatMS, j.d.Loop.LivenessHeartbeatMS)
+	if startup == 0 {
+		startup = defaultStartup
+	}
+	done := make(chan struct{})
+	var w sync.WaitGroup
+	w.Go(func() {
+		begun := a.deps.Now()
+		watchdog := time.NewTimer(startup)
+		defer watchdog.Stop()
+		beat := time.NewTimer(first)
+		defer beat.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-watchdog.C:
+				if j.lastSign().IsZero() {
+					log.note("stopping: no sign of life within %s", short(a.deps.Now().Sub(begun)))
+					j.abort(errSilent)
+					j.stage(StageStopping)
+					silent()
+				}
+			case <-beat.C:
+				j.report()
+				log.flush()
+				if j.lastSign().IsZero() {
+					beat.Reset(first)
+				} else {
+					beat.Reset(later)
+				}
+			}
+		}
+	})
+	return func() {
+		close(done)
+		w.Wait()
+	}
+}
+
+// note takes an event of the agent: to the watch, to the evidence, into what is known.
+func (a *agentRuntime) note(j *job, e execution.Event, log *transcript) {
+	j.event(e)
+	keep := true
+	switch b := e.Body.(type) {
+	case execution.Debug, execution.InputQueued, execution.InputTaken, execution.InputCancelled, execution.Finished,
+		execution.Timeout, execution.Aborted:
+		// Drawbar's own: no sign of the agent's life.
+	case execution.TextDelta, execution.ThinkingDelta, execution.ToolInputDelta, execution.ShellStdoutDelta, execution.ShellStderrDelta:
+		keep = false // their whole comes, and each repeats what came before it
+		j.sign("event", a.deps.Now())
+	default:
+		j.sign("event", a.deps.Now())
+		j.change(func(p *Progress) {
+			p.Lines++
+			switch b := b.(type) {
+			case execution.CostEvent:
+				if b.Cost.TotalUSD != nil {
+					sum := *b.Cost.TotalUSD
+					if p.CostUSD != nil {
+						sum += *p.CostUSD
+					}
+					p.CostUSD = &sum
+				}
+			case execution.TokenUsage:
+				p.Tokens += b.InputTokens + b.OutputTokens + b.CachedTokens + b.CacheWriteTokens
+			case execution.ToolCallReady:
+				p.Doing = b.ToolName
+			case execution.MCPToolCallStart:
+				p.Doing = b.ToolName
+			case execution.ToolResultEvent, execution.ToolError:
+				p.Doing = ""
+			case execution.SessionStart:
+				if b.Model != "" {
+					p.Worker = j.d.Runtime.Agent + " " + b.Model
+				}
+			}
+		})
+	}
+	if !keep {
+		return
+	}
+	e.Raw = nil
+	if line, err := e.MarshalJSON(); err == nil {
+		log.line("", line)
+	}
+}

@@ -1,0 +1,196 @@
+package turnruntime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// ran is how a run of the agent ended.
+type ran struct {
+	execution.Result
+	silent bool          // our watchdog ended it
+	after  time.Duration // how long the provider asks to wait, if it refuses
+}
+
+// limit notes when a limit that is used up ends.
+func (r *ran) limit(e execution.Event, now time.Time) {
+	switch b := e.Body.(type) {
+	case execution.RateLimited:
+		r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
+		if b.ResetsAt > 0 {
+			r.after = max(0, time.UnixMilli(b.ResetsAt).Sub(now))
+		}
+	case execution.RateLimitError:
+		if b.RetryAfterMs > 0 {
+			r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
+		}
+	}
+}
+
+// lost reports whether the session to go on with does not exist any more.
+func (r ran) lost() bool {
+	return r.Error != nil && r.Error.ErrorCode() == execution.CodeSessionNotFound
+}
+
+// outcome judges a run: by the staged result first, then by what the agent states.
+func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) (Outcome, error) {
+	d := j.d
+	o := Outcome{Signal: r.Signal}
+	if r.ExitCode != nil && *r.ExitCode > 0 {
+		o.ExitCode = *r.ExitCode
+	}
+	o.Meta, o.Cost = a.account(j, r.Result)
+	if d.Runtime.Session == sessionRole {
+		o.Session = r.SessionID
+	}
+	well := r.Status == execution.StatusCompleted
+	var unread error
+	if order.structured && well {
+		data, err := answer(r.Result)
+		if err == nil {
+			if err := d.put(data); err != nil {
+				return o, err
+			}
+		}
+		unread = err
+	}
+	if s := d.look(); s.valid() || s.present && well {
+		o.Staged = true
+		return o, nil
+	}
+	if ctx.Err() != nil {
+		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern resume"
+		return o, nil
+	}
+	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern resume"
+	if r.silent {
+		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, short(a.deps.Now().Sub(j.begun)))
+		return o, nil
+	}
+	switch {
+	case well && order.structured:
+		o.Class, o.Transient = ClassExtraction, true
+		o.Detail = fmt.Sprintf("%s answered with something that is no turn result: %v", d.Runtime.Agent, unread)
+	case well:
+		o.Class = ClassNoResult
+		o.Detail = fmt.Sprintf("%s ended its turn and left no result at %s", d.Runtime.Agent, d.shown(d.StagedPath))
+		if last := lastLine(finalText(r.Result)); last != "" {
+			o.Detail += "; it said: " + last
+		}
+	case r.Error != nil:
+		a.fault(&o, d, r)
+	default:
+		o.Class = string(r.Status)
+		o.Detail = fmt.Sprintf("%s ended %s (%s) and left no result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
+		switch {
+		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
+			o.Detail += "; it asks for permission: " + lastLine(r.ApprovalRequest.Reason)
+			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern resume"
+		case r.Status == execution.StatusNeedsClarification:
+			o.Detail += "; it asks: " + lastLine(finalText(r.Result))
+			o.Hint = "answer it in a terminal: drawbar govern resume"
+		case r.ExitReason == execution.ExitTurnLimit:
+			o.Class = classOf(execution.CodeTurnLimit)
+		}
+	}
+	return o, nil
+}
+
+// fault is the agent's error as an outcome.
+func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
+	e := r.Error
+	code := e.ErrorCode()
+	o.Class, o.Detail = classOf(code), d.Runtime.Agent+": "+e.Message
+	// Time that is over is over for the next attempt too, unless a person gives more.
+	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
+	if code == execution.CodeRateLimited && r.after > 0 {
+		o.RetryAfter = r.after
+		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern resume"
+	}
+	hint, _ := e.Metadata["hint"].(string)
+	switch code {
+	case execution.CodeTimeout:
+		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
+	case execution.CodeAuth:
+		o.Hint = cmp.Or(hint, "drawbar auth guide "+d.Runtime.Agent) + "; then: drawbar govern resume"
+	case execution.CodeBudgetExceeded:
+		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern resume"
+	default:
+		if hint != "" {
+			o.Hint = hint
+		}
+	}
+	o.settle(code)
+}
+
+// finalText is the agent's last message.
+func finalText(r execution.Result) string {
+	if r.Output != nil && r.Output.Text != "" {
+		return r.Output.Text
+	}
+	return r.Text
+}
+
+// answer is the result that the agent answered with, as a file.
+func answer(r execution.Result) ([]byte, error) {
+	var first error
+	for _, text := range []string{structured(r), finalText(r)} {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		raw, err := decode([]byte(text))
+		if err == nil {
+			return protocol.MarshalFile(raw)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("the answer is empty")
+	}
+	return nil, first
+}
+
+func structured(r execution.Result) string {
+	if r.Output == nil {
+		return ""
+	}
+	return string(r.Output.Structured)
+}
+
+// account is what the run used, as far as the agent states it.
+func (a *agentRuntime) account(j *job, r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
+	m := &protocol.AdapterMeta{Model: r.Model, Provider: j.d.Runtime.Agent, SessionID: r.SessionID}
+	if r.Retries > 0 {
+		m.Retries = &r.Retries
+	}
+	j.latency(m)
+	u := r.Usage
+	if u == nil && r.Cost != nil {
+		v := r.Cost.Usage()
+		u = &v
+	}
+	var c *protocol.Cost
+	if u != nil {
+		in, out := u.Input+u.Cached+u.CacheWrite, u.Output
+		total := in + out
+		m.InputTokens, m.OutputTokens, m.TotalTokens = &in, &out, &total
+		c = &protocol.Cost{InputTokens: in, OutputTokens: out}
+	}
+	if r.Cost != nil && r.Cost.TotalUSD != nil {
+		usd := *r.Cost.TotalUSD
+		m.CostUSD = &usd
+		if c == nil {
+			c = &protocol.Cost{}
+		}
+		c.USD = usd
+	}
+	return m, c
+}

@@ -1,0 +1,127 @@
+package turnruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// defaultPoll is how often a result is looked for besides what the file system announces.
+const defaultPoll = 2 * time.Second
+
+// manual is a person who reads the bundle and writes the result.
+type manual struct{ deps Deps }
+
+// Check finds nothing: a person needs no installation.
+func (*manual) Check(d Dispatch) error {
+	if d.StagedPath == "" || d.BundleDir == "" {
+		return execution.Errorf(execution.CodeInternal, "turn %s: the dispatch names no bundle or no place for the result", d.Turn.TurnID)
+	}
+	return nil
+}
+
+// Carry prints what to do and waits until the result is there. A result that was written before is taken: a person
+// who was told to resume has written it meanwhile.
+func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
+	if err := m.Check(d); err != nil {
+		return Outcome{}, err
+	}
+	dir := filepath.Dir(d.StagedPath)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Outcome{}, localError("make the folder of the turn's result", err)
+	}
+	if err := writeTemplate(d); err != nil {
+		return Outcome{}, err
+	}
+	j := m.deps.job(d, w, "a person", StageWaiting)
+	for _, line := range d.instructions(j.limit.Sub(j.begun)) {
+		d.say("%s", line)
+	}
+	j.attached(0)
+
+	changed, stop := watchFolder(dir)
+	defer stop()
+	poll := time.NewTicker(setting(defaultPoll, d.Runtime.PollIntervalMS))
+	defer poll.Stop()
+	beat := time.NewTicker(setting(defaultLivenessBeat, d.Runtime.LivenessHeartbeatMS, d.Loop.LivenessHeartbeatMS))
+	defer beat.Stop()
+	over := time.NewTimer(j.limit.Sub(j.begun))
+	defer over.Stop()
+	said := ""
+	for {
+		s := d.look()
+		if blank := unfilled(s.data); s.valid() && blank != "" {
+			s.fault = fmt.Errorf("%s still says %s", d.shown(s.path), blank)
+		}
+		switch {
+		case s.valid():
+			j.sign("staged_result", m.deps.Now())
+			return Outcome{Staged: true, Meta: j.latency(nil)}, nil
+		case s.present && s.fault.Error() != said:
+			// Perhaps it is still being written; what is wrong with it is said once.
+			said = s.fault.Error()
+			d.say("The result is not ready yet: %s", said)
+		}
+		select {
+		case <-changed:
+		case <-poll.C:
+		case <-beat.C:
+			j.report()
+		case <-over.C:
+			detail := "nobody wrote a result within " + short(m.deps.Now().Sub(j.begun))
+			if said != "" {
+				detail += "; what is there is not ready: " + said
+			}
+			return Outcome{Class: ClassTimeout, Detail: detail, Meta: j.latency(nil),
+				Hint: "write " + d.StagedPath + ", then: drawbar govern resume"}, nil
+		case <-ctx.Done():
+			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.StagedPath + ", then: drawbar govern resume"}, nil
+		}
+	}
+}
+
+// watchFolder tells of changes in a folder. Where the file system cannot tell, it never does; the poll remains.
+func watchFolder(dir string) (<-chan fsnotify.Event, func()) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, func() {}
+	}
+	if err := w.Add(dir); err != nil {
+		_ = w.Close()
+		return nil, func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range w.Errors { //nolint:revive // errors are dropped: the poll finds what they lose
+		}
+	}()
+	return w.Events, func() {
+		_ = w.Close()
+		<-done
+	}
+}
+
+// writeTemplate puts a result to fill in beside the place of the result, unless one is there.
+func writeTemplate(d Dispatch) error {
+	f, err := os.OpenFile(d.templatePath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = f.Write(Template(d))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return localError("write the template of the result", err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package turnruntime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// mostStaged bounds a staged result. A larger one is handed on as it is: whoever validates it says so.
+const mostStaged = 16 << 20
+
+// staged is what lies where a result is expected.
+type staged struct {
+	path    string
+	present bool // something that is neither blank nor {}
+	fault   error
+	data    []byte
+}
+
+// valid reports whether it can be read as a result.
+func (s staged) valid() bool { return s.present && s.fault == nil }
+
+// look finds the turn's result: in its own file, or in the flat one of older agents when that names the turn.
+func (d Dispatch) look() staged {
+	s := lookAt(d.StagedPath)
+	if s.present {
+		return s
+	}
+	if flat := lookAt(d.flatPath()); flat.present && d.names(flat.data) {
+		return flat
+	}
+	return s
+}
+
+func (d Dispatch) flatPath() string {
+	return filepath.Join(filepath.Dir(filepath.Dir(d.StagedPath)), filepath.Base(d.StagedPath))
+}
+
+// names reports whether a result names this turn.
+func (d Dispatch) names(data []byte) bool {
+	var r struct {
+		TurnID string `json:"turn_id"`
+	}
+	return json.Unmarshal(data, &r) == nil && r.TurnID == d.Turn.TurnID
+}
+
+func lookAt(path string) staged {
+	s := staged{path: path}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s
+	case err != nil:
+		s.fault = err
+		return s
+	case !info.Mode().IsRegular():
+		s.present, s.fault = true, fmt.Errorf("%s is no regular file", path)
+		return s
+	case info.Size() > mostStaged:
+		s.present, s.fault = true, fmt.Errorf("%s holds %d bytes, more than the %d that a result may have", path, info.Size(), mostStaged)
+		return s
+	}
+	if s.data, err = os.ReadFile(path); err != nil {
+		s.fault = err
+		return s
+	}
+	if blank(s.data) {
+		return s
+	}
+	s.present = true
+	if _, err := decode(s.data); err != nil {
+		s.fault = fmt.Errorf("%s: %w", path, err)
+	}
+	return s
+}
+
+// blank reports whether the content says nothing: white space, or an empty object.
+func blank(data []byte) bool {
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	if len(data) == 0 {
+		return true
+	}
+	return len(data) < 64 && string(bytes.Join(bytes.Fields(data), nil)) == "{}"
+}
+
+// touched is when the result was last written, zero when there is none.
+func (d Dispatch) touched() time.Time {
+	for _, path := range []string{d.StagedPath, d.flatPath()} {
+		if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
+			return info.ModTime()
+		}
+	}
+	return time.Time{}
+}
+
+// makeRoom makes the folder of the staged result and takes an older result away: into the evidence when there is
+// anything in it.
+func (d Dispatch) makeRoom() error {
+	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
+		return localError("make the folder of the turn's result", err)
+	}
+	for _, path := range []string{d.StagedPath, d.flatPath()} {
+		s := lookAt(path)
+		if path != d.StagedPath && !(s.present && d.names(s.data)) {
+			continue // of another turn
+		}
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if !s.present {
+			if err := os.Remove(path); err != nil {
+				return localError("clear the older result", err)
+			}
+			continue
+		}
+		to, err := d.evidence("older-result", ".json")
+		if err == nil {
+			err = os.Rename(path, to)
+		}
+		if err != nil {
+			return localError("move the older result to the evidence", err)
+		}
+	}
+	return nil
+}
+
+// put stages a result of ours, whole or not at all.
+func (d Dispatch) put(data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
+		return localError("make the folder of the turn's result", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(d.StagedPath), ".turn-result-*")
+	if err != nil {
+		return localError("stage the result", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), d.StagedPath)
+	}
+	if err != nil {
+		return localError("stage the result", err)
+	}
+	return nil
+}
+
+// evidence is the path of a new file in the bundle's folder evidence, which is made.
+func (d Dispatch) evidence(name, ext string) (string, error) {
+	dir := filepath.Join(d.BundleDir, "evidence")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	for i := 1; ; i++ {
+		path := filepath.Join(dir, fmt.Sprintf("%s-%d%s", name, i, ext))
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return path, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// localError is what this machine refused.
+func localError(doing string, err error) error {
+	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("mend the folder's rights or the disk, then: drawbar govern resume")
+}

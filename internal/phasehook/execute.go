@@ -1,0 +1,121 @@
+package phasehook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/procenv"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// drain is how long something that a hook leaves behind may hold its output open.
+const drain = 200 * time.Millisecond
+
+// execute asks a hook, and gives it no more than its time.
+func (r *Runner) execute(ctx context.Context, phase string, h protocol.Hook, c Call, input []byte) execution {
+	ran := execution{redact: r.redactor()}
+	for name, value := range h.Env.All() {
+		if procenv.Telling(name) {
+			ran.redact.Add(value)
+		}
+	}
+	begun := time.Now()
+	switch h.Type {
+	case "http":
+		r.post(ctx, h, input, &ran)
+	case "", "process":
+		r.spawn(ctx, phase, h, c, input, &ran)
+	default:
+		ran.failure = fmt.Sprintf("the type %q is unknown", h.Type)
+	}
+	ran.duration = time.Since(begun)
+	return ran
+}
+
+// spawn runs a hook's program.
+func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Call, input []byte, ran *execution) {
+	if len(h.Command) == 0 {
+		ran.failure = "it has no command"
+		return
+	}
+	env := append(slices.Clone(r.Environ), "AGENTXCHAIN_HOOK_PHASE="+phase, "AGENTXCHAIN_HOOK_NAME="+h.Name, "AGENTXCHAIN_RUN_ID="+c.RunID,
+		"AGENTXCHAIN_PROJECT_ROOT="+r.Root)
+	for name, value := range h.Env.All() {
+		env = append(env, name+"="+value)
+	}
+	program, err := cliagent.LookPath(h.Command[0], env, r.Root)
+	if err != nil {
+		ran.failure = err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			ran.failure = fmt.Sprintf("%s is not installed", h.Command[0])
+		}
+		return
+	}
+	start := r.Start
+	if start == nil {
+		start = process.Launch
+	}
+	p, err := start(ctx, process.Spec{Path: program, Args: h.Command[1:], Dir: r.Root, Env: env, Stdin: input, MaxLine: mostOutput,
+		Grace: -1, Drain: drain, StderrTail: -1})
+	if err != nil {
+		ran.failure = err.Error()
+		return
+	}
+	over := make(chan struct{})
+	timer := time.AfterFunc(timeout(h), func() {
+		p.Stop(-1) // at once, with everything it started
+		close(over)
+	})
+	var stdout, stderr bytes.Buffer
+	for {
+		lines, err := p.Next(context.Background())
+		for _, l := range lines {
+			into, most := &stdout, mostOutput
+			if l.Stream == process.Stderr {
+				into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the edge is seen whole
+			}
+			room := most - into.Len()
+			if len(l.Data)+1 > room || l.Truncated {
+				ran.tooMuch = ran.tooMuch || l.Stream == process.Stdout
+			}
+			into.Write(l.Data[:min(len(l.Data), max(0, room-1))])
+			if room > 0 {
+				into.WriteByte('\n')
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.Stop(-1)
+			}
+			break
+		}
+	}
+	exit := p.Wait()
+	if !timer.Stop() {
+		<-over
+		ran.timedOut = true
+	}
+	ran.stdout, ran.stderr = stdout.Bytes(), stderr.String()
+	if exit.Signal == "" && exit.Code >= 0 {
+		ran.exitCode = ptr(exit.Code)
+	}
+	switch {
+	case exit.Signal != "":
+		ran.failure = "ended by " + exit.Signal
+	case exit.Code != 0:
+		ran.failure = fmt.Sprintf("exit code %d", exit.Code)
+	}
+}
+
+func timeout(h protocol.Hook) time.Duration {
+	return time.Duration(cmp.Or(h.TimeoutMS, 30000)) * time.Millisecond
+}

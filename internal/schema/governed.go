@@ -1,0 +1,110 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/drawbar/drawbar/internal/governance/charter"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// governedSchema is the schema of agentxchain.json. It says what one value can be; what values say about each other, as in a
+// role that names a runtime, only the check of the program knows.
+func governedSchema() *jsonschema.Schema {
+	s := ofNode(charter.Keys())
+	s.Properties["schema_version"] = &jsonschema.Schema{Enum: []any{protocol.ConfigVersion, 4}, Description: s.Properties["schema_version"].Description}
+	s.Required = append([]string{"schema_version"}, s.Required...)
+	role := s.Properties["roles"].AdditionalProperties
+	role.AnyOf = []*jsonschema.Schema{
+		{Required: []string{"title", "mandate", "write_authority", "runtime"}},
+		{Required: []string{"adapter"}},
+	}
+	runtime := s.Properties["runtimes"].AdditionalProperties
+	for typ, need := range charter.RuntimeNeeds() {
+		var name any = typ
+		runtime.AllOf = append(runtime.AllOf, &jsonschema.Schema{
+			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"type": {Const: &name}}, Required: []string{"type"}},
+			Then: &jsonschema.Schema{Required: need},
+		})
+	}
+	return s
+}
+
+// ofNode is the schema of a node of the table.
+func ofNode(n *charter.Node) *jsonschema.Schema {
+	s := &jsonschema.Schema{Description: n.Doc}
+	if n.Default != nil {
+		raw, err := json.Marshal(n.Default)
+		if err != nil {
+			panic(fmt.Sprintf("default of %s: %v", n.Doc, err)) // the table holds plain values
+		}
+		s.Default = raw
+	}
+	switch n.Kind {
+	case "object":
+		s.Type = "object"
+		s.Properties = map[string]*jsonschema.Schema{}
+		for _, k := range n.Keys {
+			s.Properties[k.Name] = ofNode(&k.Node)
+			s.PropertyOrder = append(s.PropertyOrder, k.Name)
+			if k.Required {
+				s.Required = append(s.Required, k.Name)
+			}
+		}
+		if n.Closed {
+			s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+		}
+	case "map":
+		s.Type = "object"
+		s.AdditionalProperties = ofNode(n.Of)
+		if n.Names != "" {
+			s.PropertyNames = &jsonschema.Schema{Pattern: n.Names}
+		}
+	case "list":
+		s.Type = "array"
+		s.Items = ofNode(n.Of)
+		limits(s, n)
+	case "words":
+		one := 1
+		s.AnyOf = []*jsonschema.Schema{{Type: "string", MinLength: &one}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: &one}}
+	case "string", "integer", "number", "boolean":
+		s.Type = n.Kind
+		bounds(s, n)
+	}
+	if n.Null && s.Type != "" {
+		s.Types, s.Type = []string{s.Type, "null"}, ""
+		if len(s.Enum) > 0 {
+			s.Enum = append(s.Enum, nil)
+		}
+	}
+	return s
+}
+
+func bounds(s *jsonschema.Schema, n *charter.Node) {
+	for _, e := range n.Enum {
+		s.Enum = append(s.Enum, e)
+	}
+	s.Pattern = n.Pattern
+	if n.Kind == "string" && !n.Blank && len(n.Enum) == 0 && n.Pattern == "" {
+		one := 1
+		s.MinLength = &one
+	}
+	if n.MaxLen > 0 {
+		s.MaxLength = &n.MaxLen
+	}
+	if s.Minimum = n.Min; n.Above {
+		s.Minimum, s.ExclusiveMinimum = nil, n.Min
+	}
+	s.Maximum = n.Max
+}
+
+func limits(s *jsonschema.Schema, n *charter.Node) {
+	if n.MinItems > 0 {
+		s.MinItems = &n.MinItems
+	}
+	if n.MaxItems > 0 {
+		s.MaxItems = &n.MaxItems
+	}
+}

@@ -1,0 +1,260 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Apply shows the checkpoint on its branch, if the branch is still where it was, and brings a person's index up to date for its
+// paths; what they staged themselves stays staged. Applying again is harmless, also after a crash and after later commits. A
+// branch that moved on otherwise is an error that matches ErrMoved: see Rebase.
+func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
+	if err := w.needGit("apply a checkpoint"); err != nil {
+		return err
+	}
+	return wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
+}
+
+// ErrMoved is matched by the error of Apply when somebody committed in between.
+var ErrMoved = errors.New("the branch has moved")
+
+// apply is Apply with points at which a test ends it.
+func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) error {
+	if !isObject(p.Commit) || p.Parent != "" && !isObject(p.Parent) || p.Ref != "HEAD" && !strings.HasPrefix(p.Ref, "refs/heads/") {
+		return execution.Errorf(execution.CodeInternal, "not a prepared checkpoint: commit %q on %q", p.Commit, p.Ref)
+	}
+	if p.Ref == "HEAD" {
+		// With a branch checked out, moving HEAD would detach it.
+		if h, err := w.head(ctx); err != nil || h.ref != p.Ref {
+			return cmp.Or(err, moved(p, h.ref))
+		}
+	}
+	// What the index lacks is looked up meanwhile: it is the same before and after the branch moves.
+	var (
+		looking sync.WaitGroup
+		stale   []Change
+		staleOK error
+	)
+	looking.Go(func() { stale, staleOK = w.stale(ctx, p, p.Commit) })
+	err := w.move(ctx, p)
+	looking.Wait()
+	now := p.Commit
+	if errors.Is(err, ErrMoved) {
+		if now, err = w.already(ctx, p); err == nil && now != p.Commit {
+			stale, staleOK = w.stale(ctx, p, now)
+		}
+	}
+	if err != nil || staleOK != nil {
+		return cmp.Or(err, staleOK)
+	}
+	point("moved")
+	if len(stale) == 0 || !w.checkedOut(ctx, p.Ref) {
+		return nil
+	}
+	return w.stage(ctx, stale)
+}
+
+func moved(p Prepared, now string) error {
+	return execution.Errorf(execution.CodeConfig, "%w: it is at %s now, the checkpoint was made on %s of %s", ErrMoved, cmp.Or(now, "no commit"),
+		cmp.Or(p.Parent, "no commit"), p.Ref).WithHint("make the checkpoint again: drawbar govern checkpoint")
+}
+
+// already is the commit of the branch when it holds the checkpoint; an error that matches ErrMoved when it does not.
+func (w *Workspace) already(ctx context.Context, p Prepared) (string, error) {
+	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", p.Ref + "^{commit}"}, ok: []int{1}})
+	if err != nil {
+		return "", err
+	}
+	now := strings.TrimSpace(string(out))
+	if code == 1 || now == "" {
+		return "", moved(p, "")
+	}
+	_, code, err = w.gitCode(ctx, command{args: []string{"merge-base", "--is-ancestor", p.Commit, now}, ok: []int{1}})
+	if err == nil && code == 1 {
+		err = moved(p, now)
+	}
+	return now, err
+}
+
+// checkedOut reports whether ref is what HEAD means: else the index is not that branch's.
+func (w *Workspace) checkedOut(ctx context.Context, ref string) bool {
+	if data, err := os.ReadFile(filepath.Join(w.gitDir, "HEAD")); err == nil && strings.TrimSpace(string(data)) == "ref: "+ref {
+		return true
+	}
+	h, err := w.head(ctx) // HEAD is detached, or kept in another format
+	return err == nil && h.ref == ref
+}
+
+// move moves the branch from the parent to the checkpoint, or not at all.
+func (w *Workspace) move(ctx context.Context, p Prepared) error {
+	old := p.Parent
+	if old == "" {
+		old = strings.Repeat("0", len(p.Commit)) // it must not exist
+	}
+	subject, _, _ := strings.Cut(p.Message, "\n")
+	args := []string{"update-ref", "-m", subject}
+	if p.Ref == "HEAD" {
+		args = append(args, "--no-deref")
+	}
+	_, err := w.git(ctx, command{args: append(args, p.Ref, p.Commit, old)})
+	if says(err, "is at ") || says(err, "reference already exists") || says(err, "unable to resolve reference") {
+		return execution.Errorf(execution.CodeConfig, "%w: %v", ErrMoved, err).WithHint("make the checkpoint again: drawbar govern checkpoint")
+	}
+	return err
+}
+
+// maxArgs bounds what is given to git as arguments.
+const maxArgs = 64 << 10
+
+// stale are the entries of a person's index that the checkpoint must bring up to date once the branch is at the commit now: those
+// that are still the parent's. One that differs from both was staged meanwhile: by the agent, unless the baseline knows it.
+func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]Change, error) {
+	if len(p.Changes) == 0 {
+		return nil, nil
+	}
+	args := []string{"diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", now, "--"}
+	size := 0
+	for _, c := range p.Changes {
+		size += len(c.Path) + 1
+	}
+	if size < maxArgs {
+		for _, c := range p.Changes {
+			args = append(args, c.Path)
+		}
+	}
+	out, err := w.git(ctx, command{args: args})
+	if err != nil {
+		return nil, err
+	}
+	differs, err := w.fromTop().parseRaw(out)
+	if err != nil {
+		return nil, err
+	}
+	var list []Change
+	for _, c := range p.Changes {
+		d, ok := differs[c.Path]
+		if !ok || d.oldMode != c.NewMode || d.oldID != c.NewID {
+			continue // up to date already, or changed by a later commit
+		}
+		if (d.newMode != c.OldMode || d.newID != c.OldID) && p.keeps(c.Path, stagedAs(d.newMode, d.newID)) {
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// stage puts the new side of changes into a person's index, and the times of the files, so that later looks need not read them.
+func (w *Workspace) stage(ctx context.Context, changes []Change) error {
+	args := []string{"update-index", "--add", "--replace"}
+	var gone strings.Builder
+	size := 0
+	for _, c := range changes {
+		if c.NewMode == absent {
+			gone.WriteString(c.Path + "\x00")
+			continue
+		}
+		args = append(args, "--cacheinfo", c.NewMode+","+c.NewID+","+c.Path)
+		size += len(c.Path) + 64
+	}
+	if size > maxArgs {
+		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, stdin: []byte(indexInfo(changes))}); err != nil {
+			return err
+		}
+		args, gone = args[:1], strings.Builder{}
+	}
+	args = append(args, "--refresh")
+	if gone.Len() > 0 {
+		args = append(args, "--force-remove", "-z", "--stdin")
+	}
+	// The exit code says whether other files differ from the index, which is none of our business.
+	_, _, err := w.gitCode(ctx, command{args: args, stdin: []byte(gone.String()), ok: []int{1}})
+	return err
+}
+
+// indexInfo is the input of update-index --index-info.
+func indexInfo(changes []Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		mode := c.NewMode
+		if mode == absent {
+			mode = "0"
+		}
+		b.WriteString(mode + " " + c.NewID + "\t" + c.Path + "\x00")
+	}
+	return b.String()
+}
+
+// keeps reports whether a person had staged this entry before the turn.
+func (p Prepared) keeps(path, staged string) bool {
+	was, ok := p.Kept.Get(path)
+	return p.KeepAll || ok && was == staged
+}
+
+// Rebase makes the checkpoint anew on the present head. Of a path that the commits in between changed too, their version stays:
+// they were made from the same work tree, later.
+func (w *Workspace) Rebase(ctx context.Context, p Prepared) (Prepared, error) {
+	if err := w.needGit("rebase a checkpoint"); err != nil {
+		return Prepared{}, err
+	}
+	n, err := w.rebase(ctx, p)
+	return n, wrap("rebase the checkpoint "+p.Commit, err)
+}
+
+func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
+	h, err := w.head(ctx)
+	if err != nil {
+		return Prepared{}, err
+	}
+	index, done, err := w.privateIndex()
+	if err != nil {
+		return Prepared{}, err
+	}
+	defer done()
+	tree := cmp.Or(h.commit, "--empty")
+	if _, err := w.git(ctx, command{args: []string{"read-tree", tree}, env: []string{index}}); err != nil {
+		return Prepared{}, err
+	}
+	since := map[string]change{}
+	if h.commit != "" {
+		older, err := w.olderTree(ctx, p.Parent)
+		if err != nil {
+			return Prepared{}, err
+		}
+		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, h.commit}})
+		if err != nil {
+			return Prepared{}, err
+		}
+		if since, err = w.fromTop().parseRaw(raw); err != nil {
+			return Prepared{}, err
+		}
+	}
+	own := slices.DeleteFunc(slices.Clone(p.Changes), func(c Change) bool { _, ok := since[c.Path]; return ok })
+	if len(own) > 0 {
+		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, env: []string{index}, stdin: []byte(indexInfo(own))}); err != nil {
+			return Prepared{}, err
+		}
+	}
+	n := Prepared{Parent: h.commit, Ref: h.ref, Kept: p.Kept.Clone(), KeepAll: p.KeepAll, Message: rebasedMessage(p)}
+	return n, w.finish(ctx, index, &n)
+}
+
+// rebasedMessage names the first commit of a checkpoint in its last paragraph.
+func rebasedMessage(p Prepared) string {
+	lines := strings.Split(strings.TrimSpace(p.Message), "\n")
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, RebasedTrailer+": ") }) {
+		return strings.Join(lines, "\n") + "\n"
+	}
+	if i := slices.Index(lines, ""); i < 0 {
+		lines = append(lines, "")
+	}
+	return strings.Join(append(lines, RebasedTrailer+": "+p.Commit), "\n") + "\n"
+}

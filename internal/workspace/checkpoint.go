@@ -1,0 +1,278 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// ChainTrailer is the trailer of a checkpoint that names the head of the record's hash chain.
+const ChainTrailer = "Drawbar-Chain-Head"
+
+// RebasedTrailer is the trailer of a checkpoint that was made anew on another head; it names the first one.
+const RebasedTrailer = "Drawbar-Rebased-From"
+
+// Subject is the subject of a turn's checkpoint.
+func Subject(turn, role, phase, runtime string) string {
+	return fmt.Sprintf("checkpoint: %s (role=%s, phase=%s, runtime=%s)", turn, role, phase, runtime)
+}
+
+// CheckpointRequest says what a checkpoint holds.
+type CheckpointRequest struct {
+	// Paths are the files to commit as they are in the work tree, relative to the root; one that is not there is removed.
+	Paths []string
+	// Files are contents that are committed under their paths whatever the work tree and .gitignore say.
+	Files map[string][]byte
+	// Message is subject and body; Trailers follow it.
+	Message  string
+	Trailers [][2]string
+	// Baseline is that of the turn: what a person had staged then stays staged. Without it everything staged stays.
+	Baseline *protocol.Baseline
+}
+
+// Prepared is a checkpoint that exists as objects and that no branch shows yet. It is a plain value: written down, it can be
+// applied after a crash.
+type Prepared struct {
+	Commit  string   `json:"commit"`
+	Parent  string   `json:"parent"` // empty on a branch without commits
+	Ref     string   `json:"ref"`    // refs/heads/<branch>, or HEAD when it is detached
+	Message string   `json:"message"`
+	Changes []Change `json:"changes"` // what differs from the parent, by path from the top of the work tree
+	// Kept are the index entries that a person had staged before the turn: path from the top to "<mode> <object>" or "deleted".
+	Kept    protocol.Ordered[string] `json:"kept,omitzero"`
+	KeepAll bool                     `json:"keep_all,omitempty"` // whatever is staged was staged by a person
+}
+
+// Change is one path of a checkpoint. An absent side has the mode 000000.
+type Change struct {
+	Path    string `json:"path"`
+	OldMode string `json:"old_mode"`
+	OldID   string `json:"old_id"`
+	NewMode string `json:"new_mode"`
+	NewID   string `json:"new_id"`
+}
+
+// fallbackIdentity is the author of checkpoints where git knows nobody.
+const (
+	fallbackName  = "Drawbar"
+	fallbackEmail = "drawbar@localhost"
+)
+
+// Prepare makes the objects of a checkpoint on the present head: no branch moves, no hook runs, and a person's index and staged
+// work stay. Nothing is lost by never applying it.
+func (w *Workspace) Prepare(ctx context.Context, r CheckpointRequest) (Prepared, error) {
+	if err := w.needGit("make a checkpoint"); err != nil {
+		return Prepared{}, err
+	}
+	if strings.TrimSpace(r.Message) == "" {
+		return Prepared{}, execution.Errorf(execution.CodeInternal, "make a checkpoint: no message")
+	}
+	p, err := w.prepare(ctx, r)
+	return p, wrap("make a checkpoint", err)
+}
+
+func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared, error) {
+	h, err := w.head(ctx)
+	if err != nil {
+		return Prepared{}, err
+	}
+	index, done, err := w.privateIndex()
+	if err != nil {
+		return Prepared{}, err
+	}
+	defer done()
+	if err := w.fill(ctx, index, h.commit, r); err != nil {
+		return Prepared{}, err
+	}
+	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers)}
+	if r.Baseline == nil || r.Baseline.Detail == nil {
+		p.KeepAll = true
+	} else {
+		for path, staged := range r.Baseline.Detail.Staged.All() {
+			p.Kept.Set(w.prefix+path, staged)
+		}
+	}
+	return p, w.finish(ctx, index, &p)
+}
+
+// head is where HEAD points.
+type head struct {
+	commit string // empty: no commit yet
+	ref    string // the branch, or HEAD
+}
+
+func (w *Workspace) head(ctx context.Context) (head, error) {
+	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD"}, ok: []int{128}})
+	if err != nil {
+		return head{}, err
+	}
+	if commit, ref, ok := strings.Cut(strings.TrimSpace(string(out)), "\n"); ok && code == 0 && isObject(commit) {
+		return head{commit, ref}, nil
+	}
+	// No commit yet, or something that only git can explain.
+	out, code, err = w.gitCode(ctx, command{args: []string{"symbolic-ref", "--quiet", "HEAD"}, ok: []int{1}})
+	if err != nil || code == 1 {
+		return head{ref: "HEAD"}, err
+	}
+	h := head{ref: strings.TrimSpace(string(out))}
+	_, code, err = w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", h.ref}, ok: []int{1}})
+	if err == nil && code == 0 {
+		err = execution.Errorf(execution.CodeConfig, "the branch %s points to no commit that git can read", h.ref).WithHint("look into it with: git -C %s fsck", quote(w.root))
+	}
+	return h, err
+}
+
+// privateIndex names an index of our own next to git's, and how to remove it.
+func (w *Workspace) privateIndex() (env string, done func(), err error) {
+	dir, err := os.MkdirTemp(w.gitDir, "drawbar-index-*")
+	if err != nil {
+		return "", nil, fmt.Errorf("make an index: %w", err)
+	}
+	return "GIT_INDEX_FILE=" + filepath.Join(dir, "index"), func() { os.RemoveAll(dir) }, nil
+}
+
+// fill makes the private index: the parent's tree with the given paths as they are now.
+func (w *Workspace) fill(ctx context.Context, index, parent string, r CheckpointRequest) error {
+	env := []string{index}
+	tree := "--empty"
+	if parent != "" {
+		tree = parent
+	}
+	args := []string{"update-index", "--add", "--remove", "--replace"}
+	var readErr error
+	var reading sync.WaitGroup
+	reading.Go(func() { _, readErr = w.git(ctx, command{args: []string{"read-tree", tree}, env: env}) })
+	defer reading.Wait()
+	for _, path := range sortedKeys(r.Files) {
+		full, err := w.full(path)
+		if err != nil {
+			return err
+		}
+		out, err := w.git(ctx, command{args: []string{"hash-object", "-w", "--stdin", "--no-filters"}, stdin: r.Files[path]})
+		if err != nil {
+			return err
+		}
+		args = append(args, "--cacheinfo", "100644,"+strings.TrimSpace(string(out))+","+full)
+	}
+	var list strings.Builder
+	for _, path := range r.Paths {
+		if _, ok := r.Files[path]; ok {
+			continue
+		}
+		full, err := w.full(path)
+		if err != nil {
+			return err
+		}
+		if w.embedded(path) {
+			return execution.Errorf(execution.CodeConfig, "%s is a git repository of its own and cannot be committed with the project", path).
+				WithHint("make it a submodule (git submodule add), ignore it, or remove its .git folder")
+		}
+		list.WriteString(full)
+		list.WriteByte(0)
+	}
+	if reading.Wait(); readErr != nil {
+		return readErr
+	}
+	_, err := w.git(ctx, command{args: append(args, "-z", "--stdin"), env: env, stdin: []byte(list.String())})
+	return err
+}
+
+// full is the path from the top of the work tree. It must lie inside the root.
+func (w *Workspace) full(path string) (string, error) {
+	if err := checkRelative(path); err != nil {
+		return "", err
+	}
+	return w.prefix + path, nil
+}
+
+// embedded reports whether the path is a folder with a repository of its own that is no submodule of this one.
+func (w *Workspace) embedded(path string) bool {
+	dir := filepath.Join(w.root, filepath.FromSlash(path))
+	info, err := os.Lstat(filepath.Join(dir, ".git"))
+	return err == nil && info.IsDir() // a submodule has a file there
+}
+
+// finish writes the tree and the commit, and notes what they change.
+func (w *Workspace) finish(ctx context.Context, index string, p *Prepared) error {
+	env := []string{index}
+	older, err := w.olderTree(ctx, p.Parent)
+	if err != nil {
+		return err
+	}
+	var (
+		raw     []byte
+		diffErr error
+		diffing sync.WaitGroup
+	)
+	diffing.Go(func() {
+		raw, diffErr = w.git(ctx, command{args: []string{"diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", older, "--"}, env: env})
+	})
+	out, err := w.git(ctx, command{args: []string{"write-tree"}, env: env})
+	if err == nil {
+		p.Commit, err = w.commit(ctx, strings.TrimSpace(string(out)), p.Parent, p.Message)
+	}
+	if diffing.Wait(); err != nil || diffErr != nil {
+		return errors.Join(err, diffErr)
+	}
+	changes, err := w.fromTop().parseRaw(raw)
+	for _, path := range sortedKeys(changes) {
+		c := changes[path]
+		p.Changes = append(p.Changes, Change{path, c.oldMode, c.oldID, c.newMode, c.newID})
+	}
+	return err
+}
+
+// olderTree is what a commit is compared with: its parent, or the tree without entries.
+func (w *Workspace) olderTree(ctx context.Context, parent string) (string, error) {
+	if parent != "" {
+		return parent, nil
+	}
+	out, err := w.git(ctx, command{args: []string{"hash-object", "-t", "tree", "--stdin"}})
+	return strings.TrimSpace(string(out)), err
+}
+
+// fromTop is the workspace whose paths begin at the top of the work tree.
+func (w *Workspace) fromTop() *Workspace {
+	c := *w
+	c.root, c.prefix = c.top, ""
+	return &c
+}
+
+// commit makes a commit object by the person that git knows, or else by a name of ours.
+func (w *Workspace) commit(ctx context.Context, tree, parent, message string) (string, error) {
+	args := []string{"-c", "user.useConfigOnly=true", "commit-tree", "--no-gpg-sign", tree}
+	if parent != "" {
+		args = append(args, "-p", parent)
+	}
+	c := command{args: append(args, "-F", "-"), stdin: []byte(message)}
+	out, err := w.git(ctx, c)
+	var failed *gitError
+	if errors.As(err, &failed) && (strings.Contains(failed.stderr, "ident") || strings.Contains(failed.stderr, "tell me who you are")) {
+		for _, v := range [][2]string{{"GIT_AUTHOR_NAME", fallbackName}, {"GIT_AUTHOR_EMAIL", fallbackEmail},
+			{"GIT_COMMITTER_NAME", fallbackName}, {"GIT_COMMITTER_EMAIL", fallbackEmail}} {
+			c.env = append(c.env, v[0]+"="+v[1])
+		}
+		out, err = w.git(ctx, c)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// message is subject, body and trailers.
+func message(text string, trailers [][2]string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(text) + "\n")
+	for i, t := range trailers {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(t[0] + ": " + strings.Join(strings.Fields(t[1]), " ") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,154 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// settings hold for every git command: no program that a configuration names runs beside the one that is asked for.
+var settings = []string{
+	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "gc.auto=0",
+	"-c", "maintenance.auto=false", "-c", "advice.detachedHead=false", "-c", "core.pager=cat", "-c", "log.showSignature=false",
+	"-c", "log.mailmap=false",
+}
+
+// passed are the variables that git gets from the environment. Nothing that says where a repository or an index is.
+var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT",
+	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "EMAIL",
+	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_EXEC_PATH",
+	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+	"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"}
+
+var passedPrefixes = []string{"XDG_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"}
+
+// environment is what git gets of environ, and what makes it answer the same everywhere and never wait for a person.
+func environment(environ []string) []string {
+	env := make([]string, 0, 24)
+	for _, v := range environ {
+		name, _, ok := strings.Cut(v, "=")
+		if ok && (slices.Contains(passed, strings.ToUpper(name)) ||
+			slices.ContainsFunc(passedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })) {
+			env = append(env, v)
+		}
+	}
+	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_NO_LAZY_FETCH=1")
+}
+
+// command is one run of git.
+type command struct {
+	dir   string   // where it runs; empty: the top of the repository
+	args  []string // without the settings
+	env   []string // besides the environment
+	stdin []byte
+	ok    []int // exit codes besides 0 that are answers
+}
+
+// gitError is a git command that failed.
+type gitError struct {
+	name   string // the subcommand
+	code   int
+	stderr string
+}
+
+func (e *gitError) Error() string {
+	msg := strings.TrimSpace(e.stderr)
+	if msg == "" {
+		msg = fmt.Sprintf("exit code %d", e.code)
+	}
+	return fmt.Sprintf("git %s: %s", e.name, msg)
+}
+
+// says reports whether err is a git error whose message contains text.
+func says(err error, text string) bool {
+	var e *gitError
+	return errors.As(err, &e) && strings.Contains(e.stderr, text)
+}
+
+// lockTries is how often a command is tried while another git holds a lock, with lockPause between two tries.
+const (
+	lockTries = 40
+	lockPause = 50 * time.Millisecond
+)
+
+// git runs git and returns what it prints.
+func (w *Workspace) git(ctx context.Context, c command) ([]byte, error) {
+	out, _, err := w.gitCode(ctx, c)
+	return out, err
+}
+
+// gitCode runs git and returns what it prints and its exit code, which is 0 or one of c.ok.
+func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error) {
+	dir := c.dir
+	if dir == "" {
+		dir = w.top
+	}
+	spec := process.Spec{Path: w.program, Args: slices.Concat(settings, c.args), Dir: dir, Env: slices.Concat(w.env, c.env), Stdin: c.stdin,
+		MaxLine: 256 << 20}
+	for try := 1; ; try++ {
+		out, exit := process.Run(ctx, spec)
+		switch {
+		case exit.Err != nil:
+			return nil, -1, fmt.Errorf("git %s in %s: %w", c.args[0], dir, exit.Err)
+		case exit.Code == 0 || slices.Contains(c.ok, exit.Code):
+			return out, exit.Code, nil
+		}
+		err := &gitError{c.args[0], exit.Code, exit.StderrTail}
+		locked := strings.Contains(err.stderr, ".lock': File exists")
+		if !locked || try == lockTries {
+			return nil, exit.Code, w.explain(err, dir, locked)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, -1, fmt.Errorf("git %s in %s: %w: %w", c.args[0], dir, ctx.Err(), context.Cause(ctx))
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// explain makes an error that says what to type where that is known.
+func (w *Workspace) explain(err *gitError, dir string, locked bool) error {
+	switch {
+	case locked:
+		_, rest, _ := strings.Cut(err.stderr, "'")
+		lock, _, _ := strings.Cut(rest, "'")
+		return execution.Errorf(execution.CodeConfigLock, "the repository %s is locked by another git: %w", dir, err).
+			WithHint("wait for the other git command to end; if none runs, type: rm %s", quote(lock))
+	case strings.Contains(err.stderr, "dubious ownership"):
+		return execution.Errorf(execution.CodeConfig, "git refuses the repository %s because it belongs to another user: %w", dir, err).
+			WithHint("if you trust it, type: git config --global --add safe.directory %s", quote(dir))
+	}
+	return err
+}
+
+// quote makes a path safe to type into a shell.
+func quote(path string) string {
+	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// lines splits output that ends every item with a NUL byte.
+func items(out []byte) []string {
+	s := strings.TrimSuffix(string(out), "\x00")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\x00")
+}
+
+// exists reports whether something is at path, a broken link included.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,29 @@
+package workspace
+
+import (
+	"context"
+	"strings"
+)
+
+// Heads are the heads of the record's hash chain that the checkpoints of the present branch name, newest first.
+func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
+	if w.kind == NoGit {
+		return nil, nil
+	}
+	h, err := w.head(ctx)
+	if err != nil || h.commit == "" {
+		return nil, wrap("read the checkpoints", err)
+	}
+	out, err := w.git(ctx, command{args: []string{"log", "-z", "--grep=^" + ChainTrailer + ": ",
+		"--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}})
+	if err != nil {
+		return nil, wrap("read the checkpoints", err)
+	}
+	var list []string
+	for _, item := range items(out) {
+		for v := range strings.FieldsSeq(item) {
+			list = append(list, v)
+		}
+	}
+	return list, nil
+}

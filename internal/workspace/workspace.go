@@ -1,0 +1,144 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Kind says what holds the history of a workspace.
+type Kind string
+
+// The kinds. They are the words of protocol.Baseline.
+const (
+	Git   Kind = "git_worktree"
+	NoGit Kind = "no_git"
+)
+
+// ErrNoGit is matched by errors of what only a git repository can do.
+var ErrNoGit = errors.New("not a git repository")
+
+// Workspace is a project's files and their repository. It keeps no state between calls and is safe for concurrent use.
+type Workspace struct {
+	root    string // absolute, links resolved
+	kind    Kind
+	program string   // git
+	env     []string // of every git
+	top     string   // the top of the work tree
+	prefix  string   // of the root below the top, with a slash at the end; empty when they are the same
+	gitDir  string   // of this work tree
+	common  string   // of the repository
+}
+
+// Open looks at the project at root. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
+// used (bare, broken, refused by git, or no git program to read it) is an error that says what to type.
+func Open(ctx context.Context, root string) (*Workspace, error) { return open(ctx, root, os.Environ()) }
+
+func open(ctx context.Context, root string, environ []string) (*Workspace, error) {
+	abs, err := filepath.Abs(root)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "open workspace %s: %w", root, err).WithHint("give the folder that holds agentxchain.json")
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return nil, execution.Errorf(execution.CodeConfig, "open workspace %s: not a directory", abs).WithHint("give the folder that holds agentxchain.json")
+	}
+	w := &Workspace{root: abs, kind: NoGit, env: environment(environ)}
+	mark := findRepository(abs)
+	if mark == "" {
+		return w, nil
+	}
+	host := adapter.OSHost(nil)
+	if w.program, err = host.LookPath("git"); err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "%s is a git repository but the git program was not found: %w", mark, err).
+			WithHint("install git (https://git-scm.com/downloads), or take its folder into PATH")
+	}
+	return w, w.locate(ctx, mark)
+}
+
+// findRepository is the nearest folder from dir upwards that looks like a repository or a work tree of one.
+func findRepository(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if list, err := os.ReadDir(filepath.Join(d, ".git")); exists(filepath.Join(d, ".git")) && (err != nil || len(list) > 0) {
+			return d // an empty folder of that name is nothing to git either
+		}
+		if exists(filepath.Join(d, "HEAD")) && exists(filepath.Join(d, "objects")) && exists(filepath.Join(d, "refs")) {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return ""
+		}
+	}
+}
+
+// locate asks git where the repository is.
+func (w *Workspace) locate(ctx context.Context, mark string) error {
+	out, err := w.git(ctx, command{dir: w.root, args: []string{"rev-parse", "--is-bare-repository", "--is-inside-work-tree",
+		"--absolute-git-dir", "--git-common-dir", "--show-cdup", "--show-prefix"}})
+	if err != nil {
+		var typed *execution.Error
+		switch {
+		case errors.As(err, &typed):
+			return err
+		case says(err, "not a git repository") && !exists(filepath.Join(mark, ".git")):
+			return nil // only looked like one
+		case says(err, "not a git repository"), says(err, "invalid gitfile"), says(err, "bad config"):
+			return execution.Errorf(execution.CodeConfig, "the git repository %s is broken: %w", mark, err).
+				WithHint("repair it, or look into it with: git -C %s status", quote(mark))
+		}
+		return execution.Errorf(execution.CodeConfig, "open the git repository %s: %w", mark, err).WithHint("look into it with: git -C %s status", quote(mark))
+	}
+	// The prefix is last, as it may hold newlines.
+	f := strings.SplitN(string(out), "\n", 6)
+	if len(f) < 6 {
+		f = append(f, make([]string, 6-len(f))...)
+	}
+	if f[1] != "true" {
+		if f[0] == "true" {
+			return execution.Errorf(execution.CodeConfig, "the git repository %s is bare: it has no files to work on", mark).
+				WithHint("make a work tree of it and go there: git -C %s worktree add ../work", quote(mark))
+		}
+		return execution.Errorf(execution.CodeConfig, "%s lies inside a git directory, not in a work tree", w.root).
+			WithHint("go to the folder that holds agentxchain.json")
+	}
+	w.kind, w.gitDir, w.common = Git, filepath.FromSlash(f[2]), filepath.FromSlash(f[3])
+	if !filepath.IsAbs(w.common) {
+		w.common = filepath.Join(w.root, w.common)
+	}
+	w.prefix = strings.TrimSuffix(f[5], "\n")
+	w.top = filepath.Join(w.root, filepath.FromSlash(f[4]))
+	return nil
+}
+
+// Kind is Git or NoGit.
+func (w *Workspace) Kind() Kind { return w.kind }
+
+// Root is the project's root: absolute, without links.
+func (w *Workspace) Root() string { return w.root }
+
+// needGit is the error of what needs a repository.
+func (w *Workspace) needGit(what string) error {
+	if w.kind == Git {
+		return nil
+	}
+	return execution.Errorf(execution.CodeConfig, "%s in %s: %w", what, w.root, ErrNoGit).
+		WithHint("make it a repository: git -C %s init && git -C %s add -A && git -C %s commit -m start", quote(w.root), quote(w.root), quote(w.root))
+}
+
+// inside is the path relative to the root of one that git names from the top; false for one outside the root.
+func (w *Workspace) inside(path string) (string, bool) { return strings.CutPrefix(path, w.prefix) }
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,23 @@
+//go:build unix
+
+package process
+
+import (
+	"os"
+	"syscall"
+)
+
+func helperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func endHelper(p *os.Process, kill bool) {
+	sig := syscall.SIGTERM
+	if kill {
+		sig = syscall.SIGKILL
+	}
+	_ = syscall.Kill(-p.Pid, sig) // it may have ended already
+}
+
+func helperStatus(state *os.ProcessState) status {
+	ws, _ := state.Sys().(syscall.WaitStatus)
+	return exitStatus(ws)
+}

@@ -1,0 +1,17 @@
+package process
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+func helperAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+}
+
+// endHelper ends the program at once: without a console Windows has no way to ask one.
+func endHelper(p *os.Process, _ bool) { _ = p.Kill() }
+
+func helperStatus(state *os.ProcessState) status { return status{code: state.ExitCode()} }
