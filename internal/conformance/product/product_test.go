@@ -185,3 +185,17 @@ func FuzzInflate(f *testing.F) {
 		_, _ = inflateState(state, c)
 	})
 }
+
+// TestUnchangedIsLookedAt refuses a result, which marks the turn: the state is another one, and is said to be.
+func TestUnchangedIsLookedAt(t *testing.T) {
+	f := fixture(t, 1, "accept_turn", `{"config":{"roles":{"dev":{}},"routing":{"build":{"entry_role":"dev"}}},"turn_result":{"turn_id":"t"},
+		"state":{"status":"active","phase":"build","run_id":"r","active_turns":{"t":{"assigned_role":"dev"}}}}`, `{"turn_id":"t"}`)
+	var actual struct {
+		Stage     string `json:"failed_stage"`
+		Unchanged *bool  `json:"state_unchanged"`
+	}
+	a := Execute(t.Context(), f)
+	if err := json.Unmarshal(a.Actual, &actual); err != nil || actual.Stage != "schema" || actual.Unchanged == nil || *actual.Unchanged {
+		t.Errorf("got %s, %v", a.Actual, err)
+	}
+}

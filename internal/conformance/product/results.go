@@ -3,7 +3,6 @@ package product
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -22,13 +21,7 @@ func checkResult(_ context.Context, w *world) (fields, error) {
 
 // turn is the active turn that a staged result is for: the one that it names, else the first.
 func (w *world) turn() *protocol.Turn {
-	var result struct {
-		TurnID string `json:"turn_id"`
-	}
-	if raw := w.result(); raw != nil {
-		_ = json.Unmarshal(raw, &result) // what is no result names no turn
-	}
-	if t := w.state.ActiveTurns.At(result.TurnID); t != nil {
+	if t := w.state.ActiveTurns.At(w.named()); t != nil {
 		return t
 	}
 	for _, t := range w.state.ActiveTurns.All() {
@@ -37,22 +30,28 @@ func (w *world) turn() *protocol.Turn {
 	return nil
 }
 
+// named is the turn that the staged result names.
+func (w *world) named() string {
+	var result struct {
+		TurnID string `json:"turn_id"`
+	}
+	_ = json.Unmarshal(w.result(), &result) // what is no result names no turn
+	return result.TurnID
+}
+
 // validate judges what the turn has staged, as the acceptance of a turn does, and says what normalization changed.
 func (w *world) validate(t *protocol.Turn) (turnresult.Report, []protocol.Change, error) {
-	id := ""
+	id := w.named()
 	if t != nil {
 		id = t.TurnID
 	}
 	data, _, err := project.ReadStaged(w.dir, id)
 	if err != nil {
-		if errors.Is(err, project.ErrNoResult) {
-			return turnresult.Report{Failed: protocol.StageSchema, Faults: []turnresult.Fault{{Stage: protocol.StageSchema, Type: "missing_field", Message: err.Error()}}}, nil, nil
-		}
-		return turnresult.Report{}, nil, err
+		return turnresult.Unreadable(err), nil, nil
 	}
 	raw, read, err := turnresult.Decode(data)
 	if err != nil {
-		return turnresult.Report{}, nil, err
+		return turnresult.Unreadable(err), nil, nil
 	}
 	in := turnresult.Input{Raw: raw, Config: charter.Normalize(w.config), State: &w.state, Turn: t}
 	if in.History, err = w.history(); err != nil {
