@@ -200,7 +200,8 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 		}
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
-			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: now, InAcceptance: true})
+			// The commit belongs to the same moment as the acceptance: the events behind it may not be older.
+			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: cp.moment(now), InAcceptance: true})
 			if refused(effects) == nil {
 				t.run = run
 				for _, f := range effects {

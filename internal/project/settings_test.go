@@ -226,6 +226,12 @@ func TestGet(t *testing.T) {
 			t.Errorf("%s: %s %v", path, got, err)
 		}
 	}
+	place(t, dir, protocol.ConfigFile, strings.Replace(settled, `"note": {"a.b": 1}`, `"files": {"a": {"b": 1}, "a.b": 2}`, 1))
+	for path, want := range map[string]string{"files.a.b": "2", "files.a": `{"b": 1}`} { // of two keys that are there the longer one
+		if got, err := Get(dir, path); err != nil || string(got) != want {
+			t.Errorf("%s: %s %v", path, got, err)
+		}
+	}
 	_, err := Get(dir, "rules.max_turn_retries")
 	refused(t, err, "not set", "default is 2")
 	_, err = Get(dir, "project.goal")

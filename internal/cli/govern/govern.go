@@ -8,6 +8,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
+	"github.com/drawbar/drawbar/internal/cli/govern/record"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
 	"github.com/drawbar/drawbar/internal/cli/govern/status"
 	"github.com/drawbar/drawbar/internal/cli/govern/turn"
@@ -24,6 +25,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(setup.New(app)...)
 	cmd.AddCommand(status.New(app))
 	cmd.AddCommand(turn.New(app)...)
+	cmd.AddCommand(record.New(app)...)
 	cmd.AddCommand(approve.New(app), conformance.New(app))
 	return cmd
 }
