@@ -38,19 +38,27 @@ type extent struct {
 }
 
 // reader gives the file as the view sees it.
-func (v *View) reader(file string) (io.ReadCloser, error) {
+func (v *View) reader(file string) (io.ReadCloser, error) { return v.readerFrom(file, 0) }
+
+// readerFrom gives what the file has from an offset on; nothing when it is shorter.
+func (v *View) readerFrom(file string, from int64) (io.ReadCloser, error) {
 	e := v.files[file]
-	if e.size == 0 {
-		return io.NopCloser(bytes.NewReader(e.more)), nil
+	more := bytes.NewReader(e.more[min(max(from-e.size, 0), int64(len(e.more))):])
+	if e.size <= from {
+		return io.NopCloser(more), nil
 	}
 	f, err := openIn(v.root, file)
 	if err != nil {
 		return nil, failed("read", v.path(file), err)
 	}
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		_ = f.Close()
+		return nil, failed("read", v.path(file), err)
+	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(io.LimitReader(f, e.size), bytes.NewReader(e.more)), f}, nil
+	}{io.MultiReader(io.LimitReader(f, e.size-from), more), f}, nil
 }
 
 func (v *View) path(file string) string { return filepath.Join(v.root, filepath.FromSlash(file)) }
@@ -65,16 +73,14 @@ func (v *View) length(file string) int64 {
 // objects or that fn refuses are reported together, at the end. next is where the following call goes on: behind the last
 // complete line.
 func (v *View) each(file string, from int64, fn func(record) (bool, error)) (next int64, err error) {
-	r, err := v.reader(file)
+	if n := v.length(file); n < from {
+		return n, nil // shorter than it was: there is nothing new
+	}
+	r, err := v.readerFrom(file, from)
 	if err != nil {
 		return from, err
 	}
 	defer r.Close()
-	if from > 0 {
-		if n, err := io.CopyN(io.Discard, r, from); err != nil {
-			return n, nil // shorter than it was: there is nothing new
-		}
-	}
 	lines := newLineReader(r)
 	lines.offset = from
 	next = from
@@ -119,8 +125,13 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 
 // collect decodes the lines of a file. An empty or nil needle takes all of them, another those that contain it.
 func collect[T any](v *View, file string, needle []byte, keep func(*T) bool) ([]T, error) {
-	var all []T
-	_, err := v.each(file, 0, func(rec record) (bool, error) {
+	all, _, err := collectFrom(v, file, 0, needle, keep)
+	return all, err
+}
+
+// collectFrom is collect from a place in the file on; next is the place behind the last complete line.
+func collectFrom[T any](v *View, file string, from int64, needle []byte, keep func(*T) bool) (all []T, next int64, err error) {
+	next, err = v.each(file, from, func(rec record) (bool, error) {
 		if len(needle) > 0 && !bytes.Contains(rec.Data, needle) {
 			return true, nil
 		}
@@ -133,7 +144,7 @@ func collect[T any](v *View, file string, needle []byte, keep func(*T) bool) ([]
 		}
 		return true, nil
 	})
-	return all, err
+	return all, next, err
 }
 
 // quoted is how an id stands in JSON; nil for the empty one.

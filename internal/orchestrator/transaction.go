@@ -64,7 +64,7 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 		t.run.State.ProjectID = p.Config.Project.ID
 	}
 	if id := t.run.State.ID(); id != "" {
-		if t.run.History, err = view.History(id); err != nil {
+		if t.run.History, err = e.history.Read(view, id); err != nil {
 			return err
 		}
 	}
