@@ -172,8 +172,6 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 			tx.Runs = append(tx.Runs, f.Summary)
 		case governance.Archive:
 			tx.Archive = append(tx.Archive, f.TurnID)
-		case governance.Talk:
-			talk.WriteString(f.Text)
 		case governance.Warn:
 			t.e.warn(f.Message)
 		case governance.KeepRejected:
