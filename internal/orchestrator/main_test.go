@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -334,12 +335,17 @@ func hint(err error) string {
 }
 
 // workers are what the test binary does as the program of a turn.
-var workers map[string]func(*worker)
+var workers = map[string]func(*worker){}
 
 func init() {
-	workers = map[string]func(*worker){
-		"ok":       func(w *worker) { w.append("work.txt"); w.stage(w.result("work.txt")) },
-		"complete": func(w *worker) { w.append("work.txt"); r := w.result("work.txt"); r["run_completion_request"] = true; w.stage(r) },
+	maps.Copy(workers, map[string]func(*worker){
+		"ok": func(w *worker) { w.append("work.txt"); w.stage(w.result("work.txt")) },
+		"complete": func(w *worker) {
+			w.append("work.txt")
+			r := w.result("work.txt")
+			r["run_completion_request"] = true
+			w.stage(r)
+		},
 		"pm": func(w *worker) {
 			w.put(".planning/PLAN.md", "# Plan\n")
 			r := w.result(".planning/PLAN.md")
@@ -411,7 +417,8 @@ func init() {
 			w.append("work.txt")
 			w.stage(w.result("work.txt"))
 		},
-		"undeclared": func(w *worker) { w.append("work.txt"); w.append("secret.txt"); w.stage(w.result("work.txt")) },
+		"works and dies": func(w *worker) { w.append("work.txt"); os.Exit(3) },
+		"undeclared":     func(w *worker) { w.append("work.txt"); w.append("secret.txt"); w.stage(w.result("work.txt")) },
 		"dear": func(w *worker) {
 			w.append("work.txt")
 			r := w.result("work.txt")
@@ -440,7 +447,7 @@ func init() {
 			w.stage(w.result("work.txt"))
 		},
 		"crashing engine": crashingEngine,
-	}
+	})
 }
 
 func objection(id, severity, statement string) map[string]any {

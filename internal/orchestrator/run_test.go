@@ -168,6 +168,30 @@ func TestRepairRound(t *testing.T) {
 	without.sound()
 }
 
+// What a person changes between two attempts is theirs; what the first attempt changed stays the turn's.
+func TestEditsBetweenTwoAttempts(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(runtimeOf("works and dies"), ""))
+	p.step(OutcomeBlocked)
+	p.write("agentxchain.json", one(runtimeOf("ok"), ""))
+	p.write("README.md", "of the operator\n")
+	r := p.step(OutcomeAccepted, StepOptions{Resume: true})
+	if !slices.Equal(r.Files, []string{"work.txt"}) {
+		t.Errorf("the turn is credited with %v", r.Files)
+	}
+	if got := p.git("status", "--porcelain", "agentxchain.json", "README.md", "work.txt"); got != "M README.md\n M agentxchain.json" {
+		t.Errorf("the operator's work: %q", got)
+	}
+	p.sound()
+
+	p = newProject(t, one(runtimeOf("works and dies"), ""))
+	p.step(OutcomeBlocked)
+	p.write("agentxchain.json", one(runtimeOf("undeclared"), ""))
+	if r := p.step(OutcomeBlocked, StepOptions{Resume: true}); !strings.Contains(strings.Join(r.Errors, " "), "secret.txt") || strings.Contains(strings.Join(r.Errors, " "), "agentxchain.json") {
+		t.Errorf("%v", r.Errors)
+	}
+}
+
 // A block is cleared, and the turn is carried again.
 func TestResumeAfterABlock(t *testing.T) {
 	t.Parallel()
