@@ -267,8 +267,11 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		rep.Next = governance.NextCommand(t.run)
 		return nil, &rep, nil
 	}
-	if overdue := turn.DeadlineAt; !overdue.IsZero() && turn.Status != protocol.TurnAssigned && t.e.now().After(overdue.Time) {
+	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
 		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+	}
+	if err := t.takeUp(ctx, turn); err != nil {
+		return nil, nil, err
 	}
 	return t.dispatch(ctx, o, id, t.workRoot(id), nil)
 }
