@@ -76,11 +76,13 @@ func TestWaitForTheLock(t *testing.T) {
 	t.Parallel()
 	root := prepared(t)
 	_, kill := hold(t, root)
-	go func() {
+	var killer sync.WaitGroup
+	killer.Go(func() {
 		time.Sleep(50 * time.Millisecond)
 		kill()
-	}()
+	})
 	open(t, root, func(o *Options) { o.Wait = 20 * time.Second })
+	killer.Wait()
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the person left"))
@@ -216,4 +218,22 @@ func TestManyOpenAtOnce(t *testing.T) {
 		t.Errorf("%d turns, sequence %d, %v", len(h), v.State.TurnSequence, err)
 	}
 	wantVerified(t, root)
+}
+
+func TestHoldFilesOfTheDeadAreSwept(t *testing.T) {
+	t.Parallel()
+	root := prepared(t)
+	for range 3 {
+		_, kill := hold(t, root)
+		kill()
+		write(t, root, protocol.LockFile, original(1<<22+7, time.Now())) // the original took it over, and died as well
+	}
+	l := open(t, root)
+	if all, _ := filepath.Glob(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "*.hold")); len(all) != 1 {
+		t.Errorf("hold files: %v", all)
+	}
+	closeLedger(t, l)
+	if err := l.Commit(t.Context(), accept(root, 2)); err == nil || !strings.Contains(err.Error(), "is closed") {
+		t.Errorf("a closed ledger commits: %v", err)
+	}
 }

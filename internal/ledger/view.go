@@ -38,10 +38,13 @@ type extent struct {
 }
 
 // reader gives the file as the view sees it.
-func (v *View) reader(file string) (io.ReadCloser, error) {
+func (v *View) reader(file string) (io.ReadCloser, error) { return v.readerFrom(file, 0) }
+
+// readerFrom gives the file from a place on that is not behind its end.
+func (v *View) readerFrom(file string, from int64) (io.ReadCloser, error) {
 	e := v.files[file]
-	if e.size == 0 {
-		return io.NopCloser(bytes.NewReader(e.more)), nil
+	if from >= e.size {
+		return io.NopCloser(bytes.NewReader(e.more[from-e.size:])), nil
 	}
 	f, err := openIn(v.root, file)
 	if err != nil {
@@ -50,7 +53,7 @@ func (v *View) reader(file string) (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(io.LimitReader(f, e.size), bytes.NewReader(e.more)), f}, nil
+	}{io.MultiReader(io.NewSectionReader(f, from, e.size-from), bytes.NewReader(e.more)), f}, nil
 }
 
 func (v *View) path(file string) string { return filepath.Join(v.root, filepath.FromSlash(file)) }
@@ -65,16 +68,14 @@ func (v *View) length(file string) int64 {
 // objects or that fn refuses are reported together, at the end. next is where the following call goes on: behind the last
 // complete line.
 func (v *View) each(file string, from int64, fn func(record) (bool, error)) (next int64, err error) {
-	r, err := v.reader(file)
+	if end := v.length(file); from > end || from < 0 {
+		return end, nil // shorter than it was: there is nothing new
+	}
+	r, err := v.readerFrom(file, from)
 	if err != nil {
 		return from, err
 	}
 	defer r.Close()
-	if from > 0 {
-		if n, err := io.CopyN(io.Discard, r, from); err != nil {
-			return n, nil // shorter than it was: there is nothing new
-		}
-	}
 	lines := newLineReader(r)
 	lines.offset = from
 	next = from
@@ -102,6 +103,9 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 			}
 		}
 		if fault != "" {
+			if from > 0 {
+				rec.Line = 0
+			}
 			faults = append(faults, LineFault{File: file, Line: rec.Line, Offset: rec.Offset, Message: fault})
 		}
 		if rec.Complete {
@@ -255,7 +259,7 @@ func openIn(root, file string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	return r.Open(file)
 }
 

@@ -29,7 +29,7 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if o.Either {
 			o.Completion = st.PendingCompletion != nil
 		}
-		gateID, by, to := "", "", ""
+		var gateID, by, to string
 		switch {
 		case o.Completion && st.PendingCompletion != nil:
 			gateID, by = st.PendingCompletion.Gate, st.PendingCompletion.RequestedByTurn

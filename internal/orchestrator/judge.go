@@ -90,6 +90,16 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		}
 		return t.unacceptable(ctx, id, f, s.repair)
 	}
+	if len(compared.Ignored) > 0 {
+		// What a verification made and the turn does not want to keep.
+		left, err := t.work.Discard(ctx, base, in, compared.Ignored)
+		if err != nil {
+			return Report{}, err
+		}
+		if len(left) > 0 {
+			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
+		}
+	}
 	proof, err := governance.Prove(valid.Passed, valid.Result)
 	if err != nil {
 		return Report{}, err
@@ -286,8 +296,16 @@ func applyCheckpoint(ctx context.Context, w *workspace.Workspace, cp ledger.Chec
 		return fmt.Errorf("the journal's checkpoint: %w", err)
 	}
 	err := w.Apply(ctx, p)
-	if errors.Is(err, workspace.ErrMoved) {
+	if !errors.Is(err, workspace.ErrMoved) {
+		return err
+	}
+	// Somebody committed in between. Their commit stays below the turn's, which names in a trailer what it was made from.
+	again, err := w.Rebase(ctx, p)
+	if err == nil {
+		err = w.Apply(ctx, again)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ledger.ErrCheckpointStale, err)
 	}
-	return err
+	return nil
 }

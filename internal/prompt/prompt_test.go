@@ -237,7 +237,7 @@ func TestTemplate(t *testing.T) {
 		}
 		in := given(t, role, phase)
 		in.History = []protocol.HistoryEntry{planned(), accepted()}
-		in.Decisions = []protocol.LedgerDecision{{ID: "DEC-041"}, {ID: "DEC-7"}, {ID: "DEC-99999999999999999999"}}
+		in.Decisions = []protocol.LedgerDecision{{ID: "DEC-041"}, {ID: "DEC-7"}, {ID: "DEC-99999999999999999999"}, {ID: "DEC-5000000"}}
 		text := Prompt(in)
 		_, rest, _ := strings.Cut(text, "```json\n")
 		raw, _, ok := strings.Cut(rest, "\n```")

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/project"
 )
 
@@ -45,6 +46,9 @@ func Engine(app *cli.App, command string) (e *orchestrator.Local, done func(), e
 	e, err = orchestrator.Open(root, o)
 	return e, l.clear, err
 }
+
+// Agents lets runtimes of type agent ask what the client's agents can do.
+func Agents(app *cli.App) turnruntime.Agents { return agents{app} }
 
 // agents lets runtimes of type agent run what the client knows.
 type agents struct{ app *cli.App }
