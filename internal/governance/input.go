@@ -186,6 +186,8 @@ type Unblock struct {
 	// EscalationID, when given, must be an open entry of the human queue.
 	EscalationID string            `json:"escalation_id,omitempty"`
 	GateFiles    map[string]string `json:"gate_files,omitempty"` // for a request that was queued behind the block
+	// Baseline is the workspace now. A turn whose worker never started begins from it: what changed since is a person's.
+	Baseline *protocol.Baseline `json:"baseline,omitempty"`
 }
 
 // TimedOut says that a limit of the configuration has passed. An empty Action is the configured one.
