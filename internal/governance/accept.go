@@ -28,7 +28,6 @@ type acceptance struct {
 	role     protocol.Role
 	runtime  protocol.Runtime
 	result   *protocol.TurnResult
-	declared []protocol.Decision // as the agent numbered them
 	files    []string
 	cost     *protocol.Cost
 	conflict *protocol.Conflict
@@ -75,7 +74,6 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 			t.AssignedRole)
 	}
 	a.runtime, _ = s.run.runtime(t.RuntimeID)
-	a.declared = slices.Clone(r.Decisions)
 	a.files = creditedFiles(in.Files, r)
 	a.cost = in.Cost
 	if a.cost == nil {

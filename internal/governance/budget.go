@@ -20,7 +20,7 @@ func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.Budget
 	old.SpentUSD = max(0, old.SpentUSD)
 	old.RemainingUSD = nil
 	if c.Budget != nil && c.Budget.PerRunMaxUSD != nil {
-		left := max(0, *c.Budget.PerRunMaxUSD-old.SpentUSD)
+		left := *c.Budget.PerRunMaxUSD - old.SpentUSD
 		if left < cent {
 			left = 0
 		}

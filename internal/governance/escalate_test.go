@@ -196,6 +196,7 @@ func TestOperatorCommitsDoNotBlock(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
 func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -225,4 +226,33 @@ func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
 			}
 		})
 	}
+=======
+func TestAnOlderBlockHoldsAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("another turn's", func(t *testing.T) {
+		t.Parallel()
+		w, dev, qa := twoAtOnce(t)
+		w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: "exit", ExitCode: 3})
+		w.must(DispatchFailed{TurnID: qa, Now: w.tick(), Class: "timeout"})
+		w.blockedOn("dispatch:timeout")
+		w.accept(qa)
+		w.blockedOn("dispatch:exit-3")
+		if blockedTurn(&w.run.State) != dev || NextCommand(w.run) == "" {
+			t.Errorf("blocked for %+v", w.run.State.BlockedReason)
+		}
+		w.accept(dev)
+		w.status(protocol.RunActive)
+	})
+	t.Run("an operator's", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, config(t))
+		pm := w.turn("pm")
+		w.must(Escalate{Now: w.tick(), Reason: "wait"})
+		w.must(DispatchFailed{TurnID: pm, Now: w.tick(), Class: "timeout"})
+		w.accept(pm)
+		w.blockedOn("escalation:operator:wait")
+		w.must(Unblock{Now: w.tick()})
+		w.status(protocol.RunActive)
+	})
+>>>>>>> main
 }

@@ -155,7 +155,7 @@ func (t *transaction) startRun(restart bool) error {
 		return err
 	}
 	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
-	t.e.note(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	t.tell(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
 	return nil
 }
 
@@ -258,7 +258,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if err := t.do(in); err != nil {
 		return nil, nil, undo(err)
 	}
-	t.e.note(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	t.tell(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
 	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
 	if err != nil {
 		return nil, nil, undo(err)

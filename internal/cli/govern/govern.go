@@ -27,5 +27,8 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(turn.New(app)...)
 	cmd.AddCommand(record.New(app)...)
 	cmd.AddCommand(approve.New(app), conformance.New(app))
+	if verify, _, err := cmd.Find([]string{"verify"}); err == nil && verify != cmd {
+		verify.AddCommand(conformance.NewProtocol(app))
+	}
 	return cmd
 }

@@ -281,6 +281,8 @@ type OpenEscalation struct {
 	BlockedOn    string `json:"blocked_on"`
 	TurnID       string `json:"turn_id,omitempty"`
 	RaisedAt     Time   `json:"raised_at"`
+	// Reason is the block that goes with it: it holds again when a newer one is cleared.
+	Reason *BlockedReason `json:"reason,omitempty"`
 }
 
 // PendingPhase is a phase transition that waits: for a person, or for the other turns to end.

@@ -45,6 +45,7 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
+	log.json = true
 	defer func() {
 		if err := log.close(); err != nil {
 			d.say("The events of turn %s are incomplete: %v", d.Turn.TurnID, err)
@@ -54,9 +55,6 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 		d.say("%s", n)
 	}
 	j := a.deps.job(d, w, d.Runtime.Agent, StageStarting)
-	if !j.limit.After(j.begun) {
-		return j.tooLate(), nil
-	}
 	res, err := a.run(ctx, j, order, log)
 	if err == nil && res.lost() {
 		d.say("The session %s of role %s is gone; a new one begins.", order.req.Run.SessionID, d.RoleID)
@@ -221,7 +219,7 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 		if err != nil {
 			break // only ctx ends the events before their end, and this one does not
 		}
-		res.limit(e, a.deps.Now())
+		res.note(e, a.deps.Now())
 		a.note(j, e, log)
 	}
 	stop()

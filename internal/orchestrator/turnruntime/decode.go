@@ -1,17 +1,12 @@
 package turnruntime
 
 import (
-	"fmt"
-
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governance/turnresult"
 )
 
-// decode reads a result as whoever validates it will.
+// decode reads a result as whoever validates it will: tolerant of how it is packed.
 func decode(data []byte) (protocol.RawResult, error) {
 	r, _, err := turnresult.Decode(data)
-	if err != nil {
-		return r, fmt.Errorf("read the result: %w", err)
-	}
-	return r, nil
+	return r, err
 }

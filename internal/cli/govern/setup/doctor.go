@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/phasehook"
 	"github.com/drawbar/drawbar/internal/project"
 	"github.com/drawbar/drawbar/internal/workspace"
 )
@@ -88,7 +89,24 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 	}
 	list = append(list, repository(ctx, root)...)
 	list = append(list, recordState(root)...)
+	list = append(list, hooks(p)...)
 	return append(list, runtimes(app, p)...)
+}
+
+// hooks asks what would keep a hook from being asked. None is run.
+func hooks(p *project.Project) []check {
+	var list []check
+	r := phasehook.Runner{Root: p.Root, Environ: os.Environ()}
+	for phase, declared := range p.Config.Hooks.All() {
+		faults := r.Check(phase, declared)
+		for _, err := range faults {
+			list = append(list, failed("hooks of "+phase, err))
+		}
+		if len(faults) == 0 && len(declared) > 0 {
+			list = append(list, check{Name: "hooks of " + phase, State: ok, Found: fmt.Sprintf("%d", len(declared))})
+		}
+	}
+	return list
 }
 
 func failed(name string, err error) check {

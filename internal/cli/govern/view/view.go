@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -53,11 +54,21 @@ func Agents(app *cli.App) turnruntime.Agents { return agents{app} }
 // agents lets runtimes of type agent run what the client knows.
 type agents struct{ app *cli.App }
 
-// Negotiate answers what the agent could do; it starts nothing.
+// Negotiate answers what the agent could do, and that its program is there; it starts nothing.
 func (a agents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
 	c, err := a.app.Client()
 	if err != nil {
 		return execution.Negotiation{}, err
+	}
+	entry, err := c.Adapters().Get(req.Run.Agent)
+	if err != nil {
+		return execution.Negotiation{}, err
+	}
+	if command := entry.Descriptor.Command; command != "" {
+		if _, err := cliagent.LookPath(command, os.Environ(), ""); err != nil {
+			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
+				WithHint("drawbar install %s", req.Run.Agent)
+		}
 	}
 	return c.Negotiate(req, drawbar.RunOptions{})
 }
