@@ -334,7 +334,7 @@ func governedRun(g *governed, k kit, structured bool) {
 	asked := g.script(
 		`{"text":"I look at it for the first time.","tools":[`+hands(turn, g.result(turn, "qa", "agent", map[string]any{"objections": []any{}}))+`]}`,
 		`{"text":"That is my result."}`,
-		`{"text":"I object now.","tools":[`+hands(turn, g.result(turn, "qa", "agent", map[string]any{"objections": objection, "proposed_next_role": "dev"}))+`]}`,
+		`{"text":"I object now.","tools":[`+hands(turn, g.result(turn, "qa", "agent", map[string]any{"objections": objection, "proposed_next_role": "dev", "run_completion_request": false}))+`]}`,
 		`{"text":"Mended."}`)
 	r := g.govern("step")
 	if r.Outcome != "accepted" || r.TurnID != turn || r.Attempt != 2 || r.Phase != "qa" {
@@ -348,8 +348,10 @@ func governedRun(g *governed, k kit, structured bool) {
 	if !strings.Contains(last, "at least one objection") {
 		t.Error("the second attempt does not hear what was wrong with the first")
 	}
+	if !strings.Contains(last, "I look at it for the first time.") {
+		t.Error("the second attempt does not go on with the conversation of the first")
+	}
 
-	t.Log(g.command("govern","turn","show",turn,"--json").stdout)
 	if r := g.govern("step"); r.Outcome != "accepted" || r.Role != "dev" || r.Phase != "qa" {
 		t.Fatalf("the program's second turn: %+v", r)
 	}
@@ -385,7 +387,8 @@ func governedRun(g *governed, k kit, structured bool) {
 	if log := g.git("log", "--format=%s"); strings.Count(log, "turn_") != 5 {
 		t.Errorf("the commits are\n%s", log)
 	}
-	if left := g.git("status", "--porcelain"); left != "" {
+	// The record's chain goes on with the approval; the next checkpoint takes it.
+	if left := g.git("status", "--porcelain"); left != "" && left != " M .agentxchain/chain.jsonl\n" {
 		t.Errorf("not committed: %s", left)
 	}
 	if text, err := os.ReadFile(filepath.Join(g.work, "add.sh")); err != nil || string(text) != "echo $(($1 + $2))\n" {
@@ -407,12 +410,15 @@ func (g *governed) recorded() {
 		if h.Cost == nil || h.Cost.USD <= 0 || h.Cost.Input < 2000 || h.Cost.Output < 200 {
 			t.Errorf("the cost of %s is %+v", h.TurnID, h.Cost)
 		}
-		if m := h.Meta; m == nil || m.Model == "" || m.Provider != "claude" || m.SessionID == "" || m.LatencyMS == nil || m.CostUSD == nil || *m.CostUSD != h.Cost.USD {
+		if m := h.Meta; m == nil || m.Model == "" || m.Provider != "claude" || m.SessionID == "" || m.LatencyMS == nil || m.CostUSD == nil || *m.CostUSD <= 0 {
 			t.Errorf("%s knows of its agent %+v", h.TurnID, m)
 		}
 	}
 	if !slices.Equal(roles, []string{"pm", "dev", "qa", "dev", "qa"}) {
 		t.Fatalf("the turns are those of %v", roles)
+	}
+	if first := history[2]; first.Cost.USD <= *first.Meta.CostUSD {
+		t.Errorf("the turn of two attempts cost %v, its last attempt alone %v", first.Cost.USD, *first.Meta.CostUSD)
 	}
 	if a, b := history[2].Meta.SessionID, history[4].Meta.SessionID; a != b {
 		t.Errorf("the role's turns have the sessions %s and %s", a, b)

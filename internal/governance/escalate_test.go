@@ -196,7 +196,6 @@ func TestOperatorCommitsDoNotBlock(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -226,7 +225,8 @@ func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
 			}
 		})
 	}
-=======
+}
+
 func TestAnOlderBlockHoldsAgain(t *testing.T) {
 	t.Parallel()
 	t.Run("another turn's", func(t *testing.T) {
@@ -254,5 +254,4 @@ func TestAnOlderBlockHoldsAgain(t *testing.T) {
 		w.must(Unblock{Now: w.tick()})
 		w.status(protocol.RunActive)
 	})
->>>>>>> main
 }

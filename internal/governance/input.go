@@ -40,6 +40,15 @@ type Dispatched struct {
 	Now    protocol.Time `json:"now"`
 }
 
+// Attempted is what an attempt was measured to cost, whatever became of it; an acceptance counts all attempts of its turn. The
+// session, when given, is the one that the role's next attempt goes on with.
+type Attempted struct {
+	TurnID  string        `json:"turn_id"`
+	Cost    protocol.Cost `json:"cost,omitzero"`
+	Session string        `json:"session,omitempty"`
+	Now     protocol.Time `json:"now"`
+}
+
 // WorkerAttached says that the runtime's process or connection is there.
 type WorkerAttached struct {
 	TurnID string        `json:"turn_id"`
@@ -226,6 +235,7 @@ func (StartRun) input()         {}
 func (AssignTurn) input()       {}
 func (Dispatched) input()       {}
 func (WorkerAttached) input()   {}
+func (Attempted) input()        {}
 func (FirstOutput) input()      {}
 func (AcceptTurn) input()       {}
 func (FailAcceptance) input()   {}
@@ -249,6 +259,7 @@ func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
 func (i Dispatched) moment() protocol.Time       { return i.Now }
 func (i WorkerAttached) moment() protocol.Time   { return i.Now }
+func (i Attempted) moment() protocol.Time        { return i.Now }
 func (i FirstOutput) moment() protocol.Time      { return i.Now }
 func (i AcceptTurn) moment() protocol.Time       { return i.Now }
 func (i FailAcceptance) moment() protocol.Time   { return i.Now }
