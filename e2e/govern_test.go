@@ -479,3 +479,85 @@ func TestGovernedNegotiation(t *testing.T) {
 		}
 	})
 }
+
+// TestGovernedReference: projects as the original leaves them, after its init, between two turns, and in a turn whose worker
+// died, are taken up as they are and come to completion. The developer is the agent's program by its command line.
+func TestGovernedReference(t *testing.T) {
+	only(t, "claude", func(t *testing.T, k kit) {
+		for _, left := range []string{"idle", "older", "midrun", "midturn"} {
+			t.Run(left, func(t *testing.T) {
+				t.Parallel()
+				g := newReference(t, k, left)
+				accepted := g.accepted()
+				if left == "idle" || left == "older" {
+					step := g.begin("step", "--json")
+					turn := g.until("pm", "waiting").Turns[0]
+					g.file(".planning/PM_SIGNOFF.md", "# Sign-off\n\nApproved: YES\n")
+					g.file(".planning/SYSTEM_SPEC.md", "# Spec\n\n## Purpose\n\nIt greets.\n\n## Interface\n\ngreet NAME\n\n## Acceptance Tests\n\ngreet Ann says Hello Ann\n")
+					g.file(stagedPath(turn.ID), g.result(turn.ID, "pm", "manual-pm", map[string]any{"phase_transition_request": "implementation",
+						"files_changed": []string{".planning/PM_SIGNOFF.md", ".planning/SYSTEM_SPEC.md"}}))
+					if r := step.end(); r.Outcome != "accepted" || r.Phase != "implementation" {
+						t.Fatalf("planning: %+v", r)
+					}
+				}
+				turn := g.govern("resume").TurnID
+				dev := g.result(turn, "dev", "local-dev", map[string]any{"objections": []any{}, "files_changed": []string{"greet.sh", ".planning/IMPLEMENTATION_NOTES.md"},
+					"artifact": map[string]any{"type": "workspace", "ref": nil}, "verification": verified("pass", "sh greet.sh Ann"),
+					"proposed_next_role": "qa", "phase_transition_request": "qa"})
+				// With the option --bare, which the original puts in, the agent has no tool that writes a file.
+				write := func(name, text string) string { return k.shell("printf '%s' " + shellQuote(text) + " > " + name) }
+				g.script(`{"text":"I build it.","tools":[`+write("greet.sh", "echo Hello $1\n")+`,`+
+					write(".planning/IMPLEMENTATION_NOTES.md", "# Notes\n\n## Changes\n\ngreet.sh greets.\n\n## Verification\n\nsh greet.sh Ann was run.\n")+`]}`,
+					`{"tools":[`+write(stagedPath(turn), dev)+`]}`, `{"text":"Built."}`)
+				if r := g.govern("step"); r.Outcome != "accepted" || r.Role != "dev" || r.Phase != "qa" {
+					t.Fatalf("implementation: %+v", r)
+				}
+				step := g.begin("step", "--json")
+				turn = g.until("qa", "waiting").Turns[0].ID
+				g.file(".planning/acceptance-matrix.md", "| Req # | Requirement | Acceptance criteria | Test status | Last tested | Status |\n|---|---|---|---|---|---|\n| 1 | greets | greet.sh Ann | run | today | PASS |\n")
+				g.file(".planning/ship-verdict.md", "# Verdict\n\n## Verdict: YES\n")
+				g.file(".planning/RELEASE_NOTES.md", "# Notes\n\n## User Impact\n\nIt greets.\n\n## Verification Summary\n\nIt was run.\n")
+				g.file(stagedPath(turn), g.result(turn, "qa", "manual-qa", map[string]any{"run_completion_request": true, "verification": verified("pass", "sh greet.sh Ann"),
+					"files_changed": []string{".planning/acceptance-matrix.md", ".planning/ship-verdict.md", ".planning/RELEASE_NOTES.md"}}))
+				if r := step.end(); r.Outcome != "accepted" || r.Status != "completed" {
+					t.Fatalf("qa: %+v", r)
+				}
+				if now := g.accepted(); len(now) < len(accepted)+2 || !slices.Equal(now[:len(accepted)], accepted) {
+					t.Errorf("the record held %v and holds %v", accepted, now)
+				}
+				if o := g.command("govern", "verify", "--json"); o.code != 0 {
+					t.Errorf("the record is not whole: %s%s", o.stdout, o.stderr)
+				}
+			})
+		}
+	})
+}
+
+// accepted are the turns of all runs in the record.
+func (g *governed) accepted() []string {
+	g.t.Helper()
+	var list []string
+	for _, h := range answer[[]entry](g.lab, "govern", "history", "--all") {
+		list = append(list, h.TurnID)
+	}
+	return list
+}
+
+// newReference is a project in one of the states that the original leaves behind.
+func newReference(t *testing.T, k kit, left string) *governed {
+	t.Helper()
+	g := &governed{lab: newLab(t, k, `{"turns":[{"text":"nobody asks this"}]}`)}
+	g.env["PATH"] = filepath.Dir(mustLook(t, "git")) + ":" + g.env["PATH"]
+	for _, part := range []string{"project", left} {
+		if err := os.CopyFS(g.work, os.DirFS(filepath.Join("..", "internal", "project", "testdata", "reference", part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(filepath.Join(g.work, "gitignore"), filepath.Join(g.work, ".gitignore")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "e2e@localhost"}, {"config", "user.name", "e2e"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
+		g.git(args...)
+	}
+	return g
+}
