@@ -453,3 +453,38 @@ func TestWorktrees(t *testing.T) {
 	}
 	p.sound()
 }
+
+// An engine outlives the repository that it began with.
+func TestRepositoryComesAndGoes(t *testing.T) {
+	t.Parallel()
+	p := bare(t, one(manualRuntime, ""))
+	e := p.engine()
+	turn := func() Report {
+		t.Helper()
+		r, err := e.Step(t.Context(), StepOptions{NoWait: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.write("work.txt", r.TurnID)
+		p.stage(r.TurnID, handWritten(p, r.TurnID, "work.txt"))
+		if r, err = e.Accept(t.Context(), AcceptOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+			t.Fatalf("%+v %v", r, err)
+		}
+		return r
+	}
+	if r := turn(); r.Commit != "" {
+		t.Errorf("a checkpoint without git: %s", r.Commit)
+	}
+	p.git("init", "-q", "-b", "main")
+	p.git("add", "-A")
+	p.git("commit", "-qm", "start")
+	if r := turn(); r.Commit == "" {
+		t.Error("no checkpoint in the new repository")
+	}
+	if err := os.RemoveAll(filepath.Join(p.root, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if r := turn(); r.Commit != "" {
+		t.Errorf("a checkpoint after git: %s", r.Commit)
+	}
+}
