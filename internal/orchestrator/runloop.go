@@ -103,42 +103,55 @@ func (e *Local) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// plan says what a run would do next, and changes nothing.
-func (e *Local) plan() (RunReport, error) {
+// look is a transaction that only reads: it has no lock and cannot be committed.
+func (e *Local) look() (*transaction, error) {
 	p, err := project.Load(e.root)
 	if err != nil {
-		return RunReport{}, err
+		return nil, err
 	}
 	v, err := ledger.Read(e.root)
 	if err != nil {
-		return RunReport{}, err
+		return nil, err
 	}
 	t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
-	if t.run.State.Phase == "" {
-		t.run.State.Phase = p.Config.Phases()[0]
+	if phases := p.Config.Phases(); t.run.State.Phase == "" && len(phases) > 0 {
+		t.run.State.Phase = phases[0]
 	}
+	if id := t.run.State.ID(); id != "" {
+		t.run.History, err = e.history.Read(v, id)
+	}
+	return t, err
+}
+
+// plan says what a run would do next, and changes nothing.
+func (e *Local) plan() (RunReport, error) {
+	t, err := e.look()
+	if err != nil {
+		return RunReport{}, err
+	}
+	st, cfg := t.state(), t.run.Config
 	out := RunReport{Stop: StopPlan, Last: t.report(OutcomeDone)}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}
-	switch v.State.Status {
+	switch st.Status {
 	case protocol.RunCompleted, protocol.RunBlocked, protocol.RunPaused:
-		out.Last.Outcome = outcomeOf(&v.State)
-		out.Last.Summary = "nothing would be dispatched: the run is " + string(v.State.Status)
+		out.Last.Outcome = outcomeOf(st)
+		out.Last.Summary = "nothing would be dispatched: the run is " + string(st.Status)
 		return out, nil
 	}
-	if v.State.ActiveTurns.Len() > 0 {
-		for _, turn := range v.State.ActiveTurns.All() {
+	if st.ActiveTurns.Len() > 0 {
+		for _, turn := range st.ActiveTurns.All() {
 			out.Last.turn(turn)
 		}
 		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
 		return out, nil
 	}
 	role, why := governance.NextRole(t.run)
-	id, rt, _ := p.Config.RuntimeOf(role)
+	id, rt, _ := cfg.RuntimeOf(role)
 	out.Last.Role, out.Last.RuntimeID = role, id
 	out.Last.Summary = fmt.Sprintf("the next turn would be that of role %s (it %s), by runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
-	if v.State.Status == protocol.RunActive {
+	if st.Status == protocol.RunActive {
 		for _, r := range governance.Guards(t.run, role) {
 			out.Last.Errors = append(out.Last.Errors, r.Message)
 		}

@@ -40,7 +40,7 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 	if err != nil {
 		return err
 	}
-	work, err := workspace.Open(ctx, e.root)
+	work, err := e.workspace(ctx)
 	if err != nil {
 		return err
 	}
@@ -197,8 +197,8 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 	}
 	var sha string
 	if cp != nil {
-		tx.Checkpoint = func(chain []byte, head string) (ledger.Checkpoint, error) {
-			return cp.prepare(ctx, t.work, chain, head)
+		tx.Checkpoint = func(_ []byte, head string) (ledger.Checkpoint, error) {
+			return cp.prepare(ctx, t.work, head)
 		}
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
