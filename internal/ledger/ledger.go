@@ -19,6 +19,9 @@ type Options struct {
 	// has been done. It answers with ErrCheckpointStale when it never can be.
 	ApplyCheckpoint func(ctx context.Context, cp Checkpoint) error
 
+	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
+	AdoptState bool
+
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests
 
@@ -30,7 +33,7 @@ type Note struct {
 	// What is finished (an interrupted transaction was carried out), replayed (one of the original), dropped (a journal that
 	// cannot be read), torn (half a line at the end of a file), completed (a line without its newline), adopted (lines of another
 	// program), displaced (a file that another program changed), shortened (a file lost lines), stale (a checkpoint), lock (a lock
-	// was taken over).
+	// was taken over), restored (the state, which something else had changed).
 	What        string `json:"what"`
 	Path        string `json:"path,omitempty"` // the file it is about
 	Kept        string `json:"kept,omitempty"` // where what was there is kept
