@@ -21,6 +21,9 @@ type Options struct {
 
 	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
 	AdoptState bool
+	// NoForeign keeps lines of other programs aside instead of adopting them: a turn is under way, and its worker is the only other
+	// program that should be here.
+	NoForeign bool
 
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests

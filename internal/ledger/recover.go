@@ -45,6 +45,9 @@ func (l *Ledger) mend(ctx context.Context) error {
 	if err := l.checkState(); err != nil {
 		return err
 	}
+	if err := l.displaceForeign(); err != nil {
+		return err
+	}
 	return l.replayOriginals(ctx)
 }
 

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"os"
 	"path"
+	"slices"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -115,6 +119,70 @@ func (l *Ledger) restore(sealed []byte) error {
 	return err
 }
 
+// displaceForeign takes lines that no transaction wrote from the ends of the files, and keeps them aside.
+func (l *Ledger) displaceForeign() error {
+	if !l.opts.NoForeign {
+		return nil
+	}
+	tail, err := readTail(l.disk)
+	if err != nil || tail.seq == 0 {
+		return err
+	}
+	for _, file := range chained() {
+		size, _, err := l.disk.stat(file)
+		if err != nil {
+			return err
+		}
+		end := tail.ends[file]
+		if size <= end {
+			continue
+		}
+		kept, err := l.cut(file, end, size)
+		if err != nil {
+			return err
+		}
+		l.note(Note{What: "displaced", Path: file, Kept: kept,
+			Message: fmt.Sprintf("%d bytes at the end of %s were written by something else than drawbar while a turn was under way; they are kept in %s", size-end, file, kept)})
+	}
+	l.view, err = read(l.disk, l.root)
+	return err
+}
+
+// cut moves the end of a file to where it is kept, however long it is.
+func (l *Ledger) cut(file string, from, size int64) (string, error) {
+	d := l.disk
+	f, err := d.root.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return "", failed("open", d.at(file), err)
+	}
+	defer f.Close()
+	if err := d.makeDir(keptDir); err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("%s/%s.%d.%s", keptDir, path.Base(file), from, randomHex())
+	to, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", failed("write", d.at(name), err)
+	}
+	_, err = io.Copy(to, io.NewSectionReader(f, from, size-from))
+	if err == nil {
+		err = d.sync(to)
+	}
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = d.syncDir(keptDir)
+	}
+	if err != nil {
+		return "", failed("write", d.at(name), err)
+	}
+	if err := f.Truncate(from); err != nil {
+		return "", failed("shorten", d.at(file), err)
+	}
+	if err := d.sync(f); err != nil {
+		return "", failed("flush", d.at(file), err)
+	}
+	return name, nil
+}
+
 // unreadable puts back a state that nobody can read, where that is what is wrong.
 func (l *Ledger) unreadable(cause error) (*View, error) {
 	var typed *execution.Error
@@ -156,4 +224,59 @@ func (v *View) sealed() string {
 		data = data[:i+1]
 	}
 	return ""
+}
+
+// Mark is what the record was at a moment: how long every file of lines was, and the digest of that much of it.
+type Mark map[string]span
+
+// Mark takes the mark of the view.
+func (v *View) Mark() (Mark, error) {
+	m := Mark{}
+	for _, file := range append(chained(), protocol.ChainFile) {
+		s := span{Length: v.length(file)}
+		if s.Length > 0 {
+			var err error
+			if s.SHA256, err = v.digest(file, s.Length); err != nil {
+				return nil, err
+			}
+		}
+		m[file] = s
+	}
+	return m, nil
+}
+
+// Altered are the files that no longer begin with what they were, sorted. Lines behind it are nobody's fault here.
+func (v *View) Altered(m Mark) ([]string, error) {
+	var all []string
+	for _, file := range slices.Sorted(maps.Keys(m)) {
+		s := m[file]
+		if s.Length == 0 {
+			continue
+		}
+		if v.length(file) < s.Length {
+			all = append(all, file)
+			continue
+		}
+		sum, err := v.digest(file, s.Length)
+		if err != nil {
+			return nil, err
+		}
+		if sum != s.SHA256 {
+			all = append(all, file)
+		}
+	}
+	return all, nil
+}
+
+func (v *View) digest(file string, length int64) (string, error) {
+	r, err := v.reader(file)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	sum, _, err := digest(r, length)
+	if err != nil {
+		return "", failed("read", v.path(file), err)
+	}
+	return sum, nil
 }
