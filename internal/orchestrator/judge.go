@@ -26,6 +26,7 @@ type submission struct {
 	started   time.Time
 	repair    bool // give it back with its faults
 	merge     bool // a person has merged the conflict
+	person    bool // who did the work, or takes it, is a person
 	normalize bool // an empty workspace artifact is a review
 }
 
@@ -89,6 +90,11 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 			f.errors = append(f.errors, e.Message)
 		}
 		return t.unacceptable(ctx, id, f, s.repair)
+	}
+	if own := ruleFilesOf(turn, compared.Files); len(own) > 0 {
+		if held, err := t.refuseBound(ctx, id, codeRulesChanged, own, s.person); held != nil || err != nil {
+			return orEmpty(held), err
+		}
 	}
 	if len(compared.Ignored) > 0 {
 		// What a verification made and the turn does not want to keep.

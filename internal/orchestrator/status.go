@@ -89,6 +89,9 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	for _, w := range p.Warnings {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
+	if v.Doubt != "" {
+		s.Warnings = append(s.Warnings, v.Doubt)
+	}
 	run := governance.Run{Config: p.Config, State: *st}
 	run.State.Phase = s.Phase
 	for id, turn := range st.ActiveTurns.All() {
