@@ -232,6 +232,9 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 			return err
 		}
 		rep = t.report(outcomeOf(t.state()))
+		if rep.Outcome == OutcomeDone {
+			rep.Summary = "nothing blocks the run any more"
+		}
 		return nil
 	})
 	return rep, err
