@@ -102,6 +102,7 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 			turn = now
 		}
 		rep.turn(turn)
+		rep.Summary = "rejected: " + in.Reason
 		return nil
 	})
 	return rep, err
@@ -213,6 +214,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 			t.e.warn(err.Error())
 		}
 		rep = t.report(OutcomeBlocked)
+		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil
 	})
 	return rep, err
