@@ -167,11 +167,12 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 		if t.work.Kind() != workspace.Git {
 			return execution.Errorf(execution.CodeConfig, "%s is no git repository, so there is nothing to commit to", e.root).WithHint("git init && git add -A && git commit -m start")
 		}
-		seen, err := t.work.Observe(ctx, protocol.Baseline{Kind: string(workspace.Git), HeadRef: head(t.state())}, e.root)
+		// What the branch lacks counts, whatever commit the record names: the branch may have moved away from it.
+		base, err := t.work.Baseline(ctx)
 		if err != nil {
 			return err
 		}
-		dirty := among(seen.Paths(), entry.FilesChanged)
+		dirty := among(base.DirtySnapshot.Keys(), entry.FilesChanged)
 		rep = t.report(OutcomeDone)
 		rep.TurnID, rep.Role, rep.Files = entry.TurnID, entry.Role, dirty
 		if len(dirty) == 0 {
