@@ -77,6 +77,9 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 	a.files = creditedFiles(in.Files, r)
 	a.cost = in.Cost
 	if a.cost == nil {
+		a.cost = t.Cost
+	}
+	if a.cost == nil {
 		a.cost = r.Cost
 	}
 	if a.AdapterMeta == nil {
@@ -149,7 +152,11 @@ func (s *step) commit(a *acceptance) {
 	s.announce(a, h)
 	s.record(a, h)
 	s.st.ActiveTurns.Delete(t.TurnID)
-	s.spend(t.TurnID, a.cost)
+	booked := 0.0
+	if t.Cost != nil {
+		booked = t.Cost.USD
+	}
+	s.spend(t.TurnID, a.cost, booked)
 	s.st.LastCompletedTurnID = &t.TurnID
 	s.st.LastCompletedTurn = &protocol.CompletedTurn{TurnID: t.TurnID, Role: t.AssignedRole, Phase: h.Phase}
 	if a.IntegrationRef != "" {

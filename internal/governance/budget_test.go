@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"math"
 	"testing"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -111,4 +112,26 @@ func TestAStateWithANegativeBudgetIsPutRight(t *testing.T) {
 	if b := w.run.State.BudgetStatus; b.SpentUSD < 0 || *b.RemainingUSD < 0 {
 		t.Errorf("the budget is %+v", b)
 	}
+}
+
+func TestEveryAttemptIsPaidFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config(t))
+	before := w.run.State.BudgetStatus.SpentUSD
+	pm := w.turn("pm")
+	w.must(Attempted{TurnID: pm, Now: w.tick(), Cost: protocol.Cost{InputTokens: 10, OutputTokens: 1, USD: 0.25}, Session: "s-1"})
+	w.must(RejectTurn{TurnID: pm, Now: w.tick(), Reason: "no objection"})
+	if got := w.run.State.BudgetStatus.SpentUSD - before; math.Abs(got-0.25) > 1e-9 || w.run.State.Sessions.At("pm") != "s-1" {
+		t.Errorf("after the first attempt %v is spent, the sessions are %v", got, w.run.State.Sessions.Keys())
+	}
+	w.must(Attempted{TurnID: pm, Now: w.tick(), Cost: protocol.Cost{InputTokens: 20, OutputTokens: 2, USD: 0.5}})
+	w.must(Attempted{TurnID: pm, Now: w.tick(), Cost: protocol.Cost{USD: -3}})
+	w.accept(pm, func(r *protocol.TurnResult) { r.Cost = &protocol.Cost{USD: 9} })
+	if got := w.run.State.BudgetStatus.SpentUSD - before; math.Abs(got-0.75) > 1e-9 {
+		t.Errorf("%v is spent", got)
+	}
+	if c := w.run.History[0].Cost; c == nil || *c != (protocol.Cost{InputTokens: 30, OutputTokens: 3, USD: 0.75}) {
+		t.Errorf("the turn cost %+v", c)
+	}
+	w.refused(Attempted{TurnID: pm, Now: w.tick()}, CodeTurnNotActive)
 }

@@ -196,6 +196,37 @@ func TestOperatorCommitsDoNotBlock(t *testing.T) {
 	}
 }
 
+func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, class string
+		started     bool
+		fresh       bool
+	}{
+		{"its agent cannot do it", "unsupported", false, true},
+		{"its program is not there", "spawn_failed", false, true},
+		{"its program has worked", "spawn_failed", true, false},
+		{"its agent has no login", "auth_failure", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, config(t))
+			w.to("implementation")
+			dev := w.turn("dev")
+			if tc.started {
+				w.must(WorkerAttached{TurnID: dev, PID: 7, Now: w.tick()})
+			}
+			w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: tc.class})
+			head := "abc"
+			w.must(Unblock{Now: w.tick(), Baseline: &protocol.Baseline{HeadRef: &head}})
+			got := w.run.State.ActiveTurns.At(dev).Baseline
+			if fresh := got != nil && got.HeadRef != nil && *got.HeadRef == head; fresh != tc.fresh {
+				t.Errorf("the baseline is %+v", got)
+			}
+		})
+	}
+}
+
 func TestAnOlderBlockHoldsAgain(t *testing.T) {
 	t.Parallel()
 	t.Run("another turn's", func(t *testing.T) {

@@ -40,6 +40,15 @@ type Dispatched struct {
 	Now    protocol.Time `json:"now"`
 }
 
+// Attempted is what an attempt was measured to cost, whatever became of it; an acceptance counts all attempts of its turn. The
+// session, when given, is the one that the role's next attempt goes on with.
+type Attempted struct {
+	TurnID  string        `json:"turn_id"`
+	Cost    protocol.Cost `json:"cost,omitzero"`
+	Session string        `json:"session,omitempty"`
+	Now     protocol.Time `json:"now"`
+}
+
 // WorkerAttached says that the runtime's process or connection is there.
 type WorkerAttached struct {
 	TurnID string        `json:"turn_id"`
@@ -108,6 +117,14 @@ type ReissueTurn struct {
 	Reason    string            `json:"reason"`
 	Baseline  protocol.Baseline `json:"baseline"`
 	Worktree  string            `json:"worktree,omitempty"`
+}
+
+// TakeUp makes a turn that was given up in between ready to be handed to its runtime once more: a deadline that has passed is
+// renewed. Baseline, when given, takes the place of the turn's: what a person changed between two attempts is not the turn's.
+type TakeUp struct {
+	TurnID   string             `json:"turn_id"`
+	Now      protocol.Time      `json:"now"`
+	Baseline *protocol.Baseline `json:"baseline,omitempty"`
 }
 
 // DispatchFailed says that the runtime ended without a result. A transient fault uses up an attempt and is tried again while
@@ -186,6 +203,8 @@ type Unblock struct {
 	// EscalationID, when given, must be an open entry of the human queue.
 	EscalationID string            `json:"escalation_id,omitempty"`
 	GateFiles    map[string]string `json:"gate_files,omitempty"` // for a request that was queued behind the block
+	// Baseline is the workspace now. A turn whose worker never started begins from it: what changed since is a person's.
+	Baseline *protocol.Baseline `json:"baseline,omitempty"`
 }
 
 // TimedOut says that a limit of the configuration has passed. An empty Action is the configured one.
@@ -222,8 +241,10 @@ type OperatorCommits struct {
 
 func (StartRun) input()         {}
 func (AssignTurn) input()       {}
+func (TakeUp) input()           {}
 func (Dispatched) input()       {}
 func (WorkerAttached) input()   {}
+func (Attempted) input()        {}
 func (FirstOutput) input()      {}
 func (AcceptTurn) input()       {}
 func (FailAcceptance) input()   {}
@@ -245,8 +266,10 @@ func (OperatorCommits) input()  {}
 
 func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
+func (i TakeUp) moment() protocol.Time           { return i.Now }
 func (i Dispatched) moment() protocol.Time       { return i.Now }
 func (i WorkerAttached) moment() protocol.Time   { return i.Now }
+func (i Attempted) moment() protocol.Time        { return i.Now }
 func (i FirstOutput) moment() protocol.Time      { return i.Now }
 func (i AcceptTurn) moment() protocol.Time       { return i.Now }
 func (i FailAcceptance) moment() protocol.Time   { return i.Now }

@@ -140,6 +140,9 @@ func (w *walk) input() Input {
 	case 7, 8, 9, 10:
 		return Dispatched{TurnID: turn, Now: now}
 	case 11:
+		if w.run.State.TurnSequence%2 == 0 {
+			return Attempted{TurnID: turn, Session: "s", Cost: protocol.Cost{InputTokens: 5, USD: 0.001}, Now: now}
+		}
 		return WorkerAttached{TurnID: turn, PID: 4, Now: now}
 	case 12:
 		return FirstOutput{TurnID: turn, Stream: "stdout", Now: now}

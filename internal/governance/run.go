@@ -71,10 +71,14 @@ func (s *step) apply(in Input) *Refused {
 	switch in := in.(type) {
 	case AssignTurn:
 		return s.assign(in)
+	case TakeUp:
+		return s.takeUp(in)
 	case Dispatched:
 		return s.dispatched(in)
 	case WorkerAttached:
 		return s.workerAttached(in)
+	case Attempted:
+		return s.attempted(in)
 	case FirstOutput:
 		return s.firstOutput(in)
 	case AcceptTurn:

@@ -98,11 +98,7 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 			rep := t.report(OutcomeBlocked)
 			return &rep, nil
 		}
-		files, err := t.gateFiles(t.e.root, st.Phase)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.do(governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, GateFiles: files}); err != nil {
+		if err := t.unblock(ctx, ""); err != nil {
 			return nil, err
 		}
 		if t.state().Status == protocol.RunActive {
@@ -115,6 +111,23 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		return &rep, nil
 	}
 	return nil, nil
+}
+
+// unblock clears what blocks the run.
+func (t *transaction) unblock(ctx context.Context, escalation string) error {
+	files, err := t.gateFiles(t.e.root, t.state().Phase)
+	if err != nil {
+		return err
+	}
+	in := governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
+	if governance.NeverStarted(t.state()) {
+		base, err := t.work.Baseline(ctx)
+		if err != nil {
+			return err
+		}
+		in.Baseline = &base
+	}
+	return t.do(in)
 }
 
 func (t *transaction) startRun(restart bool) error {
@@ -267,8 +280,11 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		rep.Next = governance.NextCommand(t.run)
 		return nil, &rep, nil
 	}
-	if overdue := turn.DeadlineAt; !overdue.IsZero() && turn.Status != protocol.TurnAssigned && t.e.now().After(overdue.Time) {
+	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
 		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+	}
+	if err := t.takeUp(ctx, turn); err != nil {
+		return nil, nil, err
 	}
 	return t.dispatch(ctx, o, id, t.workRoot(id), nil)
 }
@@ -338,7 +354,12 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		if execution.CodeOf(err) != execution.CodeCapability {
 			return nil, err
 		}
-		return t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		if failed != nil {
+			return nil, failed
+		}
+		rep.Code, rep.Errors = turnruntime.ClassUnsupported, []string{err.Error()}
+		return rep, nil
 	}
 	if err := project.WriteBundle(t.e.root, project.Bundle{TurnID: id, Files: files}); err != nil {
 		return nil, err

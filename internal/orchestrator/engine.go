@@ -63,8 +63,9 @@ type Options struct {
 
 // Local is the engine that carries runs in this process. It is safe for concurrent use.
 type Local struct {
-	root string
-	o    Options
+	root    string
+	o       Options
+	history ledger.HistoryReader
 }
 
 var _ Engine = (*Local)(nil)

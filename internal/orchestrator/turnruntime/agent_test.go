@@ -165,6 +165,15 @@ func TestAgentOptions(t *testing.T) {
 		"where the bundle is": {func(*Dispatch) {}, func(o execution.RunOptions) bool {
 			return strings.HasSuffix(o.Env["AGENTXCHAIN_DISPATCH_DIR"], "turn_1")
 		}},
+		"thinking": {func(d *Dispatch) { d.Runtime.Thinking = "high" }, func(o execution.RunOptions) bool { return o.ThinkingEffort == execution.EffortHigh }},
+		"sandbox":  {func(d *Dispatch) { d.Runtime.Sandbox = "read-only" }, func(o execution.RunOptions) bool { return o.Sandbox == execution.SandboxReadOnly }},
+		"env": {func(d *Dispatch) {
+			d.Environ = append(d.Environ, "WORD=heron")
+			d.Runtime.Env.Set("BIRD", "a ${WORD}")
+			d.Runtime.Env.Set("AGENTXCHAIN_TURN_ID", "mine")
+		}, func(o execution.RunOptions) bool {
+			return o.Env["BIRD"] == "a heron" && o.Env["AGENTXCHAIN_TURN_ID"] == "turn_1"
+		}},
 		"which turn it is":      {func(*Dispatch) {}, func(o execution.RunOptions) bool { return o.Env["AGENTXCHAIN_TURN_ID"] == "turn_1" }},
 		"who it is, for a list": {func(*Dispatch) {}, func(o execution.RunOptions) bool { return strings.Contains(strings.Join(o.Tags, " "), "role:dev") }},
 	} {
