@@ -21,7 +21,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 	if limit <= 0 {
 		limit = e.maxTurns()
 	}
-	var out RunReport
+	out := RunReport{Turns: []Report{}}
 	resume := o.Resume
 	for {
 		if stop := e.gateStop(ctx, &out, o); stop != "" {
@@ -40,6 +40,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 		out.Last = rep
 		if rep.TurnID != "" {
 			out.Turns = append(out.Turns, rep)
+			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
 		}
 		switch rep.Outcome {
 		case OutcomeAssigned:
@@ -62,6 +63,14 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 	if err != nil {
 		return "" // the next step says it better
 	}
+	p, err := project.Load(e.root)
+	if err != nil {
+		return ""
+	}
+	if len(out.Turns) == 0 {
+		t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
+		out.Last = t.report(outcomeOf(&v.State))
+	}
 	switch v.State.Status {
 	case protocol.RunCompleted:
 		out.Last.Outcome, out.Last.Status = OutcomeCompleted, protocol.RunCompleted
@@ -71,10 +80,6 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 			return StopBlocked
 		}
 	case protocol.RunPaused:
-		p, err := project.Load(e.root)
-		if err != nil {
-			return ""
-		}
 		g, _ := p.Config.Gate(pending(&v.State))
 		if !o.AutoApprove || g.Credentialed {
 			return StopGateHeld
@@ -130,7 +135,7 @@ func (e *Local) plan() (RunReport, error) {
 		return RunReport{}, err
 	}
 	st, cfg := t.state(), t.run.Config
-	out := RunReport{Stop: StopPlan, Last: t.report(OutcomeDone)}
+	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone)}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}

@@ -75,7 +75,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		Project: p.Config.Project, Root: e.root, RunID: st.ID(), Status: st.Status, Phase: st.Phase, Phases: p.Config.Phases(), Gates: st.PhaseGateStatus,
 		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure, Budget: st.BudgetStatus,
 		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
-		Pending: pending(st),
+		Pending: pending(st), Turns: []TurnStatus{},
 	}
 	if s.Status == "" {
 		s.Status = protocol.RunIdle

@@ -64,16 +64,17 @@ func (l *live) notice(n orchestrator.Notice) {
 		return
 	}
 	l.wipe()
-	l.app.Notef("%-10s %s", n.Kind, n.Text)
+	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }
 
 func (l *live) progress(n orchestrator.Notice) {
 	text := Line(n.Role, *n.Progress, time.Now())
 	if l.terminal {
-		if w := l.app.Width(); w > 4 && len(text) > w-1 {
-			text = text[:w-4] + "..."
+		runes := []rune(strings.Map(printable, text))
+		if w := cli.WidthOf(l.app.Err); w > 4 && len(runes) > w-1 {
+			runes = append(runes[:w-4], []rune("...")...)
 		}
-		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", strings.Map(printable, text))
+		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", string(runes))
 		l.shown = true
 		return
 	}
