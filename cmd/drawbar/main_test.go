@@ -84,7 +84,8 @@ func TestScripts(t *testing.T) {
 				env.Defer(func() { ran <- env.WorkDir })
 				return nil
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big,
+				"carried": carried, "hand-in": handIn},
 		})
 	})
 	if len(ran) != len(files) {
