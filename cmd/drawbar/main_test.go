@@ -74,6 +74,10 @@ func TestScripts(t *testing.T) {
 					}
 				}
 				env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+				// What the scripts build with Go is built in the cache that this test was built in.
+				if cache := goCache(); cache != "" {
+					env.Setenv("GOCACHE", cache)
+				}
 				env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 				env.Setenv("OLDPATH", env.Getenv("PATH"))
 				env.Setenv("PATH", filepath.Join(env.WorkDir, "bin")+string(os.PathListSeparator)+env.Getenv("PATH"))
@@ -91,4 +95,15 @@ func TestScripts(t *testing.T) {
 	if len(ran) != len(files) {
 		t.Errorf("%d of %d scripts ran", len(ran), len(files))
 	}
+}
+
+func goCache() string {
+	if dir := os.Getenv("GOCACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "go-build")
 }
