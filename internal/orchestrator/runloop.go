@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -43,6 +44,8 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
 		}
 		switch rep.Outcome {
+		case OutcomeAccepted:
+			e.note(Notice{Kind: "accepted", TurnID: rep.TurnID, Role: rep.Role, Text: acceptance(rep)})
 		case OutcomeAssigned:
 			out.Stop = StopHumanTurn
 			return out, nil
@@ -54,6 +57,18 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 			return out, nil
 		}
 	}
+}
+
+// acceptance is a turn in one line.
+func acceptance(r Report) string {
+	text := r.Role + ": " + strings.Join(strings.Fields(r.Summary), " ")
+	if r.Cost != nil && r.Cost.USD > 0 {
+		text += fmt.Sprintf(" ($%.4f)", r.Cost.USD)
+	}
+	if r.EnteredPhase != "" {
+		text += "; phase " + r.EnteredPhase + " begins"
+	}
+	return text
 }
 
 // gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
