@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -129,9 +130,19 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	return h, err
 }
 
-// privateIndex names an index of our own next to git's, and how to remove it.
+const indexPrefix = "drawbar-index-"
+
+// privateIndex names an index of our own next to git's, and how to remove it. The folder names the process that it is for, so
+// that those of processes that were killed are cleared away.
 func (w *Workspace) privateIndex() (env string, done func(), err error) {
-	dir, err := os.MkdirTemp(w.gitDir, "drawbar-index-*")
+	left, _ := filepath.Glob(filepath.Join(w.gitDir, indexPrefix+"*"))
+	for _, dir := range left {
+		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), indexPrefix), "-")
+		if pid, err := strconv.Atoi(name); err != nil || !running(pid) {
+			_ = os.RemoveAll(dir) // what stays is only room on the disk
+		}
+	}
+	dir, err := os.MkdirTemp(w.gitDir, fmt.Sprintf("%s%d-*", indexPrefix, os.Getpid()))
 	if err != nil {
 		return "", nil, fmt.Errorf("make an index: %w", err)
 	}

@@ -1,0 +1,277 @@
+// Command governcrash kills `drawbar govern run` with SIGKILL at random moments, over and over, and looks after each kill for an
+// accepted turn that was lost, one that is there twice, a record that does not fit its chain or its checkpoints, and a next
+// command that does not go on by itself.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/workspace"
+)
+
+func main() {
+	o := options{out: os.Stdout}
+	flag.StringVar(&o.drawbar, "drawbar", "", "the program to kill")
+	flag.IntVar(&o.kills, "kills", 2000, "how often")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the moments") //nolint:gosec // any number will do
+	flag.StringVar(&o.dir, "dir", "", "where projects are made (default: a temporary folder)")
+	flag.IntVar(&o.every, "fresh", 50, "kills before a project is begun anew")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	t, err := run(ctx, o)
+	fmt.Println(t)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "governcrash:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // the signals are given back
+	}
+}
+
+type options struct {
+	drawbar, dir string
+	kills, every int
+	seed         uint64
+	out          *os.File
+}
+
+// tally is what came of it.
+type tally struct {
+	kills, accepted        int
+	running, after, resume int // the command was killed while it ran; it had ended already; a transaction was left to finish
+	seed                   uint64
+	took                   time.Duration
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d kills (seed %d) in %s: %d while the command ran, %d after its end; %d left a transaction to finish; %d turns accepted, none lost, none twice",
+		t.kills, t.seed, t.took.Round(time.Second), t.running, t.after, t.resume, t.accepted)
+}
+
+// agent is what a turn runs: it changes a file, decides something, and stages its result.
+const agent = `f=work-$(( $(date +%N | sed 's/^0*//') % 5 )).txt
+echo "$AGENTXCHAIN_TURN_ID" >> "$f"
+n=$(ls .agentxchain/archive/turns 2>/dev/null | wc -l)
+printf '{"schema_version":"1.0","turn_id":"%s","role":"dev","runtime_id":"sh","status":"completed","summary":"one line more","decisions":[{"id":"DEC-%s","category":"scope","statement":"keep the line","rationale":"it is short"}],"objections":[],"files_changed":[%s],"verification":{"status":"pass","commands":["true"],"evidence_summary":"ok","machine_evidence":[{"command":"true","exit_code":0}]},"artifact":{"type":"workspace"},"proposed_next_role":"dev"}' \
+  "$AGENTXCHAIN_TURN_ID" "$((n + 1))" "$(git status --porcelain -uall -- 'work-*' | sed 's/^...//; s/.*/"&"/' | paste -sd, -)" > "$AGENTXCHAIN_STAGING_PATH"
+`
+
+const config = `{"schema_version":"1.0","project":{"id":"crash","name":"Crash"},
+"roles":{"dev":{"title":"Developer","mandate":"Build.","write_authority":"authoritative","runtime":"sh"}},
+"runtimes":{"sh":{"type":"local_cli","command":["sh",".agent.sh"],"prompt_transport":"dispatch_bundle_only"}},
+"routing":{"implementation":{"entry_role":"dev","allowed_next_roles":["dev","human"],"exit_gate":"done"}},
+"gates":{"done":{"requires_verification_pass":true}},"rules":{"challenge_required":false},"workflow_kit":{}}
+`
+
+// subject is one project under test.
+type subject struct {
+	o       options
+	root    string
+	env     []string
+	turns   []string // accepted, as they were seen last
+	longest time.Duration
+}
+
+func run(ctx context.Context, o options) (t tally, err error) {
+	t.seed = o.seed
+	begin := time.Now()
+	defer func() { t.took = time.Since(begin) }()
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "governcrash-*"); err != nil {
+			return t, err
+		}
+		defer func() {
+			if err == nil {
+				err = os.RemoveAll(o.dir)
+			}
+		}()
+	}
+	random := rand.New(rand.NewPCG(o.seed, 1)) //nolint:gosec // the moments need no secrecy
+	var s *subject
+	for t.kills < o.kills {
+		if t.kills%o.every == 0 {
+			if s != nil {
+				if err := os.RemoveAll(s.root); err != nil {
+					return t, err
+				}
+			}
+			if s, err = newSubject(ctx, o, t.kills/o.every); err != nil {
+				return t, err
+			}
+		}
+		before := len(s.turns)
+		moment := time.Duration(random.Int64N(int64(s.longest)))
+		alive, err := s.kill(ctx, moment)
+		if err != nil {
+			return t, err
+		}
+		t.kills++
+		if alive {
+			t.running++
+		} else {
+			t.after++
+		}
+		pending, err := s.look()
+		if err == nil {
+			t.resume += pending
+			err = s.goOn(ctx)
+		}
+		if err != nil {
+			return t, fmt.Errorf("kill %d, %s after the start, in %s: %w", t.kills, moment, s.root, err)
+		}
+		t.accepted += len(s.turns) - before
+		if t.kills%100 == 0 {
+			fmt.Fprintf(o.out, "%d kills, %d turns accepted, %s\n", t.kills, t.accepted, time.Since(begin).Round(time.Second))
+		}
+	}
+	return t, nil
+}
+
+// newSubject makes a project and measures how long three turns take.
+func newSubject(ctx context.Context, o options, n int) (*subject, error) {
+	s := &subject{o: o, root: filepath.Join(o.dir, fmt.Sprintf("project-%d", n))}
+	s.env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=c", "GIT_AUTHOR_EMAIL=c@localhost", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@localhost")
+	if err := os.MkdirAll(s.root, 0o755); err != nil {
+		return nil, err
+	}
+	for name, content := range map[string]string{"agentxchain.json": config, ".agent.sh": agent, ".gitignore": "/.agentxchain/\n/TALK.md\n/HUMAN_TASKS.md\n"} {
+		if err := os.WriteFile(filepath.Join(s.root, name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
+		if out, err := s.command(ctx, "git", args...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("git %s: %w: %s", args[0], err, out)
+		}
+	}
+	begin := time.Now()
+	if out, err := s.command(ctx, o.drawbar, "govern", "run", "--max-turns", "3").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the first run: %w: %s", err, out)
+	}
+	s.longest = time.Since(begin)
+	_, err := s.look()
+	return s, err
+}
+
+func (s *subject) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir, c.Env = s.root, s.env
+	return c
+}
+
+// kill starts a run and kills it at a moment; false when it had ended by then.
+func (s *subject) kill(ctx context.Context, moment time.Duration) (alive bool, err error) {
+	c := s.command(ctx, s.o.drawbar, "govern", "run", "--max-turns", "3")
+	if err := c.Start(); err != nil {
+		return false, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case err := <-ended:
+		return false, err
+	case <-time.After(moment):
+	}
+	err = c.Process.Kill()
+	<-ended
+	return err == nil, nil
+}
+
+// look reads the record as it is and holds it against what it was: what is accepted stays. It answers with 1 when a transaction is
+// left to finish.
+func (s *subject) look() (pending int, err error) {
+	v, err := ledger.Read(s.root)
+	if err != nil {
+		return 0, err
+	}
+	history, err := v.History("")
+	if err != nil {
+		return 0, err
+	}
+	var now []string
+	for _, h := range history {
+		if h.Status == "reissued" {
+			continue
+		}
+		if slices.Contains(now, h.TurnID) {
+			return 0, fmt.Errorf("turn %s stands twice in the history", h.TurnID)
+		}
+		now = append(now, h.TurnID)
+	}
+	if len(now) < len(s.turns) || !slices.Equal(now[:len(s.turns)], s.turns) {
+		return 0, fmt.Errorf("accepted turns were lost: %v, then %v", s.turns, now)
+	}
+	s.turns = now
+	if v.Pending != "" {
+		pending = 1
+	}
+	return pending, nil
+}
+
+// goOn types the next command, which has to accept a turn, and looks at everything that must be so afterwards.
+func (s *subject) goOn(ctx context.Context) error {
+	before := len(s.turns)
+	if out, err := s.command(ctx, s.o.drawbar, "govern", "step").CombinedOutput(); err != nil {
+		return fmt.Errorf("the next command: %w: %s", err, out)
+	}
+	if _, err := s.look(); err != nil {
+		return err
+	}
+	if len(s.turns) != before+1 {
+		return fmt.Errorf("the next command accepted %d turns", len(s.turns)-before)
+	}
+	w, err := workspace.Open(ctx, s.root)
+	if err != nil {
+		return err
+	}
+	heads, err := w.Heads(ctx)
+	if err != nil {
+		return err
+	}
+	rep, err := ledger.Verify(ctx, s.root, heads)
+	if err != nil {
+		return err
+	}
+	if !rep.OK || rep.Pending != "" {
+		return fmt.Errorf("the record does not fit its chain: %+v, pending %q", rep.Broken, rep.Pending)
+	}
+	out, err := s.command(ctx, "git", "log", "--format=%(trailers:key=AgentXchain-Turn,valueonly,separator=%x2c)").Output()
+	if err != nil {
+		return fmt.Errorf("git log: %w", err)
+	}
+	made := strings.Fields(string(out))
+	slices.Reverse(made)
+	if !slices.Equal(made, s.turns) {
+		return fmt.Errorf("checkpoints %v do not fit the accepted turns %v", made, s.turns)
+	}
+	return s.leftovers(ctx)
+}
+
+// leftovers are what a crash must not leave for good.
+func (s *subject) leftovers(ctx context.Context) error {
+	var faults []error
+	for _, pattern := range []string{protocol.TransactionsDir + "/*", protocol.LockFile, protocol.LocksDir + "/turn-*", protocol.DispatchDir + "/*", protocol.WorktreesDir + "/*",
+		".git/index.lock", ".git/refs/heads/*.lock", ".git/drawbar-index-*"} {
+		if left, _ := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern))); len(left) > 0 {
+			faults = append(faults, fmt.Errorf("left behind: %v", left))
+		}
+	}
+	out, err := s.command(ctx, "git", "status", "--porcelain", "--untracked-files=all").Output()
+	if err != nil || len(out) > 0 {
+		faults = append(faults, fmt.Errorf("the working tree is not clean: %s %w", out, err))
+	}
+	return errors.Join(faults...)
+}
