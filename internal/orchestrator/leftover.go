@@ -23,12 +23,18 @@ func (t *transaction) clear(ctx context.Context) {
 			clearLease(leasePath(root, turn))
 		}
 	}
+	for _, id := range names(root, protocol.LocksDir, "ledger-", ".hold") {
+		clearLease(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "ledger-"+id+".hold"))
+	}
 	for _, turn := range names(root, protocol.Dir, "dispatch-progress-", ".json") {
 		if carrier(root, turn) == nil {
 			_ = os.Remove(progressFile(root, turn))
 		}
 	}
-	there := func(path string) bool { _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path))); return err == nil }
+	there := func(path string) bool {
+		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path)))
+		return err == nil
+	}
 	active := func(turn string) bool { return t.state().ActiveTurns.Has(turn) }
 	ended := func(turn string) bool {
 		return slices.ContainsFunc(t.run.History, func(h protocol.HistoryEntry) bool { return h.TurnID == turn })

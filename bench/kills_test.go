@@ -1,20 +1,19 @@
-// Command governcrash kills `drawbar govern run` with SIGKILL at random moments, over and over, and looks after each kill for an
-// accepted turn that was lost, one that is there twice, a record that does not fit its chain or its checkpoints, and a next
-// command that does not go on by itself.
-package main
+package bench
 
 import (
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -22,30 +21,37 @@ import (
 	"github.com/drawbar/drawbar/internal/workspace"
 )
 
-func main() {
-	o := options{out: os.Stdout}
-	flag.StringVar(&o.drawbar, "drawbar", "", "the program to kill")
-	flag.IntVar(&o.kills, "kills", 2000, "how often")
-	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the moments") //nolint:gosec // any number will do
-	flag.StringVar(&o.dir, "dir", "", "where projects are made (default: a temporary folder)")
-	flag.IntVar(&o.every, "fresh", 50, "kills before a project is begun anew")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	t, err := run(ctx, o)
-	fmt.Println(t)
+var (
+	kills = flag.Int("kills", 50, "how often governed runs are killed")
+	seed  = flag.Uint64("seed", 20, "of the moments at which they are")
+)
+
+// TestKills kills "drawbar govern run" with SIGKILL at random moments, over and over, and looks after each kill for an accepted
+// turn that was lost, one that is there twice, a record that does not fit its chain or its checkpoints, and a next command that
+// does not go on by itself. bench/crash.sh does it two thousand times.
+func TestKills(t *testing.T) {
+	if runtime.GOOS == "windows" || testing.Short() {
+		t.Skip("SKIPPED: needs a shell and some ten seconds")
+	}
+	drawbar, err := build()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "governcrash:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // the signals are given back
+		t.Fatal(err)
+	}
+	got, err := killing{drawbar: drawbar, kills: *kills, every: 50, seed: *seed, dir: t.TempDir(), out: os.Stderr}.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(got)
+	if got.running < got.kills/2 || got.resume == 0 || got.accepted < got.kills {
+		t.Errorf("the kills hit nothing: %s", got)
 	}
 }
 
-type options struct {
+type killing struct {
 	drawbar, dir string
 	kills, every int
 	seed         uint64
-	out          *os.File
+	out          io.Writer
 }
 
 // tally is what came of it.
@@ -62,14 +68,14 @@ func (t tally) String() string {
 }
 
 // agent is what a turn runs: it changes a file, decides something, and stages its result.
-const agent = `f=work-$(( $(date +%N | sed 's/^0*//') % 5 )).txt
+const governedAgent = `f=work-$(( $(date +%N | sed 's/^0*//') % 5 )).txt
 echo "$AGENTXCHAIN_TURN_ID" >> "$f"
 n=$(ls .agentxchain/archive/turns 2>/dev/null | wc -l)
 printf '{"schema_version":"1.0","turn_id":"%s","role":"dev","runtime_id":"sh","status":"completed","summary":"one line more","decisions":[{"id":"DEC-%s","category":"scope","statement":"keep the line","rationale":"it is short"}],"objections":[],"files_changed":[%s],"verification":{"status":"pass","commands":["true"],"evidence_summary":"ok","machine_evidence":[{"command":"true","exit_code":0}]},"artifact":{"type":"workspace"},"proposed_next_role":"dev"}' \
   "$AGENTXCHAIN_TURN_ID" "$((n + 1))" "$(git status --porcelain -uall -- 'work-*' | sed 's/^...//; s/.*/"&"/' | paste -sd, -)" > "$AGENTXCHAIN_STAGING_PATH"
 `
 
-const config = `{"schema_version":"1.0","project":{"id":"crash","name":"Crash"},
+const governedConfig = `{"schema_version":"1.0","project":{"id":"crash","name":"Crash"},
 "roles":{"dev":{"title":"Developer","mandate":"Build.","write_authority":"authoritative","runtime":"sh"}},
 "runtimes":{"sh":{"type":"local_cli","command":["sh",".agent.sh"],"prompt_transport":"dispatch_bundle_only"}},
 "routing":{"implementation":{"entry_role":"dev","allowed_next_roles":["dev","human"],"exit_gate":"done"}},
@@ -78,27 +84,17 @@ const config = `{"schema_version":"1.0","project":{"id":"crash","name":"Crash"},
 
 // subject is one project under test.
 type subject struct {
-	o       options
+	o       killing
 	root    string
 	env     []string
 	turns   []string // accepted, as they were seen last
 	longest time.Duration
 }
 
-func run(ctx context.Context, o options) (t tally, err error) {
+func (o killing) run(ctx context.Context) (t tally, err error) {
 	t.seed = o.seed
 	begin := time.Now()
 	defer func() { t.took = time.Since(begin) }()
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "governcrash-*"); err != nil {
-			return t, err
-		}
-		defer func() {
-			if err == nil {
-				err = os.RemoveAll(o.dir)
-			}
-		}()
-	}
 	random := rand.New(rand.NewPCG(o.seed, 1)) //nolint:gosec // the moments need no secrecy
 	var s *subject
 	for t.kills < o.kills {
@@ -141,13 +137,13 @@ func run(ctx context.Context, o options) (t tally, err error) {
 }
 
 // newSubject makes a project and measures how long three turns take.
-func newSubject(ctx context.Context, o options, n int) (*subject, error) {
+func newSubject(ctx context.Context, o killing, n int) (*subject, error) {
 	s := &subject{o: o, root: filepath.Join(o.dir, fmt.Sprintf("project-%d", n))}
 	s.env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=c", "GIT_AUTHOR_EMAIL=c@localhost", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@localhost")
 	if err := os.MkdirAll(s.root, 0o755); err != nil {
 		return nil, err
 	}
-	for name, content := range map[string]string{"agentxchain.json": config, ".agent.sh": agent, ".gitignore": "/.agentxchain/\n/TALK.md\n/HUMAN_TASKS.md\n"} {
+	for name, content := range map[string]string{"agentxchain.json": governedConfig, ".agent.sh": governedAgent, ".gitignore": "/.agentxchain/\n/TALK.md\n/HUMAN_TASKS.md\n"} {
 		if err := os.WriteFile(filepath.Join(s.root, name), []byte(content), 0o600); err != nil {
 			return nil, err
 		}
@@ -224,8 +220,9 @@ func (s *subject) look() (pending int, err error) {
 // goOn types the next command, which has to accept a turn, and looks at everything that must be so afterwards.
 func (s *subject) goOn(ctx context.Context) error {
 	before := len(s.turns)
-	if out, err := s.command(ctx, s.o.drawbar, "govern", "step").CombinedOutput(); err != nil {
-		return fmt.Errorf("the next command: %w: %s", err, out)
+	said, err := s.command(ctx, s.o.drawbar, "govern", "step").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("the next command: %w: %s", err, said)
 	}
 	if _, err := s.look(); err != nil {
 		return err
@@ -246,7 +243,7 @@ func (s *subject) goOn(ctx context.Context) error {
 		return err
 	}
 	if !rep.OK || rep.Pending != "" {
-		return fmt.Errorf("the record does not fit its chain: %+v, pending %q", rep.Broken, rep.Pending)
+		return fmt.Errorf("the record does not fit its chain: %+v, pending %q; the command said: %s", rep.Broken, rep.Pending, said)
 	}
 	out, err := s.command(ctx, "git", "log", "--format=%(trailers:key=AgentXchain-Turn,valueonly,separator=%x2c)").Output()
 	if err != nil {
