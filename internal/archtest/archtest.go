@@ -157,7 +157,7 @@ func uses(file *ast.File) []string {
 			return true
 		}
 		// An identifier with an object is a variable of that name, not the package.
-		if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && imports[id.Name] != "" { //nolint:staticcheck // one file is resolved, without types
+		if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && imports[id.Name] != "" {
 			list = append(list, imports[id.Name]+"."+sel.Sel.Name)
 		}
 		return true

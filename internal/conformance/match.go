@@ -89,7 +89,7 @@ func match(place string, expected, actual any, there bool) error {
 // assert is a predicate on a value; one that is not known does not hold.
 func assert(place string, predicate any, want map[string]any, actual any, there bool) error {
 	s, isString := actual.(string)
-	holds := false
+	var holds bool
 	switch predicate {
 	case "nonempty_string":
 		holds = isString && strings.TrimSpace(s) != ""

@@ -109,10 +109,10 @@ func (s *TierSummary) add(o Outcome) {
 func Overall(outcomes []Outcome) Status {
 	overall := Pass
 	for _, o := range outcomes {
-		switch {
-		case o.Status == Error:
+		switch o.Status {
+		case Error:
 			return Error
-		case o.Status == Fail:
+		case Fail:
 			overall = Fail
 		}
 	}

@@ -28,7 +28,7 @@ func TestStdio(t *testing.T) {
 		{"error", `answer 2 {"status":"error"}`, "error"},
 		{"not implemented", `answer 3 {"status":"not_implemented"}`, "not_implemented"},
 		{"exit code of another verdict", `answer 1 {"status":"pass","actual":{}}`, "answers pass and exits with 1, not 0"},
-		{"an unknown exit code", `answer 7 {"status":"pass","actual":{}}`, "exits with 7"},
+		{"an unknown exit code", `answer 7 hello`, "exits with 7, not 0 to 3"},
 		{"no JSON", `answer 0 hello`, "no JSON object"},
 		{"JSON and more", `answer 0 {"status":"pass"} {}`, "no JSON object"},
 		{"an unknown status", `answer 0 {"status":"passed"}`, "no valid status"},

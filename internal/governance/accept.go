@@ -28,7 +28,6 @@ type acceptance struct {
 	role     protocol.Role
 	runtime  protocol.Runtime
 	result   *protocol.TurnResult
-	declared []protocol.Decision // as the agent numbered them
 	files    []string
 	cost     *protocol.Cost
 	conflict *protocol.Conflict
@@ -75,9 +74,11 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 			t.AssignedRole)
 	}
 	a.runtime, _ = s.run.runtime(t.RuntimeID)
-	a.declared = slices.Clone(r.Decisions)
 	a.files = creditedFiles(in.Files, r)
 	a.cost = in.Cost
+	if a.cost == nil {
+		a.cost = t.Cost
+	}
 	if a.cost == nil {
 		a.cost = r.Cost
 	}
@@ -151,7 +152,11 @@ func (s *step) commit(a *acceptance) {
 	s.announce(a, h)
 	s.record(a, h)
 	s.st.ActiveTurns.Delete(t.TurnID)
-	s.spend(t.TurnID, a.cost)
+	booked := 0.0
+	if t.Cost != nil {
+		booked = t.Cost.USD
+	}
+	s.spend(t.TurnID, a.cost, booked)
 	s.st.LastCompletedTurnID = &t.TurnID
 	s.st.LastCompletedTurn = &protocol.CompletedTurn{TurnID: t.TurnID, Role: t.AssignedRole, Phase: h.Phase}
 	if a.IntegrationRef != "" {

@@ -6,9 +6,6 @@ import (
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
-// defaultTurnMinutes is the deadline of a turn where nothing says one.
-const defaultTurnMinutes = 120
-
 func (s *step) assign(in AssignTurn) *Refused {
 	if all := Guards(s.run, in.Role); len(all) > 0 {
 		return &all[0]
@@ -21,6 +18,9 @@ func (s *step) assign(in AssignTurn) *Refused {
 	}
 	for _, w := range ScopeOverlaps(s.run, in.Role) {
 		s.warn(w.Code, w.Message)
+	}
+	for _, v := range outlook(s.run, in.Role) {
+		s.warn("policy:"+v.Policy.ID, "the turn cannot be accepted as it stands: "+v.Message)
 	}
 	role := s.run.Config.Roles.At(in.Role)
 	base := in.Baseline
@@ -61,14 +61,17 @@ func (s *step) join(t *protocol.Turn) {
 
 // deadline is when a turn of the role that begins now must be over.
 func (s *step) deadline(role string) protocol.Time {
-	limit := defaultTurnMinutes * time.Minute
 	c := s.run.Config
+	var limit time.Duration
 	if c.Timeouts != nil && c.Timeouts.PerTurnMinutes != nil {
 		limit = minutes(*c.Timeouts.PerTurnMinutes)
 	}
 	r := c.Roles.At(role)
 	if rt, ok := s.run.runtime(r.RuntimeID()); ok && r.FirstEdition() && rt.TimeoutMS != nil && *rt.TimeoutMS > 0 {
 		limit = time.Duration(*rt.TimeoutMS) * time.Millisecond
+	}
+	if limit == 0 {
+		return protocol.Time{}
 	}
 	return protocol.At(s.now.Add(limit))
 }

@@ -3,7 +3,6 @@ package governance
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -51,7 +50,8 @@ func (s *step) raise(b blockage) {
 	})
 	sum := sha256.Sum256([]byte(strings.Join([]string{s.st.ID(), b.turn, b.on, s.now.String()}, "\x00")))
 	id := "hesc_" + hex.EncodeToString(sum[:8])
-	s.st.OpenHuman = append(s.st.OpenHuman, protocol.OpenEscalation{EscalationID: id, BlockedOn: b.on, TurnID: b.turn, RaisedAt: s.now})
+	s.st.OpenHuman = append(s.st.OpenHuman, protocol.OpenEscalation{EscalationID: id, BlockedOn: b.on, TurnID: b.turn, RaisedAt: s.now,
+		Reason: s.st.BlockedReason})
 	e := HumanEntry{Kind: "raised", EscalationID: id, CreatedAt: s.now, RunID: s.st.ID(), Phase: s.st.Phase, BlockedOn: b.on, Category: b.category,
 		TypedReason: b.typed, Type: b.human, Action: b.action, RecoveryAction: b.recovery, ResolutionCommand: "drawbar govern unblock " + id,
 		Detail: b.detail, TurnID: b.turn}
@@ -86,20 +86,16 @@ func (s *step) resolveHuman(via string, match func(protocol.OpenEscalation) bool
 	s.st.OpenHuman = keep
 }
 
-// blocking are the states of a turn that keep a run blocked.
-var blocking = []protocol.TurnStatus{protocol.TurnFailed, protocol.TurnConflicted, protocol.TurnFailedStart, protocol.TurnStalled}
-
-// settle is called when a turn was carried on or ended: what that turn raised is resolved, and a block that came from it is
-// cleared unless another turn is in a blocking state.
+// settle is called when a turn was carried on or ended: what that turn raised is resolved. A block that came from it is cleared, or
+// gives way to what else is still open.
 func (s *step) settle(turn, via string) {
 	s.resolveHuman(via, func(o protocol.OpenEscalation) bool { return o.TurnID == turn })
 	if s.st.Status != protocol.RunBlocked || s.st.BlockedReason != nil && blockedTurn(s.st) != turn {
 		return
 	}
-	for id, t := range s.st.ActiveTurns.All() {
-		if id != turn && slices.Contains(blocking, t.Status) {
-			return
-		}
+	if n := len(s.st.OpenHuman); n > 0 && s.st.OpenHuman[n-1].Reason != nil {
+		s.st.BlockedOn, s.st.BlockedReason = ptr(s.st.OpenHuman[n-1].BlockedOn), s.st.OpenHuman[n-1].Reason
+		return
 	}
 	s.clearBlock()
 }

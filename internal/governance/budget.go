@@ -20,7 +20,7 @@ func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.Budget
 	old.SpentUSD = max(0, old.SpentUSD)
 	old.RemainingUSD = nil
 	if c.Budget != nil && c.Budget.PerRunMaxUSD != nil {
-		left := max(0, *c.Budget.PerRunMaxUSD-old.SpentUSD)
+		left := *c.Budget.PerRunMaxUSD - old.SpentUSD
 		if left < cent {
 			left = 0
 		}
@@ -83,12 +83,37 @@ func (s *step) reserve(turn, role string) {
 	}
 }
 
-// spend books the cost of an accepted turn and gives its reservation back.
-func (s *step) spend(turn string, cost *protocol.Cost) {
+// attempted notes the session of an attempt, and books what it cost: it is spent, whether the result is accepted or not.
+func (s *step) attempted(in Attempted) *Refused {
+	t, r := s.active(in.TurnID)
+	if r != nil {
+		return r
+	}
+	if in.Session != "" {
+		s.st.Sessions.Set(t.AssignedRole, in.Session)
+	}
+	if in.Cost == (protocol.Cost{}) {
+		return nil
+	}
+	sum := protocol.Cost{}
+	if t.Cost != nil {
+		sum = *t.Cost
+	}
+	sum.InputTokens += max(0, in.Cost.InputTokens)
+	sum.OutputTokens += max(0, in.Cost.OutputTokens)
+	sum.USD += max(0, in.Cost.USD)
+	t.Cost = &sum
+	s.st.BudgetStatus.SpentUSD += max(0, in.Cost.USD)
+	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
+	return nil
+}
+
+// spend books the cost of an accepted turn, but for what is booked already, and gives its reservation back.
+func (s *step) spend(turn string, cost *protocol.Cost, booked float64) {
 	r, reserved := s.st.BudgetReservations.Get(turn)
 	s.st.BudgetReservations.Delete(turn)
 	if cost != nil && cost.USD > 0 {
-		s.st.BudgetStatus.SpentUSD += cost.USD
+		s.st.BudgetStatus.SpentUSD += max(0, cost.USD-booked)
 		if reserved && cost.USD > r.ReservedUSD+cent {
 			s.warn("budget_reservation", fmt.Sprintf("the turn cost %.2f USD, %.2f USD were reserved", cost.USD, r.ReservedUSD))
 		}

@@ -75,7 +75,7 @@ func TestACollidingIDIsRenumbered(t *testing.T) {
 				t.Error(diff)
 			}
 			for i, d := range tc.result {
-				if d.ID != tc.ids[i] && !strings.Contains(fmt.Sprintf("%s", raw(h.Normalized)), fmt.Sprintf(`"decisions[%d].id"`, i)) {
+				if d.ID != tc.ids[i] && !strings.Contains(string(raw(h.Normalized)), fmt.Sprintf(`"decisions[%d].id"`, i)) {
 					t.Errorf("the change of %s is not listed: %s", d.ID, raw(h.Normalized))
 				}
 			}

@@ -90,14 +90,13 @@ func (s *step) delegate(a *acceptance) {
 		if a.result.Status == protocol.ResultCompleted {
 			d.Status = DelegationCompleted
 		}
-		s.st.PendingDelegation = s.dueReview(d.ParentTurnID, d.ParentRole, a)
+		s.st.PendingDelegation = s.dueReview(d.ParentTurnID, d.ParentRole)
 		break
 	}
 }
 
-// dueReview is the review of a parent's delegations, nil while one of them is not over. The child that has just been accepted is
-// judged by the ids that it used itself.
-func (s *step) dueReview(parent, role string, a *acceptance) *protocol.DelegationReview {
+// dueReview is the review of a parent's delegations, nil while one of them is not over.
+func (s *step) dueReview(parent, role string) *protocol.DelegationReview {
 	rev := &protocol.DelegationReview{ParentTurnID: parent, ParentRole: role}
 	for i := range s.st.DelegationQueue {
 		d := &s.st.DelegationQueue[i]
@@ -126,11 +125,6 @@ func (s *step) dueReview(parent, role string, a *acceptance) *protocol.Delegatio
 						made[id] = true
 					}
 				}
-			}
-		}
-		if d.ChildTurnID == a.TurnID {
-			for _, dec := range a.declared {
-				made[dec.ID] = true
 			}
 		}
 		for _, id := range d.RequiredDecisionIDs {

@@ -42,7 +42,7 @@ func (s *step) dispatched(in Dispatched) *Refused {
 		return r
 	}
 	switch t.Status {
-	case protocol.TurnAssigned, protocol.TurnRetrying, protocol.TurnDispatched, protocol.TurnStarting, protocol.TurnRunning:
+	case protocol.TurnAssigned, protocol.TurnRetrying, protocol.TurnDispatched, protocol.TurnStarting, protocol.TurnRunning, protocol.TurnFailed:
 	default:
 		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and is not dispatched", t.TurnID, t.Status)
 	}

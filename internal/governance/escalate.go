@@ -60,6 +60,9 @@ func (s *step) unblock(in Unblock) *Refused {
 	if t := st.ActiveTurns.At(turn); t != nil && strings.HasPrefix(on, policyPrefix) {
 		t.WaivedPolicies = append(t.WaivedPolicies, strings.TrimPrefix(on, policyPrefix))
 	}
+	if t := st.ActiveTurns.At(turn); t != nil && in.Baseline != nil && NeverStarted(st) {
+		t.Baseline = ptr(*in.Baseline)
+	}
 	for _, t := range st.ActiveTurns.All() {
 		switch t.Status {
 		case protocol.TurnFailed, protocol.TurnFailedStart, protocol.TurnStalled:
@@ -70,6 +73,14 @@ func (s *step) unblock(in Unblock) *Refused {
 	s.clearBlock()
 	s.drain(in.GateFiles)
 	return nil
+}
+
+// NeverStarted reports whether the run is blocked by a turn of which no worker has started: the configuration has to be mended,
+// and the turn has changed nothing.
+func NeverStarted(st *protocol.State) bool {
+	on := value(st.BlockedOn, "")
+	t := st.ActiveTurns.At(blockedTurn(st))
+	return (on == "dispatch:unsupported" || on == "dispatch:spawn_failed") && t != nil && t.Attempt <= 1 && t.WorkerAttachedAt.IsZero() && t.Worktree == ""
 }
 
 func (s *step) hookBlocked(in HookBlocked) *Refused {

@@ -195,3 +195,63 @@ func TestOperatorCommitsDoNotBlock(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, class string
+		started     bool
+		fresh       bool
+	}{
+		{"its agent cannot do it", "unsupported", false, true},
+		{"its program is not there", "spawn_failed", false, true},
+		{"its program has worked", "spawn_failed", true, false},
+		{"its agent has no login", "auth_failure", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, config(t))
+			w.to("implementation")
+			dev := w.turn("dev")
+			if tc.started {
+				w.must(WorkerAttached{TurnID: dev, PID: 7, Now: w.tick()})
+			}
+			w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: tc.class})
+			head := "abc"
+			w.must(Unblock{Now: w.tick(), Baseline: &protocol.Baseline{HeadRef: &head}})
+			got := w.run.State.ActiveTurns.At(dev).Baseline
+			if fresh := got != nil && got.HeadRef != nil && *got.HeadRef == head; fresh != tc.fresh {
+				t.Errorf("the baseline is %+v", got)
+			}
+		})
+	}
+}
+
+func TestAnOlderBlockHoldsAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("another turn's", func(t *testing.T) {
+		t.Parallel()
+		w, dev, qa := twoAtOnce(t)
+		w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: "exit", ExitCode: 3})
+		w.must(DispatchFailed{TurnID: qa, Now: w.tick(), Class: "timeout"})
+		w.blockedOn("dispatch:timeout")
+		w.accept(qa)
+		w.blockedOn("dispatch:exit-3")
+		if blockedTurn(&w.run.State) != dev || NextCommand(w.run) == "" {
+			t.Errorf("blocked for %+v", w.run.State.BlockedReason)
+		}
+		w.accept(dev)
+		w.status(protocol.RunActive)
+	})
+	t.Run("an operator's", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, config(t))
+		pm := w.turn("pm")
+		w.must(Escalate{Now: w.tick(), Reason: "wait"})
+		w.must(DispatchFailed{TurnID: pm, Now: w.tick(), Class: "timeout"})
+		w.accept(pm)
+		w.blockedOn("escalation:operator:wait")
+		w.must(Unblock{Now: w.tick()})
+		w.status(protocol.RunActive)
+	})
+}

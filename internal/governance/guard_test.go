@@ -142,12 +142,20 @@ func TestAnAssignedTurn(t *testing.T) {
 	}
 }
 
-func TestTheDefaultDeadlineIsTwoHours(t *testing.T) {
+func TestADeadlineIsWhatTheConfigurationSays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	in := AssignTurn{Role: "pm", TurnID: "turn_a", Now: w.tick(), Baseline: clean()}
 	w.must(in)
-	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(in.Now.Time).Minutes(); got != 120 {
+	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt; !got.IsZero() {
+		t.Errorf("nothing says a deadline, and it is %v", got)
+	}
+	limited := config(t)
+	limited.Timeouts = &protocol.Timeouts{PerTurnMinutes: ptr(7.0)}
+	w = newWorld(t, limited)
+	in.Now = w.tick()
+	w.must(in)
+	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(in.Now.Time).Minutes(); got != 7 {
 		t.Errorf("the deadline is %v minutes away", got)
 	}
 	first := config(t)

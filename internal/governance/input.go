@@ -40,6 +40,15 @@ type Dispatched struct {
 	Now    protocol.Time `json:"now"`
 }
 
+// Attempted is what an attempt was measured to cost, whatever became of it; an acceptance counts all attempts of its turn. The
+// session, when given, is the one that the role's next attempt goes on with.
+type Attempted struct {
+	TurnID  string        `json:"turn_id"`
+	Cost    protocol.Cost `json:"cost,omitzero"`
+	Session string        `json:"session,omitempty"`
+	Now     protocol.Time `json:"now"`
+}
+
 // WorkerAttached says that the runtime's process or connection is there.
 type WorkerAttached struct {
 	TurnID string        `json:"turn_id"`
@@ -194,6 +203,8 @@ type Unblock struct {
 	// EscalationID, when given, must be an open entry of the human queue.
 	EscalationID string            `json:"escalation_id,omitempty"`
 	GateFiles    map[string]string `json:"gate_files,omitempty"` // for a request that was queued behind the block
+	// Baseline is the workspace now. A turn whose worker never started begins from it: what changed since is a person's.
+	Baseline *protocol.Baseline `json:"baseline,omitempty"`
 }
 
 // TimedOut says that a limit of the configuration has passed. An empty Action is the configured one.
@@ -233,6 +244,7 @@ func (AssignTurn) input()       {}
 func (TakeUp) input()           {}
 func (Dispatched) input()       {}
 func (WorkerAttached) input()   {}
+func (Attempted) input()        {}
 func (FirstOutput) input()      {}
 func (AcceptTurn) input()       {}
 func (FailAcceptance) input()   {}
@@ -257,6 +269,7 @@ func (i AssignTurn) moment() protocol.Time       { return i.Now }
 func (i TakeUp) moment() protocol.Time           { return i.Now }
 func (i Dispatched) moment() protocol.Time       { return i.Now }
 func (i WorkerAttached) moment() protocol.Time   { return i.Now }
+func (i Attempted) moment() protocol.Time        { return i.Now }
 func (i FirstOutput) moment() protocol.Time      { return i.Now }
 func (i AcceptTurn) moment() protocol.Time       { return i.Now }
 func (i FailAcceptance) moment() protocol.Time   { return i.Now }

@@ -77,6 +77,21 @@ func Violations(run Run, in PolicyInput) []PolicyViolation {
 	return all
 }
 
+// outlook are the policies that count turns and that a new turn of the role would not keep, whatever it does.
+func outlook(run Run, role string) []PolicyViolation {
+	var all []PolicyViolation
+	for _, p := range run.Config.Policies {
+		counts := slices.Contains([]string{"max_turns_per_phase", "max_total_turns", "max_consecutive_same_role"}, p.Rule)
+		if !counts || p.Action == PolicyWarn || !applies(p, run.State.Phase, role) {
+			continue
+		}
+		if why := violated(run, p, PolicyInput{Role: role}); why != "" {
+			all = append(all, PolicyViolation{p, why})
+		}
+	}
+	return all
+}
+
 func applies(p protocol.Policy, phase, role string) bool {
 	if p.Scope == nil {
 		return true

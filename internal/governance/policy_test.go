@@ -94,7 +94,12 @@ func TestAPolicyThatWarns(t *testing.T) {
 func TestAPolicyThatEscalates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withPolicy(t, `{"id":"cheap","rule":"max_total_turns","action":"escalate","params":{"limit":0}}`))
-	pm := w.turn("pm")
+	w.must(AssignTurn{Role: "pm", TurnID: "turn_a", Now: w.tick(), Baseline: clean()})
+	if warn, ok := find[Warn](w.effects); !ok || warn.Code != "policy:cheap" {
+		t.Errorf("nobody is warned before the turn is paid for: %v", w.effects)
+	}
+	pm := "turn_a"
+	w.must(Dispatched{TurnID: pm, Now: w.tick()})
 	w.accept(pm)
 	w.blockedOn("policy:cheap")
 	if w.run.State.BlockedReason.Category != "policy_escalation" || len(w.run.History) != 0 {

@@ -28,7 +28,7 @@ func TestARejectedTurnIsTriedAgainWhileAttemptsRemain(t *testing.T) {
 		w.must(in)
 		s := w.run.State.ActiveTurns.At(pm)
 		if s.Status != protocol.TurnRetrying || s.Attempt != attempt+1 || s.LastRejection.Attempt != attempt || s.LastRejection.FailedStage != "schema" ||
-			s.LastRejection.ValidationErrors[0] != "summary: missing" || value(s.Baseline.HeadRef, "") != "abc" || !s.DeadlineAt.After(in.Now.Time) {
+			s.LastRejection.ValidationErrors[0] != "summary: missing" || value(s.Baseline.HeadRef, "") != "abc" || !s.DeadlineAt.IsZero() {
 			t.Fatalf("the turn is %+v", s)
 		}
 		k, ok := find[KeepRejected](w.effects)

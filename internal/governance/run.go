@@ -77,6 +77,8 @@ func (s *step) apply(in Input) *Refused {
 		return s.dispatched(in)
 	case WorkerAttached:
 		return s.workerAttached(in)
+	case Attempted:
+		return s.attempted(in)
 	case FirstOutput:
 		return s.firstOutput(in)
 	case AcceptTurn:

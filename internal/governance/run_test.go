@@ -238,3 +238,33 @@ func TestNothingIsAcceptedWithoutValidation(t *testing.T) {
 		t.Error("a proof can be changed")
 	}
 }
+
+func TestNothingChangesACompletedRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config(t))
+	w.to("qa")
+	qa := w.turn("qa")
+	result := w.result(qa)
+	w.accept(qa, asksForEnd)
+	w.must(Approve{Completion: true, Now: w.tick()})
+	now := w.tick()
+	for name, in := range inputs {
+		b, err := EncodeInput(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := DecodeInput([]byte(strings.Replace(string(b), `"now":null`, `"now":"`+now.String()+`"`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := CodeInvalidTransition
+		if _, ok := in.(Checkpointed); ok {
+			want = CodeTurnNotActive // of no turn; one of the run's is recorded
+		}
+		if r := w.refused(in, want); name != "checkpointed" && r.Next != NextRestart {
+			t.Errorf("%s: next is %s", name, r.Next)
+		}
+	}
+	w.refused(OperatorCommits{From: "a", To: "b", Now: now}, CodeInvalidTransition)
+	w.refused(AcceptTurn{TurnID: qa, Now: now, Result: result}, CodeAlreadyAccepted)
+}

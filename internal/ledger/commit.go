@@ -23,6 +23,9 @@ var turnPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 // says that it has, and that the rest of it is done by the next Open or Commit; one that matches ErrCheckpointStale that it has,
 // and that its checkpoint is not on the branch.
 func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
+	if l.lock == nil {
+		return execution.Errorf(execution.CodeInternal, "the ledger of %s is closed", l.root)
+	}
 	leave, err := l.lock.enter(ctx)
 	if err != nil {
 		return err

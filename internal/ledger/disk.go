@@ -120,17 +120,20 @@ func (d *disk) syncDir(dir string) error {
 }
 
 // temp writes content under a name that nobody reads, to be flushed and renamed.
-func (d *disk) temp(for_ string, content []byte) (string, *os.File, error) {
-	if err := d.makeDir(tempDir); err != nil {
-		return "", nil, err
-	}
+func (d *disk) temp(file string, content []byte) (string, *os.File, error) {
 	mode := fs.FileMode(0o644)
-	old, err := d.root.Lstat(for_)
+	old, err := d.root.Lstat(file)
 	if err == nil {
 		mode = old.Mode().Perm()
 	}
-	name := tempDir + "/" + path.Base(for_) + "." + randomHex()
+	name := tempDir + "/" + path.Base(file) + "." + randomHex()
 	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.makeDir(tempDir); err != nil {
+			return "", nil, err
+		}
+		f, err = d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+	}
 	if err != nil {
 		return "", nil, failed("write", d.at(name), err)
 	}
@@ -145,7 +148,7 @@ func (d *disk) temp(for_ string, content []byte) (string, *os.File, error) {
 		_ = d.root.Remove(name)
 		return "", nil, failed("write", d.at(name), err)
 	}
-	d.crash("write " + for_)
+	d.crash("write " + file)
 	return name, f, nil
 }
 

@@ -144,6 +144,9 @@ func parseJournal(d *disk, file string, data []byte) found {
 		if f.err = json.Unmarshal(data, j); f.err == nil {
 			f.err = j.check(d)
 		}
+		if f.err == nil && journalPath(j.TransactionID) != file {
+			f.err = fmt.Errorf("it says that it is %q", j.TransactionID)
+		}
 		f.ours = j
 	case head.Format != "":
 		f.err = &newerJournal{head.Format}

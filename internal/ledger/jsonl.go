@@ -75,7 +75,7 @@ func (l *lineReader) next() (record, error) {
 // LineFault is a line that cannot be read.
 type LineFault struct {
 	File    string `json:"file"` // relative to the root
-	Line    int    `json:"line"`
+	Line    int    `json:"line"` // 0 when the file was not read from its beginning
 	Offset  int64  `json:"offset"`
 	Message string `json:"message"`
 }
@@ -86,7 +86,11 @@ type DamagedError struct{ Faults []LineFault }
 // Error names the first line, and how many there are.
 func (e *DamagedError) Error() string {
 	f := e.Faults[0]
-	s := fmt.Sprintf("%s line %d (byte %d): %s", f.File, f.Line, f.Offset, f.Message)
+	where := fmt.Sprintf("line %d (byte %d)", f.Line, f.Offset)
+	if f.Line == 0 {
+		where = fmt.Sprintf("byte %d", f.Offset)
+	}
+	s := fmt.Sprintf("%s %s: %s", f.File, where, f.Message)
 	if n := len(e.Faults) - 1; n > 0 {
 		s += fmt.Sprintf(", and %d more lines", n)
 	}

@@ -117,9 +117,7 @@ func tryAcquire(ctx context.Context, root string, o Options) (*held, *Holder, er
 	var from *Holder
 	if there != nil {
 		from = there.holder()
-		if there.Hold != "" {
-			os.Remove(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), filepath.Base(there.Hold)))
-		}
+		sweep(root)
 	}
 	h.done.Go(h.renew)
 	return h, from, nil
@@ -129,8 +127,11 @@ func noLocks(path string, err error) error {
 	if err == nil {
 		err = errors.New("somebody else holds it")
 	}
-	return execution.Errorf(execution.CodeConfigLock, "lock %s: %w", path, err).
-		WithHint("a file system without locks cannot hold a governed project: move it to a local disk")
+	e := execution.Errorf(execution.CodeConfigLock, "lock %s: %w", path, err)
+	if errors.Is(err, fs.ErrPermission) {
+		return e.WithHint("make %s writable for this user", filepath.Dir(path))
+	}
+	return e.WithHint("a file system without locks cannot hold a governed project: move it to a local disk")
 }
 
 // guard keeps other processes from changing the lock and the record until the answer is called.
@@ -187,10 +188,26 @@ func lockedBy(root string) (c *lockContent, alive bool, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, false, nil
 	}
-	probe := flock.New(path, flock.SetFlag(os.O_RDWR))
+	// Where that cannot be found out, the lease decides.
+	return c, !free(path), nil
+}
+
+// free reports whether nobody holds a hold file.
+func free(path string) bool {
+	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	ok, err := probe.TryRLock()
 	_ = probe.Close()
-	return c, err == nil && !ok, nil
+	return ok && err == nil
+}
+
+// sweep removes the hold files of the dead. It is called with the guard.
+func sweep(root string) {
+	all, _ := filepath.Glob(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), holdPrefix+"*"+holdSuffix+"*"))
+	for _, path := range all {
+		if free(path) {
+			os.Remove(path)
+		}
+	}
 }
 
 // Holding says who holds the lock of a project; nil when nobody living does.

@@ -200,6 +200,14 @@ func accept(root string, n int) Tx {
 // snapshot is every file of the project but locks and journals.
 func snapshot(t testing.TB, root string) map[string]string {
 	t.Helper()
+	all, err := filesOf(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func filesOf(root string) (map[string]string, error) {
 	all := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(root, path)
@@ -217,10 +225,7 @@ func snapshot(t testing.TB, root string) map[string]string {
 		all[rel] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return all, err
 }
 
 func wantSame(t testing.TB, what string, got, want any) {

@@ -19,7 +19,7 @@ func Read(root string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.root.Close()
+	defer func() { _ = d.root.Close() }()
 	v, err := read(d, root)
 	if err != nil {
 		return nil, err

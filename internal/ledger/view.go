@@ -40,12 +40,11 @@ type extent struct {
 // reader gives the file as the view sees it.
 func (v *View) reader(file string) (io.ReadCloser, error) { return v.readerFrom(file, 0) }
 
-// readerFrom gives what the file has from an offset on; nothing when it is shorter.
+// readerFrom gives the file from a place on that is not behind its end.
 func (v *View) readerFrom(file string, from int64) (io.ReadCloser, error) {
 	e := v.files[file]
-	more := bytes.NewReader(e.more[min(max(from-e.size, 0), int64(len(e.more))):])
-	if e.size <= from {
-		return io.NopCloser(more), nil
+	if from >= e.size {
+		return io.NopCloser(bytes.NewReader(e.more[from-e.size:])), nil
 	}
 	f, err := openIn(v.root, file)
 	if err != nil {
@@ -58,7 +57,7 @@ func (v *View) readerFrom(file string, from int64) (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(io.LimitReader(f, e.size-from), more), f}, nil
+	}{io.MultiReader(io.NewSectionReader(f, from, e.size-from), bytes.NewReader(e.more)), f}, nil
 }
 
 func (v *View) path(file string) string { return filepath.Join(v.root, filepath.FromSlash(file)) }
@@ -73,8 +72,8 @@ func (v *View) length(file string) int64 {
 // objects or that fn refuses are reported together, at the end. next is where the following call goes on: behind the last
 // complete line.
 func (v *View) each(file string, from int64, fn func(record) (bool, error)) (next int64, err error) {
-	if n := v.length(file); n < from {
-		return n, nil // shorter than it was: there is nothing new
+	if end := v.length(file); from > end || from < 0 {
+		return end, nil // shorter than it was: there is nothing new
 	}
 	r, err := v.readerFrom(file, from)
 	if err != nil {
@@ -108,6 +107,9 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 			}
 		}
 		if fault != "" {
+			if from > 0 {
+				rec.Line = 0
+			}
 			faults = append(faults, LineFault{File: file, Line: rec.Line, Offset: rec.Offset, Message: fault})
 		}
 		if rec.Complete {
@@ -266,6 +268,26 @@ func openIn(root, file string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	return r.Open(file)
+}
+
+// MarshalJSON writes the line as it stands in the file.
+func (l LedgerLine) MarshalJSON() ([]byte, error) {
+	if l.Decision != nil {
+		return protocol.Marshal(l.Decision)
+	}
+	return protocol.Marshal(l.Note)
+}
+
+// Of reports whether the line belongs to a run: it names the run, or, as lines of the original do, only one of its turns.
+func (l LedgerLine) Of(run string, turns map[string]bool) bool {
+	id, turn := "", ""
+	switch {
+	case l.Decision != nil:
+		id, turn = l.Decision.RunID, l.Decision.TurnID
+	case l.Note != nil:
+		id, turn = l.Note.RunID, l.Note.TurnID
+	}
+	return id == run || id == "" && turns[turn]
 }

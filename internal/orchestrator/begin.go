@@ -99,11 +99,7 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 			rep := t.report(OutcomeBlocked)
 			return &rep, nil
 		}
-		files, err := t.gateFiles(t.e.root, st.Phase)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.do(governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, GateFiles: files}); err != nil {
+		if err := t.unblock(ctx, ""); err != nil {
 			return nil, err
 		}
 		if t.state().Status == protocol.RunActive {
@@ -116,6 +112,23 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		return &rep, nil
 	}
 	return nil, nil
+}
+
+// unblock clears what blocks the run.
+func (t *transaction) unblock(ctx context.Context, escalation string) error {
+	files, err := t.gateFiles(t.e.root, t.state().Phase)
+	if err != nil {
+		return err
+	}
+	in := governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
+	if governance.NeverStarted(t.state()) {
+		base, err := t.work.Baseline(ctx)
+		if err != nil {
+			return err
+		}
+		in.Baseline = &base
+	}
+	return t.do(in)
 }
 
 func (t *transaction) startRun(restart bool) error {
@@ -143,7 +156,7 @@ func (t *transaction) startRun(restart bool) error {
 		return err
 	}
 	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
-	t.e.note(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	t.tell(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
 	return nil
 }
 
@@ -246,7 +259,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if err := t.do(in); err != nil {
 		return nil, nil, undo(err)
 	}
-	t.e.note(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	t.tell(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
 	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
 	if err != nil {
 		return nil, nil, undo(err)
@@ -339,12 +352,24 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if t.run.Config.RunLoop != nil {
 		d.Loop = *t.run.Config.RunLoop
 	}
+	if o.Poll > 0 {
+		ms := int(max(1, o.Poll.Milliseconds()))
+		d.Runtime.PollIntervalMS = &ms
+	}
+	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
+		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: "log", TurnID: id, Role: turn.AssignedRole, Text: line}) })
+	}
 	d.Requirements = t.gateLines(in.GateFiles)
 	if err := j.runtime.Check(*d); err != nil {
 		if execution.CodeOf(err) != execution.CodeCapability {
 			return nil, err
 		}
-		return t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		if failed != nil {
+			return nil, failed
+		}
+		rep.Code, rep.Errors = turnruntime.ClassUnsupported, []string{err.Error()}
+		return rep, nil
 	}
 	if err := project.WriteBundle(t.e.root, project.Bundle{TurnID: id, Files: files}); err != nil {
 		return nil, err
@@ -372,6 +397,14 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	}
 	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
 	return nil, nil
+}
+
+// logLines takes what a worker prints: one line with every write.
+type logLines func(line string)
+
+func (f logLines) Write(b []byte) (int, error) {
+	f(strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
 }
 
 func sealFault(id string, faults []protocol.ManifestError) error {

@@ -49,6 +49,15 @@ func (e *Local) ready(ctx context.Context, j *job) (Report, error) {
 	if err := j.lease.release(); err != nil {
 		return Report{}, err
 	}
+	if j.dispatch.Runtime.Type == protocol.RuntimeManual {
+		lines, err := turnruntime.Instruct(j.dispatch, e.o.Now())
+		if err != nil {
+			return Report{}, err
+		}
+		for _, line := range lines {
+			j.dispatch.Out(line)
+		}
+	}
 	var rep Report
 	err := e.locked(ctx, "step", func(t *transaction) error {
 		rep = t.report(OutcomeAssigned)

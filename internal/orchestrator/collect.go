@@ -29,6 +29,9 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		if err := t.lived(j); err != nil {
 			return err
 		}
+		if err := t.attempted(id, out); err != nil {
+			return err
+		}
 		data, where, err := project.ReadStaged(j.dispatch.WorkDir, id)
 		switch {
 		case errors.Is(err, project.ErrNoResult):
@@ -70,10 +73,31 @@ func (t *transaction) lived(j *job) error {
 	return nil
 }
 
+// attempted brings into the record what the attempt used. A conversation that led to a result is gone on with when that result
+// is not acceptable.
+func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
+	in := governance.Attempted{TurnID: id, Now: t.e.now()}
+	if out.Cost != nil {
+		in.Cost = *out.Cost
+	}
+	if out.Staged {
+		in.Session = out.Session
+	}
+	if in.Cost == (protocol.Cost{}) && in.Session == "" {
+		return nil
+	}
+	return t.do(in)
+}
+
 // nothing decides a turn that ended without a result.
 func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outcome) (Report, error) {
 	id := j.dispatch.Turn.TurnID
 	if out.Cancelled {
+		if out.Cost != nil {
+			if _, err := t.commit(ctx, "interrupted", id, nil); err != nil {
+				return Report{}, err
+			}
+		}
 		rep := t.report(OutcomeInterrupted)
 		rep.turn(t.state().ActiveTurns.At(id))
 		rep.Next = governance.NextStep

@@ -221,11 +221,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 // Unblock resolves an open entry of the human queue and clears the block that it stands for.
 func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err error) {
 	err = e.locked(ctx, "unblock", func(t *transaction) error {
-		files, err := t.gateFiles(e.root, t.state().Phase)
-		if err != nil {
-			return err
-		}
-		if err := t.do(governance.Unblock{Now: e.now(), By: e.o.Owner, EscalationID: escalation, GateFiles: files}); err != nil {
+		if err := t.unblock(ctx, escalation); err != nil {
 			return err
 		}
 		if _, err := t.commit(ctx, "unblock", "", nil); err != nil {

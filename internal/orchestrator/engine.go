@@ -116,7 +116,7 @@ func (e *Local) now() protocol.Time { return protocol.At(e.o.Now()) }
 
 // Notice is something that happens while a command works.
 type Notice struct {
-	Kind     string // started, assigned, dispatched, progress, event, output, accepted, rejected, retry, hook, mended, warning, approved, checkpoint
+	Kind     string // started, assigned, dispatched, progress, event, log, output, accepted, rejected, retry, hook, mended, warning, approved, checkpoint
 	TurnID   string
 	Role     string
 	Text     string                // for a person

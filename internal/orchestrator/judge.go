@@ -90,6 +90,16 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		}
 		return t.unacceptable(ctx, id, f, s.repair)
 	}
+	if len(compared.Ignored) > 0 {
+		// What a verification made and the turn does not want to keep.
+		left, err := t.work.Discard(ctx, base, in, compared.Ignored)
+		if err != nil {
+			return Report{}, err
+		}
+		if len(left) > 0 {
+			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
+		}
+	}
 	proof, err := governance.Prove(valid.Passed, valid.Result)
 	if err != nil {
 		return Report{}, err
@@ -103,7 +113,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	accept := governance.AcceptTurn{
 		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
-		Warnings: slices.Concat(valid.Warnings, compared.Warnings, seen.Warnings), Cost: s.outcome.Cost, AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
+		Warnings: slices.Concat(valid.Warnings, compared.Warnings, seen.Warnings), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
 		Observed: observed(base, seen),
 	}
 	if s.merge {
@@ -148,7 +158,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
-		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged}
+		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: accept.Now}
 	}
 	sha, err := t.commit(ctx, "accept_turn", id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
@@ -254,6 +264,15 @@ type checkpoint struct {
 	turn  protocol.Turn
 	phase string
 	files []string
+	at    protocol.Time // of the acceptance
+}
+
+// moment is when the commit counts as made.
+func (c *checkpoint) moment(now protocol.Time) protocol.Time {
+	if c.at.IsZero() {
+		return now
+	}
+	return c.at
 }
 
 // prepare makes the commit's objects. The head of the record's chain goes into a trailer, so that a record that was rewritten
@@ -278,8 +297,16 @@ func applyCheckpoint(ctx context.Context, w *workspace.Workspace, cp ledger.Chec
 		return fmt.Errorf("the journal's checkpoint: %w", err)
 	}
 	err := w.Apply(ctx, p)
-	if errors.Is(err, workspace.ErrMoved) {
+	if !errors.Is(err, workspace.ErrMoved) {
+		return err
+	}
+	// Somebody committed in between. Their commit stays below the turn's, which names in a trailer what it was made from.
+	again, err := w.Rebase(ctx, p)
+	if err == nil {
+		err = w.Apply(ctx, again)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ledger.ErrCheckpointStale, err)
 	}
-	return err
+	return nil
 }

@@ -31,6 +31,7 @@ type transaction struct {
 	work    *workspace.Workspace
 	effects []governance.Effect
 	before  protocol.State // as it was read
+	told    []Notice       // what is told once it is on disk
 }
 
 // locked calls fn with the lock of the project held and whatever a crash left finished.
@@ -70,6 +71,9 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 	}
 	return fn(t)
 }
+
+// tell says something once the transaction is on disk.
+func (t *transaction) tell(n Notice) { t.told = append(t.told, n) }
 
 func (t *transaction) state() *protocol.State { return &t.run.State }
 
@@ -198,7 +202,8 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 		}
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
-			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: now, InAcceptance: true})
+			// The commit belongs to the same moment as the acceptance: the events behind it may not be older.
+			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: cp.moment(now), InAcceptance: true})
 			if refused(effects) == nil {
 				t.run = run
 				for _, f := range effects {
@@ -219,6 +224,12 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 	err := t.ledger.Commit(ctx, tx)
 	t.e.mended(t.ledger.Notes())
 	t.effects = nil
+	if err == nil || errors.Is(err, ledger.ErrCheckpointStale) || errors.Is(err, ledger.ErrUnfinished) {
+		for _, n := range t.told {
+			t.e.note(n)
+		}
+	}
+	t.told = nil
 	if errors.Is(err, ledger.ErrCheckpointStale) {
 		t.e.warn("the branch moved while the turn was accepted: its files are not committed yet; type: drawbar govern checkpoint")
 		sha, err = "", nil

@@ -63,9 +63,10 @@ func (w *watch) FirstOutput(stream string) {
 
 // Progress tells how it goes.
 func (w *watch) Progress(p turnruntime.Progress) {
+	entered := w.live.Stage != string(p.Stage)
 	w.live.Stage, w.live.Worker, w.live.Lines, w.live.Doing, w.live.CostUSD, w.live.Tokens = string(p.Stage), p.Worker, p.Lines, p.Doing, p.CostUSD, p.Tokens
 	w.live.StartedAt, w.live.LastSign, w.live.Deadline = protocol.At(p.Since), zero(p.LastSign), zero(p.Deadline)
-	w.write(false)
+	w.write(entered)
 	w.e.note(Notice{Kind: "progress", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
 }
 

@@ -39,7 +39,7 @@ func (r *Runner) appendLine(file string, v any) error {
 	if err != nil {
 		return fail(err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	name := filepath.FromSlash(file)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return fail(err)

@@ -43,21 +43,10 @@ func (r *Runner) execute(ctx context.Context, phase string, h protocol.Hook, c C
 
 // spawn runs a hook's program.
 func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Call, input []byte, ran *execution) {
-	if len(h.Command) == 0 {
-		ran.failure = "it has no command"
-		return
-	}
-	env := append(slices.Clone(r.Environ), "AGENTXCHAIN_HOOK_PHASE="+phase, "AGENTXCHAIN_HOOK_NAME="+h.Name, "AGENTXCHAIN_RUN_ID="+c.RunID,
-		"AGENTXCHAIN_PROJECT_ROOT="+r.Root)
-	for name, value := range h.Env.All() {
-		env = append(env, name+"="+value)
-	}
-	program, err := cliagent.LookPath(h.Command[0], env, r.Root)
+	env := r.environ(phase, h, c)
+	program, err := r.program(h, env)
 	if err != nil {
 		ran.failure = err.Error()
-		if errors.Is(err, fs.ErrNotExist) {
-			ran.failure = fmt.Sprintf("%s is not installed", h.Command[0])
-		}
 		return
 	}
 	start := r.Start
@@ -114,6 +103,28 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 	case exit.Code != 0:
 		ran.failure = fmt.Sprintf("exit code %d", exit.Code)
 	}
+}
+
+// environ is what a hook's program gets.
+func (r *Runner) environ(phase string, h protocol.Hook, c Call) []string {
+	env := append(slices.Clone(r.Environ), "AGENTXCHAIN_HOOK_PHASE="+phase, "AGENTXCHAIN_HOOK_NAME="+h.Name, "AGENTXCHAIN_RUN_ID="+c.RunID,
+		"AGENTXCHAIN_PROJECT_ROOT="+r.Root)
+	for name, value := range h.Env.All() {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// program finds a hook's program: on its PATH, or in the project.
+func (r *Runner) program(h protocol.Hook, env []string) (string, error) {
+	if len(h.Command) == 0 {
+		return "", errors.New("it has no command")
+	}
+	program, err := cliagent.LookPath(h.Command[0], env, r.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is not installed", h.Command[0])
+	}
+	return program, err
 }
 
 func timeout(h protocol.Hook) time.Duration {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,22 +33,12 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	var env []string
-	for name, value := range h.Env.All() {
-		env = append(env, name+"="+value)
+	headers, err := r.headers(h, ran.redact)
+	if err != nil {
+		ran.failure = err.Error()
+		return
 	}
-	lookup := procenv.Of(r.Environ, env)
-	for name, value := range h.Headers.All() {
-		v, missing := procenv.Expand(value, lookup)
-		if len(missing) > 0 {
-			ran.failure = (&procenv.MissingError{Where: "hooks." + h.Name + ".headers." + name, Names: missing}).Error()
-			return
-		}
-		if v != value || procenv.Telling(name) {
-			ran.redact.Add(v)
-		}
-		req.Header.Set(name, v)
-	}
+	maps.Copy(req.Header, headers)
 	client := http.Client{Transport: r.HTTP, CheckRedirect: stayHome}
 	if r.HTTP == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is what net/http makes it
@@ -77,6 +68,26 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		ran.failure = fmt.Sprintf("HTTP status %d", resp.StatusCode)
 	}
+}
+
+// headers are a hook's headers with their variables put in; these become secrets.
+func (r *Runner) headers(h protocol.Hook, redact *procenv.Redactor) (http.Header, error) {
+	var env []string
+	for name, value := range h.Env.All() {
+		env = append(env, name+"="+value)
+	}
+	lookup, headers := procenv.Of(r.Environ, env), http.Header{}
+	for name, value := range h.Headers.All() {
+		v, missing := procenv.Expand(value, lookup)
+		if len(missing) > 0 {
+			return nil, &procenv.MissingError{Where: "hooks." + h.Name + ".headers." + name, Names: missing}
+		}
+		if redact != nil && (v != value || procenv.Telling(name)) {
+			redact.Add(v)
+		}
+		headers.Set(name, v)
+	}
+	return headers, nil
 }
 
 // stayHome follows a redirect on the same host only, and only one that asks the same again: the headers are for this host.

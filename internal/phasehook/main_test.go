@@ -40,7 +40,7 @@ func asHook(name string, args []string) {
 		fmt.Fprintln(os.Stderr, "no:", os.Getenv("DRAWBAR_TEST_API_KEY"))
 		os.Exit(3)
 	case "flood":
-		fmt.Println(strings.Repeat("x", mostOutput+10))
+		fmt.Println(`{"verdict":"allow"}` + strings.Repeat(" ", mostOutput+10) + "or not")
 	case "stderr":
 		fmt.Fprintln(os.Stderr, strings.Repeat("e", 3*mostStderr))
 		fmt.Println(`{"verdict":"allow"}`)

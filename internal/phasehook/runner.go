@@ -164,6 +164,25 @@ func (r *Runner) Run(ctx context.Context, phase string, hooks []protocol.Hook, c
 	return out, nil
 }
 
+// Check finds what would keep hooks from being asked: a program that is not installed, a variable that is not set. It starts
+// nothing.
+func (r *Runner) Check(phase string, hooks []protocol.Hook) []error {
+	var faults []error
+	for _, h := range hooks {
+		at := "hooks." + phase + "." + h.Name
+		if h.Type == "http" {
+			if _, err := r.headers(h, nil); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %w; export it, or give it in the hook's env", at, err))
+			}
+			continue
+		}
+		if _, err := r.program(h, r.environ(phase, h, Call{})); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w; install it, or take the hook out of %s", at, err, protocol.ConfigFile))
+		}
+	}
+	return faults
+}
+
 // one runs a hook and judges it; done ends the phase.
 func (r *Runner) one(ctx context.Context, phase string, h protocol.Hook, c Call, out *Outcome) (done bool, err error) {
 	before, err := snapshotOf(r.Root, c.Protected)

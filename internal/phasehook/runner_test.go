@@ -142,6 +142,7 @@ func TestSkippedAfterABlock(t *testing.T) {
 }
 
 func TestTamper(t *testing.T) {
+	t.Parallel()
 	bundle := protocol.BundleDir("turn_1")
 	for name, tt := range map[string]struct {
 		then, change, code, file string
@@ -193,6 +194,7 @@ func TestTamper(t *testing.T) {
 }
 
 func TestTimeoutKillsTheTree(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"blocking", "advisory"} {
 		t.Run(mode, func(t *testing.T) {
 			root := project(t)
@@ -295,7 +297,30 @@ func TestWhatCannotRun(t *testing.T) {
 	}
 }
 
+func TestCheck(t *testing.T) {
+	root := project(t)
+	write(t, root, "hook.sh", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(root, "hook.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Root: root, Environ: append(os.Environ(), "SET_ONE=x")}
+	service := httpHook("http://127.0.0.1:1/", "advisory", "X", "${SET_ONE}")
+	good := []protocol.Hook{hook(t, "a", "blocking", "say"), {Name: "b", Type: "process", Command: []string{"./hook.sh"}}, service}
+	if faults := r.Check(protocol.HookBeforeGate, good); len(faults) > 0 {
+		t.Error(faults)
+	}
+	bad := []protocol.Hook{{Name: "a", Command: []string{"no-such-program"}}, {Name: "b"}, httpHook("http://127.0.0.1:1/", "advisory", "X", "${NOT_SET_ONE}")}
+	faults := r.Check(protocol.HookBeforeGate, bad)
+	if len(faults) != 3 || !strings.Contains(fmt.Sprint(faults), "no-such-program") || !strings.Contains(fmt.Sprint(faults), "${NOT_SET_ONE}") || !strings.Contains(fmt.Sprint(faults), "hooks.before_gate.a") {
+		t.Error(faults)
+	}
+	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(protocol.HookAuditFile))); err == nil {
+		t.Error("a check left an audit")
+	}
+}
+
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := &Runner{Root: root, Environ: os.Environ()}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

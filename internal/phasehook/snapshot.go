@@ -34,7 +34,7 @@ func snapshotOf(dir string, more []string) (*snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("protect the record from hooks: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	s := &snapshot{root: dir}
 	seen := map[string]bool{}
 	for _, p := range append(append([]string{}, protectedFiles...), more...) {
@@ -69,7 +69,7 @@ func (s *snapshot) restore() (changed string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var errs []error
 	for _, f := range s.files {
 		if f.intact(root) {

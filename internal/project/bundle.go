@@ -1,4 +1,3 @@
-// Package project reads and writes what Drawbar keeps in a governed project.
 package project
 
 import (
@@ -70,7 +69,7 @@ func WriteBundle(root string, b Bundle) error {
 	if err != nil {
 		return bundleError("write", b.TurnID, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	if err := setAside(dir, attemptOf(b.Files[prompt.AssignmentFile])); err != nil {
 		return bundleError("write", b.TurnID, err)
 	}
@@ -88,7 +87,7 @@ func EvidencePath(root, turn string) (string, error) {
 	if err != nil {
 		return "", bundleError("open", turn, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	if err := realDir(dir, EvidenceDir); err != nil {
 		return "", bundleError("open", turn, err)
 	}
@@ -117,7 +116,7 @@ func makeBundleDir(root, turn string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer top.Close()
+	defer func() { _ = top.Close() }()
 	for _, parent := range []string{protocol.DispatchDir, protocol.StagingDir} {
 		if err := top.MkdirAll(parent, 0o755); err != nil {
 			return nil, err
@@ -140,7 +139,7 @@ func openBundleDir(root, turn string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer top.Close()
+	defer func() { _ = top.Close() }()
 	fi, err := top.Lstat(protocol.BundleDir(turn))
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func writeIndex(root string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer top.Close()
+	defer func() { _ = top.Close() }()
 	if err := top.MkdirAll(path.Dir(protocol.DispatchIndexFile), 0o755); err != nil {
 		return err
 	}

@@ -37,14 +37,14 @@ func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "open the project %s: %v", root, err)
 	}
-	defer top.Close()
+	defer func() { _ = top.Close() }()
 	files := top
 	if work != "" && work != root {
 		if files, err = os.OpenRoot(work); err != nil {
 			return nil, execution.Errorf(execution.CodeConfig, "open the worktree of turn %s: %v", in.TurnID, err).
 				WithHint("make it anew: drawbar govern reissue --turn %s", in.TurnID)
 		}
-		defer files.Close()
+		defer func() { _ = files.Close() }()
 	}
 	warning, err := rolePrompt(top, in)
 	if err != nil {
@@ -79,7 +79,7 @@ func GateFiles(dir string, c *protocol.Config, phase string) (map[string]string,
 	if err != nil {
 		return nil, nil, execution.Errorf(execution.CodeConfig, "open %s to read the files of phase %s: %v", dir, phase, err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	files, warnings := gateFiles(r, c, phase)
 	return files, warnings, nil
 }

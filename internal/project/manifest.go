@@ -41,7 +41,7 @@ func Seal(root, turn string, now time.Time) (protocol.Manifest, error) {
 	if err != nil {
 		return protocol.Manifest{}, bundleError("seal", turn, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	m, err := seal(dir, turn, now)
 	if err != nil {
 		return m, bundleError("seal", turn, err)
@@ -65,9 +65,6 @@ func seal(dir *os.Root, turn string, now time.Time) (protocol.Manifest, error) {
 				return m, err
 			}
 			continue
-		}
-		if !e.Type().IsRegular() {
-			return m, fmt.Errorf("%s is not a regular file", name)
 		}
 		f, err := hashFile(dir, name, nil)
 		if err != nil {
@@ -112,7 +109,7 @@ func readBundle(root, turn string, keep bool) (map[string][]byte, protocol.Manif
 	if err != nil {
 		return nil, m, []protocol.ManifestError{{Type: missingManifest, Detail: fmt.Sprintf("the bundle of turn %s cannot be opened: %v", turn, err)}}
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	m, fault := readManifest(dir, turn)
 	if fault != nil {
 		return nil, m, []protocol.ManifestError{*fault}

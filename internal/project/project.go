@@ -15,7 +15,7 @@ import (
 )
 
 // maxConfigSize bounds agentxchain.json.
-const maxConfigSize = 4 << 20
+const maxConfigSize = 1 << 20
 
 // Project is a governed project whose configuration satisfies every rule.
 type Project struct {
@@ -32,17 +32,24 @@ type InvalidError struct {
 	Problems []charter.Problem // errors and warnings
 }
 
+// shownFaults bounds the lines of an error's text; Problems has all.
+const shownFaults = 50
+
 // Error has one line per error.
 func (e *InvalidError) Error() string {
 	faults := charter.Errors(e.Problems)
-	lines := make([]string, len(faults))
+	lines := make([]string, 0, min(len(faults), shownFaults+1))
 	for i, p := range faults {
-		lines[i] = e.line(p)
+		if i == shownFaults {
+			lines = append(lines, fmt.Sprintf("and %d more", len(faults)-i))
+			break
+		}
+		lines = append(lines, e.line(p))
 	}
 	if len(lines) == 1 {
 		return lines[0]
 	}
-	return fmt.Sprintf("%s has %d faults:\n  %s", e.File, len(lines), strings.Join(lines, "\n  "))
+	return fmt.Sprintf("%s has %d faults:\n  %s", e.File, len(faults), strings.Join(lines, "\n  "))
 }
 
 func (e *InvalidError) line(p charter.Problem) string {
@@ -151,7 +158,7 @@ func readWithin(root, rel string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was only read from
 	name := filepath.FromSlash(rel)
 	info, err := r.Stat(name) // before opening: opening a pipe would wait for a writer
 	if err != nil {
@@ -164,7 +171,7 @@ func readWithin(root, rel string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}

@@ -238,3 +238,15 @@ func readLines[T any](t *testing.T, dir, name string) []T {
 	}
 	return list
 }
+
+func BenchmarkLoad(b *testing.B) {
+	dir := b.TempDir()
+	if _, err := Scaffold(dir, ScaffoldOptions{Agent: "claude"}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Load(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -21,6 +21,10 @@ import (
 // quotes, and need not where it is known: a key that is there, or one before a known key, longest first. The empty path is
 // the whole file.
 func Get(root, path string) (json.RawMessage, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "read the project in %s: %w", root, err)
+	}
 	data, err := readConfig(root)
 	if err != nil {
 		return nil, err
@@ -43,6 +47,9 @@ func Get(root, path string) (json.RawMessage, error) {
 // takes one, else JSON. An object or a list replaces what was there. A value that would make the configuration invalid is
 // refused and nothing is written. The old value is nil when there was none.
 func Set(root, path, value string) (before, after json.RawMessage, err error) {
+	if root, err = filepath.Abs(root); err != nil {
+		return nil, nil, execution.Errorf(execution.CodeConfig, "read the project in %s: %w", root, err)
+	}
 	if _, err := readConfig(root); err != nil {
 		return nil, nil, err
 	}

@@ -90,11 +90,6 @@ func TestSetDottedModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	place(t, dir, protocol.ConfigFile, settled)
-	_, _, err := Set(dir, "budget.cost_rates.deepseek-v3.1.input_per_1m", "0.27")
-	refused(t, err, "output_per_1m", "nothing was written") // a rate has both prices
-	if _, _, err := Set(dir, `budget.cost_rates."deepseek-v3.1"`, `{"input_per_1m":1,"output_per_1m":1.10}`); err != nil {
-		t.Fatal(err)
-	}
 	for key, value := range map[string]string{"input_per_1m": "0.27", "output_per_1m": "1.1"} {
 		if _, _, err := Set(dir, "budget.cost_rates.deepseek-v3.1."+key, value); err != nil {
 			t.Fatal(err)
@@ -222,6 +217,12 @@ func TestGet(t *testing.T) {
 	dir := t.TempDir()
 	place(t, dir, protocol.ConfigFile, settled)
 	for path, want := range map[string]string{"project.id": `"p"`, "note": `{"a.b": 1}`, `note."a.b"`: "1", "runtimes.local.dev.type": `"local_cli"`, "": strings.TrimSpace(settled)} {
+		if got, err := Get(dir, path); err != nil || string(got) != want {
+			t.Errorf("%s: %s %v", path, got, err)
+		}
+	}
+	place(t, dir, protocol.ConfigFile, strings.Replace(settled, `"note": {"a.b": 1}`, `"files": {"a": {"b": 1}, "a.b": 2}`, 1))
+	for path, want := range map[string]string{"files.a.b": "2", "files.a": `{"b": 1}`} { // of two keys that are there the longer one
 		if got, err := Get(dir, path); err != nil || string(got) != want {
 			t.Errorf("%s: %s %v", path, got, err)
 		}

@@ -24,7 +24,7 @@ func CopyBundle(root, worktree, turn string) ([]protocol.ManifestError, error) {
 	if err != nil {
 		return nil, bundleError("copy", turn, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	if err := replaceIn(dir, manifestFile, raw); err != nil {
 		return nil, bundleError("copy", turn, err)
 	}

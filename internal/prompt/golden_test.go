@@ -95,7 +95,8 @@ func TestSameInputSameText(t *testing.T) {
 	in := whole(t)
 	before, _ := json.Marshal(in.State)
 	config, _ := json.Marshal(in.Config)
-	if Prompt(in) != Prompt(in) || Context(in) != Context(in) {
+	prompt, context := Prompt(in), Context(in)
+	if Prompt(in) != prompt || Context(in) != context {
 		t.Error("two renderings differ")
 	}
 	after, _ := json.Marshal(in.State)

@@ -47,7 +47,10 @@ func (in *Input) template() string {
 		r.Objections = append(r.Objections, protocol.Objection{ID: in.nextObjection(), Severity: "medium", AgainstTurnID: against,
 			Statement: "<what is wrong or doubtful>", Status: "raised"})
 	}
-	if !review {
+	if review {
+		stay := false // without an answer a completed review moves the run on
+		r.RunCompletionRequest = &stay
+	} else {
 		r.FilesChanged = []string{"<path/of/a/changed/file>"}
 		r.Verification.Status = protocol.VerificationPass
 		r.Verification.Commands = []string{"<command that you ran>"}
@@ -162,10 +165,18 @@ func (in *Input) requestRules(d *doc) {
 		d.line("- `phase_transition_request` and `run_completion_request` stay `null`: they belong to the role that delegated to you.")
 		return
 	}
+	review := in.role().WriteAuthority == protocol.ReviewOnly
 	switch to := in.next(); {
 	case to != "":
 		d.linef("- `phase_transition_request` is `null`, or `%q` when this phase is done; it is a phase, not the name of a gate.", to)
-		d.line("- `run_completion_request` stays `null`: this is not the last phase.")
+		if review {
+			d.line("- `run_completion_request` stays `false`: this is not the last phase. A completed review with `null` in both requests asks for the next phase.")
+		} else {
+			d.line("- `run_completion_request` stays `null`: this is not the last phase.")
+		}
+	case in.final() && review:
+		d.line("- `run_completion_request` is `false`, or `true` when nothing stands against the end of the run; `null` after a completed review " +
+			"is read as `true`. This is the last phase: `phase_transition_request` stays `null`.")
 	case in.final():
 		d.line("- `run_completion_request` is `null`, or `true` when nothing stands against the end of the run. This is the last phase: " +
 			"`phase_transition_request` stays `null`.")

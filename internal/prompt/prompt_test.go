@@ -130,7 +130,8 @@ func TestPromptParts(t *testing.T) {
 		{"role prompt", "dev", "implementation", func(in *Input) { in.RolePrompt = "Be {{role}}.\n## Yes" }, "## Role-Specific Instructions\n\nBe dev.\n## Yes\n"},
 		{"single shot", "dev", "implementation", none, "## One Turn, Nobody Answers"},
 		{"next phase", "dev", "implementation", none, "`phase_transition_request` is `null`, or `\"qa\"` when this phase is done"},
-		{"last phase", "qa", "qa", none, "`run_completion_request` is `null`, or `true`"},
+		{"last phase", "qa", "qa", none, "`run_completion_request` is `false`, or `true`"},
+		{"a reviewer in between", "pm", "planning", none, "A completed review with `null` in both requests asks for the next phase"},
 		{"repo decisions", "dev", "implementation", func(in *Input) { in.State.RepoDecisions = []protocol.RepoDecision{{ID: "DEC-009"}} }, "names it in `overrides`"},
 		{"answer instead of file", "rev", "qa", none, "answer with this JSON object, and nothing after it"},
 		{"structured output", "qa", "qa", func(in *Input) {
@@ -237,7 +238,7 @@ func TestTemplate(t *testing.T) {
 		}
 		in := given(t, role, phase)
 		in.History = []protocol.HistoryEntry{planned(), accepted()}
-		in.Decisions = []protocol.LedgerDecision{{ID: "DEC-041"}, {ID: "DEC-7"}, {ID: "DEC-99999999999999999999"}}
+		in.Decisions = []protocol.LedgerDecision{{ID: "DEC-041"}, {ID: "DEC-7"}, {ID: "DEC-99999999999999999999"}, {ID: "DEC-5000000"}}
 		text := Prompt(in)
 		_, rest, _ := strings.Cut(text, "```json\n")
 		raw, _, ok := strings.Cut(rest, "\n```")

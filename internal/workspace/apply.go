@@ -20,7 +20,7 @@ func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
 	if err := w.needGit("apply a checkpoint"); err != nil {
 		return err
 	}
-	return wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
+	return w.wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
 }
 
 // ErrMoved is matched by the error of Apply when somebody committed in between.
@@ -39,21 +39,21 @@ func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) e
 	}
 	// What the index lacks is looked up meanwhile: it is the same before and after the branch moves.
 	var (
-		looking sync.WaitGroup
-		stale   []Change
-		staleOK error
+		looking  sync.WaitGroup
+		stale    []entryChange
+		staleErr error
 	)
-	looking.Go(func() { stale, staleOK = w.stale(ctx, p, p.Commit) })
+	looking.Go(func() { stale, staleErr = w.stale(ctx, p, p.Commit) })
 	err := w.move(ctx, p)
 	looking.Wait()
-	now := p.Commit
 	if errors.Is(err, ErrMoved) {
+		var now string
 		if now, err = w.already(ctx, p); err == nil && now != p.Commit {
-			stale, staleOK = w.stale(ctx, p, now)
+			stale, staleErr = w.stale(ctx, p, now)
 		}
 	}
-	if err != nil || staleOK != nil {
-		return cmp.Or(err, staleOK)
+	if err != nil || staleErr != nil {
+		return cmp.Or(err, staleErr)
 	}
 	point("moved")
 	if len(stale) == 0 || !w.checkedOut(ctx, p.Ref) {
@@ -114,56 +114,92 @@ func (w *Workspace) move(ctx context.Context, p Prepared) error {
 // maxArgs bounds what is given to git as arguments.
 const maxArgs = 64 << 10
 
-// stale are the entries of a person's index that the checkpoint must bring up to date once the branch is at the commit now: those
-// that are still the parent's. One that differs from both was staged meanwhile: by the agent, unless the baseline knows it.
-func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]Change, error) {
-	if len(p.Changes) == 0 {
+// entryChange is one path of the index and what it becomes.
+type entryChange struct {
+	path     string
+	mode, id string
+}
+
+// stale are the entries of a person's index that the checkpoint must bring up to date once the branch is at the commit now. One
+// that is not the parent's was staged since: by the agent, unless the baseline knows it.
+func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]entryChange, error) {
+	if len(p.Paths) == 0 {
 		return nil, nil
 	}
 	args := []string{"diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", now, "--"}
 	size := 0
-	for _, c := range p.Changes {
-		size += len(c.Path) + 1
+	for _, path := range p.Paths {
+		size += len(path) + 1
 	}
 	if size < maxArgs {
-		for _, c := range p.Changes {
-			args = append(args, c.Path)
-		}
+		args = append(args, p.Paths...)
 	}
 	out, err := w.git(ctx, command{args: args})
 	if err != nil {
 		return nil, err
 	}
 	differs, err := w.fromTop().parseRaw(out)
-	if err != nil {
+	if err != nil || len(differs) == 0 {
 		return nil, err
 	}
-	var list []Change
-	for _, c := range p.Changes {
-		d, ok := differs[c.Path]
-		if !ok || d.oldMode != c.NewMode || d.oldID != c.NewID {
-			continue // up to date already, or changed by a later commit
+	var own map[string]change
+	if p.KeepAll || now != p.Commit {
+		if own, err = w.changes(ctx, p); err != nil {
+			return nil, err
 		}
-		if (d.newMode != c.OldMode || d.newID != c.OldID) && p.keeps(c.Path, stagedAs(d.newMode, d.newID)) {
+	}
+	var list []entryChange
+	for _, path := range p.Paths {
+		d, ok := differs[path]
+		if !ok {
+			continue // up to date already
+		}
+		if c, known := own[path]; own != nil {
+			if !known || d.oldMode != c.newMode || d.oldID != c.newID {
+				continue // not changed by the checkpoint, or changed again by a later commit
+			}
+			if p.KeepAll && (d.newMode != c.oldMode || d.newID != c.oldID) {
+				continue
+			}
+		}
+		if was, ok := p.Kept.Get(path); ok && was == stagedAs(d.newMode, d.newID) {
 			continue
 		}
-		list = append(list, c)
+		list = append(list, entryChange{path, d.oldMode, d.oldID})
 	}
 	return list, nil
 }
 
+// changes are what the checkpoint changes, by path from the top.
+func (w *Workspace) changes(ctx context.Context, p Prepared) (map[string]change, error) {
+	older, err := w.olderTree(ctx, p.Parent)
+	if err != nil {
+		return nil, err
+	}
+	return w.diffTrees(ctx, older, p.Commit)
+}
+
+// diffTrees are the differences of two commits or trees, by path from the top.
+func (w *Workspace) diffTrees(ctx context.Context, older, newer string) (map[string]change, error) {
+	raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, newer}})
+	if err != nil {
+		return nil, err
+	}
+	return w.fromTop().parseRaw(raw)
+}
+
 // stage puts the new side of changes into a person's index, and the times of the files, so that later looks need not read them.
-func (w *Workspace) stage(ctx context.Context, changes []Change) error {
+func (w *Workspace) stage(ctx context.Context, changes []entryChange) error {
 	args := []string{"update-index", "--add", "--replace"}
 	var gone strings.Builder
 	size := 0
 	for _, c := range changes {
-		if c.NewMode == absent {
-			gone.WriteString(c.Path + "\x00")
+		if c.mode == absent {
+			gone.WriteString(c.path + "\x00")
 			continue
 		}
-		args = append(args, "--cacheinfo", c.NewMode+","+c.NewID+","+c.Path)
-		size += len(c.Path) + 64
+		args = append(args, "--cacheinfo", c.mode+","+c.id+","+c.path)
+		size += len(c.path) + 64
 	}
 	if size > maxArgs {
 		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, stdin: []byte(indexInfo(changes))}); err != nil {
@@ -181,22 +217,16 @@ func (w *Workspace) stage(ctx context.Context, changes []Change) error {
 }
 
 // indexInfo is the input of update-index --index-info.
-func indexInfo(changes []Change) string {
+func indexInfo(changes []entryChange) string {
 	var b strings.Builder
 	for _, c := range changes {
-		mode := c.NewMode
+		mode := c.mode
 		if mode == absent {
 			mode = "0"
 		}
-		b.WriteString(mode + " " + c.NewID + "\t" + c.Path + "\x00")
+		b.WriteString(mode + " " + c.id + "\t" + c.path + "\x00")
 	}
 	return b.String()
-}
-
-// keeps reports whether a person had staged this entry before the turn.
-func (p Prepared) keeps(path, staged string) bool {
-	was, ok := p.Kept.Get(path)
-	return p.KeepAll || ok && was == staged
 }
 
 // Rebase makes the checkpoint anew on the present head. Of a path that the commits in between changed too, their version stays:
@@ -206,7 +236,7 @@ func (w *Workspace) Rebase(ctx context.Context, p Prepared) (Prepared, error) {
 		return Prepared{}, err
 	}
 	n, err := w.rebase(ctx, p)
-	return n, wrap("rebase the checkpoint "+p.Commit, err)
+	return n, w.wrap("rebase the checkpoint "+p.Commit, err)
 }
 
 func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
@@ -223,27 +253,32 @@ func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
 	if _, err := w.git(ctx, command{args: []string{"read-tree", tree}, env: []string{index}}); err != nil {
 		return Prepared{}, err
 	}
+	own, err := w.changes(ctx, p)
+	if err != nil {
+		return Prepared{}, err
+	}
 	since := map[string]change{}
 	if h.commit != "" {
 		older, err := w.olderTree(ctx, p.Parent)
 		if err != nil {
 			return Prepared{}, err
 		}
-		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, h.commit}})
-		if err != nil {
-			return Prepared{}, err
-		}
-		if since, err = w.fromTop().parseRaw(raw); err != nil {
+		if since, err = w.diffTrees(ctx, older, h.commit); err != nil {
 			return Prepared{}, err
 		}
 	}
-	own := slices.DeleteFunc(slices.Clone(p.Changes), func(c Change) bool { _, ok := since[c.Path]; return ok })
-	if len(own) > 0 {
-		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, env: []string{index}, stdin: []byte(indexInfo(own))}); err != nil {
+	var list []entryChange
+	for _, path := range sortedKeys(own) {
+		if _, ok := since[path]; !ok {
+			list = append(list, entryChange{path, own[path].newMode, own[path].newID})
+		}
+	}
+	if len(list) > 0 {
+		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, env: []string{index}, stdin: []byte(indexInfo(list))}); err != nil {
 			return Prepared{}, err
 		}
 	}
-	n := Prepared{Parent: h.commit, Ref: h.ref, Kept: p.Kept.Clone(), KeepAll: p.KeepAll, Message: rebasedMessage(p)}
+	n := Prepared{Parent: h.commit, Ref: h.ref, Paths: p.Paths, Kept: p.Kept.Clone(), KeepAll: p.KeepAll, Message: rebasedMessage(p)}
 	return n, w.finish(ctx, index, &n)
 }
 

@@ -17,7 +17,7 @@ func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	if w.kind == NoGit {
 		files, whole, err := w.walk(ctx)
 		if err != nil {
-			return b, wrap("take the baseline", err)
+			return b, w.wrap("take the baseline", err)
 		}
 		if b.Detail.Walked = whole; whole {
 			for _, p := range sortedKeys(files) {
@@ -28,7 +28,7 @@ func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	}
 	s, err := w.status(ctx)
 	if err != nil {
-		return b, wrap("take the baseline", err)
+		return b, w.wrap("take the baseline", err)
 	}
 	if s.head != "" {
 		b.HeadRef = &s.head
@@ -37,7 +37,7 @@ func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	entries := w.relevant(s)
 	found, err := w.marksOf(ctx, s.head, entries)
 	if err != nil {
-		return b, wrap("take the baseline", err)
+		return b, w.wrap("take the baseline", err)
 	}
 	for _, e := range entries {
 		m := found[e.path]

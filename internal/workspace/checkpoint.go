@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,19 +46,10 @@ type Prepared struct {
 	Parent  string   `json:"parent"` // empty on a branch without commits
 	Ref     string   `json:"ref"`    // refs/heads/<branch>, or HEAD when it is detached
 	Message string   `json:"message"`
-	Changes []Change `json:"changes"` // what differs from the parent, by path from the top of the work tree
+	Paths   []string `json:"paths"` // what it may change, by path from the top of the work tree, sorted
 	// Kept are the index entries that a person had staged before the turn: path from the top to "<mode> <object>" or "deleted".
 	Kept    protocol.Ordered[string] `json:"kept,omitzero"`
 	KeepAll bool                     `json:"keep_all,omitempty"` // whatever is staged was staged by a person
-}
-
-// Change is one path of a checkpoint. An absent side has the mode 000000.
-type Change struct {
-	Path    string `json:"path"`
-	OldMode string `json:"old_mode"`
-	OldID   string `json:"old_id"`
-	NewMode string `json:"new_mode"`
-	NewID   string `json:"new_id"`
 }
 
 // fallbackIdentity is the author of checkpoints where git knows nobody.
@@ -76,7 +68,7 @@ func (w *Workspace) Prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 		return Prepared{}, execution.Errorf(execution.CodeInternal, "make a checkpoint: no message")
 	}
 	p, err := w.prepare(ctx, r)
-	return p, wrap("make a checkpoint", err)
+	return p, w.wrap("make a checkpoint", err)
 }
 
 func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared, error) {
@@ -92,7 +84,15 @@ func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 	if err := w.fill(ctx, index, h.commit, r); err != nil {
 		return Prepared{}, err
 	}
-	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers)}
+	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers), Paths: []string{}}
+	for path := range r.Files {
+		p.Paths = append(p.Paths, w.prefix+path)
+	}
+	for _, path := range r.Paths {
+		p.Paths = append(p.Paths, w.prefix+path)
+	}
+	slices.Sort(p.Paths)
+	p.Paths = slices.Compact(p.Paths)
 	if r.Baseline == nil || r.Baseline.Detail == nil {
 		p.KeepAll = true
 	} else {
@@ -110,6 +110,15 @@ type head struct {
 }
 
 func (w *Workspace) head(ctx context.Context) (head, error) {
+	// The usual case is in two small files; whatever else there is, git knows.
+	if data, err := os.ReadFile(filepath.Join(w.gitDir, "HEAD")); err == nil {
+		ref, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
+		if ok && strings.HasPrefix(ref, "refs/heads/") && checkRelative(ref) == nil {
+			if data, err := os.ReadFile(filepath.Join(w.common, filepath.FromSlash(ref))); err == nil && isObject(strings.TrimSpace(string(data))) {
+				return head{strings.TrimSpace(string(data)), ref}, nil
+			}
+		}
+	}
 	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD"}, ok: []int{128}})
 	if err != nil {
 		return head{}, err
@@ -210,32 +219,11 @@ func (w *Workspace) embedded(path string) bool {
 	return err == nil && info.IsDir() // a submodule has a file there
 }
 
-// finish writes the tree and the commit, and notes what they change.
+// finish writes the tree and the commit.
 func (w *Workspace) finish(ctx context.Context, index string, p *Prepared) error {
-	env := []string{index}
-	older, err := w.olderTree(ctx, p.Parent)
-	if err != nil {
-		return err
-	}
-	var (
-		raw     []byte
-		diffErr error
-		diffing sync.WaitGroup
-	)
-	diffing.Go(func() {
-		raw, diffErr = w.git(ctx, command{args: []string{"diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", older, "--"}, env: env})
-	})
-	out, err := w.git(ctx, command{args: []string{"write-tree"}, env: env})
+	out, err := w.git(ctx, command{args: []string{"write-tree"}, env: []string{index}})
 	if err == nil {
 		p.Commit, err = w.commit(ctx, strings.TrimSpace(string(out)), p.Parent, p.Message)
-	}
-	if diffing.Wait(); err != nil || diffErr != nil {
-		return errors.Join(err, diffErr)
-	}
-	changes, err := w.fromTop().parseRaw(raw)
-	for _, path := range sortedKeys(changes) {
-		c := changes[path]
-		p.Changes = append(p.Changes, Change{path, c.oldMode, c.oldID, c.newMode, c.newID})
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -39,22 +40,27 @@ func TestCheckpoint(t *testing.T) {
 	b := r.baseline()
 	r.write("a", "turn")
 	r.write("new\nname é", "turn")
+	r.write("c:d", "no drive")
 	r.remove("b")
 	chmod(t, filepath.Join(r.dir, "mode.sh"), 0o755)
 	symlink(t, "a", filepath.Join(r.dir, "link"))
 	r.remove("f")
 	r.write("f/g", "g")
 	r.write("unclaimed", "not the turn's")
+	killed := filepath.Join(r.dir, ".git/drawbar-index-2147483646-1")
+	if err := errors.Join(os.Mkdir(killed, 0o700), os.Chtimes(killed, time.Time{}, time.Now().Add(-2*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
 	r.write(".agentxchain/reviews/r.md", "review")
 	start := r.run("rev-parse", "HEAD")
-	c := request(&b, "a", "b", "mode.sh", "link", "new\nname é", "f", "f/g", ".agentxchain/reviews/r.md")
+	c := request(&b, "a", "b", "mode.sh", "link", "new\nname é", "c:d", "f", "f/g", ".agentxchain/reviews/r.md")
 	c.Files = map[string][]byte{".agentxchain/chain.jsonl": []byte("{\"head\":\"abc123\"}\n")}
 	before := r.short()
 	p := prepare(r, c)
 	if r.run("rev-parse", "HEAD") != start || r.short() != before {
 		t.Errorf("preparing moved something:\n%s", r.short())
 	}
-	if p.Parent != start || p.Ref != "refs/heads/main" || len(p.Changes) != 9 {
+	if p.Parent != start || p.Ref != "refs/heads/main" || len(p.Paths) != 10 {
 		t.Errorf("got %+v", p)
 	}
 	apply(r, roundTrip(t, p))
@@ -62,7 +68,7 @@ func TestCheckpoint(t *testing.T) {
 		"checkpoint: turn_1 (role=dev, phase=implementation, runtime=local-dev)\n\nDrawbar-Turn: turn_1\nDrawbar-Chain-Head: abc123\n") {
 		t.Errorf("got %s", got)
 	}
-	want := ":100644 100644 A .agentxchain/chain.jsonl|A .agentxchain/reviews/r.md|M a|D b|D f|A f/g|A link|M mode.sh|A \"new\\nname \\303\\251\""
+	want := ":100644 100644 A .agentxchain/chain.jsonl|A .agentxchain/reviews/r.md|M a|D b|A c:d|D f|A f/g|A link|M mode.sh|A \"new\\nname \\303\\251\""
 	got := strings.ReplaceAll(strings.ReplaceAll(r.run("diff-tree", "-r", "--name-status", "--no-commit-id", "HEAD"), "\t", " "), "\n", "|")
 	if ":100644 100644 "+got != want {
 		t.Errorf("got %s", got)
@@ -87,6 +93,13 @@ func TestCheckpoint(t *testing.T) {
 	apply(r, p)
 	if r.run("rev-parse", "HEAD") != later || r.short() != "" {
 		t.Errorf("applying again changed something:\n%s", r.short())
+	}
+	r.write("a", "later")
+	r.run("commit", "-q", "-m", "later", "a")
+	r.write("a", "staged")
+	r.run("add", "a")
+	if apply(r, p); r.run("show", ":a") != "staged" {
+		t.Error("applying again took what is staged")
 	}
 	heads, err := r.Heads(t.Context())
 	if err != nil || !cmp.Equal(heads, []string{"abc123"}) {
@@ -290,6 +303,7 @@ func TestCheckpointRefuses(t *testing.T) {
 	symlink(t, outside, filepath.Join(r.dir, "out"))
 	r.write("nested/x", "x")
 	r.runIn(filepath.Join(r.dir, "nested"), nil, "init", "-q")
+	r.runIn(filepath.Join(r.dir, "nested"), nil, "commit", "-q", "--allow-empty", "-m", "nested")
 	head, before := r.run("rev-parse", "HEAD"), r.short()
 	for _, path := range []string{"../x", "/etc/passwd", "", "a/../../x", ".git/config", "a\x00b", "out/secret", "nested", ".GIT/x"} {
 		if _, err := r.Prepare(t.Context(), request(nil, path)); err == nil {
@@ -355,7 +369,7 @@ func TestCheckpointRebases(t *testing.T) {
 	r.write("a", "2")
 	p = prepare(r, request(&b, "a"))
 	r.commit("by hand again")
-	if q, err = r.Rebase(t.Context(), p); err != nil || len(q.Changes) != 0 {
+	if q, err = r.Rebase(t.Context(), p); err != nil || q.Parent != r.run("rev-parse", "HEAD") {
 		t.Fatalf("got %+v, %v", q, err)
 	}
 	apply(r, q)
@@ -467,5 +481,31 @@ func TestIndexesOfKilledProcessesAreCleared(t *testing.T) {
 	done()
 	if exists(dead) || !exists(mine) {
 		t.Errorf("of a dead process: %t, of a living one: %t", exists(dead), exists(mine))
+	}
+}
+
+func TestABrokenIndexIsExplained(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a"})
+	r.write(".git/index", "no index")
+	_, err := r.Baseline(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "rm "+filepath.Join(r.root, ".git/index")+" && git -C") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Another git that holds a lock for a moment is waited for.
+func TestLocksAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a"})
+	b := r.baseline()
+	r.write("a", "turn")
+	p := prepare(r, request(&b, "a"))
+	lock := filepath.Join(r.dir, ".git/index.lock")
+	writeFile(t, lock, "")
+	free := time.AfterFunc(200*time.Millisecond, func() { _ = os.Remove(lock) })
+	defer free.Stop()
+	if apply(r, p); r.short() != "" {
+		t.Errorf("got %s", r.short())
 	}
 }

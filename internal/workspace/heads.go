@@ -12,12 +12,12 @@ func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 	}
 	h, err := w.head(ctx)
 	if err != nil || h.commit == "" {
-		return nil, wrap("read the checkpoints", err)
+		return nil, w.wrap("read the checkpoints", err)
 	}
 	out, err := w.git(ctx, command{args: []string{"log", "-z", "--grep=^" + ChainTrailer + ": ",
 		"--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}})
 	if err != nil {
-		return nil, wrap("read the checkpoints", err)
+		return nil, w.wrap("read the checkpoints", err)
 	}
 	var list []string
 	for _, item := range items(out) {

@@ -42,13 +42,13 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 	}
 	m, err := w.newMerge(ctx, t, paths)
 	if err != nil {
-		return nil, wrap("merge the worktree of "+turn, err)
+		return nil, w.wrap("merge the worktree of "+turn, err)
 	}
 	defer m.close()
 	for _, p := range m.paths {
 		ok, err := m.plan(ctx, p)
 		if err != nil {
-			return nil, wrap("merge "+p, err)
+			return nil, w.wrap("merge "+p, err)
 		}
 		if !ok {
 			conflicts = append(conflicts, p)
@@ -57,7 +57,7 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 	if len(conflicts) > 0 {
 		return conflicts, nil
 	}
-	return nil, wrap("merge the worktree of "+turn, m.carryOut(point))
+	return nil, w.wrap("merge the worktree of "+turn, m.carryOut(point))
 }
 
 // merging is one merge: all is planned before anything is written.
@@ -105,11 +105,7 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 		}
 	}
 	if s.head != t.Base {
-		older, err := w.olderTree(ctx, t.Base)
-		if err != nil {
-			return nil, err
-		}
-		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, s.head}})
+		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", t.Base, s.head}})
 		if err != nil {
 			return nil, err
 		}
@@ -127,15 +123,15 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 		return nil, err
 	}
 	if m.theirs, err = os.OpenRoot(filepath.Join(t.Path, filepath.FromSlash(w.prefix))); err != nil {
-		m.main.Close()
+		_ = m.main.Close()
 		return nil, err
 	}
 	return m, nil
 }
 
 func (m *merging) close() {
-	m.main.Close()
-	m.theirs.Close()
+	_ = m.main.Close()
+	_ = m.theirs.Close()
 }
 
 // plan decides about one file; false is a conflict.

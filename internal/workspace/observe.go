@@ -108,14 +108,14 @@ func (w *Workspace) Observe(ctx context.Context, base protocol.Baseline, dir str
 	}
 	s, err := at.status(ctx)
 	if err != nil {
-		return Observation{}, wrap("observe the workspace", err)
+		return Observation{}, w.wrap("observe the workspace", err)
 	}
 	v := &view{w: at, s: s, base: base, own: own}
 	if err := v.moves(ctx); err != nil {
-		return Observation{}, wrap("observe the workspace", err)
+		return Observation{}, w.wrap("observe the workspace", err)
 	}
 	if err := v.look(ctx); err != nil {
-		return Observation{}, wrap("observe the workspace", err)
+		return Observation{}, w.wrap("observe the workspace", err)
 	}
 	return v.result(), nil
 }
@@ -139,6 +139,7 @@ func (w *Workspace) at(dir string) (*Workspace, bool, error) {
 	c := *w
 	c.root = abs
 	c.top = strings.TrimSuffix(abs, filepath.FromSlash(strings.TrimSuffix("/"+w.prefix, "/")))
+	c.gitDir = w.lookTree(c.top).admin
 	// Without its .git file git would take the repository around it for this one.
 	c.env = append(slices.Clone(w.env), "GIT_CEILING_DIRECTORIES="+filepath.Dir(c.top))
 	return &c, true, nil
@@ -364,7 +365,7 @@ func (w *Workspace) observeFiles(ctx context.Context, base protocol.Baseline) (O
 	}
 	found, whole, err := w.walk(ctx)
 	if err != nil {
-		return o, wrap("observe the workspace", err)
+		return o, w.wrap("observe the workspace", err)
 	}
 	o.Warnings = append(o.Warnings, why)
 	if !whole {

@@ -131,6 +131,11 @@ func TestObserve(t *testing.T) {
 			r.runIn(r.dir, TurnEnv("turn_1"), "commit", "-q", "-m", "agent: work")
 			r.write("b.txt", "t\n")
 		}, want: []string{"modified a.txt", "modified b.txt", "created turn.txt"}, turns: []string{"agent: work"}},
+		{name: "an agent changes and commits a person's work", before: func(r *repo) { r.write("mine.txt", "mine\n") }, during: func(r *repo) {
+			r.write("mine.txt", "theirs\n")
+			r.run("add", "-A")
+			r.runIn(r.dir, TurnEnv("turn_1"), "commit", "-q", "-m", "agent")
+		}, want: []string{"modified mine.txt"}, turns: []string{"agent"}},
 		{name: "agent and operator in turns", during: func(r *repo) {
 			r.write("a.txt", "t\n")
 			r.run("add", "-A")

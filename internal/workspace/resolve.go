@@ -22,7 +22,7 @@ var (
 // names a .git folder, goes through a link that leads out of root, or differs only in case from a path that is there. The
 // file itself need not exist; where it does and is a link, the path is that of its target.
 func Resolve(root, rel string) (string, error) {
-	if err := checkRelative(rel); err != nil {
+	if err := checkPortable(rel); err != nil {
 		return "", err
 	}
 	base, err := filepath.EvalSymlinks(root)
@@ -97,31 +97,47 @@ func otherCase(dir, name string) (other string) {
 	return other
 }
 
-// checkRelative refuses what is no plain path below the root, on any system.
+// checkRelative refuses what is no plain path below the root here.
 func checkRelative(rel string) error {
-	bad := func(why string) error {
-		return execution.Errorf(execution.CodeValidation, "%q: %w: %s", rel, ErrEscapes, why).
-			WithHint("name files by their path from the project's root, with slashes")
-	}
 	clean := path.Clean(rel)
 	switch {
 	case rel == "" || clean == ".":
-		return bad("it names no file")
+		return escapes(rel, "it names no file")
 	case strings.ContainsRune(rel, 0):
-		return bad("it holds a NUL byte")
-	case path.IsAbs(rel) || filepath.IsAbs(rel) || filepath.VolumeName(rel) != "" || len(rel) > 1 && rel[1] == ':' && (rel[0]|0x20) >= 'a' && (rel[0]|0x20) <= 'z':
-		return bad("it is absolute")
+		return escapes(rel, "it holds a NUL byte")
+	case path.IsAbs(rel) || filepath.IsAbs(rel) || filepath.VolumeName(rel) != "":
+		return escapes(rel, "it is absolute")
 	case clean == ".." || strings.HasPrefix(clean, "../"):
-		return bad("it climbs out")
+		return escapes(rel, "it climbs out")
 	}
-	for _, part := range strings.FieldsFunc(clean, func(r rune) bool { return r == '/' || r == '\\' }) {
+	return checkParts(rel, strings.Split(clean, "/"))
+}
+
+// checkPortable refuses besides what is no plain path below the root on another system.
+func checkPortable(rel string) error {
+	if err := checkRelative(rel); err != nil {
+		return err
+	}
+	if len(rel) > 1 && rel[1] == ':' && (rel[0]|0x20) >= 'a' && (rel[0]|0x20) <= 'z' {
+		return escapes(rel, "it is absolute")
+	}
+	return checkParts(rel, strings.FieldsFunc(rel, func(r rune) bool { return r == '/' || r == '\\' }))
+}
+
+func checkParts(rel string, parts []string) error {
+	for _, part := range parts {
 		// Windows drops dots and spaces at the end, and knows .git by a short name as well.
 		switch name := strings.ToLower(strings.TrimRight(part, ". ")); {
 		case part == "..":
-			return bad("it climbs out")
+			return escapes(rel, "it climbs out")
 		case slices.Contains([]string{".git", "git~1"}, name):
-			return bad("it lies in a .git folder")
+			return escapes(rel, "it lies in a .git folder")
 		}
 	}
 	return nil
+}
+
+func escapes(rel, why string) error {
+	return execution.Errorf(execution.CodeValidation, "%q: %w: %s", rel, ErrEscapes, why).
+		WithHint("name files by their path from the project's root, with slashes")
 }

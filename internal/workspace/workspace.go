@@ -146,9 +146,18 @@ func (w *Workspace) needGit(what string) error {
 // inside is the path relative to the root of one that git names from the top; false for one outside the root.
 func (w *Workspace) inside(path string) (string, bool) { return strings.CutPrefix(path, w.prefix) }
 
-func wrap(what string, err error) error {
-	if err == nil {
+// wrap says what was being done, where, and how to look into it where the cause does not say what to type.
+func (w *Workspace) wrap(what string, err error) error {
+	var typed *execution.Error
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &typed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	hint := "look into it with: git -C %s status"
+	if says(err, "index file") {
+		hint = "the index can be made anew without touching a file: rm " + quote(filepath.Join(w.gitDir, "index")) + " && git -C %s reset"
+	}
+	return execution.Errorf(execution.CodeConfig, "%s in %s: %w", what, w.root, err).WithHint(hint, quote(w.root))
 }

@@ -39,7 +39,7 @@ func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, bas
 	}
 	h, err := w.head(ctx)
 	if err != nil {
-		return "", base, wrap("make a worktree", err)
+		return "", base, w.wrap("make a worktree", err)
 	}
 	if h.commit == "" {
 		return "", base, execution.Errorf(execution.CodeConfig, "make a worktree: %s has no commit yet to begin from", h.ref).
@@ -49,13 +49,13 @@ func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, bas
 	if t := w.lookTree(dir); t.whole {
 		h.commit = t.Base
 	} else if err := w.makeTree(ctx, turn, dir, h.commit); err != nil {
-		return "", base, wrap("make a worktree", err)
+		return "", base, w.wrap("make a worktree", err)
 	}
 	project := filepath.Join(dir, filepath.FromSlash(w.prefix))
 	if w.prefix != "" {
 		// Folders without files are not in a commit.
 		if err := os.MkdirAll(project, 0o755); err != nil {
-			return "", base, wrap("make a worktree", err)
+			return "", base, w.wrap("make a worktree", err)
 		}
 	}
 	return project, protocol.Baseline{Kind: string(Git), HeadRef: &h.commit, Clean: true, CapturedAt: protocol.At(time.Now()),
@@ -137,7 +137,7 @@ func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
 	var list []Tree
 	folders, err := os.ReadDir(parent)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, wrap("list the worktrees", err)
+		return nil, w.wrap("list the worktrees", err)
 	}
 	for _, f := range folders {
 		if f.IsDir() {
@@ -147,7 +147,7 @@ func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
 	// Notes of git whose folder is gone.
 	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, wrap("list the worktrees", err)
+		return nil, w.wrap("list the worktrees", err)
 	}
 	for _, n := range notes {
 		admin := filepath.Join(w.common, "worktrees", n.Name())
@@ -181,14 +181,14 @@ func (w *Workspace) Drop(ctx context.Context, turn string) error {
 	}
 	dir := w.worktreeDir(turn)
 	if _, err := Resolve(w.root, protocol.WorktreesDir); err != nil {
-		return wrap("drop the worktree of "+turn, err)
+		return w.wrap("drop the worktree of "+turn, err)
 	}
 	if err := removeAll(dir); err != nil {
-		return wrap("drop the worktree of "+turn, err)
+		return w.wrap("drop the worktree of "+turn, err)
 	}
 	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return wrap("drop the worktree of "+turn, err)
+		return w.wrap("drop the worktree of "+turn, err)
 	}
 	for _, n := range notes {
 		admin := filepath.Join(w.common, "worktrees", n.Name())
@@ -196,7 +196,7 @@ func (w *Workspace) Drop(ctx context.Context, turn string) error {
 			continue
 		}
 		if err := removeAll(admin); err != nil {
-			return wrap("drop the worktree of "+turn, err)
+			return w.wrap("drop the worktree of "+turn, err)
 		}
 	}
 	_ = os.Remove(filepath.Join(w.common, "worktrees")) // if it was the last one

@@ -3,11 +3,15 @@
 package govern
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/alias"
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
+	"github.com/drawbar/drawbar/internal/cli/govern/record"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
 	"github.com/drawbar/drawbar/internal/cli/govern/status"
 	"github.com/drawbar/drawbar/internal/cli/govern/turn"
@@ -24,6 +28,42 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(setup.New(app)...)
 	cmd.AddCommand(status.New(app))
 	cmd.AddCommand(turn.New(app)...)
+	cmd.AddCommand(record.New(app)...)
 	cmd.AddCommand(approve.New(app), conformance.New(app))
+	for _, c := range cmd.Commands() {
+		switch c.Name() {
+		case "verify":
+			c.AddCommand(conformance.NewProtocol(app))
+		case "conformance":
+			check := conformance.NewProtocol(app)
+			check.Use = "check"
+			c.AddCommand(check)
+		}
+	}
+	alias.Install(app, cmd)
+	unknown(cmd)
 	return cmd
+}
+
+// unknown has every command that stands above others say which of them was perhaps meant.
+func unknown(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		unknown(c)
+	}
+	if !cmd.HasSubCommands() || cmd.DisableFlagParsing {
+		return
+	}
+	check := cmd.Args
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil || len(args) == 0 {
+			return err
+		}
+		e := cli.Usage("there is no command %q", cmd.CommandPath()+" "+args[0])
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			return e.WithHint("%s", cmd.CommandPath()+" "+strings.Join(near, ", "+cmd.CommandPath()+" "))
+		}
+		return e.WithHint("%s --help", cmd.CommandPath())
+	}
 }

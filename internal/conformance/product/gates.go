@@ -3,12 +3,10 @@ package product
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"path/filepath"
 
 	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/project"
 )
 
 // gateInput reads what a gate is decided from: the fixture's phase and request, and the project's files.
@@ -37,24 +35,12 @@ func (w *world) gateInput() (gate.Input, error) {
 		}
 		in.Role = result.Role
 	}
-	for _, raw := range w.setup.History {
-		var h protocol.HistoryEntry
-		if err := json.Unmarshal(raw, &h); err != nil {
-			return in, err
-		}
-		in.History = append(in.History, h)
+	var err error
+	if in.History, err = w.history(); err != nil {
+		return in, err
 	}
-	in.Files = map[string]string{}
-	for _, name := range gate.Paths(w.config, in.Phase) {
-		data, err := w.files.ReadFile(filepath.FromSlash(name))
-		switch {
-		case err == nil:
-			in.Files[name] = string(data)
-		case !errors.Is(err, fs.ErrNotExist):
-			return in, err
-		}
-	}
-	return in, nil
+	in.Files, _, err = project.GateFiles(w.dir, w.config, in.Phase)
+	return in, err
 }
 
 func phaseExit(_ context.Context, w *world) (fields, error) {

@@ -21,10 +21,23 @@ type operation func(ctx context.Context, w *world) (fields, error)
 
 // operations are those of tiers 1 and 2, by their names in fixtures.
 var operations = map[string]operation{
-	"evaluate_phase_exit":     phaseExit,
-	"evaluate_run_completion": runCompletion,
-	"validate_event":          checkEvent,
-	"validate_event_ordering": checkOrder,
+	"accept_turn":               accept,
+	"append_decision":           appendDecision,
+	"approve_completion":        approveCompletion,
+	"approve_transition":        approveTransition,
+	"assign_turn":               assign,
+	"evaluate_phase_exit":       phaseExit,
+	"evaluate_run_completion":   runCompletion,
+	"initialize_run":            initialize,
+	"inspect_dispatch_manifest": inspectManifest,
+	"resolve_blocked":           resolveBlocked,
+	"run_hooks":                 runHooks,
+	"transition_state":          changeState,
+	"validate_config":           checkConfig,
+	"validate_event":            checkEvent,
+	"validate_event_ordering":   checkOrder,
+	"validate_turn_result":      checkResult,
+	"verify_dispatch_manifest":  verifyManifest,
 }
 
 // surfaces are what is claimed, and what is not.
@@ -46,7 +59,7 @@ func Target(version string) conformance.Local {
 			Implementation: "drawbar", Version: version, ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2}, Surfaces: surfaces(),
 			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: []string{"drawbar", "govern", "conformance", "serve"}},
 		},
-		Run: Execute, Jobs: max(2, runtime.NumCPU()),
+		Run: Execute, Jobs: 2 * max(2, runtime.NumCPU()), // fixtures wait more than they work
 	}
 }
 

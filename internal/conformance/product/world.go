@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/internal/conformance"
+	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -50,9 +51,9 @@ func newWorld(f conformance.Fixture) (w *world, err error) {
 	if w.raw, err = inflateConfig(w.setup.Config); err != nil {
 		return nil, fmt.Errorf("setup.config: %w", err)
 	}
-	w.config = &protocol.Config{}
-	if err := json.Unmarshal(w.raw, w.config); err != nil {
-		return nil, fmt.Errorf("setup.config: %w", err)
+	// What is wrong with it is for the operation to say: the rest can be read.
+	if w.config, _ = charter.Decode(w.raw); w.config == nil {
+		return nil, errors.New("setup.config is no object")
 	}
 	if w.state, err = inflateState(w.setup.State, w.config); err != nil {
 		return nil, fmt.Errorf("setup.state: %w", err)
@@ -96,7 +97,11 @@ func (w *world) materialize() error {
 	put(protocol.HistoryFile, lines(w.setup.History))
 	put(protocol.LedgerFile, lines(w.setup.Ledger))
 	if result := w.result(); result != nil {
-		put(protocol.StagingDir+"/turn-result.json", result)
+		name := protocol.StagingDir + "/turn-result.json"
+		if t := w.turn(); t != nil {
+			name = protocol.StagedFile(t.TurnID)
+		}
+		put(name, result)
 	}
 	for name, content := range w.setup.Filesystem.All() {
 		put(name, []byte(content))

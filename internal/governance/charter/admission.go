@@ -35,8 +35,10 @@ func Admission(c *protocol.Config) []Problem {
 // routed are the declared roles that may take turns in a phase.
 func routed(c *protocol.Config, p protocol.Phase) []string {
 	var ids []string
+	seen := map[string]bool{}
 	for _, id := range append([]string{p.EntryRole}, p.AllowedNextRoles...) {
-		if c.Roles.Has(id) && !slices.Contains(ids, id) {
+		if c.Roles.Has(id) && !seen[id] {
+			seen[id] = true
 			ids = append(ids, id)
 		}
 	}
@@ -105,12 +107,15 @@ func hasManual(c *protocol.Config) bool {
 
 // approver warns when a person must agree and no role is one. The last phase ends with the run.
 func (f *findings) approver(c *protocol.Config, phase string, p protocol.Phase, g protocol.Gate) {
-	phases := c.Phases()
-	i := slices.Index(phases, phase)
-	if i == len(phases)-1 || hasManual(c) {
+	if !g.RequiresHumanApproval || hasManual(c) {
 		return
 	}
-	action, auto := "", false
+	phases := c.Phases()
+	i := slices.Index(phases, phase)
+	if i == len(phases)-1 {
+		return
+	}
+	action := ""
 	if a := c.ApprovalPolicy; a != nil && a.PhaseTransitions != nil {
 		action = a.PhaseTransitions.Default
 		for _, r := range a.PhaseTransitions.Rules {
@@ -120,8 +125,8 @@ func (f *findings) approver(c *protocol.Config, phase string, p protocol.Phase, 
 			}
 		}
 	}
-	auto = action == "auto_approve" && !g.Credentialed
-	if g.RequiresHumanApproval && !auto {
+	auto := action == "auto_approve" && !g.Credentialed
+	if !auto {
 		f.nobody(Path("routing", phase, "exit_gate"), fmt.Sprintf("the gate %s asks for a person", p.ExitGate))
 	}
 }

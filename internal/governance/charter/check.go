@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -115,11 +116,19 @@ func (k *checker) locate(data []byte) {
 			at = k.doc.at
 		}
 		offsets[p] = at
-		p.Line, p.Column = position(data, at)
 	}
 	slices.SortStableFunc(sorted, func(a, b *Problem) int { return offsets[a] - offsets[b] })
 	list := make([]Problem, len(sorted))
-	for i, p := range sorted {
+	line, column, from := 1, 1, 0
+	for i, p := range sorted { // one walk through the text for all
+		for to := offsets[p]; from < to; {
+			r, n := utf8.DecodeRune(data[from:])
+			from += n
+			if column++; r == '\n' {
+				line, column = line+1, 1
+			}
+		}
+		p.Line, p.Column = line, column
 		list[i] = *p
 	}
 	k.list = list
@@ -172,6 +181,7 @@ func (k *checker) roles() {
 	if k.c.Roles.Len() == 0 && k.doc.has("roles") && k.doc.get("roles").kind == "object" {
 		k.add(Problem{Type: MissingField, Field: "roles", Message: "declares no role", Hint: "a run needs at least one"})
 	}
+	runtimes := k.c.Runtimes.Keys()
 	for id, r := range k.c.Roles.All() {
 		field := Path("roles", id)
 		if id == protocol.Human {
@@ -195,7 +205,7 @@ func (k *checker) roles() {
 				Hint: "name the adapter, or move the settings to a runtime"})
 		}
 		if r.Runtime != "" && !k.c.Runtimes.Has(r.Runtime) {
-			k.undeclared(UndeclaredRuntime, Path(field, "runtime"), "runtime", r.Runtime, "runtimes", k.c.Runtimes.Keys())
+			k.undeclared(UndeclaredRuntime, Path(field, "runtime"), "runtime", r.Runtime, "runtimes", runtimes)
 		}
 	}
 }
@@ -236,6 +246,7 @@ func (k *checker) firstEdition(id string, r protocol.Role) {
 		if provider != "ollama" && v.get("api_key_env").str() == "" {
 			k.missing(Path(at, "api_key_env"), "the name of the variable that has the key")
 		}
+		k.variable(Path(at, "api_key_env"), v.get("api_key_env"))
 	}
 	if r.Adapter == protocol.RuntimeLocalCLI && v.kind == "object" {
 		k.command(at, v, "args")
@@ -274,6 +285,7 @@ func (k *checker) routing() {
 		return
 	}
 	roles := k.c.Roles.Keys()
+	people := append(slices.Clone(roles), protocol.Human)
 	for name, p := range k.c.Routing.All() {
 		field := Path("routing", name)
 		if p.EntryRole != "" && !k.c.Roles.Has(p.EntryRole) {
@@ -281,7 +293,7 @@ func (k *checker) routing() {
 		}
 		for i, r := range p.AllowedNextRoles {
 			if r != protocol.Human && !k.c.Roles.Has(r) {
-				k.undeclared(UndeclaredRole, item(Path(field, "allowed_next_roles"), i), "role", r, "roles", append(slices.Clone(roles), protocol.Human))
+				k.undeclared(UndeclaredRole, item(Path(field, "allowed_next_roles"), i), "role", r, "roles", people)
 			}
 		}
 		if p.ExitGate != "" && k.c.Gates != nil && !k.c.Gates.Has(p.ExitGate) {

@@ -116,7 +116,7 @@ func TestRules(t *testing.T) {
 		"role human":                    {[]string{`roles.human={"title":"t","mandate":"m","write_authority":"proposed","runtime":"cli"}`}, []string{"error invalid_value roles.human"}},
 		"empty role":                    {[]string{`roles.x={}`}, []string{"error missing_field roles.x.mandate", "error missing_field roles.x.runtime", "error missing_field roles.x.title", "error missing_field roles.x.write_authority"}},
 		"blank title":                   {[]string{`roles.dev.title=" "`}, []string{"error invalid_value roles.dev.title"}},
-		"authority":                     {[]string{`roles.dev.write_authority="authorative"`}, []string{"error invalid_value roles.dev.write_authority"}},
+		"authority":                     {[]string{`roles.dev.write_authority="authoritativ"`}, []string{"error invalid_value roles.dev.write_authority"}},
 		"decision authority 0":          {[]string{`roles.dev.decision_authority=0`}, nil},
 		"decision authority 99":         {[]string{`roles.dev.decision_authority=99`}, nil},
 		"decision authority 100":        {[]string{`roles.dev.decision_authority=100`}, []string{"error invalid_value roles.dev.decision_authority"}},
@@ -152,13 +152,14 @@ func TestRules(t *testing.T) {
 		"watchdog text":                  {[]string{`runtimes.cli.startup_watchdog_ms="5"`}, []string{"error wrong_type runtimes.cli.startup_watchdog_ms"}},
 		"key of another type":            {[]string{`runtimes.cli.provider="openai"`}, []string{"warning unused_key runtimes.cli.provider"}},
 		"null key of another type":       {[]string{`runtimes.cli.provider=null`}, nil},
-		"agent":                          {[]string{`runtimes.a={"type":"agent","agent":"claude","model":"m","session":"role","approve":"yolo","result":"structured","budget_usd":1,"idle_timeout_ms":5}`}, nil},
+		"agent":                          {[]string{`runtimes.a={"type":"agent","agent":"claude","model":"m","session":"role","approve":"yolo","result":"structured","thinking":"high","sandbox":"read-only","budget_usd":1,"idle_timeout_ms":5}`}, nil},
 		"agent without agent":            {[]string{`runtimes.a={"type":"agent"}`}, []string{"error missing_field runtimes.a.agent"}},
-		"agent words":                    {[]string{`runtimes.a={"type":"agent","agent":"-x","session":"s","approve":"a","result":"r","budget_usd":0,"idle_timeout_ms":0}`}, []string{"error invalid_value runtimes.a.agent", "error invalid_value runtimes.a.approve", "error invalid_value runtimes.a.budget_usd", "error invalid_value runtimes.a.idle_timeout_ms", "error invalid_value runtimes.a.result", "error invalid_value runtimes.a.session"}},
+		"agent words":                    {[]string{`runtimes.a={"type":"agent","agent":"-x","session":"s","approve":"a","result":"r","thinking":"t","sandbox":"s","budget_usd":0,"idle_timeout_ms":0}`}, []string{"error invalid_value runtimes.a.agent", "error invalid_value runtimes.a.approve", "error invalid_value runtimes.a.budget_usd", "error invalid_value runtimes.a.idle_timeout_ms", "error invalid_value runtimes.a.result", "error invalid_value runtimes.a.sandbox", "error invalid_value runtimes.a.session", "error invalid_value runtimes.a.thinking"}},
 		"api without all":                {[]string{`runtimes.a={"type":"api_proxy"}`}, []string{"error missing_field runtimes.a.auth_env", "error missing_field runtimes.a.model", "error missing_field runtimes.a.provider"}},
 		"ollama needs no key":            {[]string{`runtimes.a={"type":"api_proxy","provider":"ollama","model":"m"}`}, nil},
 		"provider":                       {[]string{api, `runtimes.api.provider="azure"`}, []string{"error invalid_value runtimes.api.provider"}},
 		"base_url":                       {[]string{api, `runtimes.api.base_url="ftp://x"`}, []string{"error invalid_value runtimes.api.base_url"}},
+		"a key in place of its name":     {[]string{api, `runtimes.api.auth_env="sk-ant-1"`}, []string{"error invalid_value runtimes.api.auth_env"}},
 		"base_url with password":         {[]string{api, `runtimes.api.base_url="https://a:b@x.test/v1"`}, []string{"warning invalid_value runtimes.api.base_url"}},
 		"output tokens":                  {[]string{api, `runtimes.api.max_output_tokens=0`}, []string{"error invalid_value runtimes.api.max_output_tokens"}},
 		"retry policy": {[]string{api, `runtimes.api.retry_policy={"enabled":1,"max_attempts":0,"base_delay_ms":-1,"backoff_multiplier":0,"jitter":"half","retry_on":["oops"],"retries":3}`},
@@ -208,7 +209,7 @@ func TestRules(t *testing.T) {
 		"notifications":                   {[]string{`notifications={"webhooks":[{"name":"n","url":"x","events":["run_blocked","oops"],"timeout_ms":99}],"approval_sla":{"reminder_after_seconds":[300,300,299]},"mail":1}`}, []string{"error invalid_value notifications.approval_sla.reminder_after_seconds[1]", "error invalid_value notifications.approval_sla.reminder_after_seconds[2]", "error invalid_value notifications.approval_sla.reminder_after_seconds[2]", "error invalid_value notifications.webhooks[0].events[1]", "error invalid_value notifications.webhooks[0].timeout_ms", "error invalid_value notifications.webhooks[0].url", "error unknown_key notifications.mail"}},
 		"schedule":                        {[]string{`schedules={"n":{"every_minutes":0,"initial_role":"ops"}}`}, []string{"error invalid_value schedules.n.every_minutes", "error undeclared_role_reference schedules.n.initial_role"}},
 		"null budget":                     {[]string{`budget=null`}, nil},
-		"budget":                          {[]string{`budget={"per_turn_max_usd":0,"per_run_max_usd":-1,"on_exceed":"stop","cost_rates":{"m":{"input_per_1m":-1}}}`}, []string{"error invalid_value budget.cost_rates.m.input_per_1m", "error invalid_value budget.on_exceed", "error invalid_value budget.per_run_max_usd", "error invalid_value budget.per_turn_max_usd", "error missing_field budget.cost_rates.m.output_per_1m"}},
+		"budget":                          {[]string{`budget={"per_turn_max_usd":0,"per_run_max_usd":-1,"on_exceed":"stop","cost_rates":{"m":{"input_per_1m":-1}}}`}, []string{"error invalid_value budget.cost_rates.m.input_per_1m", "error invalid_value budget.on_exceed", "error invalid_value budget.per_run_max_usd", "error invalid_value budget.per_turn_max_usd"}},
 		"turn above run":                  {[]string{`budget={"per_turn_max_usd":3,"per_run_max_usd":2}`}, []string{"error invalid_value budget.per_turn_max_usd"}},
 		"turn as run":                     {[]string{`budget={"per_turn_max_usd":2,"per_run_max_usd":2}`}, nil},
 		"huge number":                     {[]string{`budget={"per_turn_max_usd":1e999}`}, []string{"error wrong_type budget.per_turn_max_usd"}},
@@ -413,4 +414,30 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("the text was fine, the value is not: %v", bad)
 		}
 	})
+}
+
+// TestLargeConfigurations ends soon only if no check looks at everything for everything.
+func TestLargeConfigurations(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	var b, list strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"r%d":{"title":"t","mandate":"m","write_authority":"proposed","runtime":"none%d"},`, i, i)
+		fmt.Fprintf(&list, `"x%d","r%d",`, i, i)
+	}
+	c, problems := Decode([]byte(`{"schema_version":"1.0","project":{"id":"p","name":"P"},"roles":{` + strings.TrimSuffix(b.String(), ",") +
+		`},"routing":{"a":{"allowed_next_roles":[` + strings.TrimSuffix(list.String(), ",") + `]}}}`))
+	if len(problems) != 2*n {
+		t.Errorf("%d problems, want %d", len(problems), 2*n)
+	}
+	Admission(c)
+	Unbuilt(c)
+	var phases strings.Builder
+	for i := range n {
+		fmt.Fprintf(&phases, `"p%d":{"artifacts":[]},`, i)
+	}
+	text := strings.TrimSuffix(phases.String(), ",")
+	if _, problems = Decode([]byte(strings.Replace(base, `"workflow_kit": {}`, `"workflow_kit":{"phases":{`+text+`}}`, 1))); len(problems) != n {
+		t.Errorf("%d problems, want %d", len(problems), n)
+	}
 }

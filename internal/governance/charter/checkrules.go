@@ -52,6 +52,14 @@ func (k *checker) hook(at string, entry *value, h protocol.Hook) {
 	}
 }
 
+// hasPhase knows the three of the protocol when there is no routing.
+func (k *checker) hasPhase(name string) bool {
+	if k.c.Routing == nil {
+		return slices.Contains(k.c.Phases(), name)
+	}
+	return k.c.Routing.Has(name)
+}
+
 func (k *checker) policies() {
 	seen := map[string]bool{}
 	for i, p := range k.c.Policies {
@@ -65,7 +73,7 @@ func (k *checker) policies() {
 			continue
 		}
 		for j, name := range p.Scope.Phases {
-			if !slices.Contains(k.c.Phases(), name) {
+			if !k.hasPhase(name) {
 				k.warn(UndeclaredPhase, item(Path(at, "scope", "phases"), j), "", "there is no phase %q", name)
 			}
 		}
@@ -117,7 +125,7 @@ func (k *checker) approval() {
 		for i, r := range t.Rules {
 			at := item("approval_policy.phase_transitions.rules", i)
 			for _, ref := range []struct{ key, phase string }{{"from_phase", r.FromPhase}, {"to_phase", r.ToPhase}} {
-				if ref.phase != "" && !slices.Contains(k.c.Phases(), ref.phase) {
+				if ref.phase != "" && !k.hasPhase(ref.phase) {
 					k.undeclared(UndeclaredPhase, Path(at, ref.key), "phase", ref.phase, "routing", k.c.Phases())
 				}
 			}
@@ -149,7 +157,7 @@ func (k *checker) kit() {
 	}
 	for phase, p := range k.c.WorkflowKit.Phases.All() {
 		field := Path("workflow_kit.phases", phase)
-		if !slices.Contains(k.c.Phases(), phase) {
+		if !k.hasPhase(phase) {
 			k.warn(UndeclaredPhase, field, "", "routing has no phase %q", phase)
 		}
 		doc := k.doc.get("workflow_kit").get("phases").get(phase)

@@ -2,6 +2,7 @@ package charter
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -93,6 +94,7 @@ func (k *checker) apiProxy(field string, doc *value) {
 	if doc.get("provider").str() != "ollama" {
 		k.need(field, doc, "auth_env", "the name of the variable that has the key")
 	}
+	k.variable(Path(field, "auth_env"), doc.get("auth_env"))
 	k.address(Path(field, "base_url"), doc.get("base_url").str())
 	if r := doc.get("retry_policy"); r != nil {
 		base, okBase := number(r.get("base_delay_ms"))
@@ -123,6 +125,15 @@ func (k *checker) apiProxy(field string, doc *value) {
 		}
 	}
 }
+
+// variable checks the name of a variable. What is no name may be the key itself, and is not repeated.
+func (k *checker) variable(field string, v *value) {
+	if s := v.str(); strings.TrimSpace(s) != "" && !variableName.MatchString(s) {
+		k.invalid(field, "write the name of the variable that has the key, not the key", "is no name of a variable")
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (v *value) raw() []byte {
 	if v == nil {

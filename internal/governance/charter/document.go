@@ -21,6 +21,7 @@ type value struct {
 	members []member
 	items   []*value
 	drop    bool // left out by render: it has a type that nothing can decode, or its key stood there already
+	index   map[string]*value
 }
 
 type member struct {
@@ -34,12 +35,15 @@ func (v *value) get(key string) *value {
 	if v == nil {
 		return nil
 	}
-	for _, m := range v.members {
-		if m.key == key {
-			return m.v
+	if v.index == nil {
+		v.index = make(map[string]*value, len(v.members))
+		for _, m := range v.members {
+			if v.index[m.key] == nil {
+				v.index[m.key] = m.v
+			}
 		}
 	}
-	return nil
+	return v.index[key]
 }
 
 func (v *value) has(key string) bool { return v.get(key) != nil }

@@ -1,6 +1,10 @@
 package charter
 
-import "github.com/drawbar/drawbar/internal/governance/protocol"
+import (
+	"sync"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
 
 // Small makers keep the table readable. Each call makes a new node: nodes hold bounds that are pointers.
 
@@ -58,8 +62,12 @@ const (
 	agentPattern = `^[a-z0-9][a-z0-9._-]*$`
 )
 
-// Keys is the table of agentxchain.json. The caller owns it.
-func Keys() *Node {
+// Keys is the table of agentxchain.json. It is shared and must not be changed.
+func Keys() *Node { return keyTable() }
+
+var keyTable = sync.OnceValue(newTable)
+
+func newTable() *Node {
 	n := object("agentxchain.json: what a governed project is, who works in it, and by which rules",
 		key("$schema", str("address of this schema, for editors")),
 		key("schema_version", raw(`"1.0"; the number 4 means the same`)),
@@ -171,8 +179,8 @@ func budgetNode() Node {
 		key("per_run_max_usd", dollars("limit of the run")),
 		key("on_exceed", one("what happens when it is spent", "pause_and_escalate", "warn").def("pause_and_escalate")),
 		key("cost_rates", table("prices by model", "", object("US dollars per million tokens",
-			must("input_per_1m", Node{Kind: "number", Doc: "price of input", Min: num(0)}),
-			must("output_per_1m", Node{Kind: "number", Doc: "price of output", Min: num(0)}),
+			key("input_per_1m", Node{Kind: "number", Doc: "price of input; 0 while it is not set", Min: num(0)}),
+			key("output_per_1m", Node{Kind: "number", Doc: "price of output; 0 while it is not set", Min: num(0)}),
 		))),
 	)
 }

@@ -44,6 +44,8 @@ func runtimeNode() Node {
 		key("session", one("agent: one conversation per role, or a new one per turn", "role", "turn").def("turn")),
 		key("approve", one("agent: what happens to its questions", "yolo", "prompt", "deny")),
 		key("result", one("agent: how the result comes: as a file it writes, or as structured output", "staged", "structured").def("staged")),
+		key("thinking", one("agent: how hard it is to think", "low", "medium", "high", "max")),
+		key("sandbox", one("agent: which sandbox of its own it works in", "read-only", "workspace-write", "none")),
 		key("budget_usd", dollars("agent: limit of a turn in US dollars")),
 		key("idle_timeout_ms", whole("agent: limit of silence in milliseconds", 1)),
 		key("poll_interval_ms", whole("manual: how often the staged file is looked for", 1)),
@@ -133,7 +135,7 @@ func keysOf(runtimeType string) []string {
 		return []string{"command", "args", "cwd", "prompt_transport", "startup_watchdog_ms", "startup_heartbeat_ms",
 			"liveness_heartbeat_ms", "env", "timeout_ms"}
 	case protocol.RuntimeAgent:
-		return []string{"agent", "model", "session", "approve", "result", "budget_usd", "idle_timeout_ms", "env", "timeout_ms",
+		return []string{"agent", "model", "session", "approve", "result", "thinking", "sandbox", "budget_usd", "idle_timeout_ms", "env", "timeout_ms",
 			"startup_watchdog_ms", "startup_heartbeat_ms", "liveness_heartbeat_ms"}
 	case protocol.RuntimeAPIProxy:
 		return []string{"provider", "model", "auth_env", "base_url", "max_output_tokens", "timeout_seconds", "context_window_tokens",

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -45,13 +46,14 @@ type Key struct {
 	Required bool
 }
 
-// Find is the key of that name.
-func (n *Node) Find(name string) (Key, bool) {
-	i := slices.IndexFunc(n.Keys, func(k Key) bool { return k.Name == name })
-	if i < 0 {
-		return Key{}, false
+// Find is the key of that name, in the table.
+func (n *Node) Find(name string) (*Key, bool) {
+	for i := range n.Keys {
+		if n.Keys[i].Name == name {
+			return &n.Keys[i], true
+		}
 	}
-	return n.Keys[i], true
+	return nil, false
 }
 
 // Takes reports whether a map may have an entry of that name.
@@ -186,7 +188,8 @@ func (f *findings) object(n *Node, v *value, field string) {
 		}
 		f.unknown(n, m, at)
 	}
-	for _, k := range n.Keys {
+	for i := range n.Keys {
+		k := &n.Keys[i]
 		if k.Required && (!seen[k.Name] || v.get(k.Name).kind == "null") {
 			f.missing(Path(field, k.Name), k.want())
 		}
@@ -194,7 +197,7 @@ func (f *findings) object(n *Node, v *value, field string) {
 }
 
 // want says what to write for a missing key.
-func (k Key) want() string {
+func (k *Key) want() string {
 	if len(k.Enum) > 0 {
 		return "one of " + strings.Join(k.Enum, ", ")
 	}
@@ -333,32 +336,16 @@ func (f *findings) length(n *Node, got int, field string) {
 	}
 }
 
-var patterns = map[string]*regexp.Regexp{}
+// patterns are compiled when they are first asked for: a command that looks at no project needs none.
+var patterns sync.Map // string to *regexp.Regexp
 
-func init() {
-	var collect func(n *Node)
-	collect = func(n *Node) {
-		for _, p := range []string{n.Names, n.Pattern} {
-			if p != "" {
-				patterns[p] = regexp.MustCompile(p)
-			}
-		}
-		for i := range n.Keys {
-			collect(&n.Keys[i].Node)
-		}
-		if n.Of != nil {
-			collect(n.Of)
-		}
+func matches(pattern, s string) bool {
+	re, ok := patterns.Load(pattern)
+	if !ok {
+		re, _ = patterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
 	}
-	collect(Keys())
-	collect(retryNode())
-	collect(preflightNode())
-	for _, name := range Adapters() {
-		collect(adapterNode(name))
-	}
+	return re.(*regexp.Regexp).MatchString(s) //nolint:forcetypeassert // nothing else is stored
 }
-
-func matches(pattern, s string) bool { return patterns[pattern].MatchString(s) }
 
 // decodeRaw reads JSON that the protocol keeps raw; false when it is absent or of another type.
 func decodeRaw[T any](raw json.RawMessage) (T, bool) {

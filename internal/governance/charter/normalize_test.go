@@ -251,6 +251,7 @@ func TestAdmission(t *testing.T) {
 		"credentialed gates always ask":            {append(nobody, `gates.plan_ok.credentialed=true`, `approval_policy={"phase_transitions":{"default":"auto_approve"}}`), []string{"warning ADM-003 routing.planning.exit_gate"}},
 		"the end asks":                             {append(nobody, `-gates.plan_ok.requires_human_approval`, `routing.build.exit_gate="end"`, `gates.end={"requires_human_approval":true}`), []string{"warning ADM-003 routing.build.exit_gate"}},
 		"the end is approved":                      {append(nobody, `-gates.plan_ok.requires_human_approval`, `routing.build.exit_gate="end"`, `gates.end={"requires_human_approval":true}`, `approval_policy={"run_completion":{"action":"auto_approve"}}`), nil},
+		"the end of a credentialed gate asks":      {append(nobody, `-gates.plan_ok.requires_human_approval`, `routing.build.exit_gate="end"`, `gates.end={"requires_human_approval":true,"credentialed":true}`, `approval_policy={"run_completion":{"action":"auto_approve"}}`), []string{"warning ADM-003 routing.build.exit_gate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

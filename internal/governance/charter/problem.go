@@ -124,7 +124,13 @@ func item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "
 // nearest is the known word that a mistyped one probably means, or nothing.
 func nearest(word string, known []string) string {
 	best, distance := "", max(2, len(word)/3)+1
-	for _, k := range known {
+	if len(word) > 100 {
+		return ""
+	}
+	for _, k := range known[:min(len(known), 200)] {
+		if d := len(k) - len(word); max(d, -d) >= distance {
+			continue
+		}
 		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}

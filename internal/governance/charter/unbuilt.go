@@ -2,7 +2,6 @@ package charter
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -35,13 +34,13 @@ func Unbuilt(c *protocol.Config) []Problem {
 
 // unbuiltRoles looks at the roles that routing lets take turns: another one's runtime is never started.
 func (f *findings) unbuiltRoles(c *protocol.Config) {
-	var seen []string
+	seen := map[string]bool{}
 	for _, p := range c.Routing.All() {
 		for _, id := range routed(c, p) {
-			if slices.Contains(seen, id) {
+			if seen[id] {
 				continue
 			}
-			seen = append(seen, id)
+			seen[id] = true
 			role := c.Roles.At(id)
 			name, rt, ok := c.RuntimeOf(id)
 			if !ok {

@@ -71,7 +71,7 @@ func Compare(in Input) Report {
 	switch {
 	case !in.Available:
 		c.warn("the workspace cannot be observed, so what the turn declares was taken as it is; run git init to have changes checked")
-		c.credit(c.declared...)
+		c.creditDeclared(c.declared...)
 	case c.remote():
 		c.fromAfar()
 	default:
@@ -104,14 +104,25 @@ func (c *comparison) warn(format string, args ...any) {
 	c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (c *comparison) fault(code string, paths []string, format string, args ...any) {
-	c.out.Errors = append(c.out.Errors, Fault{Code: code, Message: list(paths) + " " + fmt.Sprintf(format, args...), Paths: paths})
+func (c *comparison) fault(code string, paths []string, what, todo string) {
+	c.out.Errors = append(c.out.Errors, Fault{Code: code, Message: what + ": " + list(paths) + "; " + todo, Paths: paths})
 }
 
 func (c *comparison) credit(paths ...string) {
 	for _, p := range paths {
-		if !protocol.Operational(p) {
+		if !protocol.Operational(p) && !protocol.Reserved(p) {
 			c.out.Files = append(c.out.Files, p)
+		}
+	}
+}
+
+// creditDeclared credits declared files. Those of a proposal, or of an agent that cannot write, are not in the workspace: there
+// they are somebody else's.
+func (c *comparison) creditDeclared(paths ...string) {
+	for _, p := range paths {
+		derived := strings.HasPrefix(p, protocol.ReviewsDir+"/") || strings.HasPrefix(p, protocol.ProposedDir+"/")
+		if derived || !c.remote() && c.in.Authority != protocol.Proposed {
+			c.credit(p)
 		}
 	}
 }
@@ -175,7 +186,7 @@ func (c *comparison) declare() {
 		}
 	}
 	if len(outside) > 0 {
-		c.fault(CodeEscape, outside, "must lie inside the project; name files by their path from the project's root")
+		c.fault(CodeEscape, outside, "declared files lie outside the project", "name files by their path from the project's root, with slashes")
 	}
 }
 
@@ -199,7 +210,7 @@ func (c *comparison) reserve() {
 		}
 	}
 	if len(bad) > 0 {
-		c.fault(CodeReserved, bad, "may not be touched by a turn: the run's record is written by drawbar alone; take it out of files_changed and leave the file as it was")
+		c.fault(CodeReserved, bad, "no turn may touch the run's own files", "take them out of files_changed and leave them as they were: drawbar alone writes them")
 	}
 }
 
@@ -213,9 +224,9 @@ func (c *comparison) fromAfar() {
 	if c.in.Authority == protocol.ReviewOnly {
 		c.reviews()
 	}
-	c.credit(c.declared...)
+	c.creditDeclared(c.declared...)
 	if others := c.undeclared(); len(others) > 0 {
-		c.warn("%s changed while the turn ran, though its runtime %s cannot write files: not counted as the turn's", list(others), c.in.RuntimeType)
+		c.warn("changed while the turn ran, but not counted as the turn's because its runtime %s cannot write files: %s", c.in.RuntimeType, list(others))
 	}
 }
 
@@ -272,7 +283,7 @@ func (c *comparison) compare() {
 	phantom := set(c.out.Phantom)
 	for _, p := range c.declared {
 		if !phantom[p] {
-			c.credit(p)
+			c.creditDeclared(p)
 		}
 	}
 	c.otherCase()
@@ -293,16 +304,18 @@ func (c *comparison) authoritative() {
 		}
 	}
 	if len(rest) > 0 {
-		c.fault(CodeMismatch, rest, "changed but not declared: add to files_changed what the turn meant to change, and undo the rest")
+		c.fault(CodeMismatch, rest, "changed but not declared", "add to files_changed what the turn meant to change, and undo the rest (git restore FILE, or remove it)")
 	}
 	if len(outputs) > 0 {
-		c.fault(CodeVerification, outputs, "appeared but not declared, and the turn ran verification commands: list each under verification.produced_files with disposition \"ignore\" (it is removed) or \"artifact\" (it is kept), or in files_changed if the turn meant to write it")
+		c.fault(CodeVerification, outputs, "appeared in a turn that ran verification commands, but not declared",
+			"list each under verification.produced_files with disposition \"ignore\" (it is removed) or \"artifact\" (it is kept), or in files_changed if the turn meant to write it")
 	}
 	if len(theirs) > 0 {
-		c.fault(CodeDirtyTree, theirs, "had uncommitted changes when the turn was assigned, changed again since, and not declared: add to files_changed if the turn changed it; a person's own change is best committed or stashed (git stash push -- FILE) before the next try")
+		c.fault(CodeDirtyTree, theirs, "had uncommitted changes when the turn was assigned, changed again since, and not declared",
+			"add to files_changed what the turn changed; what a person changed is best committed (git commit FILE) before the next try")
 	}
 	if len(c.out.Phantom) > 0 {
-		c.warn("%s declared in files_changed but not changed since the turn was assigned: not counted", list(c.out.Phantom))
+		c.warn("declared in files_changed but not changed since the turn was assigned, so not counted: %s", list(c.out.Phantom))
 	}
 }
 
@@ -323,19 +336,19 @@ func (c *comparison) reviews() {
 		}
 	}
 	if len(product) > 0 {
-		c.fault(CodeMismatch, product, "may not be changed by a role that only reviews: undo it (git restore FILE, or remove it), take it out of files_changed, and say what should change as an objection; %s/ and %s/ are allowed",
-			protocol.PlanningDir, protocol.ReviewsDir)
+		c.fault(CodeMismatch, product, "a role that only reviews may not change these files",
+			fmt.Sprintf("undo the change (git restore FILE, or remove it), take it out of files_changed, and say in an objection what should change; %s/ and %s/ are allowed",
+				protocol.PlanningDir, protocol.ReviewsDir))
 	}
-	// The orchestrator derives the review of an agent that cannot write files: it is not there yet.
 	phantom := slices.DeleteFunc(slices.Clone(c.out.Phantom), func(p string) bool {
 		return slices.Contains(product, p)
 	})
 	if len(phantom) > 0 {
-		c.fault(CodeMismatch, phantom, "declared in files_changed but not changed since the turn was assigned: write the file, or take it out of files_changed")
+		c.fault(CodeMismatch, phantom, "declared in files_changed but not changed since the turn was assigned", "write the file, or take it out of files_changed")
 	}
 	undeclared := slices.DeleteFunc(slices.Clone(c.out.Undeclared), func(p string) bool { return slices.Contains(product, p) })
 	if len(undeclared) > 0 {
-		c.warn("%s changed but not declared in files_changed: counted as the turn's, as a review may write there", list(undeclared))
+		c.warn("changed but not declared in files_changed, and counted as the turn's, as a review may write there: %s", list(undeclared))
 	}
 }
 
@@ -347,7 +360,8 @@ func (c *comparison) proposals() {
 		}
 	}
 	if len(written) > 0 {
-		c.fault(CodeMismatch, written, "changed in the workspace by a role that only proposes: undo it (git restore FILE, or remove it) and hand the change over in proposed_changes or as a patch below %s/", protocol.ProposedDir)
+		c.fault(CodeMismatch, written, "a role that only proposes may not change these files in the workspace",
+			fmt.Sprintf("undo the change (git restore FILE, or remove it) and hand it over in proposed_changes, or as a patch below %s/", protocol.ProposedDir))
 	}
 	c.out.Phantom = nil // what is proposed is not in the workspace
 }

@@ -178,6 +178,8 @@ type Runtime struct {
 	Session       string   `json:"session,omitempty"`
 	Approve       string   `json:"approve,omitempty"`
 	ResultMode    string   `json:"result,omitempty"` // "staged" (default) or "structured"
+	Thinking      string   `json:"thinking,omitempty"`
+	Sandbox       string   `json:"sandbox,omitempty"`
 	BudgetUSD     *float64 `json:"budget_usd,omitempty"`
 	IdleTimeoutMS *int     `json:"idle_timeout_ms,omitempty"`
 

@@ -171,6 +171,7 @@ type Turn struct {
 	ReissuedFrom      string          `json:"reissued_from,omitempty"`
 	FailedAt          Time            `json:"failed_at,omitzero"`
 	FailureReason     string          `json:"failure_reason,omitempty"`
+	Cost              *Cost           `json:"cost,omitempty"`            // Drawbar's own: of all attempts so far, where it is known
 	Worktree          string          `json:"worktree,omitempty"`        // Drawbar's own: path of the turn's worktree, relative to the root
 	WaivedPolicies    []string        `json:"waived_policies,omitempty"` // Drawbar's own: policies that a person let pass for this turn
 	Extra             Extra           `json:"-"`
@@ -281,6 +282,8 @@ type OpenEscalation struct {
 	BlockedOn    string `json:"blocked_on"`
 	TurnID       string `json:"turn_id,omitempty"`
 	RaisedAt     Time   `json:"raised_at"`
+	// Reason is the block that goes with it: it holds again when a newer one is cleared.
+	Reason *BlockedReason `json:"reason,omitempty"`
 }
 
 // PendingPhase is a phase transition that waits: for a person, or for the other turns to end.

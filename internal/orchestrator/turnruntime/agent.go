@@ -41,11 +41,11 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 	if err := d.makeRoom(); err != nil {
 		return Outcome{}, err
 	}
-	redact := procenv.NewRedactor(d.Environ)
-	log, err := openTranscript(d, "events.jsonl", redact, a.deps.Now)
+	log, err := openTranscript(d, "events.jsonl", order.redact, a.deps.Now)
 	if err != nil {
 		return Outcome{}, err
 	}
+	log.json = true
 	defer func() {
 		if err := log.close(); err != nil {
 			d.say("The events of turn %s are incomplete: %v", d.Turn.TurnID, err)
@@ -55,9 +55,6 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 		d.say("%s", n)
 	}
 	j := a.deps.job(d, w, d.Runtime.Agent, StageStarting)
-	if !j.limit.After(j.begun) {
-		return j.tooLate(), nil
-	}
 	res, err := a.run(ctx, j, order, log)
 	if err == nil && res.lost() {
 		d.say("The session %s of role %s is gone; a new one begins.", order.req.Run.SessionID, d.RoleID)
@@ -65,10 +62,10 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 		res, err = a.run(ctx, j, order, log)
 	}
 	if err != nil {
-		return Outcome{Class: classOf(execution.CodeOf(err)), Detail: redact.Text(err.Error()), Hint: "drawbar govern doctor"}, nil
+		return Outcome{Class: classOf(execution.CodeOf(err)), Detail: order.redact.Text(err.Error()), Hint: "drawbar govern doctor"}, nil
 	}
 	o, err := a.outcome(ctx, j, order, res)
-	o.Detail, o.Hint = redact.Text(o.Detail), redact.Text(o.Hint)
+	o.Detail, o.Hint = order.redact.Text(o.Detail), order.redact.Text(o.Hint)
 	return o, err
 }
 
@@ -77,12 +74,13 @@ type order struct {
 	req        execution.Request
 	structured bool
 	notes      []string
+	redact     *procenv.Redactor
 }
 
 // prepare makes the request and negotiates it. Where the agent lacks something that has a second way, that way is taken.
 func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 	at := "runtimes." + d.RuntimeID
-	o := order{structured: d.Runtime.ResultMode == resultStructured}
+	o := order{structured: d.Runtime.ResultMode == resultStructured, redact: procenv.NewRedactor(d.Environ)}
 	if d.Runtime.Agent == "" {
 		return o, configError("%s.agent is missing", at).WithHint("name one of: drawbar agents list; then: drawbar govern config set %s.agent claude", at)
 	}
@@ -101,6 +99,15 @@ func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 			WithHint("run it in a terminal, or: drawbar govern config set %s.approve yolo (or deny)", at)
 	}
 	o.req = a.request(d, mode, o.structured)
+	own, err := d.variables(at, o.redact)
+	if err != nil {
+		return o, err
+	}
+	for name, value := range own.All() {
+		if _, ours := o.req.Run.Env[name]; !ours {
+			o.req.Run.Env[name] = value
+		}
+	}
 	if b := d.Runtime.BudgetUSD; b != nil {
 		o.req.Run.MaxBudgetUSD = b
 	}
@@ -182,6 +189,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: d.Turn.TurnID, SessionID: d.Run,
 		Message: execution.Message{ID: fmt.Sprintf("%s-%d", d.Turn.TurnID, max(1, d.Turn.Attempt)), Text: execution.Prompt(text), ReceivedAt: now.UTC()},
 		Run: execution.RunOptions{Agent: d.Runtime.Agent, Model: d.Runtime.Model, Cwd: d.workDir(), ApprovalMode: mode,
+			ThinkingEffort: execution.ThinkingEffort(d.Runtime.Thinking), Sandbox: execution.SandboxMode(d.Runtime.Sandbox),
 			InactivityTimeoutMs: setting(defaultStale, d.Runtime.IdleTimeoutMS, d.Loop.StaleTurnThresholdMS).Milliseconds(),
 			GracePeriodMs:       &grace,
 			Env:                 map[string]string{"AGENTXCHAIN_TURN_ID": d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR": d.BundleDir, "AGENTXCHAIN_STAGING_PATH": d.StagedPath},
@@ -211,7 +219,7 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 		if err != nil {
 			break // only ctx ends the events before their end, and this one does not
 		}
-		res.limit(e, a.deps.Now())
+		res.note(e, a.deps.Now())
 		a.note(j, e, log)
 	}
 	stop()

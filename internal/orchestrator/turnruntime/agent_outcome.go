@@ -3,6 +3,7 @@ package turnruntime
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -15,12 +16,17 @@ import (
 type ran struct {
 	execution.Result
 	silent bool          // our watchdog ended it
+	said   string        // the agent's last message
 	after  time.Duration // how long the provider asks to wait, if it refuses
 }
 
-// limit notes when a limit that is used up ends.
-func (r *ran) limit(e execution.Event, now time.Time) {
+// note keeps what the result may not say: the last message, and when a limit that is used up ends.
+func (r *ran) note(e execution.Event, now time.Time) {
 	switch b := e.Body.(type) {
+	case execution.MessageStop:
+		if e.Parent == "" {
+			r.said = b.Text
+		}
 	case execution.RateLimited:
 		r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
 		if b.ResetsAt > 0 {
@@ -51,8 +57,9 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	}
 	well := r.Status == execution.StatusCompleted
 	var unread error
-	if order.structured && well {
-		data, err := answer(r.Result)
+	if order.structured && (well || r.Error != nil && r.Error.ErrorCode() == execution.CodeInvalidOutput) {
+		// An agent that missed its own form of structured output may have said the result all the same.
+		data, err := answer(r)
 		if err == nil {
 			if err := d.put(data); err != nil {
 				return o, err
@@ -65,10 +72,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		return o, nil
 	}
 	if ctx.Err() != nil {
-		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern resume"
+		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern step"
 		return o, nil
 	}
-	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern resume"
+	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern step --resume"
 	if r.silent {
 		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, short(a.deps.Now().Sub(j.begun)))
 		return o, nil
@@ -80,7 +87,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	case well:
 		o.Class = ClassNoResult
 		o.Detail = fmt.Sprintf("%s ended its turn and left no result at %s", d.Runtime.Agent, d.shown(d.StagedPath))
-		if last := lastLine(finalText(r.Result)); last != "" {
+		if last := lastLine(finalText(r)); last != "" {
 			o.Detail += "; it said: " + last
 		}
 	case r.Error != nil:
@@ -91,10 +98,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		switch {
 		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
 			o.Detail += "; it asks for permission: " + lastLine(r.ApprovalRequest.Reason)
-			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern resume"
+			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern step --resume"
 		case r.Status == execution.StatusNeedsClarification:
-			o.Detail += "; it asks: " + lastLine(finalText(r.Result))
-			o.Hint = "answer it in a terminal: drawbar govern resume"
+			o.Detail += "; it asks: " + lastLine(finalText(r))
+			o.Hint = "answer it in a terminal: drawbar govern step --resume"
 		case r.ExitReason == execution.ExitTurnLimit:
 			o.Class = classOf(execution.CodeTurnLimit)
 		}
@@ -111,16 +118,16 @@ func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
 	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
 	if code == execution.CodeRateLimited && r.after > 0 {
 		o.RetryAfter = r.after
-		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern resume"
+		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
 	}
 	hint, _ := e.Metadata["hint"].(string)
 	switch code {
 	case execution.CodeTimeout:
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 	case execution.CodeAuth:
-		o.Hint = cmp.Or(hint, "drawbar auth guide "+d.Runtime.Agent) + "; then: drawbar govern resume"
+		o.Hint = cmp.Or(hint, "drawbar auth guide "+d.Runtime.Agent) + "; then: drawbar govern step --resume"
 	case execution.CodeBudgetExceeded:
-		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern resume"
+		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	default:
 		if hint != "" {
 			o.Hint = hint
@@ -130,21 +137,24 @@ func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
 }
 
 // finalText is the agent's last message.
-func finalText(r execution.Result) string {
+func finalText(r ran) string {
 	if r.Output != nil && r.Output.Text != "" {
 		return r.Output.Text
 	}
-	return r.Text
+	return cmp.Or(r.said, r.Text)
 }
 
 // answer is the result that the agent answered with, as a file.
-func answer(r execution.Result) ([]byte, error) {
+func answer(r ran) ([]byte, error) {
 	var first error
-	for _, text := range []string{structured(r), finalText(r)} {
+	for _, text := range []string{structured(r.Result), finalText(r)} {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		raw, err := decode([]byte(text))
+		if err == nil {
+			err = shaped(raw)
+		}
 		if err == nil {
 			return protocol.MarshalFile(raw)
 		}
@@ -156,6 +166,24 @@ func answer(r execution.Result) ([]byte, error) {
 		first = fmt.Errorf("the answer is empty")
 	}
 	return nil, first
+}
+
+// shaped refuses an object that is some other answer than a turn result: one names its run or turn, and what became of it or
+// who says so.
+func shaped(raw protocol.RawResult) error {
+	says := func(keys ...string) bool {
+		for _, k := range keys {
+			var text string
+			if json.Unmarshal(raw.At(k), &text) == nil && strings.TrimSpace(text) != "" {
+				return true
+			}
+		}
+		return false
+	}
+	if !says("run_id", "turn_id") || !says("status", "role", "runtime_id") {
+		return fmt.Errorf("the object names no run_id or turn_id, or no status, role or runtime_id")
+	}
+	return nil
 }
 
 func structured(r execution.Result) string {

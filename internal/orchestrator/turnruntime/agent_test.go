@@ -112,6 +112,34 @@ func TestAgentWritesTheResult(t *testing.T) {
 	}
 }
 
+// objects checks that every line is an object.
+func objects(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Errorf("%v: %.100s", err, line)
+		}
+	}
+}
+
+func TestAgentThatSaysMuch(t *testing.T) {
+	d := seat(t)
+	employ(func(c *adaptertest.Call) execution.Result {
+		for range 200 {
+			c.Say(strings.Repeat("y", 40<<10))
+		}
+		c.Say(strings.Repeat("y", 100<<10))
+		stage(c, goodResult)
+		return adaptertest.Completed()
+	}).carry(t, context.Background(), d, &watcher{})
+	events := read(t, filepath.Join(d.BundleDir, "evidence", "events.jsonl"))
+	if len(events) > transcriptHead+transcriptTail+8<<10 || !strings.Contains(events, "left out here") || !strings.Contains(events, "an event of 10") {
+		t.Errorf("%d bytes", len(events))
+	}
+	objects(t, events)
+}
+
 func TestAgentOptions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Dispatch)
@@ -136,6 +164,15 @@ func TestAgentOptions(t *testing.T) {
 		"the first edition":    {func(d *Dispatch) { d.Role.Adapter = "agent" }, func(o execution.RunOptions) bool { return *o.GracePeriodMs == 5000 }},
 		"where the bundle is": {func(*Dispatch) {}, func(o execution.RunOptions) bool {
 			return strings.HasSuffix(o.Env["AGENTXCHAIN_DISPATCH_DIR"], "turn_1")
+		}},
+		"thinking": {func(d *Dispatch) { d.Runtime.Thinking = "high" }, func(o execution.RunOptions) bool { return o.ThinkingEffort == execution.EffortHigh }},
+		"sandbox":  {func(d *Dispatch) { d.Runtime.Sandbox = "read-only" }, func(o execution.RunOptions) bool { return o.Sandbox == execution.SandboxReadOnly }},
+		"env": {func(d *Dispatch) {
+			d.Environ = append(d.Environ, "WORD=heron")
+			d.Runtime.Env.Set("BIRD", "a ${WORD}")
+			d.Runtime.Env.Set("AGENTXCHAIN_TURN_ID", "mine")
+		}, func(o execution.RunOptions) bool {
+			return o.Env["BIRD"] == "a heron" && o.Env["AGENTXCHAIN_TURN_ID"] == "turn_1"
 		}},
 		"which turn it is":      {func(*Dispatch) {}, func(o execution.RunOptions) bool { return o.Env["AGENTXCHAIN_TURN_ID"] == "turn_1" }},
 		"who it is, for a list": {func(*Dispatch) {}, func(o execution.RunOptions) bool { return strings.Contains(strings.Join(o.Tags, " "), "role:dev") }},
@@ -196,6 +233,21 @@ func TestAgentAnswersWithTheResult(t *testing.T) {
 		}, true, "", false},
 		"words": {func(*adaptertest.Call) execution.Result {
 			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "I am done."}}
+		}, false, ClassExtraction, true},
+		"said, and not as its form has it": {func(c *adaptertest.Call) execution.Result {
+			c.Say("Wait.")
+			c.Say(goodResult)
+			return adaptertest.Failed(execution.CodeInvalidOutput, "no structured output")
+		}, true, "", false},
+		"not said, and not as its form has it": {func(c *adaptertest.Call) execution.Result {
+			c.Say("Wait.")
+			return adaptertest.Failed(execution.CodeInvalidOutput, "no structured output")
+		}, false, ClassExtraction, true},
+		"in a fence and words": {func(*adaptertest.Call) execution.Result {
+			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: "Here it is:\n```json\n" + goodResult + "\n```"}}
+		}, true, "", false},
+		"another object": {func(*adaptertest.Call) execution.Result {
+			return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: `{"ok":true,"run_id":"run_1"}`}}
 		}, false, ClassExtraction, true},
 		"nothing": {func(*adaptertest.Call) execution.Result { return adaptertest.Completed() }, false, ClassExtraction, true},
 		"failed": {func(*adaptertest.Call) execution.Result {
@@ -268,6 +320,7 @@ func TestAgentFaults(t *testing.T) {
 }
 
 func TestAgentTimes(t *testing.T) {
+	t.Parallel()
 	d := seat(t)
 	d.Timeout = 300 * time.Millisecond
 	sleep := func(c *adaptertest.Call) execution.Result {
@@ -286,6 +339,11 @@ func TestAgentTimes(t *testing.T) {
 	}
 	if o := employ(silent).carry(t, context.Background(), d, &watcher{}); o.Class != ClassNoOutput || o.Transient {
 		t.Errorf("%+v", o)
+	}
+	if events := read(t, filepath.Join(d.BundleDir, "evidence", "events.jsonl")); !strings.Contains(events, "no sign of life") {
+		t.Error("why it was stopped is not in the events: " + events)
+	} else {
+		objects(t, events)
 	}
 	d = seat(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)

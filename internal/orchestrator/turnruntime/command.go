@@ -216,28 +216,42 @@ func (d Dispatch) fill(at string, args []string, p *plan) error {
 func (d Dispatch) environment(at string, p *plan) error {
 	p.redact = procenv.NewRedactor(d.Environ)
 	p.env = slices.Clone(d.Environ)
+	own, err := d.variables(at, p.redact)
+	if err != nil {
+		return err
+	}
+	for name, value := range own.All() {
+		p.env = append(p.env, name+"="+value)
+	}
+	p.env = append(p.env, "AGENTXCHAIN_TURN_ID="+d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR="+d.BundleDir, "AGENTXCHAIN_STAGING_PATH="+d.StagedPath)
+	return nil
+}
+
+// variables are those that the runtime sets, expanded. What came from the environment, or has a name that tells, is kept out
+// of everything that is written.
+func (d Dispatch) variables(at string, redact *procenv.Redactor) (protocol.Ordered[string], error) {
+	var own protocol.Ordered[string]
 	lookup := procenv.Of(d.Environ).Or(procenv.Getenv(d.Getenv))
 	var faults []string
 	for name, value := range d.Runtime.Env.All() {
 		v, missing := procenv.Expand(value, lookup)
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return configError("%s.env: %q is no name of a variable", at, name).WithHint("take it out of %s", protocol.ConfigFile)
+			return own, configError("%s.env: %q is no name of a variable", at, name).WithHint("take it out of %s", protocol.ConfigFile)
 		case len(missing) > 0:
 			faults = append(faults, (&procenv.MissingError{Where: at + ".env." + name, Names: missing}).Error())
 		case strings.ContainsRune(v, 0):
-			return configError("%s.env.%s holds a NUL character", at, name).WithHint("take it out of %s", protocol.ConfigFile)
+			return own, configError("%s.env.%s holds a NUL character", at, name).WithHint("take it out of %s", protocol.ConfigFile)
 		}
 		if v != value || procenv.Telling(name) {
-			p.redact.Add(v)
+			redact.Add(v)
 		}
-		p.env = append(p.env, name+"="+v)
+		own.Set(name, v)
 	}
 	if len(faults) > 0 {
-		return configError("%s", strings.Join(faults, "; ")).WithHint("export the variable and try again")
+		return own, configError("%s", strings.Join(faults, "; ")).WithHint("export the variable and try again")
 	}
-	p.env = append(p.env, "AGENTXCHAIN_TURN_ID="+d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR="+d.BundleDir, "AGENTXCHAIN_STAGING_PATH="+d.StagedPath)
-	return nil
+	return own, nil
 }
 
 // directory is where the program runs: inside the project.

@@ -1,18 +1,12 @@
 package turnruntime
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governance/turnresult"
 )
 
-// decode reads a result as whoever validates it will.
+// decode reads a result as whoever validates it will: tolerant of how it is packed.
 func decode(data []byte) (protocol.RawResult, error) {
-	var r protocol.RawResult
-	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &r); err != nil {
-		return r, fmt.Errorf("read the result: %w", err)
-	}
-	return r, nil
+	r, _, err := turnresult.Decode(data)
+	return r, err
 }

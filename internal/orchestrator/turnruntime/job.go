@@ -31,12 +31,16 @@ func (deps Deps) job(d Dispatch, w Watch, worker string, stage Stage) *job {
 	return j
 }
 
-// limit is when the turn's time is over.
+// limit is when the turn's time is over. A deadline that has passed bounds nothing any more: whoever dispatches the turn all
+// the same gives it the time of a new one.
 func (d Dispatch) limit(now time.Time) time.Time {
 	if d.Timeout > 0 {
 		return now.Add(d.Timeout)
 	}
-	limit := d.Deadline
+	limit := time.Time{}
+	if d.Deadline.After(now) {
+		limit = d.Deadline
+	}
 	if ms := d.Runtime.TimeoutMS; ms != nil && *ms > 0 {
 		if own := now.Add(milliseconds(*ms)); limit.IsZero() || own.Before(limit) {
 			limit = own
@@ -159,12 +163,6 @@ func (j *job) event(e execution.Event) {
 	if j.watch != nil {
 		j.watch.Event(e)
 	}
-}
-
-// tooLate is the outcome of a turn whose time was over before the work began.
-func (j *job) tooLate() Outcome {
-	return Outcome{Class: ClassTimeout, Detail: "the turn's time was over at " + j.limit.UTC().Format(time.RFC3339) + ", before the work began",
-		Hint: "give it more time: drawbar govern step --resume --timeout 40m"}
 }
 
 // latency notes in the meta data how long the work took.

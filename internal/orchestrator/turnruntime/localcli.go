@@ -65,9 +65,6 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 		log.note("%s", n)
 	}
 	j := l.deps.job(d, w, filepath.Base(p.program), StageStarting)
-	if !j.limit.After(j.begun) {
-		return j.tooLate(), nil
-	}
 	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.MaskArgs(p.masked), p.dir,
 		p.transport, j.limit.UTC().Format(time.RFC3339))
 	c := &child{job: j, plan: p, log: log, vendor: vendor{now: l.deps.Now}, grace: d.grace(),
@@ -121,9 +118,9 @@ func (d Dispatch) notStarted(ctx context.Context, err error) Outcome {
 	if ctx.Err() != nil {
 		return Outcome{Cancelled: true, Detail: "the turn was ended before it began"}
 	}
-	hint := "mend runtimes." + d.RuntimeID + ".command in " + protocol.ConfigFile + ", then: drawbar govern resume"
+	hint := "mend runtimes." + d.RuntimeID + ".command in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	if errors.Is(err, process.ErrTooLong) {
-		hint = fmt.Sprintf("drawbar govern config set runtimes.%s.prompt_transport stdin, then: drawbar govern resume", d.RuntimeID)
+		hint = fmt.Sprintf("drawbar govern config set runtimes.%s.prompt_transport stdin, then: drawbar govern step --resume", d.RuntimeID)
 	}
 	return Outcome{Class: ClassSpawn, Detail: err.Error(), Hint: hint}
 }
@@ -266,9 +263,9 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 		return Outcome{Staged: true}
 	}
 	if ctx.Err() != nil && c.stopped == "" {
-		return Outcome{Cancelled: true, Detail: "the turn was ended by the caller", Hint: "drawbar govern resume"}
+		return Outcome{Cancelled: true, Detail: "the turn was ended by the caller", Hint: "drawbar govern step"}
 	}
-	resume := "look at " + d.shown(filepath.Join(d.BundleDir, "evidence", "stdout.log")) + ", then: drawbar govern resume"
+	resume := "look at " + d.shown(filepath.Join(d.BundleDir, "evidence", "stdout.log")) + ", then: drawbar govern step --resume"
 	missing := "it left no result at " + d.shown(d.StagedPath)
 	if s.present {
 		missing = "the result it left cannot be read: " + s.fault.Error()

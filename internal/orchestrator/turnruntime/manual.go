@@ -34,20 +34,17 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	if err := m.Check(d); err != nil {
 		return Outcome{}, err
 	}
-	dir := filepath.Dir(d.StagedPath)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Outcome{}, localError("make the folder of the turn's result", err)
-	}
-	if err := writeTemplate(d); err != nil {
+	j := m.deps.job(d, w, "a person", StageWaiting)
+	lines, err := Instruct(d, j.begun)
+	if err != nil {
 		return Outcome{}, err
 	}
-	j := m.deps.job(d, w, "a person", StageWaiting)
-	for _, line := range d.instructions(j.limit.Sub(j.begun)) {
+	for _, line := range lines {
 		d.say("%s", line)
 	}
 	j.attached(0)
 
-	changed, stop := watchFolder(dir)
+	changed, stop := watchFolder(filepath.Dir(d.StagedPath))
 	defer stop()
 	poll := time.NewTicker(setting(defaultPoll, d.Runtime.PollIntervalMS))
 	defer poll.Stop()
@@ -81,9 +78,9 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 				detail += "; what is there is not ready: " + said
 			}
 			return Outcome{Class: ClassTimeout, Detail: detail, Meta: j.latency(nil),
-				Hint: "write " + d.StagedPath + ", then: drawbar govern resume"}, nil
+				Hint: "write " + d.StagedPath + ", then: drawbar govern step --resume"}, nil
 		case <-ctx.Done():
-			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.StagedPath + ", then: drawbar govern resume"}, nil
+			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.StagedPath + ", then: drawbar govern step"}, nil
 		}
 	}
 }
@@ -108,6 +105,17 @@ func watchFolder(dir string) (<-chan fsnotify.Event, func()) {
 		_ = w.Close()
 		<-done
 	}
+}
+
+// Instruct tells a person what to do for the turn, line by line, and leaves the template that it speaks of.
+func Instruct(d Dispatch, now time.Time) ([]string, error) {
+	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
+		return nil, localError("make the folder of the turn's result", err)
+	}
+	if err := writeTemplate(d); err != nil {
+		return nil, err
+	}
+	return d.instructions(d.limit(now).Sub(now)), nil
 }
 
 // writeTemplate puts a result to fill in beside the place of the result, unless one is there.

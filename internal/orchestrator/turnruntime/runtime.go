@@ -39,8 +39,8 @@ type Dispatch struct {
 	BundleDir  string
 	StagedPath string // where the turn's result is expected
 
-	// Timeout is what the caller allows, whatever the configuration says; zero leaves it to Deadline and the runtime's own
-	// timeout, the earlier of the two, and without both to DefaultTimeout.
+	// Timeout is what the caller allows, whatever the configuration says; zero leaves it to a Deadline that has not passed and
+	// the runtime's own timeout, the earlier of the two, and without both to DefaultTimeout.
 	Timeout  time.Duration
 	Deadline time.Time
 
@@ -63,15 +63,17 @@ type Dispatch struct {
 
 // Classes of outcomes besides the provider's (execution.ErrorClass).
 const (
-	ClassTimeout     = "timeout"            // the time was over
-	ClassExit        = "exit"               // the program ended with a code and left no result
-	ClassSubprocess  = "subprocess_failed"  // the program was ended by a signal, or its end is unknown
-	ClassSpawn       = "spawn_failed"       // the program could not be started
-	ClassNoOutput    = "no_output"          // it was started and never gave a sign of life
-	ClassStalled     = "stalled"            // it fell silent
-	ClassUnsupported = "unsupported"        // the agent cannot do what the turn needs
-	ClassNoResult    = "no_result"          // the agent ended in good order and left no result
-	ClassExtraction  = "extraction_failure" // the agent answered with something that is no result
+	ClassTimeout     = "timeout"           // the time was over
+	ClassExit        = "exit"              // the program ended with a code and left no result
+	ClassSubprocess  = "subprocess_failed" // the program was ended by a signal, or its end is unknown
+	ClassSpawn       = "spawn_failed"      // the program could not be started
+	ClassNoOutput    = "no_output"         // it was started and never gave a sign of life
+	ClassStalled     = "stalled"           // it fell silent
+	ClassUnsupported = "unsupported"       // the agent cannot do what the turn needs
+	ClassNoResult    = "no_result"         // the agent ended in good order and left no result
+
+	// ClassExtraction is an answer that is no result.
+	ClassExtraction = string(execution.ClassExtractionFailure)
 )
 
 // Outcome is how the work on a turn ended. Staged without a Class is success.

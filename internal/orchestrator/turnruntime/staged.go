@@ -45,10 +45,9 @@ func (d Dispatch) flatPath() string {
 
 // names reports whether a result names this turn.
 func (d Dispatch) names(data []byte) bool {
-	var r struct {
-		TurnID string `json:"turn_id"`
-	}
-	return json.Unmarshal(data, &r) == nil && r.TurnID == d.Turn.TurnID
+	raw, err := decode(data)
+	var turn string
+	return err == nil && json.Unmarshal(raw.At("turn_id"), &turn) == nil && turn == d.Turn.TurnID
 }
 
 func lookAt(path string) staged {
@@ -170,5 +169,5 @@ func (d Dispatch) evidence(name, ext string) (string, error) {
 
 // localError is what this machine refused.
 func localError(doing string, err error) error {
-	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("mend the folder's rights or the disk, then: drawbar govern resume")
+	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("mend the folder's rights or the disk, then: drawbar govern step")
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/procenv"
 )
 
@@ -25,6 +26,7 @@ type transcript struct {
 	redact *procenv.Redactor
 	also   io.Writer
 	now    func() time.Time
+	json   bool // every line is an object, those of Drawbar's own, too
 
 	mu      sync.Mutex
 	file    *os.File
@@ -52,7 +54,10 @@ func openTranscript(d Dispatch, name string, redact *procenv.Redactor, now func(
 // line takes one line; mark stands before it.
 func (t *transcript) line(mark string, data []byte) {
 	data = t.redact.Bytes(data) // first: half a secret would not be found
-	if len(data) > transcriptLine {
+	switch {
+	case len(data) > transcriptLine && t.json:
+		data = t.own(fmt.Sprintf("an event of %d bytes is left out", len(data)))
+	case len(data) > transcriptLine:
 		data = fmt.Appendf(data[:transcriptLine:transcriptLine], "... (%d bytes left out)", len(data)-transcriptLine)
 	}
 	line := make([]byte, 0, len(mark)+len(data)+1)
@@ -76,7 +81,20 @@ func (t *transcript) line(mark string, data []byte) {
 
 // note is a line of Drawbar's own.
 func (t *transcript) note(format string, args ...any) {
-	t.line("[drawbar "+t.now().UTC().Format("15:04:05.000")+"] ", fmt.Appendf(nil, format, args...))
+	t.line("", t.own(fmt.Sprintf(format, args...)))
+}
+
+// own makes a line of Drawbar's own.
+func (t *transcript) own(text string) []byte {
+	at := t.now().UTC()
+	if !t.json {
+		return fmt.Appendf(nil, "[drawbar %s] %s", at.Format("15:04:05.000"), text)
+	}
+	b, err := protocol.Marshal(map[string]any{"type": "drawbar", "timestamp": at.UnixMilli(), "message": text})
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return b
 }
 
 func (t *transcript) write(p []byte) {
@@ -98,7 +116,7 @@ func (t *transcript) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dropped > 0 {
-		t.write(fmt.Appendf(nil, "[drawbar] %d bytes are left out here\n", t.dropped))
+		t.write(append(t.own(fmt.Sprintf("%d bytes are left out here", t.dropped)), '\n'))
 	}
 	for _, l := range t.tail {
 		t.write(l)

@@ -267,7 +267,7 @@ func (v *vendor) outcome() (Outcome, bool) {
 	o := Outcome{Class: classOf(v.failed.code), Detail: v.failed.message, Transient: row.Retryable && !v.failed.final}
 	if v.failed.code == execution.CodeRateLimited && !v.resetAt.IsZero() {
 		o.RetryAfter = max(0, v.resetAt.Sub(v.now()))
-		o.Hint = "the limit is over at " + v.resetAt.UTC().Format(time.RFC3339) + "; then: drawbar govern resume"
+		o.Hint = "the limit is over at " + v.resetAt.UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
 	}
 	o.settle(v.failed.code)
 	return o, true
@@ -283,11 +283,11 @@ func (o *Outcome) settle(code execution.ErrorCode) {
 	}
 	switch code {
 	case execution.CodeAuth:
-		o.Hint = "log in to the agent (drawbar auth), then: drawbar govern resume"
+		o.Hint = "log in to the agent (drawbar auth), then: drawbar govern step --resume"
 	case execution.CodeModelNotFound:
-		o.Hint = "name another model in " + protocol.ConfigFile + ", then: drawbar govern resume"
+		o.Hint = "name another model in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	default:
-		o.Hint = "drawbar govern resume"
+		o.Hint = "drawbar govern step --resume"
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ const tokenVariable = "DRAWBAR_CONFORMANCE_TOKEN"
 
 type command struct {
 	app     *cli.App
+	dir     string // that paths are relative to
 	suite   string
 	tier    int
 	surface string
@@ -76,6 +78,11 @@ func (c *command) run(cmd *cobra.Command) error {
 	if c.report && c.app.JSON {
 		return cli.Usage("--report and --json are two forms of one answer").WithHint("give one of them")
 	}
+	dir, err := c.app.ProjectDir()
+	if err != nil {
+		return err
+	}
+	c.dir = dir
 	fixtures, err := c.fixtures()
 	if err != nil {
 		return err
@@ -113,19 +120,28 @@ func (c *command) undriven(ctx context.Context, err error) error {
 	return cli.Usage("--target %s does not say what it claims: %v", c.target, err).WithHint("curl %s%s", c.target, conformance.CapabilitiesPath)
 }
 
+// path is a path that a flag names.
+func (c *command) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.dir, name)
+}
+
 // fixtures are those of --suite, or our own.
 func (c *command) fixtures() ([]conformance.Fixture, error) {
 	if c.suite == "" {
 		return conformance.Suite()
 	}
-	info, err := os.Stat(c.suite)
+	dir := c.path(c.suite)
+	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, cli.Unreadable("--suite", err)
 	}
 	if !info.IsDir() {
 		return nil, cli.Usage("--suite %s is no folder", c.suite).WithHint("give the folder that the fixture is in")
 	}
-	list, err := conformance.Load(os.DirFS(c.suite))
+	list, err := conformance.Load(os.DirFS(dir))
 	if err != nil {
 		return nil, cli.Usage("--suite %s: %v", c.suite, err).WithHint("every .json file below --suite is one fixture")
 	}

@@ -84,6 +84,14 @@ func TestServeSaysItsAddressAsJSON(t *testing.T) {
 	}
 }
 
+func TestServeStaysOnThisMachine(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, nil, io.Discard, "serve", "--http", "0.0.0.0:0"); err == nil || exitcode.Of(err) != 2 || !strings.Contains(err.Error(), "this machine alone") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,5 +159,48 @@ func TestReportNamesItsPlaces(t *testing.T) {
 	}
 	if r.FixtureRoot == nil || *r.FixtureRoot != dir || r.TierRequested != 1 || r.Overall != conformance.Pass || r.Results.Len() != 1 || r.Implementation != "drawbar" || r.Timestamp.IsZero() {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+// TestTheProtocolsOwnSpelling drives a folder by the flags of "verify protocol".
+func TestTheProtocolsOwnSpelling(t *testing.T) {
+	verify := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		app := &cli.App{In: strings.NewReader(""), Out: &out, Err: io.Discard, Getenv: func(string) string { return "" }}
+		cmd := NewProtocol(app)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(args)
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	t.Chdir(t.TempDir())
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{"has no .agentxchain-conformance/capabilities.json", nil},
+		{"is no folder", []string{"--target", "nowhere"}},
+		{"two targets", []string{"--target", ".", "--remote", "http://127.0.0.1:1"}},
+		{"neither text nor json", []string{"--format", "xml"}},
+		{"does not say what it claims", []string{"--remote", "http://127.0.0.1:1", "--token", "x", "--timeout", "500"}},
+		{"leaves no time", []string{"--timeout", "0"}},
+	} {
+		if _, err := verify(tc.args...); exitcode.Of(err) != 2 || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%v: got %v, want %s", tc.args, err, tc.want)
+		}
+	}
+	if err := os.MkdirAll(".agentxchain-conformance", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conformance.CapabilitiesFile, []byte(`{"implementation":"none","tiers":[2],"adapter":{"protocol":"stdio-fixture-v1","command":["./nothing"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := verify("--format", "json")
+	var r conformance.Report
+	if err != nil || json.Unmarshal([]byte(out), &r) != nil || r.TierRequested != 1 || r.Results.At("tier_1").Status != "skipped" || r.TargetRoot == nil || !filepath.IsAbs(*r.TargetRoot) {
+		t.Errorf("a tier that is not claimed: %v\n%s", err, out)
+	}
+	if out, err := verify("--tier", "2"); exitcode.Of(err) != 2 || !strings.Contains(out, "start the program") {
+		t.Errorf("a program that is not there: %v\n%s", err, out)
 	}
 }

@@ -3,7 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,10 +25,7 @@ func (c *command) print(claims conformance.Capabilities, outcomes []conformance.
 func (c *command) printReport(claims conformance.Capabilities, outcomes []conformance.Outcome) error {
 	r := conformance.Summarize(claims, outcomes, c.tier, time.Now())
 	if c.suite != "" {
-		dir, err := filepath.Abs(c.suite)
-		if err != nil {
-			return err
-		}
+		dir := c.path(c.suite)
 		r.FixtureRoot = &dir
 	}
 	if strings.HasPrefix(c.target, "http") {
@@ -90,7 +87,11 @@ func (c *command) printTable(claims conformance.Capabilities, outcomes []conform
 // again are the flags that lead to the same fixtures and target.
 func (c *command) again() string {
 	var s string
-	for _, f := range [][2]string{{"--suite", c.suite}, {"--target", c.target}} {
+	dir := c.dir
+	if here, err := os.Getwd(); err == nil && here == dir {
+		dir = ""
+	}
+	for _, f := range [][2]string{{"--cwd", dir}, {"--suite", c.suite}, {"--target", c.target}} {
 		switch {
 		case f[1] == "":
 		case strings.ContainsAny(f[1], " \t'\"\\"):

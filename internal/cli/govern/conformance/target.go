@@ -45,8 +45,8 @@ func (c *command) open() (conformance.Target, func(), error) {
 		}
 		return t, t.Close, nil
 	}
-	if info, err := os.Stat(c.target); err == nil && info.IsDir() {
-		t, err := conformance.OpenStdio(c.target, os.Environ(), lookPath)
+	if info, err := os.Stat(c.path(c.target)); err == nil && info.IsDir() {
+		t, err := conformance.OpenStdio(c.path(c.target), os.Environ(), lookPath)
 		if err != nil {
 			return nil, none, cli.Usage("--target: %v", err).WithHint("a folder needs %s; a program is given as --target COMMAND", conformance.CapabilitiesFile)
 		}
@@ -56,7 +56,7 @@ func (c *command) open() (conformance.Target, func(), error) {
 	if err != nil {
 		return nil, none, cli.Usage("--target %s: %v", c.target, err).WithHint("--target \"PROGRAM ARGUMENT...\"")
 	}
-	path, err := findProgram(words[0], lookPath)
+	path, err := c.program(words[0], lookPath)
 	if err != nil {
 		return nil, none, cli.Usage("--target: there is no program %s, and no folder of that name: %v", words[0], err).
 			WithHint("--target COMMAND, a folder with %s, a URL, or self", conformance.CapabilitiesFile)
@@ -64,19 +64,17 @@ func (c *command) open() (conformance.Target, func(), error) {
 	return &conformance.Stdio{
 		Claims: conformance.Capabilities{Implementation: words[0], ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2, 3},
 			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: words}},
-		Path: path, Args: words[1:], Env: os.Environ(),
+		Path: path, Args: words[1:], Dir: c.dir, Env: os.Environ(),
 	}, none, nil
 }
 
-// findProgram is the path of a program: by its name as a shell would, or where the name has a folder in it.
-func findProgram(name string, lookPath func(string) (string, error)) (string, error) {
+// program is the path of a program: found as a shell would, or where its name says when it has a folder in it.
+func (c *command) program(name string, lookPath func(string) (string, error)) (string, error) {
 	if !strings.ContainsAny(name, `/`+string(filepath.Separator)) {
 		return lookPath(name)
 	}
-	if _, err := os.Stat(name); err != nil {
-		return "", err
-	}
-	return filepath.Abs(name)
+	_, err := os.Stat(c.path(name))
+	return c.path(name), err
 }
 
 // split takes a command apart at blanks. Quotes of both kinds keep blanks, and a backslash the character behind it, except in

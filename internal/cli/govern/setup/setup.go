@@ -3,12 +3,22 @@
 package setup
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
-	return []*cobra.Command{initialize(app)}
+	return []*cobra.Command{initialize(app), validate(app), doctor(app), config(app)}
+}
+
+// typed is the execution error in err.
+func typed(err error) (*execution.Error, bool) {
+	var e *execution.Error
+	ok := errors.As(err, &e)
+	return e, ok
 }

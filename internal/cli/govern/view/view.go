@@ -12,11 +12,13 @@ import (
 	"syscall"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/project"
 )
 
@@ -29,13 +31,17 @@ func Root(app *cli.App) (string, error) {
 	return project.Find(dir)
 }
 
-// Engine opens the project for a command. Call done when the command ends: it takes the line of progress away.
-func Engine(app *cli.App, command string) (e *orchestrator.Local, done func(), err error) {
+// Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
+// ends: it takes the line of progress away.
+func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, done func(), err error) {
 	root, err := Root(app)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := &live{app: app, terminal: cli.IsTerminal(app.Err) && !app.JSON}
+	if verbose {
+		l.says = cli.NewRenderer(&cli.App{Out: app.Err, Err: app.Err, Getenv: app.Getenv, NoColor: app.NoColor}, false, nil)
+	}
 	o := orchestrator.Options{
 		Agents: agents{app}, Owner: "drawbar govern " + command, Getenv: app.Getenv, Environ: os.Environ(), Notice: l.notice,
 	}
@@ -46,14 +52,27 @@ func Engine(app *cli.App, command string) (e *orchestrator.Local, done func(), e
 	return e, l.clear, err
 }
 
+// Agents lets runtimes of type agent ask what the client's agents can do.
+func Agents(app *cli.App) turnruntime.Agents { return agents{app} }
+
 // agents lets runtimes of type agent run what the client knows.
 type agents struct{ app *cli.App }
 
-// Negotiate answers what the agent could do; it starts nothing.
+// Negotiate answers what the agent could do, and that its program is there; it starts nothing.
 func (a agents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
 	c, err := a.app.Client()
 	if err != nil {
 		return execution.Negotiation{}, err
+	}
+	entry, err := c.Adapters().Get(req.Run.Agent)
+	if err != nil {
+		return execution.Negotiation{}, err
+	}
+	if command := entry.Descriptor.Command; command != "" {
+		if _, err := cliagent.LookPath(command, os.Environ(), ""); err != nil {
+			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
+				WithHint("drawbar install %s", req.Run.Agent)
+		}
 	}
 	return c.Negotiate(req, drawbar.RunOptions{})
 }

@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/conformance"
+)
+
+// NewProtocol makes the same command in the spelling of the protocol's own program, "verify protocol": hidden, with its flags
+// and defaults. It stands below the command "verify".
+func NewProtocol(app *cli.App) *cobra.Command {
+	c := &command{app: app}
+	var target, remote, format string
+	var millis int
+	cmd := &cobra.Command{
+		Use: "protocol", Hidden: true, Short: "Hold a target to the protocol's fixtures: see govern conformance", Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case remote != "" && cmd.Flags().Changed("target"):
+				return cli.Usage("--target and --remote name two targets").WithHint("give one of them")
+			case format != "text" && format != "json":
+				return cli.Usage("--format %s is neither text nor json", format).WithHint("--format json")
+			}
+			c.timeout = time.Duration(millis) * time.Millisecond
+			c.report = format == "json" && !app.JSON
+			c.target = remote
+			if remote == "" {
+				dir, err := app.ProjectDir()
+				if err != nil {
+					return err
+				}
+				c.dir = dir
+				c.target = c.path(target)
+				if info, err := os.Stat(c.target); err != nil || !info.IsDir() {
+					return cli.Usage("--target %s is no folder", target).WithHint("a folder with %s", conformance.CapabilitiesFile)
+				}
+			}
+			return c.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.tier, "tier", 1, "the highest tier: 1, 2 or 3")
+	f.StringVar(&c.surface, "surface", "", "only the fixtures of this surface")
+	f.StringVar(&target, "target", ".", "folder with "+conformance.CapabilitiesFile)
+	f.StringVar(&remote, "remote", "", "URL of a server")
+	f.StringVar(&c.token, "token", "", "bearer token of --remote (default: $"+tokenVariable+")")
+	f.IntVar(&millis, "timeout", int(conformance.DefaultTimeout/time.Millisecond), "how long one fixture may take, in milliseconds")
+	f.StringVar(&format, "format", "text", "text or json")
+	f.StringVar(&c.suite, "suite", "", "folder with fixtures (default: Drawbar's own)")
+	return cmd
+}

@@ -1,0 +1,146 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+)
+
+// poll is how often --follow looks for new events. They are written by transactions, a few a minute.
+const poll = 250 * time.Millisecond
+
+func events(app *cli.App) *cobra.Command {
+	var f runFlags
+	var follow bool
+	var types []string
+	var since string
+	cmd := &cobra.Command{
+		Use: "events", Short: "What happened, oldest first", Example: "  drawbar govern events -f\n  drawbar govern events --type turn_accepted,run_blocked --since 1h",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			for _, t := range types {
+				if !slices.Contains(protocol.EventTypes(), t) {
+					return cli.Usage("--type %q is no type of event", t).WithHint("one of: %s", strings.Join(protocol.EventTypes(), ", "))
+				}
+			}
+			from, err := moment(since, time.Now())
+			if err != nil {
+				return err
+			}
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			run := f.run
+			if run == "" && !f.all {
+				run = v.State.ID()
+			}
+			wanted := func(e protocol.Event) bool {
+				return (run == "" || e.RunID == run) && (len(types) == 0 || slices.Contains(types, e.EventType)) && !e.Timestamp.Before(from)
+			}
+			var list []protocol.Event
+			next, err := v.Events(0, func(e protocol.Event) bool {
+				if wanted(e) {
+					list = append(list, e)
+				}
+				return true
+			})
+			if err != nil {
+				return err
+			}
+			list = newest(list, f.limit)
+			if !follow {
+				return app.Answer(nonNil(list), func() { printEvents(app, list) })
+			}
+			if run != "" && f.run == "" {
+				run = "" // a run that begins while one looks is to be seen too
+			}
+			ctx, stop := view.Interruptible(cmd.Context())
+			defer stop()
+			return watch(ctx, app, root, list, next, wanted)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with events as they come, until Ctrl-C")
+	cmd.Flags().StringSliceVar(&types, "type", nil, "only events of these types")
+	cmd.Flags().StringVar(&since, "since", "", "only events since a time (2026-01-02T15:04:05Z) or a while ago (1h)")
+	return cmd
+}
+
+// moment reads a time, or a while before now.
+func moment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, cli.Usage("--since %q is neither a time nor a while ago", text).WithHint("--since 1h, --since 2026-01-02T15:04:05Z")
+}
+
+// watch prints events and goes on with those that come. Ctrl-C is the way to end it and no failure.
+func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event, next int64, wanted func(protocol.Event) bool) error {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		if app.JSON {
+			for _, e := range list {
+				if err := app.Line(e); err != nil {
+					return err
+				}
+			}
+		} else {
+			printEvents(app, list)
+		}
+		list = nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		v, err := ledger.Read(root)
+		if err != nil {
+			return err
+		}
+		next, err = v.Events(next, func(e protocol.Event) bool {
+			if wanted(e) {
+				list = append(list, e)
+			}
+			return true
+		})
+		var damaged *ledger.DamagedError
+		if err != nil && !errors.As(err, &damaged) {
+			return err
+		}
+	}
+}
+
+func printEvents(app *cli.App, list []protocol.Event) {
+	for _, e := range list {
+		who := ""
+		if e.Turn != nil {
+			who = e.Turn.TurnID
+			if e.Turn.RoleID != "" {
+				who += " (" + e.Turn.RoleID + ")"
+			}
+		}
+		app.Printf("%s  %-24s %-16s %s\n", e.Timestamp.Local().Format(time.DateTime), e.EventType, e.Phase, who)
+	}
+}

@@ -1,0 +1,150 @@
+package record
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// exportVersion is that of the file that export writes.
+const exportVersion = "1.0"
+
+// exported is a run with its record, as one document.
+type exported struct {
+	SchemaVersion string                  `json:"schema_version"`
+	ExportKind    string                  `json:"export_kind"`
+	ExportedAt    protocol.Time           `json:"exported_at"`
+	Project       protocol.Project        `json:"project"`
+	RunID         string                  `json:"run_id"`
+	Config        json.RawMessage         `json:"config"`
+	State         protocol.State          `json:"state"`
+	History       []protocol.HistoryEntry `json:"history"`
+	Ledger        []ledger.LedgerLine     `json:"decision_ledger"`
+	RepoDecisions []protocol.RepoDecision `json:"repo_decisions"`
+	Events        []protocol.Event        `json:"events"`
+	Runs          []protocol.RunSummary   `json:"run_history"`
+	Human         []json.RawMessage       `json:"human_escalations"`
+	Chain         ledger.Report           `json:"chain"`
+}
+
+func export(app *cli.App) *cobra.Command {
+	var f runFlags
+	var out string
+	cmd := &cobra.Command{
+		Use: "export", Short: "The record of a run as one JSON document",
+		Long: "Write the record of a run as one JSON document, to standard output or to a file that is not there yet. It holds what the\n" +
+			"record holds: configuration, state, turns, decisions, events, and whether the chain is whole.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			run, err := which(v, f.run, f.all)
+			if err != nil {
+				return err
+			}
+			doc, err := gather(cmd, root, v, run)
+			if err != nil {
+				return err
+			}
+			b, err := protocol.MarshalFile(doc)
+			if err != nil {
+				return err
+			}
+			if out == "" || out == "-" {
+				_, err = app.Out.Write(b)
+				return err
+			}
+			return write(app, out, b)
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
+	cmd.Flags().BoolVar(&f.all, "all", false, "of all runs")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
+	return cmd
+}
+
+func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (exported, error) {
+	p, err := project.Load(root)
+	if err != nil {
+		return exported{}, err
+	}
+	doc := exported{SchemaVersion: exportVersion, ExportKind: "agentxchain_run_export", ExportedAt: protocol.At(time.Now()), Project: p.Config.Project, RunID: run,
+		Config: json.RawMessage(p.Raw), State: v.State}
+	if doc.History, err = v.History(run); err != nil {
+		return doc, err
+	}
+	mine := map[string]bool{}
+	for _, h := range doc.History {
+		mine[h.TurnID] = true
+	}
+	lines, err := v.Ledger()
+	if err != nil {
+		return doc, err
+	}
+	for _, l := range lines {
+		if run == "" || l.Of(run, mine) {
+			doc.Ledger = append(doc.Ledger, l)
+		}
+	}
+	if doc.RepoDecisions, err = v.RepoDecisions(); err != nil {
+		return doc, err
+	}
+	if _, err = v.Events(0, func(e protocol.Event) bool {
+		if run == "" || e.RunID == run {
+			doc.Events = append(doc.Events, e)
+		}
+		return true
+	}); err != nil {
+		return doc, err
+	}
+	runs, err := v.Runs()
+	if err != nil {
+		return doc, err
+	}
+	for _, r := range runs {
+		if run == "" || r.RunID == run {
+			doc.Runs = append(doc.Runs, r)
+		}
+	}
+	if doc.Human, err = v.Human(); err != nil {
+		return doc, err
+	}
+	doc.Chain, err = ledger.Verify(cmd.Context(), root, nil)
+	return doc, err
+}
+
+// write makes the file, which may not be there: an export never replaces another.
+func write(app *cli.App, path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "write the export: %w", err).WithHint("name a file that is not there yet")
+	}
+	if _, err = f.Write(b); err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "write the export %s: %w", path, err)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	return app.Answer(map[string]any{"file": abs, "bytes": len(b)}, func() { app.Printf("%s (%d bytes)\n", abs, len(b)) })
+}

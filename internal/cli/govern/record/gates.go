@@ -1,0 +1,127 @@
+package record
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance/gate"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// gateView is one gate as its files stand now.
+type gateView struct {
+	Phase        string         `json:"phase"`
+	Gate         string         `json:"gate"`
+	Status       string         `json:"status"`
+	Present      bool           `json:"present_phase"`
+	Files        []gate.Finding `json:"files"`
+	Verification bool           `json:"requires_verification_pass"`
+	Human        bool           `json:"requires_human_approval"`
+	Credentialed bool           `json:"credentialed"`
+	Actions      []string       `json:"gate_actions,omitempty"`
+	Pending      bool           `json:"pending"`
+}
+
+func gates(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "gates [GATE]", Short: "What every gate asks for, held against the files as they are now",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			p, err := project.Load(root)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				if _, ok := p.Config.Gate(args[0]); !ok {
+					return cli.Usage("there is no gate %q", args[0]).WithHint("one of: %s", strings.Join(p.Config.Gates.Keys(), ", "))
+				}
+			}
+			list := []gateView{}
+			for _, phase := range p.Config.Phases() {
+				routed, _ := p.Config.Phase(phase)
+				g, ok := p.Config.Gate(routed.ExitGate)
+				if !ok || len(args) > 0 && args[0] != routed.ExitGate {
+					continue
+				}
+				files, told, err := project.GateFiles(root, p.Config, phase)
+				if err != nil {
+					return err
+				}
+				for _, w := range told {
+					app.Warnf("%s", w)
+				}
+				history, err := v.History(v.State.ID())
+				if err != nil {
+					return err
+				}
+				x := gateView{Phase: phase, Gate: routed.ExitGate, Status: v.State.PhaseGateStatus.At(routed.ExitGate), Present: phase == v.State.Phase,
+					Verification: g.RequiresVerificationPass, Human: g.RequiresHumanApproval, Credentialed: g.Credentialed,
+					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history}))}
+				for _, a := range g.GateActions {
+					x.Actions = append(x.Actions, a.Run)
+				}
+				if t := v.State.PendingTransition; t != nil && t.Gate == x.Gate {
+					x.Pending = true
+				}
+				if e := v.State.PendingCompletion; e != nil && e.Gate == x.Gate {
+					x.Pending = true
+				}
+				if x.Status == "" {
+					x.Status = protocol.GatePending
+				}
+				list = append(list, x)
+			}
+			return app.Answer(list, func() { printGates(app, list) })
+		},
+	}
+}
+
+func printGates(app *cli.App, list []gateView) {
+	if len(list) == 0 {
+		app.Notef("no phase has an exit gate")
+	}
+	for _, g := range list {
+		mark := " "
+		if g.Present {
+			mark = "*"
+		}
+		app.Printf("%s %s  leaves %s: %s\n", mark, g.Gate, g.Phase, g.Status)
+		for _, f := range g.Files {
+			state := "ok"
+			switch {
+			case f.Missing && f.Required:
+				state = "missing"
+			case f.Missing:
+				state = "not there (optional)"
+			case len(f.Problems) > 0:
+				state = "not yet"
+			}
+			app.Printf("    %-22s %s\n", state, f.Path)
+			for _, why := range f.Problems {
+				app.Printf("    %-22s - %s\n", "", why)
+			}
+		}
+		if g.Verification {
+			app.Printf("    a verification that passed\n")
+		}
+		switch {
+		case g.Credentialed:
+			app.Printf("    a person's approval, which no policy replaces\n")
+		case g.Human:
+			app.Printf("    a person's approval\n")
+		}
+		for _, a := range g.Actions {
+			app.Printf("    runs: %s\n", a)
+		}
+		if g.Pending {
+			app.Printf("    waits for a person: drawbar govern approve\n")
+		}
+	}
+}

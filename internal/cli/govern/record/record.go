@@ -1,0 +1,137 @@
+// Package record holds the commands that read the record of governed runs: history, turn show, decisions, objections, events,
+// gates, verify, export. They take no lock.
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+)
+
+// New makes the commands.
+func New(app *cli.App) []*cobra.Command {
+	return []*cobra.Command{history(app), turn(app), decisions(app), objections(app), events(app), gates(app), verify(app), export(app)}
+}
+
+// read opens the record of the command's project.
+func read(app *cli.App) (root string, v *ledger.View, err error) {
+	if root, err = view.Root(app); err != nil {
+		return "", nil, err
+	}
+	v, err = ledger.Read(root)
+	return root, v, err
+}
+
+// which is the run that a command is about: the named one, all of them, or the present one.
+func which(v *ledger.View, named string, all bool) (string, error) {
+	switch {
+	case all:
+		return "", nil
+	case named != "":
+		return named, nil
+	case v.State.ID() == "":
+		return "", execution.Errorf(execution.CodeSessionNotFound, "there is no run yet").WithHint("drawbar govern step")
+	}
+	return v.State.ID(), nil
+}
+
+// runFlags choose a run.
+type runFlags struct {
+	run   string
+	all   bool
+	limit int
+}
+
+func (f *runFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
+	cmd.Flags().BoolVar(&f.all, "all", false, "of all runs")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "at most so many, the newest")
+}
+
+func (f *runFlags) check(cmd *cobra.Command) error {
+	if f.run != "" && f.all {
+		return cli.Usage("--run and --all contradict each other").WithHint("%s --all", cmd.CommandPath())
+	}
+	if f.limit < 0 {
+		return cli.Usage("--limit %d: at least 0", f.limit).WithHint("%s --limit 20", cmd.CommandPath())
+	}
+	return nil
+}
+
+func newest[T any](list []T, n int) []T {
+	if n > 0 && len(list) > n {
+		return list[len(list)-n:]
+	}
+	return list
+}
+
+func history(app *cli.App) *cobra.Command {
+	var f runFlags
+	var role string
+	cmd := &cobra.Command{
+		Use: "history", Short: "The accepted turns, oldest first",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			_, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			run, err := which(v, f.run, f.all)
+			if err != nil {
+				return err
+			}
+			entries, err := v.History(run)
+			if err != nil {
+				return err
+			}
+			entries = newest(slices.DeleteFunc(entries, func(h protocol.HistoryEntry) bool { return role != "" && h.Role != role }), f.limit)
+			return app.Answer(nonNil(entries), func() {
+				if len(entries) == 0 {
+					app.Notef("no turn is accepted yet")
+					return
+				}
+				t := app.ShortTable()
+				fmt.Fprintln(t, "TURN\tROLE\tPHASE\tSTATUS\tACCEPTED\tCOST\tSUMMARY")
+				for _, h := range entries {
+					cost := "-"
+					if h.Cost != nil && h.Cost.USD > 0 {
+						cost = fmt.Sprintf("$%.4f", h.Cost.USD)
+					}
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), cost, oneLine(h.Summary))
+				}
+				_ = t.Flush()
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&role, "role", "", "only turns of this role")
+	return cmd
+}
+
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func at(t protocol.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,126 @@
+package setup
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// setting is the answer of config get and config set.
+type setting struct {
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Before json.RawMessage `json:"previous,omitempty"`
+}
+
+func config(app *cli.App) *cobra.Command {
+	var old legacy
+	cmd := &cobra.Command{
+		Use: "config", Short: "Read and change agentxchain.json", Args: cli.Args(cobra.ArbitraryArgs),
+		Example: "  drawbar govern config get budget\n  drawbar govern config set budget.per_turn_max_usd 1.5\n" +
+			"  drawbar govern config set budget.cost_rates.my-model-v1.2.input_per_1m 0.27",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := old.run(app, cmd, args); done || err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return cli.Usage("there is no command %q", "config "+args[0]).WithHint("drawbar govern config get, drawbar govern config set")
+			}
+			return get(app, "")
+		},
+	}
+	old.add(cmd)
+	cmd.AddCommand(&cobra.Command{
+		Use: "get [KEY]", Short: "Print a value as it is written", Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return get(app, "")
+			}
+			return get(app, args[0])
+		},
+	}, &cobra.Command{
+		Use: "set KEY VALUE", Short: "Write a value and change nothing else; what would not be valid is refused", Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error { return set(app, args[0], args[1]) },
+	})
+	return cmd
+}
+
+// legacy is the spelling of specification 001: --get KEY, --set KEY VALUE.
+type legacy struct {
+	get string
+	set string
+}
+
+func (l *legacy) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.get, "get", "", "config get KEY")
+	cmd.Flags().StringVar(&l.set, "set", "", "config set KEY VALUE")
+	for _, name := range []string{"get", "set"} {
+		_ = cmd.Flags().MarkHidden(name) // the flags are there
+	}
+}
+
+func (l *legacy) run(app *cli.App, cmd *cobra.Command, args []string) (bool, error) {
+	switch {
+	case cmd.Flags().Changed("set"):
+		if len(args) != 1 || cmd.Flags().Changed("get") {
+			return true, cli.Usage("--set takes a key and a value").WithHint("drawbar govern config set %s VALUE", l.set)
+		}
+		return true, set(app, l.set, args[0])
+	case cmd.Flags().Changed("get"):
+		return true, get(app, l.get)
+	}
+	return false, nil
+}
+
+func get(app *cli.App, key string) error {
+	root, err := view.Root(app)
+	if err != nil {
+		return err
+	}
+	value, err := project.Get(root, key)
+	if err != nil {
+		return err
+	}
+	return app.Answer(setting{Key: key, Value: value}, func() { app.Printf("%s\n", plain(value)) })
+}
+
+func set(app *cli.App, key, value string) error {
+	root, err := view.Root(app)
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		return execution.Errorf(execution.CodeValidation, "config set needs a key").WithHint("drawbar govern config set KEY VALUE")
+	}
+	before, after, err := project.Set(root, key, value)
+	if err != nil {
+		return err
+	}
+	return app.Answer(setting{Key: key, Value: after, Before: before}, func() {
+		if before == nil {
+			app.Printf("%s = %s\n", key, plain(after))
+		} else {
+			app.Printf("%s = %s (was %s)\n", key, plain(after), plain(before))
+		}
+	})
+}
+
+// plain is a value for people: a text without its quotes, everything else indented.
+func plain(raw json.RawMessage) string {
+	var s string
+	if protocol.Kind(raw) == "string" && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") == nil {
+		return b.String()
+	}
+	return string(raw)
+}

@@ -1,0 +1,209 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/charter"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/phasehook"
+	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/workspace"
+)
+
+// check is one finding. State is ok, note (worth knowing) or problem (something will not work).
+type check struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Found string `json:"found"`
+	Do    string `json:"do,omitempty"`
+}
+
+const (
+	ok      = "ok"
+	note    = "note"
+	problem = "problem"
+)
+
+func doctor(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check whether this project can be run here, without running anything of it",
+		Long: "Check the configuration, the repository, the record and every runtime that a role needs: is the program there, does the prompt\n" +
+			"reach it, can the agent do what is asked. No agent is started. The exit code is 1 when something will not work.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, err := view.Root(app)
+			if err != nil {
+				return err
+			}
+			checks := examine(cmd.Context(), app, root)
+			bad := false
+			for _, c := range checks {
+				bad = bad || c.State == problem
+			}
+			err = app.Answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
+				for _, c := range checks {
+					app.Printf("%-8s %-22s %s\n", c.State, c.Name, c.Found)
+					if c.Do != "" {
+						app.Printf("%-8s %-22s try: %s\n", "", "", c.Do)
+					}
+				}
+			})
+			if err == nil && bad {
+				return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+			}
+			return err
+		},
+	}
+}
+
+func examine(ctx context.Context, app *cli.App, root string) []check {
+	problems, err := Problems(root)
+	if err != nil {
+		return []check{failed("configuration", err)}
+	}
+	var list []check
+	for _, p := range problems {
+		c := check{Name: "configuration", State: note, Found: p.String(), Do: p.Hint}
+		if p.IsError() {
+			c.State = problem
+		}
+		list = append(list, c)
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return list
+	}
+	if len(list) == 0 {
+		list = append(list, check{Name: "configuration", State: ok, Found: fmt.Sprintf("%s: %d roles, %d phases", protocol.ConfigFile, p.Config.Roles.Len(), len(p.Config.Phases()))})
+	}
+	list = append(list, repository(ctx, root)...)
+	list = append(list, recordState(root)...)
+	list = append(list, hooks(p)...)
+	return append(list, runtimes(app, p)...)
+}
+
+// hooks asks what would keep a hook from being asked. None is run.
+func hooks(p *project.Project) []check {
+	var list []check
+	r := phasehook.Runner{Root: p.Root, Environ: os.Environ()}
+	for phase, declared := range p.Config.Hooks.All() {
+		faults := r.Check(phase, declared)
+		for _, err := range faults {
+			list = append(list, failed("hooks of "+phase, err))
+		}
+		if len(faults) == 0 && len(declared) > 0 {
+			list = append(list, check{Name: "hooks of " + phase, State: ok, Found: fmt.Sprintf("%d", len(declared))})
+		}
+	}
+	return list
+}
+
+func failed(name string, err error) check {
+	c := check{Name: name, State: problem, Found: err.Error()}
+	if e, is := typed(err); is {
+		c.Found, c.Do = e.Message, e.Hint
+	}
+	return c
+}
+
+func repository(ctx context.Context, root string) []check {
+	w, err := workspace.Open(ctx, root)
+	if err != nil {
+		return []check{failed("repository", err)}
+	}
+	if w.Kind() != workspace.Git {
+		return []check{{Name: "repository", State: note, Found: "no git: changes cannot be observed, and accepted turns are not committed", Do: "git init && git add -A && git commit -m start"}}
+	}
+	b, err := w.Baseline(ctx)
+	switch {
+	case err != nil:
+		return []check{failed("repository", err)}
+	case b.HeadRef == nil:
+		return []check{{Name: "repository", State: note, Found: "git, without a commit yet", Do: "git add -A && git commit -m start"}}
+	case !b.Clean:
+		return []check{{Name: "repository", State: note, Found: fmt.Sprintf("git, with %d files that are not committed: a role that may write cannot have a turn before they are", b.DirtySnapshot.Len()), Do: "git add -A && git commit"}}
+	}
+	where := b.Branch
+	if where == "" {
+		where = "a detached head"
+	}
+	return []check{{Name: "repository", State: ok, Found: "git, clean, on " + where}}
+}
+
+func recordState(root string) []check {
+	v, err := ledger.Read(root)
+	if err != nil {
+		return []check{failed("record", err)}
+	}
+	c := check{Name: "record", State: ok, Found: "no run yet"}
+	if id := v.State.ID(); id != "" {
+		c.Found = fmt.Sprintf("%s is %s in phase %s", id, v.State.Status, v.State.Phase)
+	}
+	list := []check{c}
+	if v.Pending != "" {
+		list = append(list, check{Name: "record", State: note, Found: "a transaction was interrupted: " + v.Pending, Do: "any command that writes finishes it: drawbar govern restart"})
+	}
+	if h := v.Holder; h != nil {
+		list = append(list, check{Name: "lock", State: note, Found: fmt.Sprintf("%s (process %d) writes the record", h.Owner, h.PID)})
+	}
+	return list
+}
+
+// runtimes asks each runtime of a role what would keep a turn from starting. Nothing of the worker is run.
+func runtimes(app *cli.App, p *project.Project) []check {
+	var list []check
+	for id, role := range p.Config.Roles.All() {
+		rid, rt, declared := p.Config.RuntimeOf(id)
+		if !declared {
+			continue
+		}
+		name := "role " + id
+		runtime, err := turnruntime.For(rt, turnruntime.Deps{Agents: view.Agents(app)})
+		if err == nil {
+			err = runtime.Check(sample(app, p, id, role, rid, rt))
+		}
+		if err != nil {
+			list = append(list, failed(name, err))
+			continue
+		}
+		c := check{Name: name, State: ok, Found: fmt.Sprintf("%s, %s (%s)", rid, rt.Type, charter.WritePath(role.WriteAuthority, rt))}
+		if role.WriteAuthority == protocol.ReviewOnly && rt.Type == protocol.RuntimeLocalCLI {
+			c.State = note
+			c.Found += ": it could write; what it writes is found out afterwards and refused"
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// sample is a turn of the role that is never carried.
+func sample(app *cli.App, p *project.Project, id string, role protocol.Role, rid string, rt protocol.Runtime) turnruntime.Dispatch {
+	const turn = "turn_0000000000000000"
+	d := turnruntime.Dispatch{
+		Root: p.Root, WorkDir: p.Root, Run: "run_0000000000000000", Turn: protocol.Turn{TurnID: turn, AssignedRole: id, RuntimeID: rid, Attempt: 1},
+		RoleID: id, Role: role, RuntimeID: rid, Runtime: rt, Prompt: "prompt", Context: "context",
+		BundleDir: filepath.Join(p.Root, filepath.FromSlash(protocol.BundleDir(turn))), StagedPath: filepath.Join(p.Root, filepath.FromSlash(protocol.StagedFile(turn))),
+		Getenv: app.Getenv, Environ: os.Environ(),
+	}
+	if phases := p.Config.Phases(); len(phases) > 0 {
+		d.Phase = phases[0]
+	}
+	if p.Config.RunLoop != nil {
+		d.Loop = *p.Config.RunLoop
+	}
+	if b := p.Config.Budget; b != nil {
+		d.BudgetUSD = b.PerTurnMaxUSD
+	}
+	return d
+}

@@ -1,0 +1,182 @@
+package product
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governance"
+	"github.com/drawbar/drawbar/internal/governance/charter"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// owner names the holder of a project's lock.
+const owner = "drawbar govern conformance"
+
+// initialize begins a run, if one may be made of the configuration.
+func initialize(ctx context.Context, w *world) (fields, error) {
+	if _, problems := charter.Decode(w.raw); len(charter.Errors(problems)) > 0 {
+		f := configFault(charter.Errors(problems))
+		f["error_type"] = governance.CodeInvalidConfig
+		return w.withUnchanged(f)
+	}
+	return w.apply(ctx, governance.StartRun{RunID: newID("run_"), Now: protocol.At(time.Now())})
+}
+
+func assign(ctx context.Context, w *world) (fields, error) {
+	var args struct {
+		Role string `json:"role_id"`
+	}
+	if err := w.args(&args); err != nil {
+		return nil, err
+	}
+	return w.apply(ctx, governance.AssignTurn{Role: args.Role, TurnID: newID("turn_"), Now: protocol.At(time.Now()),
+		Baseline: protocol.Baseline{Kind: "no_git", Clean: true, CapturedAt: protocol.At(time.Now())}})
+}
+
+func approveTransition(ctx context.Context, w *world) (fields, error) {
+	return w.apply(ctx, governance.Approve{Now: protocol.At(time.Now()), By: protocol.Human})
+}
+
+func approveCompletion(ctx context.Context, w *world) (fields, error) {
+	return w.apply(ctx, governance.Approve{Completion: true, Now: protocol.At(time.Now()), By: protocol.Human})
+}
+
+func resolveBlocked(ctx context.Context, w *world) (fields, error) {
+	var args struct {
+		Action string `json:"action"`
+	}
+	if err := w.args(&args); err != nil {
+		return nil, err
+	}
+	if args.Action != "resume" {
+		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("a blocked run is resumed, not %q", args.Action)})
+	}
+	files, _, err := project.GateFiles(w.dir, w.config, w.state.Phase)
+	if err != nil {
+		return nil, err
+	}
+	return w.apply(ctx, governance.Unblock{Now: protocol.At(time.Now()), By: protocol.Human, GateFiles: files})
+}
+
+// changeState asks for a change of the state by name.
+func changeState(ctx context.Context, w *world) (fields, error) {
+	var c governance.StateChange
+	if err := w.args(&c); err != nil {
+		return nil, err
+	}
+	c.Now = protocol.At(time.Now())
+	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
+		next, refused := governance.ApplyChange(run, c)
+		if refused != nil {
+			return run, []governance.Effect{*refused}
+		}
+		return next, nil
+	})
+}
+
+func (w *world) apply(ctx context.Context, in governance.Input) (fields, error) {
+	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) { return governance.Transition(run, in) })
+}
+
+// change records what a step makes of the run, and answers with the state as it is then on disk.
+func (w *world) change(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (fields, error) {
+	refused, err := w.record(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return w.refused(refused)
+	}
+	state, err := w.files.ReadFile(filepath.FromSlash(protocol.StateFile))
+	if err != nil {
+		return nil, err
+	}
+	return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, nil
+}
+
+// refused is the answer to a change that is not legal. The suite has one word for most causes; refusal is ours.
+func (w *world) refused(r *governance.Refused) (fields, error) {
+	kind := governance.CodeInvalidTransition
+	if r.Code == governance.CodeImmutableField || r.Code == governance.CodeInvalidConfig {
+		kind = r.Code
+	}
+	return w.withUnchanged(fields{"result": "error", "error_type": kind, "refusal": r.Code, "error": r.Message})
+}
+
+func (w *world) withUnchanged(f fields) (fields, error) {
+	same, err := w.unchanged()
+	f["state_unchanged"] = same
+	return f, err
+}
+
+// record opens the project's ledger, applies a step to the run that is in it, and commits what follows in one transaction.
+func (w *world) record(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (refused *governance.Refused, err error) {
+	l, err := ledger.Open(ctx, w.dir, ledger.Options{Owner: owner})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	run, err := w.governed(l.View())
+	if err != nil {
+		return nil, err
+	}
+	next, effects := step(run)
+	tx := ledger.Tx{Kind: w.fixture.Input.Operation, Now: time.Now(), State: next.State}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case governance.Refused:
+			return &e, nil
+		case governance.NotAccepted:
+			refused = &governance.Refused{Code: e.Code, Message: fmt.Sprint(e.Errors), Next: e.Next}
+		case governance.AppendHistory:
+			tx.History = append(tx.History, e.Entry)
+		case governance.AppendDecision:
+			tx.Ledger = append(tx.Ledger, e.Decision)
+		case governance.AppendNote:
+			tx.Ledger = append(tx.Ledger, e.Note)
+		case governance.AppendRepoDecision:
+			tx.RepoDecisions = append(tx.RepoDecisions, e.Decision)
+		case governance.Emit:
+			tx.Events = append(tx.Events, e.Event)
+		case governance.Summarize:
+			tx.Runs = append(tx.Runs, e.Summary)
+		case governance.Archive:
+			tx.Archive = append(tx.Archive, e.TurnID)
+		}
+	}
+	return refused, l.Commit(ctx, tx)
+}
+
+// governed is the run of the record.
+func (w *world) governed(v *ledger.View) (governance.Run, error) {
+	run := governance.Run{Config: charter.Normalize(w.config), State: v.State, DecisionIDs: map[string]bool{}, ObjectionIDs: map[string]bool{}}
+	var err error
+	if run.History, err = v.History(v.State.ID()); err != nil {
+		return run, err
+	}
+	decisions, err := v.Decisions()
+	for _, d := range decisions {
+		run.DecisionIDs[d.ID] = true
+	}
+	for _, h := range run.History {
+		for _, o := range h.Objections {
+			run.ObjectionIDs[o.ID] = true
+		}
+	}
+	return run, err
+}
+
+// newID makes an id of the protocol's form.
+func newID(prefix string) string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return prefix + hex.EncodeToString(b)
+}
