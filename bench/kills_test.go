@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,10 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/workspace"
 )
 
 var (
@@ -189,12 +186,14 @@ func (s *subject) kill(ctx context.Context, moment time.Duration) (alive bool, e
 // look reads the record as it is and holds it against what it was: what is accepted stays. It answers with 1 when a transaction is
 // left to finish.
 func (s *subject) look() (pending int, err error) {
-	v, err := ledger.Read(s.root)
-	if err != nil {
-		return 0, err
+	var history []struct {
+		TurnID string `json:"turn_id"`
+		Status string `json:"status"`
 	}
-	history, err := v.History("")
-	if err != nil {
+	var status struct {
+		Unfinished string `json:"unfinished"`
+	}
+	if err := errors.Join(s.ask(&status, "status"), s.ask(&history, "history", "--all")); err != nil {
 		return 0, err
 	}
 	var now []string
@@ -211,10 +210,21 @@ func (s *subject) look() (pending int, err error) {
 		return 0, fmt.Errorf("accepted turns were lost: %v, then %v", s.turns, now)
 	}
 	s.turns = now
-	if v.Pending != "" {
+	if status.Unfinished != "" {
 		pending = 1
 	}
 	return pending, nil
+}
+
+// ask reads what a command of the program answers.
+func (s *subject) ask(into any, command ...string) error {
+	out, err := s.command(context.Background(), s.o.drawbar, append(append([]string{"govern"}, command...), "--json")...).Output()
+	if err != nil && len(out) == 0 {
+		return fmt.Errorf("govern %s: %w", command[0], err)
+	}
+	return json.Unmarshal(out, &struct {
+		Data any `json:"data"`
+	}{into})
 }
 
 // goOn types the next command, which has to accept a turn, and looks at everything that must be so afterwards.
@@ -230,20 +240,16 @@ func (s *subject) goOn(ctx context.Context) error {
 	if len(s.turns) != before+1 {
 		return fmt.Errorf("the next command accepted %d turns", len(s.turns)-before)
 	}
-	w, err := workspace.Open(ctx, s.root)
-	if err != nil {
-		return err
+	var rep struct {
+		OK      bool `json:"ok"`
+		Broken  any  `json:"broken"`
+		Pending string
 	}
-	heads, err := w.Heads(ctx)
-	if err != nil {
-		return err
-	}
-	rep, err := ledger.Verify(ctx, s.root, heads)
-	if err != nil {
+	if err := s.ask(&rep, "verify"); err != nil {
 		return err
 	}
 	if !rep.OK || rep.Pending != "" {
-		return fmt.Errorf("the record does not fit its chain: %+v, pending %q; the command said: %s", rep.Broken, rep.Pending, said)
+		return fmt.Errorf("the record does not fit its chain: %v, pending %q; the command said: %s", rep.Broken, rep.Pending, said)
 	}
 	out, err := s.command(ctx, "git", "log", "--format=%(trailers:key=AgentXchain-Turn,valueonly,separator=%x2c)").Output()
 	if err != nil {
@@ -260,7 +266,7 @@ func (s *subject) goOn(ctx context.Context) error {
 // leftovers are what a crash must not leave for good.
 func (s *subject) leftovers(ctx context.Context) error {
 	var faults []error
-	for _, pattern := range []string{protocol.TransactionsDir + "/*", protocol.LockFile, protocol.LocksDir + "/turn-*", protocol.DispatchDir + "/*", protocol.WorktreesDir + "/*",
+	for _, pattern := range []string{".agentxchain/transactions/accept/*", ".agentxchain/locks/accept-turn.lock", ".agentxchain/locks/turn-*", ".agentxchain/dispatch/turns/*",
 		".git/index.lock", ".git/refs/heads/*.lock", ".git/drawbar-index-*"} {
 		if left, _ := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern))); len(left) > 0 {
 			faults = append(faults, fmt.Errorf("left behind: %v", left))
