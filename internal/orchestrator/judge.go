@@ -78,6 +78,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err != nil {
 		return Report{}, err
 	}
+	if held, err := t.moved(ctx, turn, seen, s.person); held != nil || err != nil {
+		return orEmpty(held), err
+	}
 	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
 	compared := claim.Compare(claim.Input{
 		Result: valid.Result, Authority: t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority, RuntimeType: rt.Type, Phase: t.state().Phase,
