@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/procenv"
 	"github.com/drawbar/drawbar/internal/project"
 	"github.com/drawbar/drawbar/internal/workspace"
 )
@@ -162,6 +164,45 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 	}
 	rep.Code, rep.Stage, rep.Errors = code, protocol.StageArtifact, []string{detail, action}
 	return &rep, nil
+}
+
+// shortestKept is how long a variable's value must be to be taken out of a result: a short one may be a word of it.
+const shortestKept = 12
+
+// redactor knows the secrets of this process's environment and of a turn's runtime.
+func (t *transaction) redactor(id string) *procenv.Redactor {
+	r := &procenv.Redactor{}
+	add := func(name, value string) {
+		if len(value) >= shortestKept && procenv.Telling(name) {
+			r.Add(value)
+		}
+	}
+	for _, entry := range t.e.o.Environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			add(name, value)
+		}
+	}
+	if turn := t.state().ActiveTurns.At(id); turn != nil {
+		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+		for name, value := range rt.Env.All() {
+			value, _ = procenv.Expand(value, procenv.Of(t.e.o.Environ))
+			add(name, value)
+		}
+	}
+	return r
+}
+
+// withoutSecrets takes secrets out of a staged result before anything of it is written: the record is read by others, and
+// committed. The staged file is written anew with the transaction, as it goes to the archive.
+func (t *transaction) withoutSecrets(id string, s *submission) {
+	clean := t.redactor(id).Bytes(s.data)
+	if bytes.Equal(clean, s.data) {
+		return
+	}
+	t.e.warn(fmt.Sprintf("the result of turn %s held the value of a secret variable, which was taken out; the worker has seen it", id))
+	if s.data = clean; t.workRoot(id) == t.e.root {
+		t.rewritten = map[string][]byte{s.where: clean}
+	}
 }
 
 // ruleFilesOf are those of a turn's files that are rules.

@@ -4,8 +4,10 @@ package orchestrator
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +16,17 @@ import (
 )
 
 func init() {
+	workers["leak"] = func(w *worker) {
+		w.put("src/a.txt", "work\n")
+		r := w.result("src/a.txt")
+		r["summary"] = "used the key " + os.Getenv("SOME_API_KEY")
+		w.stage(r)
+	}
+	workers["leak-invalid"] = func(w *worker) {
+		r := w.result("../up")
+		r["summary"] = "used the key " + os.Getenv("SOME_API_KEY")
+		w.stage(r)
+	}
 	// attack runs a script in the project, then does honest work and hands it in.
 	workers["attack"] = func(w *worker) {
 		c := exec.Command("sh", "-c", os.Args[1])
@@ -184,5 +197,36 @@ func TestLostRecord(t *testing.T) {
 	v, err := ledger.Verify(t.Context(), p.root, nil)
 	if err != nil || v.OK {
 		t.Errorf("verify says %+v, %v, and lines were lost", v, err)
+	}
+}
+
+// TestSecretsOfAResultAreNotRecorded hands in a result that holds the value of a variable.
+func TestSecretsOfAResultAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-not-a-real-one-0123456789"
+	for _, worker := range []string{"leak", "leak-invalid"} {
+		p := newProject(t, one(runtimeOf(worker), ""))
+		_, err := p.engine(func(o *Options) { o.Environ = append(o.Environ, "SOME_API_KEY="+secret) }).Step(t.Context(), StepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := p.heard("warning"); !strings.Contains(strings.Join(told, " "), "secret") {
+			t.Errorf("%s: warned of %q", worker, told)
+		}
+		if err := filepath.WalkDir(p.root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if strings.Contains(string(b), secret) {
+				t.Errorf("%s: the secret stands in %s", worker, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if worker == "leak" && !strings.Contains(p.read(protocol.HistoryFile), "key [redacted]") {
+			t.Errorf("the history says nothing of it: %s", p.read(protocol.HistoryFile))
+		}
 	}
 }
