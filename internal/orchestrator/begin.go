@@ -276,6 +276,15 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 			id, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
 	}
 	switch turn.Status {
+	case protocol.TurnFailedAcceptance:
+		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
+		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
+			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
+				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})
+				return nil, &rep, err
+			}
+		}
+		fallthrough
 	case protocol.TurnConflicted, protocol.TurnFailed:
 		rep := t.report(OutcomeFailed)
 		rep.turn(turn)

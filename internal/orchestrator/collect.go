@@ -129,9 +129,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	if out.Detail != "" {
 		rep.Errors = []string{out.Detail}
 	}
-	if out.Hint != "" {
-		rep.Warnings = append(rep.Warnings, out.Hint)
-	}
+	rep.Hint = out.Hint
 	if rep.retry {
 		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
 		t.e.note(Notice{Kind: "retry", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})

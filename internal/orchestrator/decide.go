@@ -105,6 +105,7 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 			turn = now
 		}
 		rep.turn(turn)
+		rep.Summary = "rejected: " + in.Reason
 		return nil
 	})
 	return rep, err
@@ -169,11 +170,12 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 		if t.work.Kind() != workspace.Git {
 			return execution.Errorf(execution.CodeConfig, "%s is no git repository, so there is nothing to commit to", e.root).WithHint("git init && git add -A && git commit -m start")
 		}
-		seen, err := t.work.Observe(ctx, protocol.Baseline{Kind: string(workspace.Git), HeadRef: head(t.state())}, e.root)
+		// What the branch lacks counts, whatever commit the record names: the branch may have moved away from it.
+		base, err := t.work.Baseline(ctx)
 		if err != nil {
 			return err
 		}
-		dirty := among(seen.Paths(), entry.FilesChanged)
+		dirty := among(base.DirtySnapshot.Keys(), entry.FilesChanged)
 		rep = t.report(OutcomeDone)
 		rep.TurnID, rep.Role, rep.Files = entry.TurnID, entry.Role, dirty
 		if len(dirty) == 0 {
@@ -216,6 +218,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 			t.e.warn(err.Error())
 		}
 		rep = t.report(OutcomeBlocked)
+		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil
 	})
 	return rep, err
@@ -231,6 +234,9 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 			return err
 		}
 		rep = t.report(outcomeOf(t.state()))
+		if rep.Outcome == OutcomeDone {
+			rep.Summary = "nothing blocks the run any more"
+		}
 		return nil
 	})
 	return rep, err

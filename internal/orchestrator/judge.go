@@ -285,11 +285,12 @@ func (c *checkpoint) moment(now protocol.Time) protocol.Time {
 	return c.at
 }
 
-// prepare makes the commit's objects. The record's chain goes into it, with its head in a trailer, so that a record that was
-// rewritten later does not fit its commits.
-func (c *checkpoint) prepare(ctx context.Context, w *workspace.Workspace, chain []byte, head string) (ledger.Checkpoint, error) {
+// prepare makes the commit's objects. The head of the record's chain goes into a trailer, so that a record that was rewritten
+// later does not fit its commits. The chain itself does not: it changes between commits too, and would make every working tree
+// dirty and every commit larger than the one before.
+func (c *checkpoint) prepare(ctx context.Context, w *workspace.Workspace, head string) (ledger.Checkpoint, error) {
 	p, err := w.Prepare(ctx, workspace.CheckpointRequest{
-		Paths: c.files, Files: map[string][]byte{protocol.ChainFile: chain},
+		Paths:   c.files,
 		Message: workspace.Subject(c.turn.TurnID, c.turn.AssignedRole, c.phase, c.turn.RuntimeID), Baseline: c.turn.Baseline,
 		Trailers: [][2]string{{"AgentXchain-Run", c.turn.RunID}, {"AgentXchain-Turn", c.turn.TurnID}, {workspace.ChainTrailer, head}},
 	})

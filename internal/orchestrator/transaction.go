@@ -50,7 +50,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	if err != nil {
 		return err
 	}
-	work, err := workspace.Open(ctx, e.root)
+	work, err := e.workspace(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 	}
 	var sha string
 	if cp != nil {
-		tx.Checkpoint = func(chain []byte, head string) (ledger.Checkpoint, error) {
-			return cp.prepare(ctx, t.work, chain, head)
+		tx.Checkpoint = func(_ []byte, head string) (ledger.Checkpoint, error) {
+			return cp.prepare(ctx, t.work, head)
 		}
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
