@@ -19,6 +19,20 @@ func (s *step) active(id string) (*protocol.Turn, *Refused) {
 	return nil, refuse(CodeTurnNotActive, NextStatus, "the turn %q is not active", id).with("turn_id", id)
 }
 
+func (s *step) takeUp(in TakeUp) *Refused {
+	t, r := s.active(in.TurnID)
+	if r != nil {
+		return r
+	}
+	if !t.DeadlineAt.IsZero() && s.now.After(t.DeadlineAt.Time) {
+		t.DeadlineAt = s.deadline(t.AssignedRole)
+	}
+	if in.Baseline != nil {
+		t.Baseline = ptr(*in.Baseline)
+	}
+	return nil
+}
+
 func (s *step) dispatched(in Dispatched) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {

@@ -119,6 +119,14 @@ type ReissueTurn struct {
 	Worktree  string            `json:"worktree,omitempty"`
 }
 
+// TakeUp makes a turn that was given up in between ready to be handed to its runtime once more: a deadline that has passed is
+// renewed. Baseline, when given, takes the place of the turn's: what a person changed between two attempts is not the turn's.
+type TakeUp struct {
+	TurnID   string             `json:"turn_id"`
+	Now      protocol.Time      `json:"now"`
+	Baseline *protocol.Baseline `json:"baseline,omitempty"`
+}
+
 // DispatchFailed says that the runtime ended without a result. A transient fault uses up an attempt and is tried again while
 // attempts remain; any other blocks the run.
 type DispatchFailed struct {
@@ -233,6 +241,7 @@ type OperatorCommits struct {
 
 func (StartRun) input()         {}
 func (AssignTurn) input()       {}
+func (TakeUp) input()           {}
 func (Dispatched) input()       {}
 func (WorkerAttached) input()   {}
 func (Attempted) input()        {}
@@ -257,6 +266,7 @@ func (OperatorCommits) input()  {}
 
 func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
+func (i TakeUp) moment() protocol.Time           { return i.Now }
 func (i Dispatched) moment() protocol.Time       { return i.Now }
 func (i WorkerAttached) moment() protocol.Time   { return i.Now }
 func (i Attempted) moment() protocol.Time        { return i.Now }

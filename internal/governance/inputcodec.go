@@ -10,7 +10,8 @@ import (
 
 // inputs are the inputs by the name that they have in JSON.
 var inputs = map[string]Input{
-	"start_run": StartRun{}, "assign_turn": AssignTurn{}, "dispatched": Dispatched{}, "worker_attached": WorkerAttached{}, "attempted": Attempted{},
+	"start_run": StartRun{}, "assign_turn": AssignTurn{}, "take_up": TakeUp{}, "dispatched": Dispatched{}, "worker_attached": WorkerAttached{},
+	"attempted":    Attempted{},
 	"first_output": FirstOutput{}, "accept_turn": AcceptTurn{}, "fail_acceptance": FailAcceptance{}, "reject_turn": RejectTurn{},
 	"reissue_turn": ReissueTurn{}, "dispatch_failed": DispatchFailed{}, "start_failed": StartFailed{}, "stalled": Stalled{}, "approve": Approve{},
 	"gate_action_failed": GateActionFailed{}, "hook_blocked": HookBlocked{}, "policy_escalated": PolicyEscalated{}, "escalate": Escalate{},

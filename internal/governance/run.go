@@ -71,6 +71,8 @@ func (s *step) apply(in Input) *Refused {
 	switch in := in.(type) {
 	case AssignTurn:
 		return s.assign(in)
+	case TakeUp:
+		return s.takeUp(in)
 	case Dispatched:
 		return s.dispatched(in)
 	case WorkerAttached:

@@ -45,11 +45,6 @@ func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
 		return err
 	}
 	l.tail = tail
-	for _, h := range tx.History {
-		if l.turns != nil {
-			l.turns[turnKey(&h)] = true
-		}
-	}
 	return l.stale()
 }
 

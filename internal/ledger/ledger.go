@@ -50,7 +50,6 @@ type Ledger struct {
 	notes []Note
 	// staleErr is the error about the last transaction's checkpoint, until it has been told.
 	staleErr error
-	turns    map[string]bool // the turns of the history, once they were needed
 }
 
 // Open takes the lock of the project, finishes a transaction that a crash interrupted, and mends what a crash of another

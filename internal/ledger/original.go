@@ -44,7 +44,7 @@ func (l *Ledger) replayOriginals(ctx context.Context) error {
 		if err := l.carryOut(ctx, j); err != nil {
 			return err
 		}
-		l.tail, l.turns = tail, nil
+		l.tail = tail
 		l.note(Note{What: "replayed", Transaction: f.original.TransactionID, TurnID: f.original.TurnID,
 			Message: fmt.Sprintf("finished the acceptance of turn %s, which agentxchain had begun at %s", f.original.TurnID, f.original.PreparedAt)})
 	}

@@ -81,7 +81,7 @@ func (l *Ledger) finish(ctx context.Context) error {
 				return err
 			}
 		case f.ours != nil:
-			l.tail, l.turns = nil, nil
+			l.tail = nil
 			err := l.apply(ctx, f.ours, true)
 			if errors.Is(err, ErrCheckpointStale) {
 				l.staleErr, err = err, nil

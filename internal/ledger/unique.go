@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -25,34 +26,35 @@ func (l *Ledger) unique(tx *Tx) error {
 }
 
 func (l *Ledger) uniqueTurns(entries []protocol.HistoryEntry) error {
-	if len(entries) == 0 {
+	fresh := map[string]bool{}
+	var needles [][]byte
+	twice := ""
+	for i := range entries {
+		if fresh[turnKey(&entries[i])] {
+			twice = entries[i].TurnID
+		}
+		fresh[turnKey(&entries[i])] = true
+		needles = append(needles, quoted(entries[i].TurnID))
+	}
+	if len(fresh) == 0 {
 		return nil
 	}
-	if l.turns == nil {
-		turns := map[string]bool{}
-		_, err := l.view.each(protocol.HistoryFile, 0, func(rec record) (bool, error) {
-			var h struct {
-				TurnID string `json:"turn_id"`
-				Status string `json:"status"`
-			}
-			if json.Unmarshal(rec.Data, &h) == nil { // a damaged line is not this transaction's business
-				turns[turnKey(&protocol.HistoryEntry{TurnID: h.TurnID, Status: h.Status})] = true
-			}
-			return true, nil
-		})
-		if err != nil && !isDamage(err) {
-			return err
+	_, err := l.view.each(protocol.HistoryFile, 0, func(rec record) (bool, error) {
+		if !slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(rec.Data, n) }) {
+			return twice == "", nil
 		}
-		l.turns = turns
+		var h protocol.HistoryEntry
+		if json.Unmarshal(rec.Data, &h) == nil && fresh[turnKey(&h)] { // a damaged line is not this transaction's business
+			twice = h.TurnID
+		}
+		return twice == "", nil
+	})
+	if twice != "" {
+		return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %w", twice, ErrDuplicate).
+			WithHint("it was accepted before: drawbar govern status shows where the run stands")
 	}
-	seen := map[string]bool{}
-	for i := range entries {
-		key := turnKey(&entries[i])
-		if l.turns[key] || seen[key] {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %w", entries[i].TurnID, ErrDuplicate).
-				WithHint("it was accepted before: drawbar govern status shows where the run stands")
-		}
-		seen[key] = true
+	if err != nil && !isDamage(err) {
+		return err
 	}
 	return nil
 }

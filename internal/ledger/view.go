@@ -50,6 +50,10 @@ func (v *View) readerFrom(file string, from int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, failed("read", v.path(file), err)
 	}
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		_ = f.Close()
+		return nil, failed("read", v.path(file), err)
+	}
 	return struct {
 		io.Reader
 		io.Closer
@@ -123,8 +127,13 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 
 // collect decodes the lines of a file. An empty or nil needle takes all of them, another those that contain it.
 func collect[T any](v *View, file string, needle []byte, keep func(*T) bool) ([]T, error) {
-	var all []T
-	_, err := v.each(file, 0, func(rec record) (bool, error) {
+	all, _, err := collectFrom(v, file, 0, needle, keep)
+	return all, err
+}
+
+// collectFrom is collect from a place in the file on; next is the place behind the last complete line.
+func collectFrom[T any](v *View, file string, from int64, needle []byte, keep func(*T) bool) (all []T, next int64, err error) {
+	next, err = v.each(file, from, func(rec record) (bool, error) {
 		if len(needle) > 0 && !bytes.Contains(rec.Data, needle) {
 			return true, nil
 		}
@@ -137,7 +146,7 @@ func collect[T any](v *View, file string, needle []byte, keep func(*T) bool) ([]
 		}
 		return true, nil
 	})
-	return all, err
+	return all, next, err
 }
 
 // quoted is how an id stands in JSON; nil for the empty one.

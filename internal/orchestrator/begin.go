@@ -280,8 +280,11 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		rep.Next = governance.NextCommand(t.run)
 		return nil, &rep, nil
 	}
-	if overdue := turn.DeadlineAt; !overdue.IsZero() && turn.Status != protocol.TurnAssigned && t.e.now().After(overdue.Time) {
+	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
 		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+	}
+	if err := t.takeUp(ctx, turn); err != nil {
+		return nil, nil, err
 	}
 	return t.dispatch(ctx, o, id, t.workRoot(id), nil)
 }
@@ -339,6 +342,13 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if t.run.Config.RunLoop != nil {
 		d.Loop = *t.run.Config.RunLoop
 	}
+	if o.Poll > 0 {
+		ms := int(max(1, o.Poll.Milliseconds()))
+		d.Runtime.PollIntervalMS = &ms
+	}
+	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
+		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: "log", TurnID: id, Role: turn.AssignedRole, Text: line}) })
+	}
 	d.Requirements = t.gateLines(in.GateFiles)
 	if err := j.runtime.Check(*d); err != nil {
 		if execution.CodeOf(err) != execution.CodeCapability {
@@ -377,6 +387,14 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	}
 	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
 	return nil, nil
+}
+
+// logLines takes what a worker prints: one line with every write.
+type logLines func(line string)
+
+func (f logLines) Write(b []byte) (int, error) {
+	f(strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
 }
 
 func sealFault(id string, faults []protocol.ManifestError) error {

@@ -36,12 +36,14 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		switch {
 		case errors.Is(err, project.ErrNoResult):
 			rep, err = t.nothing(ctx, j, out)
-			return err
 		case err != nil:
 			rep, err = t.unacceptable(ctx, id, failure{code: "validation_failed", stage: protocol.StageSchema, errors: []string{err.Error()}}, !o.NoRepair)
-			return err
+		default:
+			rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair})
 		}
-		rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair})
+		if err == nil && !rep.retry {
+			t.leaveMark(ctx, id)
+		}
 		return err
 	})
 	return rep, err

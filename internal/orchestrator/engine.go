@@ -63,8 +63,9 @@ type Options struct {
 
 // Local is the engine that carries runs in this process. It is safe for concurrent use.
 type Local struct {
-	root string
-	o    Options
+	root    string
+	o       Options
+	history ledger.HistoryReader
 }
 
 var _ Engine = (*Local)(nil)
@@ -100,7 +101,7 @@ func (e *Local) now() protocol.Time { return protocol.At(e.o.Now()) }
 
 // Notice is something that happens while a command works.
 type Notice struct {
-	Kind     string // started, assigned, dispatched, progress, event, output, accepted, rejected, retry, hook, mended, warning, approved, checkpoint
+	Kind     string // started, assigned, dispatched, progress, event, log, output, accepted, rejected, retry, hook, mended, warning, approved, checkpoint
 	TurnID   string
 	Role     string
 	Text     string                // for a person

@@ -12,6 +12,11 @@ type StepOptions struct {
 	NoRepair bool
 	// NoWait makes a turn of a person ready and does not wait for it.
 	NoWait bool
+	// Verbose passes on what the worker prints, as notices of kind "log".
+	Verbose bool
+	// Poll is how often the result of a person's turn is looked for besides what the file system announces; 0 leaves it to the
+	// configuration.
+	Poll time.Duration
 }
 
 // RunOptions bound a run of many turns.
@@ -21,6 +26,7 @@ type RunOptions struct {
 	DryRun      bool // say what would happen next and change nothing
 	Resume      bool
 	Timeout     time.Duration // of each turn
+	Verbose     bool          // as of a step
 }
 
 // RestartOptions say how a run is taken up.

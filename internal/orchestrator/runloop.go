@@ -33,7 +33,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 			out.Stop = StopMaxTurns
 			return out, nil
 		}
-		rep, err := e.Step(ctx, StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true})
+		rep, err := e.Step(ctx, StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
 		if err != nil {
 			return out, err
 		}

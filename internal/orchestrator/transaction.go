@@ -65,7 +65,7 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 		t.run.State.ProjectID = p.Config.Project.ID
 	}
 	if id := t.run.State.ID(); id != "" {
-		if t.run.History, err = view.History(id); err != nil {
+		if t.run.History, err = e.history.Read(view, id); err != nil {
 			return err
 		}
 	}
@@ -176,8 +176,6 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 			tx.Runs = append(tx.Runs, f.Summary)
 		case governance.Archive:
 			tx.Archive = append(tx.Archive, f.TurnID)
-		case governance.Talk:
-			talk.WriteString(f.Text)
 		case governance.Warn:
 			t.e.warn(f.Message)
 		case governance.KeepRejected:

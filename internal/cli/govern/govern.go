@@ -3,9 +3,12 @@
 package govern
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/alias"
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
@@ -27,8 +30,40 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(turn.New(app)...)
 	cmd.AddCommand(record.New(app)...)
 	cmd.AddCommand(approve.New(app), conformance.New(app))
-	if verify, _, err := cmd.Find([]string{"verify"}); err == nil && verify != cmd {
-		verify.AddCommand(conformance.NewProtocol(app))
+	for _, c := range cmd.Commands() {
+		switch c.Name() {
+		case "verify":
+			c.AddCommand(conformance.NewProtocol(app))
+		case "conformance":
+			check := conformance.NewProtocol(app)
+			check.Use = "check"
+			c.AddCommand(check)
+		}
 	}
+	alias.Install(app, cmd)
+	unknown(cmd)
 	return cmd
+}
+
+// unknown has every command that stands above others say which of them was perhaps meant.
+func unknown(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		unknown(c)
+	}
+	if !cmd.HasSubCommands() || cmd.DisableFlagParsing {
+		return
+	}
+	check := cmd.Args
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil || len(args) == 0 {
+			return err
+		}
+		e := cli.Usage("there is no command %q", cmd.CommandPath()+" "+args[0])
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			return e.WithHint("%s", cmd.CommandPath()+" "+strings.Join(near, ", "+cmd.CommandPath()+" "))
+		}
+		return e.WithHint("%s --help", cmd.CommandPath())
+	}
 }

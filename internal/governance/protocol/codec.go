@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -63,18 +64,18 @@ func Is(raw json.RawMessage) bool {
 	return k != "nothing" && k != "null"
 }
 
-var fieldsOf sync.Map // reflect.Type to map[string]bool
+var fieldsOf sync.Map // reflect.Type to map[string]int
 
-// known are the JSON names of a struct's fields.
-func known(t reflect.Type) map[string]bool {
+// known are the JSON names of a struct's fields, each with a number.
+func known(t reflect.Type) map[string]int {
 	if m, ok := fieldsOf.Load(t); ok {
-		return m.(map[string]bool) //nolint:forcetypeassert // nothing else is stored
+		return m.(map[string]int) //nolint:forcetypeassert // nothing else is stored
 	}
-	m := map[string]bool{}
+	m := map[string]int{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			m[name] = true
+			m[name] = i
 		}
 	}
 	fieldsOf.Store(t, m)
@@ -89,19 +90,24 @@ func unmarshalKeep(data []byte, v any, extra *Extra) error {
 	if Kind(data) != "object" {
 		return nil
 	}
-	var all Extra
-	if err := json.Unmarshal(data, &all); err != nil {
-		return err
-	}
 	names := known(reflect.TypeOf(v).Elem())
+	seen := make([]bool, reflect.TypeOf(v).Elem().NumField())
 	*extra = Extra{}
-	for k, raw := range all.All() {
-		if !names[k] {
-			extra.Set(k, raw)
+	return eachField(data, func(key, raw []byte) error {
+		i, ok := names[string(key)]
+		if ok && seen[i] || !ok && extra.Has(string(key)) {
+			return twice(string(key))
 		}
-	}
-	return nil
+		if ok {
+			seen[i] = true
+			return nil
+		}
+		extra.Set(string(key), bytes.Clone(raw))
+		return nil
+	})
 }
+
+func twice(key string) error { return fmt.Errorf("the key %q stands twice", key) }
 
 // marshalKeep encodes a struct and puts extra behind its fields.
 func marshalKeep(v any, extra Extra) ([]byte, error) {

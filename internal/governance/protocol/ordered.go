@@ -113,33 +113,18 @@ func (o *Ordered[V]) UnmarshalJSON(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	if t != json.Delim('{') {
-		return fmt.Errorf("want an object, got %s", Kind(data))
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		key := t.(string) //nolint:forcetypeassert // the token before a value of an object is its key
+	return eachField(data, func(name, raw []byte) error {
+		key := string(name)
 		if o.Has(key) {
-			return fmt.Errorf("the key %q stands twice", key)
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return err
+			return twice(key)
 		}
 		var v V
-		if err := json.Unmarshal(raw, &v); err != nil {
+		if whole, ok := any(&v).(*json.RawMessage); ok {
+			*whole = bytes.Clone(raw)
+		} else if err := json.Unmarshal(raw, &v); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 		o.Set(key, v)
-	}
-	_, err = d.Token()
-	return err
+		return nil
+	})
 }

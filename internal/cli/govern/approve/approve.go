@@ -31,7 +31,7 @@ func New(app *cli.App) *cobra.Command {
 
 // Approve lets the gate pass and tells how that ended.
 func Approve(app *cli.App, cmd *cobra.Command, o orchestrator.ApproveOptions) error {
-	e, done, err := view.Engine(app, cmd.Name())
+	e, done, err := view.Engine(app, cmd.Name(), false)
 	if err != nil {
 		return err
 	}

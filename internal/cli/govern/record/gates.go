@@ -1,6 +1,8 @@
 package record
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
@@ -25,9 +27,9 @@ type gateView struct {
 
 func gates(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "gates", Short: "What every gate asks for, held against the files as they are now",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		Use: "gates [GATE]", Short: "What every gate asks for, held against the files as they are now",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
 			root, v, err := read(app)
 			if err != nil {
 				return err
@@ -36,11 +38,16 @@ func gates(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(args) > 0 {
+				if _, ok := p.Config.Gate(args[0]); !ok {
+					return cli.Usage("there is no gate %q", args[0]).WithHint("one of: %s", strings.Join(p.Config.Gates.Keys(), ", "))
+				}
+			}
 			list := []gateView{}
 			for _, phase := range p.Config.Phases() {
 				routed, _ := p.Config.Phase(phase)
 				g, ok := p.Config.Gate(routed.ExitGate)
-				if !ok {
+				if !ok || len(args) > 0 && args[0] != routed.ExitGate {
 					continue
 				}
 				files, told, err := project.GateFiles(root, p.Config, phase)

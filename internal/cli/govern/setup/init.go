@@ -15,13 +15,21 @@ func initialize(app *cli.App) *cobra.Command {
 	var o project.ScaffoldOptions
 	var dir string
 	var yes bool
+	var dev devCommand
 	cmd := &cobra.Command{
 		Use: "init [DIR]", Short: "Make a governed project here",
 		Example: "  drawbar govern init --template cli-tool --goal \"a calculator\" --agent claude\n" +
 			"  drawbar govern init --dev-command \"my-agent run {prompt}\" -y\n" +
 			"  drawbar govern init --dev-command ./agent.sh --dev-prompt-transport dispatch_bundle_only -y",
-		Args: cli.Args(cobra.MaximumNArgs(1)),
+		Args: func(cmd *cobra.Command, args []string) error {
+			args, err := dev.take(args, dir)
+			if err != nil {
+				return err
+			}
+			return cli.Args(cobra.MaximumNArgs(1))(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, o.DevCommand = dev.own(args), dev.line
 			base, err := app.ProjectDir()
 			if err != nil {
 				return err
@@ -56,7 +64,8 @@ func initialize(app *cli.App) *cobra.Command {
 	f.StringVar(&o.ID, "id", "", "id of the project (default: made from its name)")
 	f.StringVar(&o.Goal, "goal", "", "what the project is to reach, at most 500 characters")
 	f.StringVar(&o.Agent, "agent", "", "agent of Drawbar that develops and reviews, such as claude")
-	f.StringVar(&o.DevCommand, "dev-command", "", "the developer's program, with {prompt} where the prompt goes")
+	dev.before = f.NArg
+	f.Var(&dev, "dev-command", "the developer's program, with {prompt} where the prompt goes")
 	f.StringVar(&o.DevPromptTransport, "dev-prompt-transport", "", "how the prompt reaches it: argv, stdin or dispatch_bundle_only")
 	f.StringVar(&dir, "dir", "", "folder of the project (default: here); it is made if it is not there")
 	f.BoolVar(&o.Force, "force", false, "replace the configuration that is there; the old one is kept beside it")

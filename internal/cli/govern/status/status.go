@@ -19,7 +19,7 @@ func New(app *cli.App) *cobra.Command {
 		Use: "status", Short: "Where the run stands, who works, and what to type next",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, done, err := view.Engine(app, "status")
+			e, done, err := view.Engine(app, "status", false)
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,8 @@ func New(app *cli.App) []*cobra.Command {
 
 // carry runs a command that may wait for a worker: Ctrl-C ends the worker and leaves the turn.
 func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, *orchestrator.Local) (orchestrator.Report, error)) error {
-	e, done, err := view.Engine(app, cmd.Name())
+	verbose, _ := cmd.Flags().GetBool("verbose") // few commands have it
+	e, done, err := view.Engine(app, cmd.Name(), verbose)
 	if err != nil {
 		return err
 	}
@@ -36,6 +37,7 @@ func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, *orchestra
 
 func step(app *cli.App) *cobra.Command {
 	var o orchestrator.StepOptions
+	var poll float64
 	cmd := &cobra.Command{
 		Use: "step", Short: "Carry one turn: the one that waits, or the next",
 		Long: "Carry one turn: the one that waits, or the next. The turn's role is chosen by the rules unless --role names it. A result\n" +
@@ -45,6 +47,12 @@ func step(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("poll") {
+				if poll < 0.01 || poll > 3600 || poll != poll {
+					return cli.Usage("--poll %v: seconds, more than 0", poll).WithHint("%s --poll 2", cmd.CommandPath())
+				}
+				o.Poll = time.Duration(poll * float64(time.Second))
 			}
 			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Step(ctx, o) })
 		},
@@ -56,6 +64,9 @@ func step(app *cli.App) *cobra.Command {
 	f.DurationVar(&o.Timeout, "timeout", 0, "how long the turn may take (default: the configuration's, else 20m)")
 	f.BoolVar(&o.NoRepair, "no-repair", false, "leave a result that is not valid to a person")
 	f.BoolVar(&o.NoWait, "no-wait", false, "make a person's turn ready and do not wait for its result")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show what the worker prints, on standard error")
+	f.Float64Var(&poll, "poll", 0, "seconds between two looks for a person's result")
+	_ = f.MarkHidden("poll") // the flag is there
 	return cmd
 }
 
@@ -80,7 +91,7 @@ func run(app *cli.App) *cobra.Command {
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
 				return err
 			}
-			e, done, err := view.Engine(app, "run")
+			e, done, err := view.Engine(app, "run", o.Verbose)
 			if err != nil {
 				return err
 			}
@@ -100,6 +111,7 @@ func run(app *cli.App) *cobra.Command {
 	f.BoolVar(&o.DryRun, "dry-run", false, "say what would happen next and change nothing")
 	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
 	f.DurationVar(&o.Timeout, "timeout", 0, "how long each turn may take")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show what the workers print, on standard error")
 	return cmd
 }
 
@@ -142,7 +154,7 @@ func accept(app *cli.App) *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch resolution {
-			case "":
+			case "", "standard":
 			case "human_merge":
 				o.HumanMerge = true
 			default:

@@ -21,6 +21,7 @@ const quiet = 30 * time.Second
 type live struct {
 	app      *cli.App
 	terminal bool
+	says     *cli.Renderer // shows what agents say; nil does not
 
 	mu    sync.Mutex
 	shown bool
@@ -54,7 +55,15 @@ func (l *live) notice(n orchestrator.Notice) {
 		l.progress(n)
 		return
 	case "event":
-		return // what the agent says is in its own record; the line of progress says what it does
+		if n.Event != nil && l.says != nil {
+			l.wipe()
+			l.says.Event(*n.Event)
+		}
+		return // else what the agent says is in its own record; the line of progress says what it does
+	case "log":
+		l.wipe()
+		l.app.Notef("%s", n.Text)
+		return
 	case "accepted", "rejected", "retry":
 		l.now = nil
 	case "warning":

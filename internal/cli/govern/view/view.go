@@ -31,13 +31,17 @@ func Root(app *cli.App) (string, error) {
 	return project.Find(dir)
 }
 
-// Engine opens the project for a command. Call done when the command ends: it takes the line of progress away.
-func Engine(app *cli.App, command string) (e *orchestrator.Local, done func(), err error) {
+// Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
+// ends: it takes the line of progress away.
+func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, done func(), err error) {
 	root, err := Root(app)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := &live{app: app, terminal: cli.IsTerminal(app.Err) && !app.JSON}
+	if verbose {
+		l.says = cli.NewRenderer(&cli.App{Out: app.Err, Err: app.Err, Getenv: app.Getenv, NoColor: app.NoColor}, false, nil)
+	}
 	o := orchestrator.Options{
 		Agents: agents{app}, Owner: "drawbar govern " + command, Getenv: app.Getenv, Environ: os.Environ(), Notice: l.notice,
 	}

@@ -1,0 +1,167 @@
+package alias
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// Install adds the spellings of both tables to the command "govern", whose own commands are there already.
+func Install(app *cli.App, govern *cobra.Command) {
+	flags(app, govern)
+	for _, c := range Commands() {
+		if c.Own {
+			continue
+		}
+		words := strings.Fields(c.Old)
+		parent := govern
+		for _, w := range words[:len(words)-1] {
+			parent = child(parent, w)
+		}
+		name := words[len(words)-1]
+		if c.Refused != "" {
+			parent.AddCommand(refused(name, c))
+			continue
+		}
+		parent.AddCommand(same(govern, name, strings.Fields(c.New)))
+	}
+}
+
+// child is the command of that name below parent; a hidden one is made where there is none.
+func child(parent *cobra.Command, name string) *cobra.Command {
+	for _, c := range parent.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	c := &cobra.Command{Use: name, Hidden: true, Args: cli.Args(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error {
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, cmd.CommandPath()+" "+c.Name())
+		}
+		return cli.Usage("%s needs a command", cmd.CommandPath()).WithHint("%s", strings.Join(names, ", "))
+	}}
+	parent.AddCommand(c)
+	return c
+}
+
+func refused(name string, c Command) *cobra.Command {
+	return &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: func(cmd *cobra.Command, _ []string) error {
+		return cli.Usage("there is no %s: %s", cmd.CommandPath(), c.Refused).WithHint("%s", c.Hint)
+	}}
+}
+
+// same makes a command that is another one in all but its name: the flags are the very same, so whatever one of them sets is set
+// for the command that runs.
+func same(govern *cobra.Command, name string, words []string) *cobra.Command {
+	target := govern
+	for len(words) > 0 {
+		i := slices.IndexFunc(target.Commands(), func(c *cobra.Command) bool { return c.Name() == words[0] })
+		if i < 0 {
+			break
+		}
+		target, words = target.Commands()[i], words[1:]
+	}
+	if target == govern {
+		panic("alias: " + name + " leads nowhere")
+	}
+	fill := func(args []string) []string {
+		var out []string
+		used := false
+		for _, w := range words {
+			if before, after, ok := strings.Cut(w, "%"); ok && len(args) > 0 {
+				w, used = before+args[0]+after, true
+			}
+			out = append(out, w)
+		}
+		if used {
+			args = args[1:]
+		}
+		return append(out, args...)
+	}
+	wants := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "%") })
+	use := name + strings.TrimPrefix(target.Use, target.Name())
+	if wants {
+		use = name + " ID"
+	}
+	cmd := &cobra.Command{
+		Use: use, Hidden: true, Short: target.Short, Long: target.Long, PreRunE: target.PreRunE,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if wants && len(args) != 1 {
+				return cli.Usage("%s needs one ID", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
+			}
+			return target.Args(cmd, fill(args))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return target.RunE(cmd, fill(args)) },
+	}
+	if len(words) == 0 {
+		cmd.ValidArgs, cmd.ValidArgsFunction = target.ValidArgs, target.ValidArgsFunction
+	}
+	cmd.Flags().AddFlagSet(target.Flags())
+	return cmd
+}
+
+// flags adds the flags and has each command look at its own before it runs.
+func flags(app *cli.App, govern *cobra.Command) {
+	for _, f := range Flags() {
+		if f.Command == "" {
+			govern.PersistentFlags().BoolVarP(&app.JSON, f.Name, f.Short, app.JSON, "the same as --"+f.Same)
+			govern.PersistentFlags().Lookup(f.Name).Hidden = true
+			continue
+		}
+		if f.Own {
+			continue
+		}
+		cmd := child(govern, f.Command)
+		fs := cmd.Flags()
+		switch {
+		case f.Same != "":
+			of := fs.Lookup(f.Same)
+			fs.VarPF(of.Value, f.Name, "", "the same as --"+f.Same).NoOptDefVal = of.NoOptDefVal
+		case f.Value:
+			fs.String(f.Name, "", f.Means)
+		default:
+			fs.Bool(f.Name, false, f.Means)
+		}
+		fs.Lookup(f.Name).Hidden = true
+		before := cmd.PreRunE
+		cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+			if before != nil {
+				if err := before(cmd, args); err != nil {
+					return err
+				}
+			}
+			return f.check(cmd)
+		}
+	}
+}
+
+// check refuses a flag that is given and does not mean what happens.
+func (f Flag) check(cmd *cobra.Command) error {
+	got := cmd.Flags().Lookup(f.Name)
+	if got == nil || !got.Changed || f.Same != "" {
+		return nil
+	}
+	if f.Refused != "" {
+		return cli.Usage("there is no --%s: %s", f.Name, f.Refused).WithHint("%s", f.Hint)
+	}
+	without := fmt.Sprintf("%s, without --%s", cmd.CommandPath(), f.Name)
+	if f.Value {
+		if !slices.Contains(f.Only, got.Value.String()) {
+			return cli.Usage("--%s %s cannot be had: %s", f.Name, got.Value, f.Means).WithHint("%s", without)
+		}
+		return nil
+	}
+	if on, err := strconv.ParseBool(got.Value.String()); err != nil || !on {
+		return cli.Usage("--%s=%s cannot be had: %s", f.Name, got.Value, f.Means).WithHint("%s", without)
+	}
+	if other := cmd.Flags().Lookup(f.Against); other != nil && other.Changed && other.Value.String() == "true" {
+		return cli.Usage("--%s and --%s contradict each other: with the first, %s", f.Name, f.Against, f.Means).WithHint("give one of them")
+	}
+	return nil
+}
