@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test
-	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP})
+	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP, "governed-agent": playGoverned})
 }
 
 // playACP is an agent that speaks the Agent Client Protocol: acp-agent SCENARIO [WORDS...], where what is behind the scenario must
@@ -91,8 +91,8 @@ func TestScripts(t *testing.T) {
 				env.Defer(func() { ran <- env.WorkDir })
 				return nil
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big,
-				"carried": carried, "hand-in": handIn},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big, "project": project, "turns": turns,
+				"keep": keep, "carried": carried, "hand-in": handIn},
 		})
 	})
 	if len(ran) != len(files) {

@@ -60,13 +60,13 @@ func big(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat("prompt ", n/7+1)[:n]), 0o600))
 }
 
-// governedTurn is the active turn of the governed project at hand, as another terminal sees it.
-type governedTurn struct {
+// turnSeen is the active turn of the governed project at hand, as another terminal sees it.
+type turnSeen struct {
 	run, id, role, runtime string
 	carried                bool
 }
 
-func activeTurn(ts *testscript.TestScript) governedTurn {
+func activeTurn(ts *testscript.TestScript) turnSeen {
 	cmd := exec.Command(ts.Getenv("DRAWBAR"), "govern", "status", "--json")
 	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
 	out, err := cmd.Output()
@@ -84,10 +84,10 @@ func activeTurn(ts *testscript.TestScript) governedTurn {
 	}
 	ts.Check(json.Unmarshal(out, &s))
 	if len(s.Data.Turns) == 0 {
-		return governedTurn{}
+		return turnSeen{}
 	}
 	t := s.Data.Turns[0]
-	return governedTurn{s.Data.RunID, t.ID, t.Role, t.Runtime, t.Live != nil && (t.Live.Stage == "waiting" || t.Live.Stage == "running")}
+	return turnSeen{s.Data.RunID, t.ID, t.Role, t.Runtime, t.Live != nil && (t.Live.Stage == "waiting" || t.Live.Stage == "running")}
 }
 
 // carried is "carried ROLE": it waits until a turn of the role is being carried out, and sets TURN to its id.

@@ -19,6 +19,12 @@ type Options struct {
 	// has been done. It answers with ErrCheckpointStale when it never can be.
 	ApplyCheckpoint func(ctx context.Context, cp Checkpoint) error
 
+	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
+	AdoptState bool
+	// NoForeign keeps lines of other programs aside instead of adopting them: a turn is under way, and its worker is the only other
+	// program that should be here.
+	NoForeign bool
+
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests
 
@@ -30,7 +36,7 @@ type Note struct {
 	// What is finished (an interrupted transaction was carried out), replayed (one of the original), dropped (a journal that
 	// cannot be read), torn (half a line at the end of a file), completed (a line without its newline), adopted (lines of another
 	// program), displaced (a file that another program changed), shortened (a file lost lines), stale (a checkpoint), lock (a lock
-	// was taken over).
+	// was taken over), restored (the state, which something else had changed).
 	What        string `json:"what"`
 	Path        string `json:"path,omitempty"` // the file it is about
 	Kept        string `json:"kept,omitempty"` // where what was there is kept

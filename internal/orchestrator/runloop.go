@@ -22,7 +22,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 	if limit <= 0 {
 		limit = e.maxTurns()
 	}
-	var out RunReport
+	out := RunReport{Turns: []Report{}}
 	resume := o.Resume
 	for {
 		if stop := e.gateStop(ctx, &out, o); stop != "" {
@@ -41,6 +41,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 		out.Last = rep
 		if rep.TurnID != "" {
 			out.Turns = append(out.Turns, rep)
+			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
 		}
 		switch rep.Outcome {
 		case OutcomeAccepted:
@@ -77,6 +78,14 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 	if err != nil {
 		return "" // the next step says it better
 	}
+	p, err := project.Load(e.root)
+	if err != nil {
+		return ""
+	}
+	if len(out.Turns) == 0 {
+		t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
+		out.Last = t.report(outcomeOf(&v.State))
+	}
 	switch v.State.Status {
 	case protocol.RunCompleted:
 		out.Last.Outcome, out.Last.Status = OutcomeCompleted, protocol.RunCompleted
@@ -86,10 +95,6 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 			return StopBlocked
 		}
 	case protocol.RunPaused:
-		p, err := project.Load(e.root)
-		if err != nil {
-			return ""
-		}
 		g, _ := p.Config.Gate(pending(&v.State))
 		if !o.AutoApprove || g.Credentialed {
 			return StopGateHeld
@@ -118,42 +123,55 @@ func (e *Local) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// plan says what a run would do next, and changes nothing.
-func (e *Local) plan() (RunReport, error) {
+// look is a transaction that only reads: it has no lock and cannot be committed.
+func (e *Local) look() (*transaction, error) {
 	p, err := project.Load(e.root)
 	if err != nil {
-		return RunReport{}, err
+		return nil, err
 	}
 	v, err := ledger.Read(e.root)
 	if err != nil {
-		return RunReport{}, err
+		return nil, err
 	}
 	t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
-	if t.run.State.Phase == "" {
-		t.run.State.Phase = p.Config.Phases()[0]
+	if phases := p.Config.Phases(); t.run.State.Phase == "" && len(phases) > 0 {
+		t.run.State.Phase = phases[0]
 	}
-	out := RunReport{Stop: StopPlan, Last: t.report(OutcomeDone)}
+	if id := t.run.State.ID(); id != "" {
+		t.run.History, err = e.history.Read(v, id)
+	}
+	return t, err
+}
+
+// plan says what a run would do next, and changes nothing.
+func (e *Local) plan() (RunReport, error) {
+	t, err := e.look()
+	if err != nil {
+		return RunReport{}, err
+	}
+	st, cfg := t.state(), t.run.Config
+	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone)}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}
-	switch v.State.Status {
+	switch st.Status {
 	case protocol.RunCompleted, protocol.RunBlocked, protocol.RunPaused:
-		out.Last.Outcome = outcomeOf(&v.State)
-		out.Last.Summary = "nothing would be dispatched: the run is " + string(v.State.Status)
+		out.Last.Outcome = outcomeOf(st)
+		out.Last.Summary = "nothing would be dispatched: the run is " + string(st.Status)
 		return out, nil
 	}
-	if v.State.ActiveTurns.Len() > 0 {
-		for _, turn := range v.State.ActiveTurns.All() {
+	if st.ActiveTurns.Len() > 0 {
+		for _, turn := range st.ActiveTurns.All() {
 			out.Last.turn(turn)
 		}
 		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
 		return out, nil
 	}
 	role, why := governance.NextRole(t.run)
-	id, rt, _ := p.Config.RuntimeOf(role)
+	id, rt, _ := cfg.RuntimeOf(role)
 	out.Last.Role, out.Last.RuntimeID = role, id
 	out.Last.Summary = fmt.Sprintf("the next turn would be that of role %s (it %s), by runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
-	if v.State.Status == protocol.RunActive {
+	if st.Status == protocol.RunActive {
 		for _, r := range governance.Guards(t.run, role) {
 			out.Last.Errors = append(out.Last.Errors, r.Message)
 		}

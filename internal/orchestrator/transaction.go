@@ -32,29 +32,42 @@ type transaction struct {
 	effects []governance.Effect
 	before  protocol.State // as it was read
 	told    []Notice       // what is told once it is on disk
+
+	restored string // what was put back because something else than drawbar had written the state
 }
 
 // locked calls fn with the lock of the project held and whatever a crash left finished.
-func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) (err error) {
+func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) error {
+	return e.lockedAs(ctx, doing, false, fn)
+}
+
+// lockedAs is locked. adopt takes the state as it stands where it is not what the last transaction wrote.
+func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(*transaction) error) (err error) {
 	p, err := project.Load(e.root)
 	if err != nil {
 		return err
 	}
-	work, err := workspace.Open(ctx, e.root)
+	work, err := e.workspace(ctx)
 	if err != nil {
 		return err
 	}
 	l, err := ledger.Open(ctx, e.root, ledger.Options{
-		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash,
+		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyCarried(e.root),
 		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	e.mended(l.Notes())
+	notes := l.Notes()
+	e.mended(notes)
 	view := l.View()
 	t := &transaction{e: e, project: p, ledger: l, work: work, before: view.State}
+	for _, n := range notes {
+		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
+			t.restored = n.Message
+		}
+	}
 	t.run = governance.Run{Config: p.Config, State: view.State.Clone()}
 	if t.run.State.Phase == "" {
 		if phases := p.Config.Phases(); len(phases) > 0 {
@@ -68,6 +81,9 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 		if t.run.History, err = e.history.Read(view, id); err != nil {
 			return err
 		}
+	}
+	if err := t.outside(); err != nil {
+		return err
 	}
 	return fn(t)
 }
@@ -197,8 +213,8 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 	}
 	var sha string
 	if cp != nil {
-		tx.Checkpoint = func(chain []byte, head string) (ledger.Checkpoint, error) {
-			return cp.prepare(ctx, t.work, chain, head)
+		tx.Checkpoint = func(_ []byte, head string) (ledger.Checkpoint, error) {
+			return cp.prepare(ctx, t.work, head)
 		}
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit

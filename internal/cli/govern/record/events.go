@@ -2,7 +2,9 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -135,6 +137,7 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 	}
 }
 
+// printEvents writes a line for every event. The columns have a fixed width, because events still to come stand below.
 func printEvents(app *cli.App, list []protocol.Event) {
 	for _, e := range list {
 		who := ""
@@ -144,6 +147,39 @@ func printEvents(app *cli.App, list []protocol.Event) {
 				who += " (" + e.Turn.RoleID + ")"
 			}
 		}
-		app.Printf("%s  %-24s %-16s %s\n", e.Timestamp.Local().Format(time.DateTime), e.EventType, e.Phase, who)
+		line := fmt.Sprintf("%s  %-24s  %-14s  %s", e.Timestamp.Local().Format(time.DateTime), e.EventType, e.Phase, who)
+		if about := about(e); about != "" {
+			line = strings.TrimRight(line, " ") + "  " + about
+		}
+		if w := app.Width(); w > 4 {
+			if r := []rune(line); len(r) > w {
+				line = string(r[:w-3]) + "..."
+			}
+		}
+		app.Printf("%s\n", strings.TrimRight(line, " "))
 	}
+}
+
+// about is what an event is about, in a few words: the first of these that its payload has.
+func about(e protocol.Event) string {
+	payload := map[string]any{}
+	if json.Unmarshal(e.Payload, &payload) != nil {
+		return ""
+	}
+	for _, key := range []string{"summary", "blocked_on", "detail", "reason", "gate_id", "checkpoint_sha", "escalation_id", "field", "attempt"} {
+		var text string
+		switch v := payload[key].(type) {
+		case string:
+			text = v
+		case float64:
+			text = fmt.Sprintf("attempt %.0f", v)
+		}
+		if text = oneLine(text); text != "" {
+			if key == "checkpoint_sha" && len(text) > 12 {
+				text = text[:12]
+			}
+			return text
+		}
+	}
+	return ""
 }

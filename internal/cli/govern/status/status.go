@@ -89,8 +89,8 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 	if s.Unfinished != "" {
 		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
 	}
-	for _, w := range s.Warnings {
-		field("warning", "%s", w)
+	if n := len(s.Warnings); n > 0 {
+		field("config", "%d to know: drawbar govern validate", n)
 	}
 	field("next", "%s", s.Next)
 }

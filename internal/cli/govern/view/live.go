@@ -76,7 +76,7 @@ func (l *live) notice(n orchestrator.Notice) {
 		return
 	}
 	l.wipe()
-	l.app.Notef("%-10s %s", n.Kind, n.Text)
+	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }
 
 func (l *live) progress(n orchestrator.Notice) {
@@ -116,10 +116,11 @@ func (l *live) show(first bool) {
 	now := time.Now()
 	text := Line(l.now.role, l.now.p, now)
 	if l.terminal {
-		if r, w := []rune(text), l.app.Width(); w > 4 && len(r) > w-1 {
-			text = string(r[:w-4]) + "..."
+		runes := []rune(strings.Map(printable, text))
+		if w := cli.WidthOf(l.app.Err); w > 4 && len(runes) > w-1 {
+			runes = append(runes[:w-4], []rune("...")...)
 		}
-		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", strings.Map(printable, text))
+		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", string(runes))
 		l.shown = true
 		return
 	}
