@@ -377,3 +377,24 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 	}
 	p.sound()
 }
+
+// A lease whose holder is dead counts for an instant only: until the programs that had its files are gone.
+func TestLeaseOfTheDead(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	l, err := takeLease(root, "turn_1", "somebody", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := carrier(root, "turn_1"); c == nil || c.PID != os.Getpid() {
+		t.Errorf("held by %+v", c)
+	}
+	if err := os.WriteFile(l.path, []byte(`{"pid":2147483646,"owner":"the dead"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free := time.AfterFunc(100*time.Millisecond, func() { _ = l.release() })
+	defer free.Stop()
+	if c := carrier(root, "turn_1"); c != nil {
+		t.Errorf("held by %+v", c)
+	}
+}
