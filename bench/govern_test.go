@@ -37,12 +37,15 @@ func TestGovernedCurve(t *testing.T) {
 		}
 	}
 	git("commit", "-qam", "another agent")
+	var cpu time.Duration // of the last command and of what it waited for
 	timed := func(c *exec.Cmd) time.Duration {
 		begin := time.Now()
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", c.Args, err, out)
 		}
-		return time.Since(begin)
+		took := time.Since(begin)
+		cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+		return took
 	}
 	alone := func() time.Duration {
 		c := s.command(t.Context(), "sh", filepath.Join(s.root, ".agent.sh"))
@@ -50,18 +53,20 @@ func TestGovernedCurve(t *testing.T) {
 		c.Env = append(c.Env, "AGENTXCHAIN_TURN_ID=turn_1", "AGENTXCHAIN_STAGING_PATH="+filepath.Join(c.Dir, "result.json"))
 		return timed(c)
 	}
+	timed(s.command(t.Context(), bin, "govern", "step")) // takes note of that commit
 	fmt.Printf("%d processes of git in a turn\n", s.gitProcesses(t))
-	fmt.Printf("%8s %14s %14s %14s %14s %10s\n", "turns", "turn (median)", "agent alone", "over it", "status", ".git KiB")
+	fmt.Printf("%8s %14s %14s %14s %14s %14s %10s\n", "turns", "turn (median)", "its processor", "agent alone", "over it", "status", ".git KiB")
 	const block = 25
 	for n := 0; n < *curve; n += block {
-		var turns, agents, looks []time.Duration
+		var turns, busy, agents, looks []time.Duration
 		for range block {
 			turns = append(turns, timed(s.command(t.Context(), bin, "govern", "step")))
+			busy = append(busy, cpu)
 			agents = append(agents, alone())
 			looks = append(looks, timed(s.command(t.Context(), bin, "govern", "status")))
 		}
 		turn, agent, look := median(turns), median(agents), median(looks)
-		fmt.Printf("%8d %11.1f ms %11.1f ms %11.1f ms %11.1f ms %10d\n", n+block, ms(turn), ms(agent), ms(turn-agent), ms(look), size(t, filepath.Join(s.root, ".git"))>>10)
+		fmt.Printf("%8d %11.1f ms %11.1f ms %11.1f ms %11.1f ms %11.1f ms %10d\n", n+block, ms(turn), ms(median(busy)), ms(agent), ms(turn-agent), ms(look), size(t, filepath.Join(s.root, ".git"))>>10)
 	}
 }
 

@@ -158,6 +158,9 @@ func guard(ctx context.Context, root string) (func(), error) {
 	return nil, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 }
 
+// ProcessAlive reports whether a process is there.
+func ProcessAlive(pid int) bool { return processAlive(pid) }
+
 // readLock reads the lock file: nil when there is none. What cannot be read is nobody's lock, as for the original.
 func readLock(root string) (c *lockContent, there bool, err error) {
 	path := filepath.Join(root, filepath.FromSlash(protocol.LockFile))

@@ -273,8 +273,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job, *Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	if c := carrier(t.e.root, id); c != nil {
-		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is being carried out by %s (process %d) since %s",
-			id, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
+		return nil, nil, carried(turn, c)
 	}
 	switch turn.Status {
 	case protocol.TurnFailedAcceptance:
@@ -318,7 +317,9 @@ func (t *transaction) dispatch(ctx context.Context, o StepOptions, id, dir strin
 	}
 	l, err := takeLease(t.e.root, id, t.e.o.Owner, t.e.o.Now())
 	if err != nil {
-		if errors.Is(err, errCarried) {
+		if c := carrier(t.e.root, id); errors.Is(err, errCarried) && c != nil {
+			err = carried(turn, c)
+		} else if errors.Is(err, errCarried) {
 			err = execution.Errorf(execution.CodeInvalidStateTransition, "turn %s: %w", id, err).WithHint("watch it: drawbar govern events -f")
 		}
 		return nil, nil, err

@@ -12,7 +12,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
 )
 
 // Carrier is the process that carries a turn out.
@@ -86,19 +88,33 @@ func anyCarried(root string) bool {
 	})
 }
 
+// deadHold is how long a lease may outlive its holder: a program that was being started in the moment when the holder was killed
+// has its open files for an instant more.
+const deadHold = 2 * time.Second
+
 // carrier tells who carries a turn out; nil when nobody does.
 func carrier(root, turn string) *Carrier {
 	path := leasePath(root, turn)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil
+	for end := time.Now().Add(deadHold); ; time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil
+		}
+		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // a reader makes no file
+		if ok, err := l.TryRLock(); err != nil || ok {
+			_ = l.Unlock() // nothing is written through it
+			return nil
+		}
+		c := Carrier{}
+		_ = json.Unmarshal(b, &c) // who it is cannot be told from a damaged file, that somebody is there can
+		if c.PID == 0 || ledger.ProcessAlive(c.PID) || time.Now().After(end) {
+			return &c
+		}
 	}
-	l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // a reader makes no file
-	if ok, err := l.TryRLock(); err != nil || ok {
-		_ = l.Unlock() // nothing is written through it
-		return nil
-	}
-	c := Carrier{}
-	_ = json.Unmarshal(b, &c) // who it is cannot be told from a damaged file, that somebody is there can
-	return &c
+}
+
+// carried is the error of a command for a turn that somebody carries out.
+func carried(turn *protocol.Turn, c *Carrier) error {
+	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is being carried out by %s (process %d) since %s",
+		turn.TurnID, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
 }
