@@ -84,7 +84,7 @@ func TestScripts(t *testing.T) {
 				env.Defer(func() { ran <- env.WorkDir })
 				return nil
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big, "project": project, "turns": turns, "keep": keep},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big, "project": project, "turns": turns, "keep": keep, "until": until},
 		})
 	})
 	if len(ran) != len(files) {

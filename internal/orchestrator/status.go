@@ -104,6 +104,11 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
 	s.Next = governance.NextCommand(run)
+	for _, t := range s.Turns {
+		if t.Carrier != nil && s.Status == protocol.RunActive && len(s.Turns) == 1 {
+			s.Next = "drawbar govern events -f" // somebody is at work: one can watch
+		}
+	}
 	return s, nil
 }
 

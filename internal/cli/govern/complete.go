@@ -45,7 +45,9 @@ func completions(app *cli.App, cmd *cobra.Command) {
 		"dev-prompt-transport": fixed(protocol.TransportArgv, protocol.TransportStdin, protocol.TransportBundleOnly),
 	}
 	arguments := map[string]cobra.CompletionFunc{
-		"[TURN]": of(func(p *project.Project, v *ledger.View) []string { return append(activeTurns(p, v), acceptedTurns(p, v)...) }),
+		"[TURN]": of(func(p *project.Project, v *ledger.View) []string {
+			return append(activeTurns(p, v), acceptedTurns(p, v)...)
+		}),
 		"[GATE]": of(gates), "[ESCALATION]": of(escalations), "[KEY]": of(keys), "KEY": of(keys),
 	}
 	for _, c := range below(cmd) {
