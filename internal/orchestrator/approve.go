@@ -14,37 +14,19 @@ import (
 // defaultActionTimeout is how long a gate action may take where the configuration says nothing.
 const defaultActionTimeout = 15 * time.Minute
 
-// GateActionResult is one command that ran, or would run, because a gate was approved.
-type GateActionResult struct {
-	Label    string `json:"label"`
-	Run      string `json:"run"`
-	ExitCode int    `json:"exit_code"`
-	Output   string `json:"output_tail,omitempty"`
-}
-
 // Approve lets a pending gate pass: its hooks are asked, its actions run, then the phase or the run ends.
 func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err error) {
+	if o.DryRun {
+		return e.dryApprove(o)
+	}
 	err = e.locked(ctx, "approve", func(t *transaction) error {
 		st := t.state()
-		if o.Either {
-			o.Completion = st.PendingCompletion != nil
-		}
-		var gateID, by, to string
-		switch {
-		case o.Completion && st.PendingCompletion != nil:
-			gateID, by = st.PendingCompletion.Gate, st.PendingCompletion.RequestedByTurn
-		case !o.Completion && st.PendingTransition != nil:
-			gateID, by, to = st.PendingTransition.Gate, st.PendingTransition.RequestedByTurn, st.PendingTransition.To
-		default:
+		gateID, by, to := o.gate(st)
+		if gateID == "" {
 			// The rules know best why there is nothing to approve.
 			return t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
 		}
 		g, _ := t.run.Config.Gate(gateID)
-		if o.DryRun {
-			rep = t.report(OutcomeDone)
-			rep.Summary = dryApproval(gateID, to, g)
-			return nil
-		}
 		held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": st.Phase, "to": to, "requested_by_turn": by})
 		if err != nil {
 			return err
@@ -79,6 +61,36 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		return nil
 	})
 	return rep, err
+}
+
+// gate is the pending gate that is meant, who asked for it, and the phase behind it. It settles which of the two is meant.
+func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
+	if o.Either {
+		o.Completion = st.PendingCompletion != nil
+	}
+	switch {
+	case o.Completion && st.PendingCompletion != nil:
+		return st.PendingCompletion.Gate, st.PendingCompletion.RequestedByTurn, ""
+	case !o.Completion && st.PendingTransition != nil:
+		return st.PendingTransition.Gate, st.PendingTransition.RequestedByTurn, st.PendingTransition.To
+	}
+	return "", "", ""
+}
+
+// dryApprove says what an approval would do. It takes no lock, which would be a change.
+func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
+	t, err := e.look()
+	if err != nil {
+		return Report{}, err
+	}
+	gateID, _, to := o.gate(t.state())
+	if gateID == "" {
+		return Report{}, t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+	}
+	g, _ := t.run.Config.Gate(gateID)
+	rep := t.report(OutcomeDone)
+	rep.Summary = dryApproval(gateID, to, g)
+	return rep, nil
 }
 
 func dryApproval(gateID, to string, g protocol.Gate) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/phasehook"
 	"github.com/drawbar/drawbar/internal/project"
@@ -26,6 +27,7 @@ type job struct {
 	dispatch turnruntime.Dispatch
 	runtime  turnruntime.Runtime
 	lease    *lease
+	mark     ledger.Mark // the record as the turn found it
 	started  time.Time
 }
 
@@ -35,6 +37,7 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		if err := t.mayRun(); err != nil {
 			return err
 		}
+		t.clear(ctx)
 		if rep, err = t.open(ctx, o); rep != nil || err != nil {
 			return err
 		}
@@ -274,6 +277,15 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 			id, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
 	}
 	switch turn.Status {
+	case protocol.TurnFailedAcceptance:
+		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
+		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
+			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
+				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})
+				return nil, &rep, err
+			}
+		}
+		fallthrough
 	case protocol.TurnConflicted, protocol.TurnFailed:
 		rep := t.report(OutcomeFailed)
 		rep.turn(turn)
@@ -282,6 +294,9 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 	}
 	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
 		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+	}
+	if _, changed, err := t.broken(turn, nil); err == nil && len(changed) > 0 {
+		t.e.warn(fmt.Sprintf("%s changed since turn %s was dispatched before; what stands there now counts", strings.Join(changed, ", "), id))
 	}
 	if err := t.takeUp(ctx, turn); err != nil {
 		return nil, nil, err
@@ -379,10 +394,17 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
 		return nil, sealFault(id, faults)
 	}
-	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now()}); err != nil {
+	rules, err := t.rules(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: rules}); err != nil {
 		return nil, err
 	}
 	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
+		return nil, err
+	}
+	if j.mark, err = t.ledger.View().Mark(); err != nil {
 		return nil, err
 	}
 	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})

@@ -60,11 +60,14 @@ func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
+		if _, err := t.bound(ctx, turn, nil, true); err != nil {
+			return err
+		}
 		data, where, err := project.ReadStaged(t.workRoot(turn.TurnID), turn.TurnID)
 		if err != nil {
 			return stagedError(turn.TurnID, err)
 		}
-		rep, err = t.judge(ctx, turn.TurnID, submission{data: data, where: where, started: turn.StartedAt.Time, merge: o.HumanMerge, normalize: o.NormalizeArtifact})
+		rep, err = t.judge(ctx, turn.TurnID, submission{data: data, where: where, started: turn.StartedAt.Time, merge: o.HumanMerge, person: true, normalize: o.NormalizeArtifact})
 		return err
 	})
 	return rep, err
@@ -254,7 +257,7 @@ func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
 
 // Restart takes up a run whose process died, or begins a new one where the last has ended.
 func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err error) {
-	err = e.locked(ctx, "restart", func(t *transaction) error {
+	err = e.lockedAs(ctx, "restart", o.AdoptState, func(t *transaction) error {
 		st := t.state()
 		if st.Status == protocol.RunCompleted || o.New {
 			for id := range st.ActiveTurns.All() {

@@ -3,12 +3,14 @@ package orchestrator
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/workspace"
 )
 
 // Engine carries a governed run to its end. Every method reads the project anew, so that one engine may live as long as its
@@ -66,6 +68,19 @@ type Local struct {
 	root    string
 	o       Options
 	history ledger.HistoryReader
+	work    atomic.Pointer[workspace.Workspace]
+}
+
+// workspace is where the project's files and their repository are. They are looked for again when they are not there any more.
+func (e *Local) workspace(ctx context.Context) (*workspace.Workspace, error) {
+	if w := e.work.Load(); w != nil && w.Fits() {
+		return w, nil
+	}
+	w, err := workspace.Open(ctx, e.root)
+	if err == nil {
+		e.work.Store(w)
+	}
+	return w, err
 }
 
 var _ Engine = (*Local)(nil)

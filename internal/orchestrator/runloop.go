@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -43,6 +44,8 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
 		}
 		switch rep.Outcome {
+		case OutcomeAccepted:
+			e.note(Notice{Kind: "accepted", TurnID: rep.TurnID, Role: rep.Role, Text: acceptance(rep)})
 		case OutcomeAssigned:
 			out.Stop = StopHumanTurn
 			return out, nil
@@ -54,6 +57,18 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 			return out, nil
 		}
 	}
+}
+
+// acceptance is a turn in one line.
+func acceptance(r Report) string {
+	text := r.Role + ": " + strings.Join(strings.Fields(r.Summary), " ")
+	if r.Cost != nil && r.Cost.USD > 0 {
+		text += fmt.Sprintf(" ($%.4f)", r.Cost.USD)
+	}
+	if r.EnteredPhase != "" {
+		text += "; phase " + r.EnteredPhase + " begins"
+	}
+	return text
 }
 
 // gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
@@ -108,42 +123,55 @@ func (e *Local) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// plan says what a run would do next, and changes nothing.
-func (e *Local) plan() (RunReport, error) {
+// look is a transaction that only reads: it has no lock and cannot be committed.
+func (e *Local) look() (*transaction, error) {
 	p, err := project.Load(e.root)
 	if err != nil {
-		return RunReport{}, err
+		return nil, err
 	}
 	v, err := ledger.Read(e.root)
 	if err != nil {
-		return RunReport{}, err
+		return nil, err
 	}
 	t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
-	if t.run.State.Phase == "" {
-		t.run.State.Phase = p.Config.Phases()[0]
+	if phases := p.Config.Phases(); t.run.State.Phase == "" && len(phases) > 0 {
+		t.run.State.Phase = phases[0]
 	}
+	if id := t.run.State.ID(); id != "" {
+		t.run.History, err = e.history.Read(v, id)
+	}
+	return t, err
+}
+
+// plan says what a run would do next, and changes nothing.
+func (e *Local) plan() (RunReport, error) {
+	t, err := e.look()
+	if err != nil {
+		return RunReport{}, err
+	}
+	st, cfg := t.state(), t.run.Config
 	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone)}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}
-	switch v.State.Status {
+	switch st.Status {
 	case protocol.RunCompleted, protocol.RunBlocked, protocol.RunPaused:
-		out.Last.Outcome = outcomeOf(&v.State)
-		out.Last.Summary = "nothing would be dispatched: the run is " + string(v.State.Status)
+		out.Last.Outcome = outcomeOf(st)
+		out.Last.Summary = "nothing would be dispatched: the run is " + string(st.Status)
 		return out, nil
 	}
-	if v.State.ActiveTurns.Len() > 0 {
-		for _, turn := range v.State.ActiveTurns.All() {
+	if st.ActiveTurns.Len() > 0 {
+		for _, turn := range st.ActiveTurns.All() {
 			out.Last.turn(turn)
 		}
 		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
 		return out, nil
 	}
 	role, why := governance.NextRole(t.run)
-	id, rt, _ := p.Config.RuntimeOf(role)
+	id, rt, _ := cfg.RuntimeOf(role)
 	out.Last.Role, out.Last.RuntimeID = role, id
 	out.Last.Summary = fmt.Sprintf("the next turn would be that of role %s (it %s), by runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
-	if v.State.Status == protocol.RunActive {
+	if st.Status == protocol.RunActive {
 		for _, r := range governance.Guards(t.run, role) {
 			out.Last.Errors = append(out.Last.Errors, r.Message)
 		}

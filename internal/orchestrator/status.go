@@ -89,6 +89,9 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	for _, w := range p.Warnings {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
+	if v.Doubt != "" {
+		s.Warnings = append(s.Warnings, v.Doubt)
+	}
 	run := governance.Run{Config: p.Config, State: *st}
 	run.State.Phase = s.Phase
 	for id, turn := range st.ActiveTurns.All() {
@@ -103,13 +106,26 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	if len(s.Turns) == 0 && s.Status != protocol.RunCompleted {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
-	s.Next = governance.NextCommand(run)
-	for _, t := range s.Turns {
-		if t.Carrier != nil && s.Status == protocol.RunActive && len(s.Turns) == 1 {
-			s.Next = "drawbar govern events -f" // somebody is at work: one can watch
-		}
-	}
+	s.Next = next(run, s.Turns)
 	return s, nil
+}
+
+// next is what to type: about a turn that another terminal carries, to look at it or to hand in what a person did.
+func next(run governance.Run, turns []TurnStatus) string {
+	for _, t := range turns {
+		if t.Carrier == nil {
+			continue
+		}
+		_, rt, _ := run.Config.RuntimeOf(t.AssignedRole)
+		switch {
+		case rt.Type != protocol.RuntimeManual:
+			return "drawbar govern events -f"
+		case t.Staged:
+			return "drawbar govern accept"
+		}
+		return "drawbar govern turn show " + t.TurnID + " --file PROMPT.md"
+	}
+	return governance.NextCommand(run)
 }
 
 func text(s *string) string {

@@ -232,15 +232,14 @@ func emptyState(c *protocol.Config) protocol.State {
 	return s
 }
 
-// Ignored are the lines of .gitignore: what a run leaves beside the work. The hash chain is tracked, and the prompts are the
-// user's.
+// Ignored are the lines of .gitignore: what a run leaves beside the work. The prompts are the user's.
 func Ignored() []string {
 	lines := []string{".env"}
 	for _, dir := range []string{"dispatch", "staging", "archive", "locks", "transactions", "worktrees", "reviews", "proposed", "reports",
 		"intake", "missions", "multirepo", "plugins"} {
 		lines = append(lines, protocol.Dir+"/"+dir+"/")
 	}
-	for _, file := range []string{"state.json", "session.json", "history.jsonl", "decision-ledger.jsonl", "repo-decisions.jsonl", "events.jsonl",
+	for _, file := range []string{"state.json", "session.json", "history.jsonl", "decision-ledger.jsonl", "repo-decisions.jsonl", "events.jsonl", "chain.jsonl",
 		"run-history.jsonl", "hook-audit.jsonl", "hook-annotations.jsonl", "human-escalations.jsonl", "notification-audit.jsonl",
 		"sla-reminders.json", "dispatch-progress-*.json", "schedule-state.json", "schedule-daemon.json", "continuous-session.json",
 		"SESSION_RECOVERY.md", "migration-report.md", "lock.json"} {

@@ -34,6 +34,7 @@ type Workspace struct {
 	prefix  string   // of the root below the top, with a slash at the end; empty when they are the same
 	gitDir  string   // of this work tree
 	common  string   // of the repository
+	mark    string   // the folder whose look made it a repository
 }
 
 // Open looks at the project at root. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
@@ -62,6 +63,15 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 			WithHint("install git (https://git-scm.com/downloads), or take its folder into PATH")
 	}
 	return w, w.locate(ctx, mark)
+}
+
+// Fits reports whether the project's repository is still where Open found it, or still absent. It starts nothing.
+func (w *Workspace) Fits() bool {
+	mark := findRepository(w.root)
+	if w.kind == NoGit {
+		return mark == ""
+	}
+	return mark == w.mark && exists(filepath.Join(w.gitDir, "HEAD"))
 }
 
 // findRepository is the nearest folder from dir upwards that looks like a repository or a work tree of one.
@@ -109,7 +119,7 @@ func (w *Workspace) locate(ctx context.Context, mark string) error {
 		return execution.Errorf(execution.CodeConfig, "%s lies inside a git directory, not in a work tree", w.root).
 			WithHint("go to the folder that holds agentxchain.json")
 	}
-	w.kind, w.gitDir, w.common = Git, filepath.FromSlash(f[2]), filepath.FromSlash(f[3])
+	w.mark, w.kind, w.gitDir, w.common = mark, Git, filepath.FromSlash(f[2]), filepath.FromSlash(f[3])
 	if !filepath.IsAbs(w.common) {
 		w.common = filepath.Join(w.root, w.common)
 	}

@@ -101,7 +101,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event, next int64, wanted func(protocol.Event) bool) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for {
+	for over := false; ; {
 		if app.JSON {
 			for _, e := range list {
 				if err := app.Line(e); err != nil {
@@ -111,10 +111,13 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 		} else {
 			printEvents(app, list)
 		}
+		if over {
+			return nil
+		}
 		list = nil
 		select {
 		case <-ctx.Done():
-			return nil
+			over = true // what came since the last look is shown yet
 		case <-tick.C:
 		}
 		v, err := ledger.Read(root)
