@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -98,8 +99,22 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(v))
 }
 
+// until is "until PATTERN COMMAND [ARG...]": it runs a command again and again until its output matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND [ARG...]")
+	}
+	pattern := regexp.MustCompile(args[0])
+	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("%s never came", args[0])
+}
+
 // playGoverned is an agent of a governed run. It reads its bundle and leaves a result; the first line of $HOME/turns says how, and
-// is taken away. Words of a line: say=TEXT err=TEXT sleep=TIME write=FILE file=FILE status=STATUS next=ROLE phase=PHASE complete
+// is taken away. Words of a line: say=TEXT err=TEXT sleep=TIME write=FILE file=FILE empty status=STATUS next=ROLE phase=PHASE complete
 // cost=USD object decide=TEXT verify=STATUS exit=CODE (nothing is staged), break (the result lacks its decisions' rationale).
 func playGoverned() {
 	if err := governedTurn(); err != nil {
@@ -146,6 +161,8 @@ func governedTurn() error {
 	for _, word := range strings.Fields(line) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
+		case "empty":
+			files = nil
 		case "say":
 			fmt.Println(value)
 		case "err":

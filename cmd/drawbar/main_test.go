@@ -92,7 +92,7 @@ func TestScripts(t *testing.T) {
 				return nil
 			},
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big, "project": project, "turns": turns,
-				"keep": keep, "carried": carried, "hand-in": handIn},
+				"keep": keep, "carried": carried, "hand-in": handIn, "until": until},
 		})
 	})
 	if len(ran) != len(files) {

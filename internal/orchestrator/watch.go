@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -37,10 +38,14 @@ type Live struct {
 
 // watch hears a runtime and tells it on: to the caller, and to the progress file.
 type watch struct {
-	e       *Local
-	j       *job
+	e *Local
+	j *job
+
+	mu      sync.Mutex
 	live    Live
 	written time.Time
+	later   *time.Timer
+	closed  bool
 }
 
 var _ turnruntime.Watch = (*watch)(nil)
@@ -49,6 +54,8 @@ func (w *watch) turn() *protocol.Turn { return &w.j.dispatch.Turn }
 
 // Attached notes the worker's process.
 func (w *watch) Attached(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.turn().WorkerPID, w.turn().WorkerAttachedAt = pid, w.e.now()
 	w.live.PID = pid
 	w.write(true)
@@ -56,6 +63,8 @@ func (w *watch) Attached(pid int) {
 
 // FirstOutput notes the first sign of life.
 func (w *watch) FirstOutput(stream string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.turn().FirstOutputAt, w.turn().FirstOutputStream = w.e.now(), stream
 	w.live.FirstOutput, w.live.Stream = w.turn().FirstOutputAt, stream
 	w.write(true)
@@ -63,10 +72,12 @@ func (w *watch) FirstOutput(stream string) {
 
 // Progress tells how it goes.
 func (w *watch) Progress(p turnruntime.Progress) {
+	w.mu.Lock()
 	entered := w.live.Stage != string(p.Stage)
 	w.live.Stage, w.live.Worker, w.live.Lines, w.live.Doing, w.live.CostUSD, w.live.Tokens = string(p.Stage), p.Worker, p.Lines, p.Doing, p.CostUSD, p.Tokens
 	w.live.StartedAt, w.live.LastSign, w.live.Deadline = protocol.At(p.Since), zero(p.LastSign), zero(p.Deadline)
 	w.write(entered)
+	w.mu.Unlock()
 	w.e.note(Notice{Kind: "progress", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
 }
 
@@ -82,10 +93,14 @@ func (w *watch) Event(ev execution.Event) {
 	w.e.note(Notice{Kind: "event", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
 }
 
-// write keeps the file at most a second behind. It is only for looking at: a failure to write it stops nothing.
+// write keeps the file at most a second behind: what comes too soon after the last time is written when the second is over. It
+// is only for looking at: a failure to write it stops nothing. The caller holds the lock.
 func (w *watch) write(now bool) {
 	at := w.e.o.Now()
-	if !now && at.Sub(w.written) < time.Second {
+	if wait := time.Second - at.Sub(w.written); !now && wait > 0 {
+		if w.later == nil {
+			w.later = time.AfterFunc(wait, w.flush)
+		}
 		return
 	}
 	w.written = at
@@ -103,7 +118,25 @@ func (w *watch) write(now bool) {
 	}
 }
 
-func (w *watch) close() { _ = os.Remove(progressFile(w.e.root, w.turn().TurnID)) }
+// flush writes what came too soon.
+func (w *watch) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.later = nil
+	if !w.closed {
+		w.write(true)
+	}
+}
+
+func (w *watch) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.later != nil {
+		w.later.Stop()
+	}
+	_ = os.Remove(progressFile(w.e.root, w.turn().TurnID))
+}
 
 // live reads the progress of a turn; nil when nobody carries it.
 func live(root, turn string) *Live {

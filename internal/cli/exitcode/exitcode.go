@@ -19,7 +19,7 @@ type Code struct {
 
 var table = []Code{
 	{execution.ExitOK, "ok", "the command did what was asked; a run completed"},
-	{execution.ExitGeneral, "general", "something failed that has no code of its own; a run ended without completing: turn limit, budget, a question nobody answered"},
+	{execution.ExitGeneral, "general", "something failed that has no code of its own; a run ended without completing: turn limit, budget, a question nobody answered; a governed run is blocked, or a turn was not accepted"},
 	{execution.ExitUsage, "usage", "the command line or the request is wrong; nothing was started"},
 	{execution.ExitAgentNotFound, "agent-not-found", "no agent of that name is known"},
 	{execution.ExitNotInstalled, "not-installed", "the agent is known but its program is not on this machine"},
@@ -88,6 +88,9 @@ func Help() string {
 	for _, c := range table {
 		fmt.Fprintf(&b, "  %3d  %-16s %s\n", c.Code, c.Name, c.Meaning)
 	}
+	b.WriteString("\nGoverned runs (drawbar govern): 0 a turn was accepted, a run completed, or run stopped where a person is needed; 1 blocked, not\n" +
+		"accepted, a step while a gate waits, or not possible in this state; 2 the command line; 7 the configuration or the record;\n" +
+		"130 ended by Ctrl-C, the turn stays.\n")
 	b.WriteString("\nError codes of results and events, and the exit code of each:\n\n")
 	for _, row := range execution.ErrorRows() {
 		again := ""

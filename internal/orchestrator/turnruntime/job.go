@@ -18,10 +18,11 @@ type job struct {
 	begun time.Time
 	limit time.Time // when its time is over
 
-	mu    sync.Mutex
-	watch Watch
-	p     Progress
-	cause error // why the work was stopped by us
+	mu     sync.Mutex
+	watch  Watch
+	p      Progress
+	untold bool  // p has changed since it was told
+	cause  error // why the work was stopped by us
 }
 
 func (deps Deps) job(d Dispatch, w Watch, worker string, stage Stage) *job {
@@ -129,11 +130,21 @@ func (j *job) aborted() error {
 	return j.cause
 }
 
-// change changes what is known, without telling.
+// change changes what is known. It is told by tellChange, because it may come a thousand times a second.
 func (j *job) change(f func(*Progress)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	f(&j.p)
+	j.untold = true
+}
+
+// tellChange tells what has changed since it was last told.
+func (j *job) tellChange() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.untold {
+		j.reportLocked()
+	}
 }
 
 // stage tells that the work has come to another stage.
@@ -151,7 +162,7 @@ func (j *job) report() {
 }
 
 func (j *job) reportLocked() {
-	j.p.At = j.now()
+	j.p.At, j.untold = j.now(), false
 	if j.watch != nil {
 		j.watch.Progress(j.p)
 	}

@@ -174,6 +174,7 @@ func (c *child) follow(ctx context.Context, h process.Handle) process.Exit {
 				c.log.flush()
 				c.report()
 			}
+			c.tellChange()
 			if c.stopped != "" || cancelled == nil && ctx.Done() != nil {
 				continue
 			}

@@ -64,7 +64,7 @@ func (l *live) notice(n orchestrator.Notice) {
 		l.wipe()
 		l.app.Notef("%s", n.Text)
 		return
-	case "accepted", "rejected", "retry":
+	case "accepted", "rejected", "retry", "blocked", "failed", "interrupted", "paused", "completed", "done", "assigned":
 		l.now = nil
 	case "warning":
 		l.wipe()

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -57,22 +56,12 @@ func Agents(app *cli.App) turnruntime.Agents { return agents{app} }
 type agents struct{ app *cli.App }
 
 // Negotiate answers what the agent could do, and that its program is there; it starts nothing.
-func (a agents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
+func (a agents) Negotiate(ctx context.Context, req execution.Request) (execution.Negotiation, error) {
 	c, err := a.app.Client()
 	if err != nil {
 		return execution.Negotiation{}, err
 	}
-	entry, err := c.Adapters().Get(req.Run.Agent)
-	if err != nil {
-		return execution.Negotiation{}, err
-	}
-	if command := entry.Descriptor.Command; command != "" {
-		if _, err := cliagent.LookPath(command, os.Environ(), ""); err != nil {
-			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
-				WithHint("drawbar install %s", req.Run.Agent)
-		}
-	}
-	return c.Negotiate(req, drawbar.RunOptions{})
+	return drawbar.GovernedAgents{Client: c}.Negotiate(ctx, req)
 }
 
 // Run starts the agent. The run is recorded like any other.
@@ -81,7 +70,7 @@ func (a agents) Run(ctx context.Context, req execution.Request, o agent.Options)
 	if err != nil {
 		return nil, err
 	}
-	return c.Run(ctx, req, drawbar.RunOptions{Options: o})
+	return drawbar.GovernedAgents{Client: c}.Run(ctx, req, o)
 }
 
 // Interruptible ends its context at the first Ctrl-C or SIGTERM: the worker is stopped and the turn stays. A second one ends

@@ -1,0 +1,120 @@
+package drawbar
+
+import (
+	"cmp"
+	"context"
+	"os"
+
+	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// Governed carries the runs of a governed project: agents and people in roles who move a repository through phases and gates, on
+// the record. Every method reads the project anew, takes its lock for as long as it writes, and leaves a state that any other
+// program goes on from. It is safe for concurrent use.
+//
+// An error is an *execution.Error whose hint is the command that goes on; how a turn ended is in the report.
+type Governed struct{ *orchestrator.Local }
+
+// What the methods of Governed take and give.
+type (
+	// GovernStatus is where a run stands.
+	GovernStatus = orchestrator.Status
+	// GovernReport is how a turn or a decision ended, and what to type next.
+	GovernReport = orchestrator.Report
+	// GovernRunReport is how a run of many turns ended.
+	GovernRunReport = orchestrator.RunReport
+	// GovernNotice is something that happens meanwhile.
+	GovernNotice = orchestrator.Notice
+
+	// StepOptions choose the turn of a step.
+	StepOptions = orchestrator.StepOptions
+	// GovernRunOptions bound a run of many turns.
+	GovernRunOptions = orchestrator.RunOptions
+	// RestartOptions say how a run is taken up.
+	RestartOptions = orchestrator.RestartOptions
+	// AcceptOptions say what is accepted.
+	AcceptOptions = orchestrator.AcceptOptions
+	// RejectOptions say what is rejected, and why.
+	RejectOptions = orchestrator.RejectOptions
+	// ApproveOptions choose the gate.
+	ApproveOptions = orchestrator.ApproveOptions
+	// EscalateOptions say what a person has to do.
+	EscalateOptions = orchestrator.EscalateOptions
+)
+
+// How a command on a governed run ended: GovernReport.Outcome.
+const (
+	GovernAccepted    = orchestrator.OutcomeAccepted
+	GovernRejected    = orchestrator.OutcomeRejected
+	GovernFailed      = orchestrator.OutcomeFailed
+	GovernBlocked     = orchestrator.OutcomeBlocked
+	GovernPaused      = orchestrator.OutcomePaused
+	GovernCompleted   = orchestrator.OutcomeCompleted
+	GovernAssigned    = orchestrator.OutcomeAssigned
+	GovernInterrupted = orchestrator.OutcomeInterrupted
+	GovernDone        = orchestrator.OutcomeDone
+)
+
+// GovernOptions are what a governed project is opened with. The zero value carries turns of people and of programs; turns of
+// Drawbar's agents need a Client.
+type GovernOptions struct {
+	// Client runs the agents of runtimes of type agent; nil refuses such turns.
+	Client *Client
+	// Owner names this process to others who find the project locked; empty is the name of the program.
+	Owner string
+	// Notice hears what happens while a method works; calls come one at a time. nil drops it.
+	Notice func(GovernNotice)
+	// Approve and Answer are asked by agents in prompt mode; nil means that nobody is there.
+	Approve func(context.Context, execution.ApprovalRequired) execution.Decision
+	Answer  func(context.Context, execution.InputRequired) (string, error)
+}
+
+// OpenProject opens the governed project that dir is in: the nearest folder above with an agentxchain.json. It starts nothing
+// and takes no lock.
+func OpenProject(dir string, o GovernOptions) (*Governed, error) {
+	root, err := project.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := project.Load(root); err != nil {
+		return nil, err
+	}
+	opts := orchestrator.Options{
+		Owner: cmp.Or(o.Owner, os.Args[0]), Getenv: os.Getenv, Environ: os.Environ(), Notice: o.Notice, Approve: o.Approve, Answer: o.Answer,
+	}
+	if o.Client != nil {
+		opts.Agents = GovernedAgents{o.Client}
+	}
+	local, err := orchestrator.Open(root, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Governed{local}, nil
+}
+
+// GovernedAgents lets the turns of governed runs be carried out by the agents of a client.
+type GovernedAgents struct{ Client *Client }
+
+// Negotiate answers what the agent could do, and that its program is there; it starts nothing.
+func (a GovernedAgents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
+	entry, err := a.Client.Adapters().Get(req.Run.Agent)
+	if err != nil {
+		return execution.Negotiation{}, err
+	}
+	if command := entry.Descriptor.Command; command != "" {
+		if _, err := cliagent.LookPath(command, os.Environ(), ""); err != nil {
+			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
+				WithHint("drawbar install %s", req.Run.Agent)
+		}
+	}
+	return a.Client.Negotiate(req, RunOptions{})
+}
+
+// Run starts the agent. The run is recorded like any other.
+func (a GovernedAgents) Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error) {
+	return a.Client.Run(ctx, req, RunOptions{Options: o})
+}
