@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -86,6 +87,10 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder", root).WithHint("go to a project, or make one: drawbar govern init")
 	}
+	if info, err := os.Lstat(filepath.Join(root, protocol.Dir)); err == nil && !info.IsDir() {
+		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder but %s: the record is not kept through links", filepath.Join(root, protocol.Dir), kindOf(info)).
+			WithHint("put the folder itself there, then: drawbar govern status")
+	}
 	d, err := openDisk(root, o.Crash)
 	if err != nil {
 		return nil, err
@@ -105,6 +110,13 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		l.note(Note{What: "lock", Path: protocol.LockFile, Message: "took over the lock that " + from.Owner + " left behind"})
 	}
 	return l, nil
+}
+
+func kindOf(info os.FileInfo) string {
+	if info.Mode()&os.ModeSymlink != 0 {
+		return "a link"
+	}
+	return "a file"
 }
 
 // Close gives the lock back.

@@ -37,6 +37,7 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		if err := t.mayRun(); err != nil {
 			return err
 		}
+		t.clear(ctx)
 		if rep, err = t.open(ctx, o); rep != nil || err != nil {
 			return err
 		}
@@ -393,7 +394,11 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
 		return nil, sealFault(id, faults)
 	}
-	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: project.Rules(t.e.root, t.run.Config)}); err != nil {
+	rules, err := t.rules(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: rules}); err != nil {
 		return nil, err
 	}
 	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {

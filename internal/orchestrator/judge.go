@@ -34,6 +34,7 @@ type submission struct {
 // is decided before the first byte of the record changes.
 func (t *transaction) judge(ctx context.Context, id string, s submission) (Report, error) {
 	turn := t.state().ActiveTurns.At(id)
+	t.withoutSecrets(id, &s)
 	raw, changes, err := turnresult.Decode(s.data)
 	if err != nil {
 		return t.unacceptable(ctx, id, failure{code: "validation_failed", stage: protocol.StageSchema, errors: []string{s.where + ": " + err.Error()}}, s.repair)
@@ -77,6 +78,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	seen, err := t.work.Observe(ctx, base, in)
 	if err != nil {
 		return Report{}, err
+	}
+	if held, err := t.moved(ctx, turn, seen, s.person); held != nil || err != nil {
+		return orEmpty(held), err
 	}
 	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
 	compared := claim.Compare(claim.Input{

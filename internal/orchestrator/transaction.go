@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,8 @@ type transaction struct {
 	effects []governance.Effect
 	before  protocol.State // as it was read
 	told    []Notice       // what is told once it is on disk
+
+	rewritten map[string][]byte // files that are written anew with the next commit
 
 	restored string // what was put back because something else than drawbar had written the state
 }
@@ -158,6 +161,7 @@ func (t *transaction) knowIDs() error {
 func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpoint) (string, error) {
 	now := t.e.now()
 	tx := ledger.Tx{Kind: kind, TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
+	maps.Copy(tx.Files, t.rewritten)
 	var last []protocol.Event
 	var human []governance.HumanEntry
 	var talk strings.Builder
@@ -326,7 +330,7 @@ func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) err
 		t.e.warn(fmt.Sprintf("the rejected result of turn %s is not kept: %v", f.TurnID, err))
 		return nil
 	}
-	tx.Files[protocol.RejectedDir+"/"+f.Name] = data
+	tx.Files[protocol.RejectedDir+"/"+f.Name] = t.redactor(f.TurnID).Bytes(data)
 	if t.workRoot(f.TurnID) == t.e.root {
 		tx.Remove = append(tx.Remove, where)
 	}

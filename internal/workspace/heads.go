@@ -27,3 +27,15 @@ func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 	}
 	return list, nil
 }
+
+// Contains reports whether a commit is another or below it. A commit that is not there is below none.
+func (w *Workspace) Contains(ctx context.Context, commit, head string) (bool, error) {
+	if commit == head {
+		return true, nil
+	}
+	if head == "" {
+		return false, nil
+	}
+	_, code, err := w.gitCode(ctx, command{args: []string{"merge-base", "--is-ancestor", commit, head}, ok: []int{1, 128}})
+	return err == nil && code == 0, err
+}
