@@ -114,10 +114,7 @@ END
 `
 
 // governed is a lab with a governed project.
-type governed struct {
-	*lab
-	answered []*modelserver.Server
-}
+type governed struct{ *lab }
 
 func newGoverned(t *testing.T, k kit, runtime string) *governed {
 	t.Helper()

@@ -298,10 +298,10 @@ func (g *governed) tell(r orchestrator.Report, want string) error {
 		return g.app.Line(obj{"type": "governed", "report": r})
 	}
 	head := "  " + r.Outcome
-	switch {
-	case r.Outcome == orchestrator.OutcomeDone:
+	switch r.Outcome {
+	case orchestrator.OutcomeDone:
 		head = "  the gate passes"
-	case r.Outcome == orchestrator.OutcomeCompleted:
+	case orchestrator.OutcomeCompleted:
 		head = "  the gate passes, the run is completed"
 	}
 	if r.TurnID != "" {

@@ -80,7 +80,9 @@ func contents(tree *cobra.Command) string {
 	return b.String() + "\n"
 }
 
-func cell(s string) string { return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`) }
+func cell(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
+}
 
 func reference(tree *cobra.Command) string {
 	var b strings.Builder

@@ -151,7 +151,7 @@ func LiveLine(l orchestrator.Live, now time.Time) string {
 
 // Line says who works, since when, at what cost.
 func Line(role string, p turnruntime.Progress, now time.Time) string {
-	what := map[turnruntime.Stage]string{turnruntime.StageStarting: "starts", turnruntime.StageStopping: "is stopped, at work"}[p.Stage]
+	what := map[turnruntime.Stage]string{turnruntime.StageStarting: "is starting", turnruntime.StageStopping: "is stopped, at work"}[p.Stage]
 	if what == "" {
 		what = "works"
 	}

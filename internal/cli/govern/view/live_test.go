@@ -1,0 +1,87 @@
+package view
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+)
+
+func TestLine(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	now := since.Add(80 * time.Second)
+	usd := 0.0123
+	for name, tt := range map[string]struct {
+		p    turnruntime.Progress
+		want string
+	}{
+		"a person": {turnruntime.Progress{Worker: "a person", Stage: turnruntime.StageWaiting, Since: since, Deadline: since.Add(20 * time.Minute)},
+			"pm: waits for a person since 12:00:00 (1m20s), until 12:20:00"},
+		"a program that says nothing of money": {turnruntime.Progress{Worker: "agent.sh", Stage: turnruntime.StageRunning, Since: since, LastSign: now.Add(-time.Second)},
+			"pm: agent.sh works since 12:00:00 (1m20s), cost unknown"},
+		"an agent": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: since, Doing: "Edit", CostUSD: &usd, Tokens: 4200, LastSign: now},
+			"pm: claude works since 12:00:00 (1m20s), Edit, $0.0123, 4200 tokens"},
+		"a silent one": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: since, CostUSD: &usd, LastSign: now.Add(-30 * time.Second)},
+			"pm: claude works since 12:00:00 (1m20s), $0.0123, silent for 30s"},
+		"one that begins": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageStarting, Since: since}, "pm: claude is starting since 12:00:00 (1m20s), cost unknown"},
+		"one that is ended": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageStopping, Since: since, CostUSD: &usd},
+			"pm: claude is stopped, at work since 12:00:00 (1m20s), $0.0123"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Line("pm", tt.p, now); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTheLineTicks shows that the line goes on where nothing happens, keeps out of the way of a question, and goes away.
+func TestTheLineTicks(t *testing.T) {
+	var out lockedBuffer
+	l := &live{app: &cli.App{Err: &out, Getenv: func(string) string { return "" }}, terminal: true}
+	out.lock = &l.mu
+	l.notice(orchestrator.Notice{Kind: "progress", TurnID: "t", Role: "dev",
+		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now().Add(-time.Hour)}})
+	wait := func(what string, ok func(string) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(5 * time.Second); !ok(out.text()); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %q", what, out.text())
+			}
+		}
+	}
+	wait("a second second", func(s string) bool { return strings.Contains(s, "(1h0m0s)") && strings.Contains(s, "(1h0m1s)") })
+	l.mu.Lock()
+	l.asks = true
+	l.mu.Unlock()
+	before := out.text()
+	l.notice(orchestrator.Notice{Kind: "progress", TurnID: "t", Role: "dev",
+		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now(), Doing: "Edit"}})
+	time.Sleep(1200 * time.Millisecond)
+	if after := out.text(); after != before {
+		t.Errorf("the line runs over a question: %q", after[len(before):])
+	}
+	l.clear()
+	if !strings.HasSuffix(out.text(), "\r\x1b[K") {
+		t.Errorf("the line stays: %q", out.text())
+	}
+}
+
+// lockedBuffer is written under the lock of what it belongs to.
+type lockedBuffer struct {
+	bytes.Buffer
+	lock interface {
+		Lock()
+		Unlock()
+	}
+}
+
+func (b *lockedBuffer) text() string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.String()
+}
