@@ -15,12 +15,15 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/demo"
 )
 
+// actsAsDrawbar makes this binary drawbar by whatever name it is started: a run in the background starts it by its path.
+const actsAsDrawbar = "DRAWBAR_TEST_IS_DRAWBAR"
+
 func TestMain(m *testing.M) {
-	if demo.IsAgent(os.Args, os.Getenv) {
+	if demo.IsAgent(os.Args, os.Getenv) || os.Getenv(actsAsDrawbar) != "" {
 		main()
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test
-	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP})
+	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP, "governed-agent": playGoverned})
 }
 
 // playACP is an agent that speaks the Agent Client Protocol: acp-agent SCENARIO [WORDS...], where what is behind the scenario must
@@ -74,6 +77,10 @@ func TestScripts(t *testing.T) {
 					}
 				}
 				env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+				// What the scripts build with Go is built in the cache that this test was built in.
+				if cache := goCache(); cache != "" {
+					env.Setenv("GOCACHE", cache)
+				}
 				env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 				env.Setenv("OLDPATH", env.Getenv("PATH"))
 				env.Setenv("PATH", filepath.Join(env.WorkDir, "bin")+string(os.PathListSeparator)+env.Getenv("PATH"))
@@ -84,10 +91,22 @@ func TestScripts(t *testing.T) {
 				env.Defer(func() { ran <- env.WorkDir })
 				return nil
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big, "project": project, "turns": turns,
+				"keep": keep, "carried": carried, "hand-in": handIn},
 		})
 	})
 	if len(ran) != len(files) {
 		t.Errorf("%d of %d scripts ran", len(ran), len(files))
 	}
+}
+
+func goCache() string {
+	if dir := os.Getenv("GOCACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "go-build")
 }

@@ -27,8 +27,11 @@ func (a *App) ShortTable() *tabwriter.Writer {
 }
 
 // Width is how many columns standard output has, 0 where it is no terminal.
-func (a *App) Width() int {
-	f, ok := a.Out.(*os.File)
+func (a *App) Width() int { return WidthOf(a.Out) }
+
+// WidthOf is how many columns a stream has, 0 where it is no terminal.
+func WidthOf(stream any) int {
+	f, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}

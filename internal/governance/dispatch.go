@@ -46,7 +46,7 @@ func (s *step) dispatched(in Dispatched) *Refused {
 	default:
 		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and is not dispatched", t.TurnID, t.Status)
 	}
-	t.Status, t.DispatchedAt = protocol.TurnDispatched, s.now
+	t.Status, t.DispatchedAt, t.RuleFiles = protocol.TurnDispatched, s.now, in.Rules
 	if t.StartedAt.IsZero() {
 		t.StartedAt = s.now
 	}

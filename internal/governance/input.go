@@ -36,8 +36,9 @@ type AssignTurn struct {
 
 // Dispatched says that the turn was really handed to its runtime.
 type Dispatched struct {
-	TurnID string        `json:"turn_id"`
-	Now    protocol.Time `json:"now"`
+	TurnID string                   `json:"turn_id"`
+	Now    protocol.Time            `json:"now"`
+	Rules  protocol.Ordered[string] `json:"rules,omitzero"` // digests of the files that bind the turn
 }
 
 // Attempted is what an attempt was measured to cost, whatever became of it; an acceptance counts all attempts of its turn. The

@@ -35,6 +35,7 @@ const (
 	entryGenesis = "genesis" // the first: what stood in the files before
 	entryMark    = "mark"    // where the files end, so that the end of a long chain can be read alone
 	entryAdopted = "adopted" // lines that another program appended
+	entryState   = "state"   // what state.json is after a transaction; the last entry of each
 )
 
 // markEvery is how many entries stand between marks.
@@ -106,6 +107,8 @@ type chainTail struct {
 	head string
 	ends map[string]int64 // up to where each file is covered; keys are paths
 	mark int64            // seq behind the last mark
+
+	state string // digest of state.json after the last transaction; empty where the chain does not say
 }
 
 func (t *chainTail) clone() *chainTail {
@@ -193,6 +196,9 @@ func readTail(d *disk) (*chainTail, error) {
 		}
 		for _, s := range e.Files {
 			see(s.File, s.Length)
+		}
+		if e.Kind == entryState && t.state == "" {
+			t.state = e.SHA256
 		}
 		t.mark = e.Seq + 1
 		return e.Kind != entryGenesis && e.Kind != entryMark, nil

@@ -135,9 +135,15 @@ func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 			}
 		}
 	}
+	if state, err = protocol.MarshalFile(tx.State); err != nil {
+		return nil, nil, execution.Errorf(execution.CodeInternal, "encode the state: %w", err)
+	}
+	if b.chain, err = b.tail.seal(b.chain, state); err != nil {
+		return nil, nil, err
+	}
 	j := &journal{Format: journalFormat, TransactionID: journalPrefix + randomHex(), Kind: cmp.Or(tx.Kind, "update"), RunID: tx.State.ID(),
 		TurnID: tx.TurnID, Status: journalStatus, PreparedAt: protocol.At(tx.Now), Appends: b.steps(), Checkpoint: cp}
-	if err := l.addFiles(j, tx); err != nil {
+	if err := l.addFiles(j, tx, state); err != nil {
 		return nil, nil, err
 	}
 	if err := l.addMoves(j, tx); err != nil {
@@ -272,7 +278,7 @@ func (b *batch) steps() []appendStep {
 }
 
 // addFiles adds the files that are replaced, the state as the last.
-func (l *Ledger) addFiles(j *journal, tx *Tx) error {
+func (l *Ledger) addFiles(j *journal, tx *Tx, state []byte) error {
 	add := func(file string, content []byte) error {
 		if _, _, err := l.disk.stat(file); err != nil {
 			return err
@@ -288,7 +294,7 @@ func (l *Ledger) addFiles(j *journal, tx *Tx) error {
 		if err := l.disk.local(file); err != nil {
 			return err
 		}
-		if file == protocol.StateFile || file == protocol.SessionFile || file == protocol.ChainFile || slices.Contains(chained(), file) {
+		if file == protocol.StateFile || file == protocol.SessionFile || file == protocol.ChainFile || file == stateCopy || slices.Contains(chained(), file) {
 			return execution.Errorf(execution.CodeInternal, "%s is part of the record and is not written as a file", file)
 		}
 		if err := add(file, tx.Files[file]); err != nil {
@@ -304,11 +310,10 @@ func (l *Ledger) addFiles(j *journal, tx *Tx) error {
 			return err
 		}
 	}
-	data, err := protocol.MarshalFile(tx.State)
-	if err != nil {
-		return execution.Errorf(execution.CodeInternal, "encode the state: %w", err)
+	if err := add(stateCopy, state); err != nil {
+		return err
 	}
-	return add(protocol.StateFile, data)
+	return add(protocol.StateFile, state)
 }
 
 // addMoves adds what goes to the archive, and what is removed.

@@ -416,10 +416,10 @@ func TestOrderOfSteps(t *testing.T) {
 		"write transactions/accept/TXN.json", "sync transactions/accept/TXN.json", "rename transactions/accept/TXN.json", "sync transactions/accept",
 		"append history.jsonl", "append decision-ledger.jsonl", "append repo-decisions.jsonl", "append human-escalations.jsonl",
 		"append run-history.jsonl", "append events.jsonl", "append chain.jsonl",
-		"write TALK.md", "write session.json", "write state.json",
+		"write TALK.md", "write session.json", "write archive/state.json", "write state.json",
 		"sync history.jsonl", "sync decision-ledger.jsonl", "sync repo-decisions.jsonl", "sync human-escalations.jsonl", "sync run-history.jsonl",
-		"sync events.jsonl", "sync chain.jsonl", "sync TALK.md", "sync session.json", "sync state.json",
-		"rename TALK.md", "rename session.json", "rename state.json", "sync .agentxchain", "sync .",
+		"sync events.jsonl", "sync chain.jsonl", "sync TALK.md", "sync session.json", "sync archive/state.json", "sync state.json",
+		"rename TALK.md", "rename session.json", "rename archive/state.json", "rename state.json", "sync .agentxchain", "sync .", "sync archive",
 		"rename archive/turns/turn_0000000000000002", "rename archive/turns/turn_0000000000000002/staging",
 		"checkpoint", "remove transactions/accept/TXN.json"})
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -19,6 +20,12 @@ type Options struct {
 	// has been done. It answers with ErrCheckpointStale when it never can be.
 	ApplyCheckpoint func(ctx context.Context, cp Checkpoint) error
 
+	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
+	AdoptState bool
+	// NoForeign keeps lines of other programs aside instead of adopting them: a turn is under way, and its worker is the only other
+	// program that should be here.
+	NoForeign bool
+
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests
 
@@ -30,7 +37,7 @@ type Note struct {
 	// What is finished (an interrupted transaction was carried out), replayed (one of the original), dropped (a journal that
 	// cannot be read), torn (half a line at the end of a file), completed (a line without its newline), adopted (lines of another
 	// program), displaced (a file that another program changed), shortened (a file lost lines), stale (a checkpoint), lock (a lock
-	// was taken over).
+	// was taken over), restored (the state, which something else had changed).
 	What        string `json:"what"`
 	Path        string `json:"path,omitempty"` // the file it is about
 	Kept        string `json:"kept,omitempty"` // where what was there is kept
@@ -80,6 +87,10 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder", root).WithHint("go to a project, or make one: drawbar govern init")
 	}
+	if info, err := os.Lstat(filepath.Join(root, protocol.Dir)); err == nil && !info.IsDir() {
+		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder but %s: the record is not kept through links", filepath.Join(root, protocol.Dir), kindOf(info)).
+			WithHint("put the folder itself there, then: drawbar govern status")
+	}
 	d, err := openDisk(root, o.Crash)
 	if err != nil {
 		return nil, err
@@ -99,6 +110,13 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		l.note(Note{What: "lock", Path: protocol.LockFile, Message: "took over the lock that " + from.Owner + " left behind"})
 	}
 	return l, nil
+}
+
+func kindOf(info os.FileInfo) string {
+	if info.Mode()&os.ModeSymlink != 0 {
+		return "a link"
+	}
+	return "a file"
 }
 
 // Close gives the lock back.

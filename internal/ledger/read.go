@@ -24,6 +24,9 @@ func Read(root string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
+	if want := v.sealed(); v.Pending == "" && want != "" && want != v.stateMark {
+		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command puts that back, and keeps this one aside"
+	}
 	v.Holder, err = Holding(root)
 	return v, err
 }
@@ -72,6 +75,7 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 			state = v.foresee(d, f.ours, state)
 		}
 	}
+	v.seenMark = marker(state)
 	same, err := unchanged(d, names, before)
 	if !same || err != nil {
 		return nil, false, err

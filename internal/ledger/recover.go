@@ -38,6 +38,14 @@ func (l *Ledger) mend(ctx context.Context) error {
 		}
 	}
 	if l.view, err = read(l.disk, l.root); err != nil {
+		if l.view, err = l.unreadable(err); err != nil {
+			return err
+		}
+	}
+	if err := l.checkState(); err != nil {
+		return err
+	}
+	if err := l.displaceForeign(); err != nil {
 		return err
 	}
 	return l.replayOriginals(ctx)

@@ -60,6 +60,7 @@ type verifier struct {
 	files  map[string]*covered
 	prev   string
 	seq    int64
+	state  string // digest of state.json, as the last entry says that speaks of it
 }
 
 // covered is a file and how far the chain has come in it.
@@ -201,6 +202,9 @@ func (c *verifier) check(e entry, chain *lineReader) error {
 		return nil
 	case entryMark:
 		return nil
+	case entryState:
+		c.state = e.SHA256
+		return nil
 	}
 	p := chainPath(e.File)
 	if p == "" {
@@ -335,7 +339,21 @@ func (c *verifier) ends() error {
 		c.broken(b)
 		return nil
 	}
+	c.sealed()
 	return nil
+}
+
+// sealed checks that the state is the one that the last transaction wrote.
+func (c *verifier) sealed() {
+	if c.state == "" || c.state == c.v.seenMark {
+		return
+	}
+	b := Break{Kind: "edited", File: protocol.StateFile, Seq: c.seq - 1,
+		Message: "it is not what the last transaction wrote; the next command puts that back and keeps this one aside"}
+	if c.v.seenMark == "" {
+		b.Kind, b.Message = "missing", "the file is gone; the next command puts it back"
+	}
+	c.broken(b)
 }
 
 // lastByte remembers the last byte that went by.

@@ -22,11 +22,14 @@ type View struct {
 	// Pending is the id of a transaction that was under way. The view shows what it gives: the state it leads to, the lines
 	// it adds.
 	Pending string
+	// Doubt says that state.json is not what the last transaction wrote, and what becomes of it; empty when it is.
+	Doubt string
 	// Holder is who holds the lock; nil when nobody does.
 	Holder *Holder
 
 	root      string
 	stateMark string // digest of state.json as it is on disk
+	seenMark  string // and of what the view shows of it
 	files     map[string]extent
 	session   []byte // of a pending transaction; nil: as on disk
 }

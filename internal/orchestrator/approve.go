@@ -14,14 +14,6 @@ import (
 // defaultActionTimeout is how long a gate action may take where the configuration says nothing.
 const defaultActionTimeout = 15 * time.Minute
 
-// GateActionResult is one command that ran, or would run, because a gate was approved.
-type GateActionResult struct {
-	Label    string `json:"label"`
-	Run      string `json:"run"`
-	ExitCode int    `json:"exit_code"`
-	Output   string `json:"output_tail,omitempty"`
-}
-
 // Approve lets a pending gate pass: its hooks are asked, its actions run, then the phase or the run ends.
 func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err error) {
 	if o.DryRun {

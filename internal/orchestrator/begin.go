@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/phasehook"
 	"github.com/drawbar/drawbar/internal/project"
@@ -26,6 +27,7 @@ type job struct {
 	dispatch turnruntime.Dispatch
 	runtime  turnruntime.Runtime
 	lease    *lease
+	mark     ledger.Mark // the record as the turn found it
 	started  time.Time
 }
 
@@ -292,6 +294,9 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
 		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
 	}
+	if _, changed, err := t.broken(turn, nil); err == nil && len(changed) > 0 {
+		t.e.warn(fmt.Sprintf("%s changed since turn %s was dispatched before; what stands there now counts", strings.Join(changed, ", "), id))
+	}
 	if err := t.takeUp(ctx, turn); err != nil {
 		return nil, nil, err
 	}
@@ -390,10 +395,17 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
 		return nil, sealFault(id, faults)
 	}
-	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now()}); err != nil {
+	rules, err := t.rules(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: rules}); err != nil {
 		return nil, err
 	}
 	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
+		return nil, err
+	}
+	if j.mark, err = t.ledger.View().Mark(); err != nil {
 		return nil, err
 	}
 	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})

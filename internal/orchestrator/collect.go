@@ -32,14 +32,22 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		if err := t.attempted(id, out); err != nil {
 			return err
 		}
+		person := j.dispatch.Runtime.Type == protocol.RuntimeManual
+		if held, err := t.bound(ctx, turn, j.mark, person); held != nil || err != nil {
+			rep = orEmpty(held)
+			return err
+		}
 		data, where, err := project.ReadStaged(j.dispatch.WorkDir, id)
 		switch {
+		case t.restored != "" && err == nil:
+			f := failure{code: "reserved_path_violation", stage: protocol.StageArtifact, errors: []string{t.restored + "; no turn writes that file"}}
+			rep, err = t.unacceptable(ctx, id, f, !o.NoRepair)
 		case errors.Is(err, project.ErrNoResult):
 			rep, err = t.nothing(ctx, j, out)
 		case err != nil:
 			rep, err = t.unacceptable(ctx, id, failure{code: "validation_failed", stage: protocol.StageSchema, errors: []string{err.Error()}}, !o.NoRepair)
 		default:
-			rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair})
+			rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair, person: person})
 		}
 		if err == nil && !rep.retry {
 			t.leaveMark(ctx, id)
@@ -121,9 +129,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	if out.Detail != "" {
 		rep.Errors = []string{out.Detail}
 	}
-	if out.Hint != "" {
-		rep.Warnings = append(rep.Warnings, out.Hint)
-	}
+	rep.Hint = out.Hint
 	if rep.retry {
 		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
 		t.e.note(Notice{Kind: "retry", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})

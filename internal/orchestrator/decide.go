@@ -60,11 +60,14 @@ func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
+		if _, err := t.bound(ctx, turn, nil, true); err != nil {
+			return err
+		}
 		data, where, err := project.ReadStaged(t.workRoot(turn.TurnID), turn.TurnID)
 		if err != nil {
 			return stagedError(turn.TurnID, err)
 		}
-		rep, err = t.judge(ctx, turn.TurnID, submission{data: data, where: where, started: turn.StartedAt.Time, merge: o.HumanMerge, normalize: o.NormalizeArtifact})
+		rep, err = t.judge(ctx, turn.TurnID, submission{data: data, where: where, started: turn.StartedAt.Time, merge: o.HumanMerge, person: true, normalize: o.NormalizeArtifact})
 		return err
 	})
 	return rep, err
@@ -102,6 +105,7 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 			turn = now
 		}
 		rep.turn(turn)
+		rep.Summary = "rejected: " + in.Reason
 		return nil
 	})
 	return rep, err
@@ -166,11 +170,12 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 		if t.work.Kind() != workspace.Git {
 			return execution.Errorf(execution.CodeConfig, "%s is no git repository, so there is nothing to commit to", e.root).WithHint("git init && git add -A && git commit -m start")
 		}
-		seen, err := t.work.Observe(ctx, protocol.Baseline{Kind: string(workspace.Git), HeadRef: head(t.state())}, e.root)
+		// What the branch lacks counts, whatever commit the record names: the branch may have moved away from it.
+		base, err := t.work.Baseline(ctx)
 		if err != nil {
 			return err
 		}
-		dirty := among(seen.Paths(), entry.FilesChanged)
+		dirty := among(base.DirtySnapshot.Keys(), entry.FilesChanged)
 		rep = t.report(OutcomeDone)
 		rep.TurnID, rep.Role, rep.Files = entry.TurnID, entry.Role, dirty
 		if len(dirty) == 0 {
@@ -213,6 +218,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 			t.e.warn(err.Error())
 		}
 		rep = t.report(OutcomeBlocked)
+		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil
 	})
 	return rep, err
@@ -228,6 +234,9 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 			return err
 		}
 		rep = t.report(outcomeOf(t.state()))
+		if rep.Outcome == OutcomeDone {
+			rep.Summary = "nothing blocks the run any more"
+		}
 		return nil
 	})
 	return rep, err
@@ -248,7 +257,7 @@ func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
 
 // Restart takes up a run whose process died, or begins a new one where the last has ended.
 func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err error) {
-	err = e.locked(ctx, "restart", func(t *transaction) error {
+	err = e.lockedAs(ctx, "restart", o.AdoptState, func(t *transaction) error {
 		st := t.state()
 		if st.Status == protocol.RunCompleted || o.New {
 			for id := range st.ActiveTurns.All() {

@@ -26,6 +26,7 @@ type submission struct {
 	started   time.Time
 	repair    bool // give it back with its faults
 	merge     bool // a person has merged the conflict
+	person    bool // who did the work, or takes it, is a person
 	normalize bool // an empty workspace artifact is a review
 }
 
@@ -33,6 +34,7 @@ type submission struct {
 // is decided before the first byte of the record changes.
 func (t *transaction) judge(ctx context.Context, id string, s submission) (Report, error) {
 	turn := t.state().ActiveTurns.At(id)
+	t.withoutSecrets(id, &s)
 	raw, changes, err := turnresult.Decode(s.data)
 	if err != nil {
 		return t.unacceptable(ctx, id, failure{code: "validation_failed", stage: protocol.StageSchema, errors: []string{s.where + ": " + err.Error()}}, s.repair)
@@ -77,6 +79,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err != nil {
 		return Report{}, err
 	}
+	if held, err := t.moved(ctx, turn, seen, s.person); held != nil || err != nil {
+		return orEmpty(held), err
+	}
 	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
 	compared := claim.Compare(claim.Input{
 		Result: valid.Result, Authority: t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority, RuntimeType: rt.Type, Phase: t.state().Phase,
@@ -89,6 +94,11 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 			f.errors = append(f.errors, e.Message)
 		}
 		return t.unacceptable(ctx, id, f, s.repair)
+	}
+	if own := ruleFilesOf(turn, compared.Files); len(own) > 0 {
+		if held, err := t.refuseBound(ctx, id, codeRulesChanged, own, s.person); held != nil || err != nil {
+			return orEmpty(held), err
+		}
 	}
 	if len(compared.Ignored) > 0 {
 		// What a verification made and the turn does not want to keep.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -75,6 +77,15 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 // release gives the turn up and removes the file.
 func (l *lease) release() error {
 	return errors.Join(os.Remove(l.path), l.lock.Unlock())
+}
+
+// anyCarried reports whether a turn of the project is being carried out.
+func anyCarried(root string) bool {
+	leases, _ := filepath.Glob(leasePath(root, "*")) // the pattern is well formed
+	return slices.ContainsFunc(leases, func(path string) bool {
+		id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "turn-"), ".lock")
+		return carrier(root, id) != nil
+	})
 }
 
 // deadHold is how long a lease may outlive its holder: a program that was being started in the moment when the holder was killed

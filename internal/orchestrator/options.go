@@ -33,6 +33,8 @@ type RunOptions struct {
 type RestartOptions struct {
 	New    bool   // end what is blocked and begin a new run
 	Reason string // why, for the record
+	// AdoptState goes on from state.json as it stands where it is not what the last transaction wrote and cannot be put back.
+	AdoptState bool
 }
 
 // AcceptOptions say what is accepted.

@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -34,6 +36,7 @@ type Report struct {
 	Code     string            `json:"code,omitempty"`  // what kept the result out
 	Stage    protocol.Stage    `json:"stage,omitempty"` // of validation
 	Errors   []string          `json:"errors,omitempty"`
+	Hint     string            `json:"hint,omitempty"` // what to do about it, before Next
 	Warnings []string          `json:"warnings,omitempty"`
 	Changes  []protocol.Change `json:"normalized,omitempty"`
 
@@ -58,6 +61,24 @@ type Report struct {
 
 	retry      bool          // the same turn is to be carried again
 	retryAfter time.Duration // but not before
+}
+
+// line is the report of a turn in one line.
+func (r *Report) line() string {
+	text := fmt.Sprintf("turn %s of %s", r.TurnID, r.Role)
+	if r.DurationMS > 0 {
+		text += fmt.Sprintf(", %s", (time.Duration(r.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
+	}
+	if r.Cost != nil && r.Cost.USD > 0 {
+		text += fmt.Sprintf(", $%.4f", r.Cost.USD)
+	}
+	switch {
+	case r.Summary != "":
+		text += ": " + strings.Join(strings.Fields(r.Summary), " ")
+	case len(r.Errors) > 0:
+		text += ": " + joined(r.Errors)
+	}
+	return text
 }
 
 // RunReport is how a run of many turns ended.

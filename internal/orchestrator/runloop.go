@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -21,7 +22,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 	if limit <= 0 {
 		limit = e.maxTurns()
 	}
-	var out RunReport
+	out := RunReport{Turns: []Report{}}
 	resume := o.Resume
 	for {
 		if stop := e.gateStop(ctx, &out, o); stop != "" {
@@ -40,8 +41,11 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 		out.Last = rep
 		if rep.TurnID != "" {
 			out.Turns = append(out.Turns, rep)
+			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
 		}
 		switch rep.Outcome {
+		case OutcomeAccepted:
+			e.note(Notice{Kind: "accepted", TurnID: rep.TurnID, Role: rep.Role, Text: acceptance(rep)})
 		case OutcomeAssigned:
 			out.Stop = StopHumanTurn
 			return out, nil
@@ -55,12 +59,32 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 	}
 }
 
+// acceptance is a turn in one line.
+func acceptance(r Report) string {
+	text := r.Role + ": " + strings.Join(strings.Fields(r.Summary), " ")
+	if r.Cost != nil && r.Cost.USD > 0 {
+		text += fmt.Sprintf(" ($%.4f)", r.Cost.USD)
+	}
+	if r.EnteredPhase != "" {
+		text += "; phase " + r.EnteredPhase + " begins"
+	}
+	return text
+}
+
 // gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
 // unless it is one that only a person may let pass.
 func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) string {
 	v, err := ledger.Read(e.root)
 	if err != nil {
 		return "" // the next step says it better
+	}
+	p, err := project.Load(e.root)
+	if err != nil {
+		return ""
+	}
+	if len(out.Turns) == 0 {
+		t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
+		out.Last = t.report(outcomeOf(&v.State))
 	}
 	switch v.State.Status {
 	case protocol.RunCompleted:
@@ -71,10 +95,6 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 			return StopBlocked
 		}
 	case protocol.RunPaused:
-		p, err := project.Load(e.root)
-		if err != nil {
-			return ""
-		}
 		g, _ := p.Config.Gate(pending(&v.State))
 		if !o.AutoApprove || g.Credentialed {
 			return StopGateHeld
@@ -130,7 +150,7 @@ func (e *Local) plan() (RunReport, error) {
 		return RunReport{}, err
 	}
 	st, cfg := t.state(), t.run.Config
-	out := RunReport{Stop: StopPlan, Last: t.report(OutcomeDone)}
+	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone)}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}

@@ -75,7 +75,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		Project: p.Config.Project, Root: e.root, RunID: st.ID(), Status: st.Status, Phase: st.Phase, Phases: p.Config.Phases(), Gates: st.PhaseGateStatus,
 		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure, Budget: st.BudgetStatus,
 		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
-		Pending: pending(st),
+		Pending: pending(st), Turns: []TurnStatus{},
 	}
 	if s.Status == "" {
 		s.Status = protocol.RunIdle
@@ -88,6 +88,9 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	}
 	for _, w := range p.Warnings {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
+	}
+	if v.Doubt != "" {
+		s.Warnings = append(s.Warnings, v.Doubt)
 	}
 	run := governance.Run{Config: p.Config, State: *st}
 	run.State.Phase = s.Phase
@@ -103,8 +106,26 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	if len(s.Turns) == 0 && s.Status != protocol.RunCompleted {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
-	s.Next = governance.NextCommand(run)
+	s.Next = next(run, s.Turns)
 	return s, nil
+}
+
+// next is what to type: about a turn that another terminal carries, to look at it or to hand in what a person did.
+func next(run governance.Run, turns []TurnStatus) string {
+	for _, t := range turns {
+		if t.Carrier == nil {
+			continue
+		}
+		_, rt, _ := run.Config.RuntimeOf(t.AssignedRole)
+		switch {
+		case rt.Type != protocol.RuntimeManual:
+			return "drawbar govern events -f"
+		case t.Staged:
+			return "drawbar govern accept"
+		}
+		return "drawbar govern turn show " + t.TurnID + " --file PROMPT.md"
+	}
+	return governance.NextCommand(run)
 }
 
 func text(s *string) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,10 +33,19 @@ type transaction struct {
 	effects []governance.Effect
 	before  protocol.State // as it was read
 	told    []Notice       // what is told once it is on disk
+
+	rewritten map[string][]byte // files that are written anew with the next commit
+
+	restored string // what was put back because something else than drawbar had written the state
 }
 
 // locked calls fn with the lock of the project held and whatever a crash left finished.
-func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) (err error) {
+func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) error {
+	return e.lockedAs(ctx, doing, false, fn)
+}
+
+// lockedAs is locked. adopt takes the state as it stands where it is not what the last transaction wrote.
+func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(*transaction) error) (err error) {
 	p, err := project.Load(e.root)
 	if err != nil {
 		return err
@@ -45,16 +55,27 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 		return err
 	}
 	l, err := ledger.Open(ctx, e.root, ledger.Options{
-		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash,
+		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyCarried(e.root),
 		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	e.mended(l.Notes())
+	notes := l.Notes()
+	e.mended(notes)
 	view := l.View()
+	if view.Fresh && !adopt {
+		if err := e.lost(ctx, work); err != nil {
+			return err
+		}
+	}
 	t := &transaction{e: e, project: p, ledger: l, work: work, before: view.State}
+	for _, n := range notes {
+		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
+			t.restored = n.Message
+		}
+	}
 	t.run = governance.Run{Config: p.Config, State: view.State.Clone()}
 	if t.run.State.Phase == "" {
 		if phases := p.Config.Phases(); len(phases) > 0 {
@@ -69,7 +90,20 @@ func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) 
 			return err
 		}
 	}
+	if err := t.outside(); err != nil {
+		return err
+	}
 	return fn(t)
+}
+
+// lost refuses to begin anew where the checkpoints of the branch tell of a record that is not there.
+func (e *Local) lost(ctx context.Context, work *workspace.Workspace) error {
+	heads, err := work.Heads(ctx)
+	if err != nil || len(heads) == 0 {
+		return err
+	}
+	return execution.Errorf(execution.CodeParse, "%s is gone: %d checkpoints of this branch name a record that is not there", filepath.Join(e.root, filepath.FromSlash(protocol.StateFile)), len(heads)).
+		WithHint("put %s back from a backup (git clean -x removes it, a clone does not have it), or begin a new record: drawbar govern restart --new --adopt-state", protocol.Dir)
 }
 
 // tell says something once the transaction is on disk.
@@ -142,6 +176,7 @@ func (t *transaction) knowIDs() error {
 func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpoint) (string, error) {
 	now := t.e.now()
 	tx := ledger.Tx{Kind: kind, TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
+	maps.Copy(tx.Files, t.rewritten)
 	var last []protocol.Event
 	var human []governance.HumanEntry
 	var talk strings.Builder
@@ -310,7 +345,7 @@ func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) err
 		t.e.warn(fmt.Sprintf("the rejected result of turn %s is not kept: %v", f.TurnID, err))
 		return nil
 	}
-	tx.Files[protocol.RejectedDir+"/"+f.Name] = data
+	tx.Files[protocol.RejectedDir+"/"+f.Name] = t.redactor(f.TurnID).Bytes(data)
 	if t.workRoot(f.TurnID) == t.e.root {
 		tx.Remove = append(tx.Remove, where)
 	}

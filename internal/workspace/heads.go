@@ -14,8 +14,11 @@ func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 	if err != nil || h.commit == "" {
 		return nil, w.wrap("read the checkpoints", err)
 	}
-	out, err := w.git(ctx, command{args: []string{"log", "-z", "--grep=^" + ChainTrailer + ": ",
-		"--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}})
+	args := []string{"log", "-z", "--grep=^" + ChainTrailer + ": ", "--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}
+	if w.prefix != "" {
+		args = append(args, strings.TrimSuffix(w.prefix, "/")) // other projects of the repository have records of their own
+	}
+	out, err := w.git(ctx, command{args: args})
 	if err != nil {
 		return nil, w.wrap("read the checkpoints", err)
 	}
@@ -26,4 +29,16 @@ func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// Contains reports whether a commit is another or below it. A commit that is not there is below none.
+func (w *Workspace) Contains(ctx context.Context, commit, head string) (bool, error) {
+	if commit == head {
+		return true, nil
+	}
+	if head == "" {
+		return false, nil
+	}
+	_, code, err := w.gitCode(ctx, command{args: []string{"merge-base", "--is-ancestor", commit, head}, ok: []int{1, 128}})
+	return err == nil && code == 0, err
 }

@@ -120,7 +120,7 @@ func (a *standIn) emit(line obj) {
 
 // turn is one user message: model calls and tools until the model has no more calls.
 func (a *standIn) turn(ctx context.Context, message json.RawMessage) error {
-	a.emit(obj{"type": "system", "subtype": "init", "cwd": a.cwd, "tools": []string{"Bash", "Read", "Edit"}, "mcp_servers": []any{}, "model": standInModel,
+	a.emit(obj{"type": "system", "subtype": "init", "cwd": a.cwd, "tools": []string{"Bash", "Read", "Edit", "Write"}, "mcp_servers": []any{}, "model": standInModel,
 		"permissionMode": "default", "apiKeySource": "ANTHROPIC_API_KEY", "claude_code_version": "0.0.0-demo"})
 	a.messages = append(a.messages, message)
 	for {
@@ -152,7 +152,7 @@ func (a *standIn) turn(ctx context.Context, message json.RawMessage) error {
 func (a *standIn) call(ctx context.Context) ([]obj, error) {
 	a.calls++
 	tools := []obj{}
-	for _, name := range []string{"Bash", "Read", "Edit"} {
+	for _, name := range []string{"Bash", "Read", "Edit", "Write"} {
 		tools = append(tools, obj{"name": name, "description": name, "input_schema": obj{"type": "object"}})
 	}
 	body, err := json.Marshal(obj{"model": standInModel, "max_tokens": 4096, "stream": true, "messages": a.messages, "tools": tools})
@@ -244,7 +244,7 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 	id, name := call["id"], call["name"].(string)
 	input, _ := call["input"].(map[string]any)
 	text := func(key string) string { s, _ := input[key].(string); return s }
-	if name == "Edit" {
+	if name == "Edit" || name == "Write" {
 		allowed, reason, err := a.ask(id, name, input)
 		if err != nil {
 			return nil, err
@@ -276,6 +276,16 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 		}
 		return a.report(id, "The file "+path+" has been updated.", false, obj{"filePath": path, "oldString": text("old_string"), "newString": text("new_string"),
 			"originalFile": string(b), "structuredPatch": []any{}, "userModified": false, "replaceAll": false}), nil
+	case "Write":
+		path := text("file_path")
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text("content")), 0o600)
+		}
+		if err != nil {
+			return a.report(id, err.Error(), true, "Error: "+err.Error()), nil
+		}
+		return a.report(id, "File created successfully at: "+path, false, obj{"type": "create", "filePath": path, "content": text("content"), "structuredPatch": []any{}}), nil
 	}
 	return a.report(id, "No such tool available: "+name, true, "Error: no such tool"), nil
 }

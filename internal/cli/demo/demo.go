@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,7 +28,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var keep, ask bool
 	cmd := &cobra.Command{
-		Use: "demo", Short: "See a run from question to fixed test; nothing installed, no network, no key",
+		Use: "demo", Short: "See a run and a governed run; nothing installed, no network, no key",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := newStage(app, keep, ask)
@@ -91,6 +92,8 @@ type subject struct {
 	test    string // command that runs the test
 	file    string
 	old, to string
+
+	governed double
 }
 
 func chooseSubject() subject {
@@ -102,7 +105,7 @@ func chooseSubject() subject {
 				"add.go":      "package calc\n\n// Add is the sum of two numbers.\nfunc Add(a, b int) int {\n\treturn " + prompt + "\n}\n",
 				"add_test.go": "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(2, 3); got != 5 {\n\t\tt.Errorf(\"Add(2, 3) = %d, want 5\", got)\n\t}\n}\n",
 			},
-			test: "go test ./...", file: "add.go", old: "return a - b", to: "return a + b",
+			test: "go test ./...", file: "add.go", old: "return a - b", to: "return a + b", governed: goDouble,
 		}
 	}
 	return subject{
@@ -110,7 +113,7 @@ func chooseSubject() subject {
 			"add.sh":  "# add is the sum of two numbers.\nadd() {\n\techo $(($1 - $2))\n}\n",
 			"test.sh": ". ./add.sh\ngot=$(add 2 3)\n[ \"$got\" = 5 ] || { echo \"add 2 3 = $got, want 5\"; exit 1; }\necho ok\n",
 		},
-		test: "sh test.sh", file: "add.sh", old: "$1 - $2", to: "$1 + $2",
+		test: "sh test.sh", file: "add.sh", old: "$1 - $2", to: "$1 + $2", governed: shellDouble,
 	}
 }
 
@@ -142,7 +145,7 @@ func (s *stage) play(ctx context.Context) (err error) {
 	if err := s.installAgent(); err != nil {
 		return err
 	}
-	git := s.git(ctx)
+	git := s.repository(ctx, s.repo, "a failing test")
 	s.app.Notef("A repository with a failing test: %s", s.repo)
 	s.app.Notef("Scripted: the model's answers. A stand-in: the agent, Drawbar's own, which speaks Claude Code's format.")
 	s.app.Notef("Real: its process, the protocol, the permission question, the files, the test, the record.")
@@ -161,25 +164,40 @@ func (s *stage) play(ctx context.Context) (err error) {
 	if res.Status != execution.StatusCompleted {
 		return &exitcode.Error{Code: max(exitcode.OfResult(res), 1), Silent: true}
 	}
-	return s.proof(ctx, git, res)
+	if err := s.proof(ctx, git, res); err != nil {
+		return err
+	}
+	err = s.governed(ctx, client)
+	if errors.Is(err, errNotApproved) {
+		s.app.Notef("Not approved: the run waits, today or next week, until somebody approves it or sends it back.")
+		return nil
+	}
+	return err
 }
 
-func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL string) (execution.Result, error) {
-	render := cli.NewRenderer(s.app, false, nil)
+// agentEnv is what makes the stand-in answer to the vendor's name and ask the scripted model.
+func (s *stage) agentEnv(client *drawbar.Client, modelURL string) (map[string]string, error) {
 	entry, err := client.Adapters().Get("claude")
 	if err != nil {
-		return execution.Result{}, err
+		return nil, err
 	}
 	env := map[string]string{}
 	if r, ok := adapter.As[adapter.ModelRedirector](entry.Adapter); ok {
-		for k, v := range r.RedirectModel(modelURL, s.home).Env {
-			env[k] = v
-		}
+		maps.Copy(env, r.RedirectModel(modelURL, s.home).Env)
 	}
 	env["PATH"] = s.bin + string(os.PathListSeparator) + s.app.Getenv("PATH")
 	env[marker] = "1"
 	for _, k := range []string{"HOME", "GOCACHE", "GOPATH", "GOMODCACHE"} {
 		delete(env, k) // the test uses the machine's Go and its caches
+	}
+	return env, nil
+}
+
+func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL string) (execution.Result, error) {
+	render := cli.NewRenderer(s.app, false, nil)
+	env, err := s.agentEnv(client, modelURL)
+	if err != nil {
+		return execution.Result{}, err
 	}
 	req := execution.Request{Message: execution.Message{Text: "the test fails, please fix it"},
 		Run: execution.RunOptions{Agent: "claude", Cwd: s.repo, Env: env, ApprovalMode: execution.ApprovalPrompt, TimeoutMs: limit.Milliseconds()}}
@@ -241,20 +259,18 @@ func (s *stage) proof(ctx context.Context, git bool, res execution.Result) error
 	}
 	s.app.Notef("")
 	s.app.Notef("%d tool calls in %d ms; the price is the script's: %s.", res.Trace.Summary.ToolCallCount, res.DurationMs, cli.Money(res.Cost))
-	s.app.Notef("Next:")
-	s.app.Notef("  drawbar agents detect                        # which agents are on this machine")
-	s.app.Notef("  drawbar run claude \"explain this repository\"  # the same with a real agent")
-	s.app.Notef("  drawbar run --help                           # models, sessions, budgets, permissions")
+	s.app.Notef("Next: drawbar agents detect, then: drawbar run claude \"explain this repository\"")
 	return nil
 }
 
 var gitEnv = map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
 	"GIT_AUTHOR_NAME": "demo", "GIT_AUTHOR_EMAIL": "demo@localhost", "GIT_COMMITTER_NAME": "demo", "GIT_COMMITTER_EMAIL": "demo@localhost"}
 
-// git makes the directory a repository; false where there is no git.
-func (s *stage) git(ctx context.Context) bool {
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "a failing test"}} {
-		out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: "git", Args: args, Cwd: s.repo, Env: gitEnv})
+// repository makes a directory a repository; false where there is no git.
+func (s *stage) repository(ctx context.Context, dir, subject string) bool {
+	for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "demo"}, {"config", "user.email", "demo@localhost"}, {"config", "commit.gpgsign", "false"},
+		{"add", "."}, {"commit", "-q", "-m", subject}} {
+		out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: "git", Args: args, Cwd: dir, Env: gitEnv})
 		if err != nil || out.Code != 0 {
 			return false
 		}

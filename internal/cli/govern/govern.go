@@ -40,6 +40,7 @@ func New(app *cli.App) *cobra.Command {
 			c.AddCommand(check)
 		}
 	}
+	completions(app, cmd)
 	alias.Install(app, cmd)
 	unknown(cmd)
 	return cmd

@@ -174,6 +174,7 @@ type Turn struct {
 	Cost              *Cost           `json:"cost,omitempty"`            // Drawbar's own: of all attempts so far, where it is known
 	Worktree          string          `json:"worktree,omitempty"`        // Drawbar's own: path of the turn's worktree, relative to the root
 	WaivedPolicies    []string        `json:"waived_policies,omitempty"` // Drawbar's own: policies that a person let pass for this turn
+	RuleFiles         Ordered[string] `json:"rule_files,omitzero"`       // Drawbar's own: digests of the files that bind the turn, as it was dispatched
 	Extra             Extra           `json:"-"`
 }
 

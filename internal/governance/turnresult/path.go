@@ -1,6 +1,7 @@
 package turnresult
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -16,6 +17,9 @@ var (
 	shortPattern = regexp.MustCompile(`^(git|agentx)~\d+$`)
 )
 
+// maxPath is as long as a path can be on the systems that Drawbar runs on.
+const maxPath = 4096
+
 const relativePath = "a path relative to the project's root, with slashes, that stays inside it"
 
 // LexicalPath is the clean form of a path that a result names: relative, with slashes, without detours. It is a fault of the
@@ -29,6 +33,8 @@ func LexicalPath(p string) (clean string, fault *Fault) {
 	switch {
 	case strings.TrimSpace(p) == "":
 		return bad("empty_path", "is an empty path", relativePath)
+	case len(p) > maxPath:
+		return bad("invalid_path", fmt.Sprintf("%s... has %d bytes", quoted(p[:40]), len(p)), fmt.Sprintf("a path of at most %d bytes", maxPath))
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl):
 		return bad("invalid_path", quoted(p)+" has characters that no path may have", relativePath)
 	}

@@ -118,11 +118,18 @@ func (f *faults) object(field string, raw json.RawMessage) (object, bool) {
 	return o, ok
 }
 
+// maxEntries is more decisions or objections than anybody reads of one turn.
+const maxEntries = 1000
+
 // each checks an array of objects.
 func (f *faults) each(field string, raw json.RawMessage, check func(string, object)) {
 	list, ok := items(raw)
 	if !ok {
 		f.kind(field, raw, "array")
+		return
+	}
+	if len(list) > maxEntries {
+		f.add("too_many", field, fmt.Sprintf("has %d entries", len(list)), fmt.Sprintf("at most %d: what matters", maxEntries))
 		return
 	}
 	for i, e := range list {

@@ -205,7 +205,10 @@ func (p Progress) String() string {
 
 // short is a duration as a person reads it.
 func short(d time.Duration) string {
-	if d < time.Minute {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
 		return d.Round(time.Second).String()
 	}
 	text := d.Round(time.Second).String()

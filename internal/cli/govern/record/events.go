@@ -2,7 +2,9 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -99,7 +101,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event, next int64, wanted func(protocol.Event) bool) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for {
+	for over := false; ; {
 		if app.JSON {
 			for _, e := range list {
 				if err := app.Line(e); err != nil {
@@ -109,10 +111,13 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 		} else {
 			printEvents(app, list)
 		}
+		if over {
+			return nil
+		}
 		list = nil
 		select {
 		case <-ctx.Done():
-			return nil
+			over = true // what came since the last look is shown yet
 		case <-tick.C:
 		}
 		v, err := ledger.Read(root)
@@ -132,6 +137,7 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 	}
 }
 
+// printEvents writes a line for every event. The columns have a fixed width, because events still to come stand below.
 func printEvents(app *cli.App, list []protocol.Event) {
 	for _, e := range list {
 		who := ""
@@ -141,6 +147,39 @@ func printEvents(app *cli.App, list []protocol.Event) {
 				who += " (" + e.Turn.RoleID + ")"
 			}
 		}
-		app.Printf("%s  %-24s %-16s %s\n", e.Timestamp.Local().Format(time.DateTime), e.EventType, e.Phase, who)
+		line := fmt.Sprintf("%s  %-24s  %-14s  %s", e.Timestamp.Local().Format(time.DateTime), e.EventType, e.Phase, who)
+		if about := about(e); about != "" {
+			line = strings.TrimRight(line, " ") + "  " + about
+		}
+		if w := app.Width(); w > 4 {
+			if r := []rune(line); len(r) > w {
+				line = string(r[:w-3]) + "..."
+			}
+		}
+		app.Printf("%s\n", strings.TrimRight(line, " "))
 	}
+}
+
+// about is what an event is about, in a few words: the first of these that its payload has.
+func about(e protocol.Event) string {
+	payload := map[string]any{}
+	if json.Unmarshal(e.Payload, &payload) != nil {
+		return ""
+	}
+	for _, key := range []string{"summary", "blocked_on", "detail", "reason", "gate_id", "checkpoint_sha", "escalation_id", "field", "attempt"} {
+		var text string
+		switch v := payload[key].(type) {
+		case string:
+			text = v
+		case float64:
+			text = fmt.Sprintf("attempt %.0f", v)
+		}
+		if text = oneLine(text); text != "" {
+			if key == "checkpoint_sha" && len(text) > 12 {
+				text = text[:12]
+			}
+			return text
+		}
+	}
+	return ""
 }

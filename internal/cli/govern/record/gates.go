@@ -40,7 +40,11 @@ func gates(app *cli.App) *cobra.Command {
 			}
 			if len(args) > 0 {
 				if _, ok := p.Config.Gate(args[0]); !ok {
-					return cli.Usage("there is no gate %q", args[0]).WithHint("one of: %s", strings.Join(p.Config.Gates.Keys(), ", "))
+					e := cli.Usage("there is no gate %q", args[0])
+					if g := p.Config.Gates; g != nil && g.Len() > 0 {
+						return e.WithHint("one of: %s", strings.Join(g.Keys(), ", "))
+					}
+					return e.WithHint("%s declares none", protocol.ConfigFile)
 				}
 			}
 			list := []gateView{}

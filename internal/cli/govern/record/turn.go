@@ -154,7 +154,7 @@ func printTurn(app *cli.App, id string, s shown) {
 			field("objection", o.ID+" ("+o.Severity+") "+oneLine(o.Statement))
 		}
 		for _, c := range h.Normalized {
-			field("normalized", c.Field+": "+c.Rationale)
+			field("normalized", view.Change(c))
 		}
 	}
 	field("folder", s.Folder)

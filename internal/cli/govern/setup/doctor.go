@@ -74,7 +74,7 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 	}
 	var list []check
 	for _, p := range problems {
-		c := check{Name: "configuration", State: note, Found: p.String(), Do: p.Hint}
+		c := check{Name: "configuration", State: note, Found: located(p), Do: p.Hint}
 		if p.IsError() {
 			c.State = problem
 		}

@@ -63,9 +63,15 @@ func Problems(root string) ([]charter.Problem, error) {
 	return append(list, charter.Unbuilt(p.Config)...), nil
 }
 
+// located is a problem with its place, and without what to do about it.
+func located(p charter.Problem) string {
+	p.Hint = ""
+	return p.String()
+}
+
 func printProblems(app *cli.App, v validation) {
 	for _, p := range v.Problems {
-		app.Printf("%s\n", p)
+		app.Printf("%s: %s\n", p.Severity, located(p))
 		if p.Hint != "" {
 			app.Printf("    try: %s\n", p.Hint)
 		}

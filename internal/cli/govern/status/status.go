@@ -89,8 +89,8 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 	if s.Unfinished != "" {
 		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
 	}
-	for _, w := range s.Warnings {
-		field("warning", "%s", w)
+	if n := len(s.Warnings); n > 0 {
+		field("config", "%d to know: drawbar govern validate", n)
 	}
 	field("next", "%s", s.Next)
 }
@@ -98,17 +98,10 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 func turn(app *cli.App, t orchestrator.TurnStatus, now time.Time) {
 	text := fmt.Sprintf("%s  %s  %s, attempt %d", t.TurnID, t.AssignedRole, t.Status, t.Attempt)
 	switch {
-	case t.Live != nil:
-		text = fmt.Sprintf("%s  %s  %s %s for %s", t.TurnID, t.AssignedRole, t.Live.Worker, t.Live.Stage, now.Sub(t.Live.StartedAt.Time).Round(time.Second))
-		if t.Live.Doing != "" {
-			text += ", " + t.Live.Doing
-		}
-		if t.Live.CostUSD != nil {
-			text += fmt.Sprintf(", $%.4f", *t.Live.CostUSD)
-		}
-		if t.Carrier != nil {
-			text += fmt.Sprintf(" (%s, process %d)", t.Carrier.Owner, t.Carrier.PID)
-		}
+	case t.Live != nil && t.Carrier != nil:
+		app.Printf("  %-9s %s  %s\n", "turn", t.TurnID, view.LiveLine(*t.Live, now))
+		app.Printf("  %-9s in %s (process %d)\n", "", t.Carrier.Owner, t.Carrier.PID)
+		return
 	case t.Carrier != nil:
 		text += fmt.Sprintf(" (%s, process %d)", t.Carrier.Owner, t.Carrier.PID)
 	case t.Staged:

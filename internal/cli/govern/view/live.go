@@ -16,8 +16,8 @@ import (
 // quiet is how often a command that nobody watches on a terminal says that somebody is at work.
 const quiet = 30 * time.Second
 
-// live shows on standard error what happens while a command works: on a terminal a line that is rewritten, else a line now and
-// then.
+// live shows on standard error what happens while a command works: on a terminal a line that is rewritten every second, else a
+// line now and then.
 type live struct {
 	app      *cli.App
 	terminal bool
@@ -26,6 +26,16 @@ type live struct {
 	mu    sync.Mutex
 	shown bool
 	last  time.Time
+	now   *work         // what is under way
+	asks  bool          // a question stands there, and its answer is awaited
+	stop  chan struct{} // ends the clock
+	ended sync.WaitGroup
+}
+
+// work is who works on what.
+type work struct {
+	role string
+	p    turnruntime.Progress
 }
 
 // Duration is a time for people, in whole seconds from a second on.
@@ -54,6 +64,8 @@ func (l *live) notice(n orchestrator.Notice) {
 		l.wipe()
 		l.app.Notef("%s", n.Text)
 		return
+	case "accepted", "rejected", "retry":
+		l.now = nil
 	case "warning":
 		l.wipe()
 		l.app.Warnf("%s", n.Text)
@@ -64,26 +76,64 @@ func (l *live) notice(n orchestrator.Notice) {
 		return
 	}
 	l.wipe()
-	l.app.Notef("%-10s %s", n.Kind, n.Text)
+	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }
 
 func (l *live) progress(n orchestrator.Notice) {
-	text := Line(n.Role, *n.Progress, time.Now())
-	if l.terminal {
-		if w := l.app.Width(); w > 4 && len(text) > w-1 {
-			text = text[:w-4] + "..."
+	first := l.now == nil || l.now.p.Turn != n.TurnID || l.now.p.Stage != n.Progress.Stage
+	l.now = &work{n.Role, *n.Progress}
+	l.now.p.Turn = n.TurnID
+	if !l.asks {
+		l.show(first)
+	}
+	if l.stop == nil && !l.app.JSON {
+		stop := make(chan struct{})
+		l.stop = stop
+		l.ended.Go(func() { l.tick(stop) })
+	}
+}
+
+// tick shows that time goes by, whether or not something happens.
+func (l *live) tick(stop <-chan struct{}) {
+	clock := time.NewTicker(time.Second)
+	defer clock.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-clock.C:
 		}
-		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", strings.Map(printable, text))
+		l.mu.Lock()
+		if l.now != nil && !l.asks {
+			l.show(false)
+		}
+		l.mu.Unlock()
+	}
+}
+
+// show shows what is under way. Where nobody looks, that a person is waited for is said at once, the rest now and then.
+func (l *live) show(first bool) {
+	now := time.Now()
+	text := Line(l.now.role, l.now.p, now)
+	if l.terminal {
+		runes := []rune(strings.Map(printable, text))
+		if w := cli.WidthOf(l.app.Err); w > 4 && len(runes) > w-1 {
+			runes = append(runes[:w-4], []rune("...")...)
+		}
+		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", string(runes))
 		l.shown = true
 		return
 	}
-	if l.app.JSON || time.Since(l.last) < quiet {
+	if l.app.JSON {
 		return
 	}
-	if !l.last.IsZero() || n.Progress.Stage == turnruntime.StageWaiting {
-		l.app.Notef("%s", text)
+	if l.last.IsZero() {
+		l.last = now
 	}
-	l.last = time.Now()
+	if first && l.now.p.Stage == turnruntime.StageWaiting || now.Sub(l.last) >= quiet {
+		l.app.Notef("%s", text)
+		l.last = now
+	}
 }
 
 func printable(r rune) rune {
@@ -93,25 +143,43 @@ func printable(r rune) rune {
 	return r
 }
 
+// LiveLine is Line of a turn that another process carries out.
+func LiveLine(l orchestrator.Live, now time.Time) string {
+	return Line(l.Role, turnruntime.Progress{Worker: l.Worker, Stage: turnruntime.Stage(l.Stage), Since: l.StartedAt.Time, LastSign: l.LastSign.Time,
+		Deadline: l.Deadline.Time, Doing: l.Doing, CostUSD: l.CostUSD, Tokens: l.Tokens}, now)
+}
+
 // Line says who works, since when, at what cost.
 func Line(role string, p turnruntime.Progress, now time.Time) string {
-	parts := []string{fmt.Sprintf("%s: %s %s", role, p.Worker, p.Stage), "for " + now.Sub(p.Since).Round(time.Second).String()}
+	what := map[turnruntime.Stage]string{turnruntime.StageStarting: "starts", turnruntime.StageStopping: "is stopped, at work"}[p.Stage]
+	if what == "" {
+		what = "works"
+	}
+	who := p.Worker + " " + what
+	person := p.Stage == turnruntime.StageWaiting
+	if person {
+		who = "waits for " + p.Worker
+	}
+	parts := []string{fmt.Sprintf("%s: %s since %s (%s)", role, who, p.Since.Local().Format(time.TimeOnly), now.Sub(p.Since).Round(time.Second))}
 	if p.Doing != "" {
 		parts = append(parts, p.Doing)
 	}
-	if p.CostUSD != nil {
+	switch {
+	case p.CostUSD != nil:
 		parts = append(parts, fmt.Sprintf("$%.4f", *p.CostUSD))
+	case !person:
+		parts = append(parts, "cost unknown")
 	}
 	if p.Tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", p.Tokens))
 	}
-	if !p.LastSign.IsZero() && now.Sub(p.LastSign) > 10*time.Second {
+	if !person && !p.LastSign.IsZero() && now.Sub(p.LastSign) > 10*time.Second {
 		parts = append(parts, "silent for "+now.Sub(p.LastSign).Round(time.Second).String())
 	}
 	if !p.Deadline.IsZero() {
 		parts = append(parts, "until "+p.Deadline.Local().Format(time.TimeOnly))
 	}
-	return strings.Join(parts, "  ")
+	return strings.Join(parts, ", ")
 }
 
 // wipe takes the line of progress away.
@@ -122,7 +190,16 @@ func (l *live) wipe() {
 	}
 }
 
+// clear ends the showing.
 func (l *live) clear() {
+	l.mu.Lock()
+	l.now = nil
+	if l.stop != nil {
+		close(l.stop)
+		l.stop = nil
+	}
+	l.mu.Unlock()
+	l.ended.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wipe()
@@ -137,8 +214,7 @@ func (l *live) approve(ctx context.Context, q execution.ApprovalRequired) execut
 		l.app.Notef("  %s", q.Detail)
 	}
 	fmt.Fprint(l.app.Err, "allow? [y/N] ")
-	l.mu.Unlock()
-	line, err := l.app.ReadLine(ctx)
+	line, err := l.read(ctx)
 	if a := strings.ToLower(strings.TrimSpace(line)); err == nil && (a == "y" || a == "yes") {
 		return execution.Decision{Approve: true}
 	}
@@ -150,6 +226,16 @@ func (l *live) answer(ctx context.Context, q execution.InputRequired) (string, e
 	l.wipe()
 	l.app.Notef("the agent asks: %s", q.Question)
 	fmt.Fprint(l.app.Err, "> ")
+	return l.read(ctx)
+}
+
+// read waits for the answer to a question that stands there. The lock is held by the caller and given up.
+func (l *live) read(ctx context.Context) (string, error) {
+	l.asks = true
 	l.mu.Unlock()
-	return l.app.ReadLine(ctx)
+	line, err := l.app.ReadLine(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asks = false
+	return line, err
 }

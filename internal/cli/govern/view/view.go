@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/orchestrator"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/project"
@@ -108,145 +106,4 @@ func Interruptible(ctx context.Context) (context.Context, func()) {
 		done.Wait()
 		cancel(nil)
 	}
-}
-
-// Tell prints how a command ended and gives its exit code.
-func Tell(app *cli.App, r orchestrator.Report) error {
-	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
-		return err
-	}
-	return code(r.Outcome)
-}
-
-// code is the exit code of an outcome: 0 for what was asked, 1 for what was not reached, 130 for an interruption.
-func code(outcome string) error {
-	switch outcome {
-	case orchestrator.OutcomeInterrupted:
-		return &exitcode.Error{Code: execution.ExitInterruptedKey, Silent: true}
-	case orchestrator.OutcomeBlocked, orchestrator.OutcomeFailed, orchestrator.OutcomeRejected, orchestrator.OutcomePaused:
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return nil
-}
-
-// TellRun prints how a run of many turns ended and gives its exit code: a run that waits for a person has done what was asked.
-func TellRun(app *cli.App, r orchestrator.RunReport) error {
-	err := app.Answer(r, func() {
-		app.Printf("stopped: %s after %d turns\n", sentence(r.Stop), len(r.Turns))
-		last := r.Last
-		last.Warnings = nil
-		Print(app, last)
-	})
-	if err != nil {
-		return err
-	}
-	switch r.Stop {
-	case orchestrator.StopBlocked:
-		return code(orchestrator.OutcomeBlocked)
-	case orchestrator.StopInterrupted:
-		return code(orchestrator.OutcomeInterrupted)
-	}
-	return nil
-}
-
-func sentence(stop string) string {
-	switch stop {
-	case orchestrator.StopCompleted:
-		return "the run is completed"
-	case orchestrator.StopBlocked:
-		return "the run is blocked"
-	case orchestrator.StopGateHeld:
-		return "a gate waits for a person"
-	case orchestrator.StopHumanTurn:
-		return "the next turn is a person's"
-	case orchestrator.StopMaxTurns:
-		return "the limit of turns is reached"
-	case orchestrator.StopInterrupted:
-		return "interrupted"
-	case orchestrator.StopPlan:
-		return "nothing was done (--dry-run)"
-	}
-	return stop
-}
-
-// Print shows a report to a person.
-func Print(app *cli.App, r orchestrator.Report) {
-	head := r.Outcome
-	if r.TurnID != "" {
-		head += fmt.Sprintf("  %s (%s", r.TurnID, r.Role)
-		if r.Attempt > 1 {
-			head += fmt.Sprintf(", attempt %d", r.Attempt)
-		}
-		head += ")"
-	}
-	if r.DurationMS > 0 {
-		head += "  " + Duration(r.DurationMS)
-	}
-	if c := r.Cost; c != nil && c.USD > 0 {
-		head += fmt.Sprintf("  $%.4f", c.USD)
-	}
-	app.Printf("%s\n", head)
-	field := func(name, value string) {
-		if value != "" {
-			app.Printf("  %-10s %s\n", name, value)
-		}
-	}
-	field("summary", r.Summary)
-	field("files", list(r.Files, 8))
-	for _, d := range r.Decisions {
-		field("decision", d.ID+" "+d.Statement)
-	}
-	for _, o := range r.Objections {
-		field("objection", o.ID+" ("+o.Severity+") "+o.Statement)
-	}
-	if r.Code != "" {
-		why := r.Code
-		if r.Stage != "" {
-			why += " (" + string(r.Stage) + ")"
-		}
-		field("why", why)
-	}
-	for _, e := range r.Errors {
-		field("", "- "+e)
-	}
-	for _, c := range r.Changes {
-		field("normalized", c.Field+": "+c.Rationale)
-	}
-	for _, w := range r.Warnings {
-		field("warning", w)
-	}
-	field("commit", short(r.Commit))
-	field("phase", r.EnteredPhase)
-	if g := r.Gate; g != nil {
-		field("gate", g.GateID+" does not pass:")
-		for _, why := range g.Reasons {
-			field("", "- "+why)
-		}
-	}
-	if r.Pending != "" {
-		field("gate", r.Pending+" waits for a person")
-	}
-	if r.BlockedOn != "" && r.Pending == "" {
-		field("blocked", r.BlockedOn)
-		if r.Reason != nil && r.Reason.Recovery.Detail != "" {
-			field("", r.Reason.Recovery.Detail)
-		}
-	}
-	if r.Outcome != orchestrator.OutcomeCompleted || r.Status != "completed" {
-		field("next", r.Next)
-	}
-}
-
-func short(sha string) string {
-	if len(sha) > 12 {
-		return sha[:12]
-	}
-	return sha
-}
-
-func list(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 }

@@ -1,0 +1,227 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// Tell prints how a command ended and gives its exit code.
+func Tell(app *cli.App, r orchestrator.Report) error {
+	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
+		return err
+	}
+	return code(r.Outcome)
+}
+
+// code is the exit code of an outcome: 0 for what was asked, 1 for what was not reached, 130 for an interruption.
+func code(outcome string) error {
+	switch outcome {
+	case orchestrator.OutcomeInterrupted:
+		return &exitcode.Error{Code: execution.ExitInterruptedKey, Silent: true}
+	case orchestrator.OutcomeBlocked, orchestrator.OutcomeFailed, orchestrator.OutcomeRejected, orchestrator.OutcomePaused:
+		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+	}
+	return nil
+}
+
+// TellRun prints how a run of many turns ended and gives its exit code: a run that waits for a person has done what was asked.
+func TellRun(app *cli.App, r orchestrator.RunReport) error {
+	err := app.Answer(r, func() { printRun(app, r) })
+	if err != nil {
+		return err
+	}
+	switch r.Stop {
+	case orchestrator.StopBlocked:
+		return code(orchestrator.OutcomeBlocked)
+	case orchestrator.StopInterrupted:
+		return code(orchestrator.OutcomeInterrupted)
+	}
+	return nil
+}
+
+// printRun shows a line for every turn, then why there is no other, and what to type.
+func printRun(app *cli.App, r orchestrator.RunReport) {
+	if len(r.Turns) > 0 {
+		t := app.ShortTable()
+		fmt.Fprintln(t, "TURN\tROLE\tOUTCOME\tTOOK\tCOST\tSUMMARY")
+		for _, one := range r.Turns {
+			cost, took, text := "-", "-", one.Summary
+			if one.Cost != nil && one.Cost.USD > 0 {
+				cost = fmt.Sprintf("$%.4f", one.Cost.USD)
+			}
+			if one.DurationMS > 0 {
+				took = Duration(one.DurationMS)
+			}
+			if text == "" && len(one.Errors) > 0 {
+				text = one.Errors[0]
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.TurnID, one.Role, one.Outcome, took, cost, strings.Join(strings.Fields(text), " "))
+		}
+		_ = t.Flush()
+	}
+	text := sentence(r.Stop)
+	switch n := len(r.Turns); n {
+	case 0:
+	case 1:
+		text += ", after 1 turn"
+	default:
+		text += fmt.Sprintf(", after %d turns", n)
+	}
+	if r.Last.SpentUSD > 0 {
+		text += fmt.Sprintf(" ($%.4f spent in all)", r.Last.SpentUSD)
+	}
+	app.Printf("%s\n", text)
+	if r.Stop == orchestrator.StopPlan {
+		field(app, "would", r.Last.Summary)
+		for _, e := range r.Last.Errors {
+			field(app, "", "- "+e)
+		}
+	} else if r.Last.Outcome != orchestrator.OutcomeAccepted {
+		why(app, r.Last)
+	}
+	where(app, r.Last)
+}
+
+func sentence(stop string) string {
+	switch stop {
+	case orchestrator.StopCompleted:
+		return "The run is completed"
+	case orchestrator.StopBlocked:
+		return "The run is blocked"
+	case orchestrator.StopGateHeld:
+		return "A gate waits for a person"
+	case orchestrator.StopHumanTurn:
+		return "The next turn is a person's"
+	case orchestrator.StopMaxTurns:
+		return "The limit of turns is reached"
+	case orchestrator.StopInterrupted:
+		return "Interrupted"
+	case orchestrator.StopPlan:
+		return "Nothing was done (--dry-run)"
+	}
+	return stop
+}
+
+// Print shows a report to a person.
+func Print(app *cli.App, r orchestrator.Report) {
+	head := r.Outcome
+	switch {
+	case r.TurnID != "":
+		head += fmt.Sprintf("  %s (%s", r.TurnID, r.Role)
+		if r.Attempt > 1 {
+			head += fmt.Sprintf(", attempt %d", r.Attempt)
+		}
+		head += ")"
+	case r.Outcome == orchestrator.OutcomeDone && r.Summary != "":
+		head, r.Summary = r.Summary, ""
+	case r.RunID != "":
+		head += "  " + r.RunID
+	}
+	if r.DurationMS > 0 {
+		head += "  " + Duration(r.DurationMS)
+	}
+	if c := r.Cost; c != nil && c.USD > 0 {
+		head += fmt.Sprintf("  $%.4f", c.USD)
+	}
+	app.Printf("%s\n", head)
+	field(app, "summary", r.Summary)
+	field(app, "files", list(r.Files, 8))
+	for _, d := range r.Decisions {
+		field(app, "decision", d.ID+" "+d.Statement)
+	}
+	for _, o := range r.Objections {
+		field(app, "objection", o.ID+" ("+o.Severity+") "+o.Statement)
+	}
+	why(app, r)
+	for _, c := range r.Changes {
+		field(app, "normalized", Change(c))
+	}
+	for _, w := range r.Warnings {
+		field(app, "warning", w)
+	}
+	field(app, "commit", short(r.Commit))
+	where(app, r)
+}
+
+// why tells what kept a result out.
+func why(app *cli.App, r orchestrator.Report) {
+	if r.Code != "" {
+		text := r.Code
+		if r.Stage != "" {
+			text += " (" + string(r.Stage) + ")"
+		}
+		field(app, "why", text)
+	}
+	for _, e := range r.Errors {
+		field(app, "", "- "+e)
+	}
+	field(app, "do", r.Hint)
+}
+
+// where tells where the run stands, and what to type.
+func where(app *cli.App, r orchestrator.Report) {
+	field(app, "phase", r.EnteredPhase)
+	if g := r.Gate; g != nil {
+		field(app, "gate", g.GateID+" does not pass:")
+		for _, why := range g.Reasons {
+			field(app, "", "- "+why)
+		}
+	}
+	if r.Pending != "" {
+		field(app, "gate", r.Pending+" waits for a person")
+	}
+	if r.BlockedOn != "" && r.Pending == "" {
+		field(app, "blocked", r.BlockedOn)
+		if r.Reason != nil && !slices.Contains(r.Errors, r.Reason.Recovery.Detail) {
+			field(app, "", r.Reason.Recovery.Detail)
+		}
+	}
+	field(app, "next", r.Next)
+}
+
+// field is a line of a report: its name, and as many lines of its value as there are.
+func field(app *cli.App, name, value string) {
+	for line := range strings.Lines(strings.TrimSpace(value)) {
+		app.Printf("  %-10s %s\n", name, strings.TrimRight(line, "\r\n"))
+		name = ""
+	}
+}
+
+// Change is a change of normalization for a person.
+func Change(c protocol.Change) string {
+	return fmt.Sprintf("%s: %s is read as %s (%s)", c.Field, brief(c.Original), brief(c.Normalized), strings.ReplaceAll(c.Rationale, "_", " "))
+}
+
+func brief(raw json.RawMessage) string {
+	const most = 40
+	text := strings.Join(strings.Fields(string(raw)), " ")
+	if text == "" {
+		text = "nothing"
+	}
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "..."
+	}
+	return text
+}
+
+func short(sha string) string {
+	if len(sha) > 12 {
+		return sha[:12]
+	}
+	return sha
+}
+
+func list(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}
