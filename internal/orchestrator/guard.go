@@ -64,7 +64,7 @@ func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen works
 	switch {
 	case t.work.Kind() != workspace.Git:
 		what = "its .git is gone"
-	case seen.Branch != base.Branch:
+	case base.Detail != nil && seen.Branch != base.Branch: // baselines of the original name no branch
 		what = fmt.Sprintf("it was on %s and is on %s", branchName(base.Branch), branchName(seen.Branch))
 	case base.HeadRef != nil && seen.HeadRef == "":
 		what = fmt.Sprintf("its branch has no commits any more, and %.12s is where the turn began", *base.HeadRef)

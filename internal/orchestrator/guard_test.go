@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/workspace"
 )
 
 func init() {
@@ -194,7 +195,15 @@ func TestLostRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.step(OutcomeAccepted)
-	v, err := ledger.Verify(t.Context(), p.root, nil)
+	w, err := workspace.Open(t.Context(), p.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads, err := w.Heads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := ledger.Verify(t.Context(), p.root, heads)
 	if err != nil || v.OK {
 		t.Errorf("verify says %+v, %v, and lines were lost", v, err)
 	}

@@ -165,6 +165,11 @@ func reference(t *testing.T, over string) *world {
 	p.git("init", "-q", "-b", "main")
 	p.git("add", "-A")
 	p.git("commit", "-qm", "start")
+	for _, turn := range p.state().ActiveTurns.All() {
+		if b := turn.Baseline; b != nil && b.HeadRef != nil { // the turn began at this repository's commit
+			p.write(protocol.StateFile, strings.ReplaceAll(p.read(protocol.StateFile), *b.HeadRef, p.git("rev-parse", "HEAD")))
+		}
+	}
 	return p
 }
 

@@ -408,9 +408,13 @@ func TestCheckpointCrash(t *testing.T) {
 				})
 			}()
 			if at == "locked index" {
-				// Another git, or one that was killed, holds the index.
+				// Another git holds the index: its lock is of a later moment than the wait for it.
 				lock := filepath.Join(r.dir, ".git/index.lock")
 				writeFile(t, lock, "")
+				later := time.Now().Add(time.Minute)
+				if err := os.Chtimes(lock, later, later); err != nil {
+					t.Fatal(err)
+				}
 				if err := r.Apply(t.Context(), p); err == nil || !strings.Contains(err.Error(), "rm "+lock) {
 					t.Errorf("got %v", err)
 				}

@@ -14,8 +14,11 @@ func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 	if err != nil || h.commit == "" {
 		return nil, w.wrap("read the checkpoints", err)
 	}
-	out, err := w.git(ctx, command{args: []string{"log", "-z", "--grep=^" + ChainTrailer + ": ",
-		"--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}})
+	args := []string{"log", "-z", "--grep=^" + ChainTrailer + ": ", "--format=%(trailers:key=" + ChainTrailer + ",valueonly,separator=%x0a)", h.commit, "--"}
+	if w.prefix != "" {
+		args = append(args, strings.TrimSuffix(w.prefix, "/")) // other projects of the repository have records of their own
+	}
+	out, err := w.git(ctx, command{args: args})
 	if err != nil {
 		return nil, w.wrap("read the checkpoints", err)
 	}
