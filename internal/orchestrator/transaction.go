@@ -71,6 +71,9 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 			t.restored = n.Message
 		}
 	}
+	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
+		e.floor.Store(s.LastCheckpointAt.UnixMilli())
+	}
 	t.run = governance.Run{Config: p.Config, State: view.State.Clone()}
 	if t.run.State.Phase == "" {
 		if phases := p.Config.Phases(); len(phases) > 0 {
