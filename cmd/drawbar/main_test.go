@@ -15,8 +15,11 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/demo"
 )
 
+// actsAsDrawbar makes this binary drawbar by whatever name it is started: a run in the background starts it by its path.
+const actsAsDrawbar = "DRAWBAR_TEST_IS_DRAWBAR"
+
 func TestMain(m *testing.M) {
-	if demo.IsAgent(os.Args, os.Getenv) {
+	if demo.IsAgent(os.Args, os.Getenv) || os.Getenv(actsAsDrawbar) != "" {
 		main()
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test

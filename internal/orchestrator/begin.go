@@ -37,6 +37,7 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		if err := t.mayRun(); err != nil {
 			return err
 		}
+		t.clear(ctx)
 		if rep, err = t.open(ctx, o); rep != nil || err != nil {
 			return err
 		}

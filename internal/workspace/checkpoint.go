@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -139,16 +139,19 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	return h, err
 }
 
-// privateIndex names an index of our own next to git's, and how to remove it.
+const indexPrefix = "drawbar-index-"
+
+// privateIndex names an index of our own next to git's, and how to remove it. The folder names the process that it is for, so
+// that those of processes that were killed are cleared away.
 func (w *Workspace) privateIndex() (env string, done func(), err error) {
-	if left, err := filepath.Glob(filepath.Join(w.gitDir, "drawbar-index-*")); err == nil {
-		for _, dir := range left { // of processes that were killed
-			if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > time.Hour {
-				_ = os.RemoveAll(dir)
-			}
+	left, _ := filepath.Glob(filepath.Join(w.gitDir, indexPrefix+"*"))
+	for _, dir := range left {
+		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), indexPrefix), "-")
+		if pid, err := strconv.Atoi(name); err != nil || !running(pid) {
+			_ = os.RemoveAll(dir) // what stays is only room on the disk
 		}
 	}
-	dir, err := os.MkdirTemp(w.gitDir, "drawbar-index-*")
+	dir, err := os.MkdirTemp(w.gitDir, fmt.Sprintf("%s%d-*", indexPrefix, os.Getpid()))
 	if err != nil {
 		return "", nil, fmt.Errorf("make an index: %w", err)
 	}

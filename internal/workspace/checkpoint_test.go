@@ -3,6 +3,7 @@ package workspace
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,7 @@ func TestCheckpoint(t *testing.T) {
 	r.remove("f")
 	r.write("f/g", "g")
 	r.write("unclaimed", "not the turn's")
-	killed := filepath.Join(r.dir, ".git/drawbar-index-1")
+	killed := filepath.Join(r.dir, ".git/drawbar-index-2147483646-1")
 	if err := errors.Join(os.Mkdir(killed, 0o700), os.Chtimes(killed, time.Time{}, time.Now().Add(-2*time.Hour))); err != nil {
 		t.Fatal(err)
 	}
@@ -456,6 +457,30 @@ func TestCheckpointOfManyFiles(t *testing.T) {
 	apply(r, prepare(r, request(&b, append(paths, "gone")...)))
 	if r.short() != "" || r.run("rev-list", "--count", "HEAD") != "2" {
 		t.Errorf("got %s", r.short())
+	}
+}
+
+func TestIndexesOfKilledProcessesAreCleared(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "1"})
+	mine := filepath.Join(r.dir, ".git", fmt.Sprintf("%s%d-1", indexPrefix, os.Getppid()))
+	dead := filepath.Join(r.dir, ".git", indexPrefix+"2147483647-1")
+	for _, dir := range []string{mine, dead} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := Open(t.Context(), r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, done, err := w.privateIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if exists(dead) || !exists(mine) {
+		t.Errorf("of a dead process: %t, of a living one: %t", exists(dead), exists(mine))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,18 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.name, msg)
 }
 
+// lock is the lock file that the message names.
+func (e *gitError) lock() string {
+	_, rest, _ := strings.Cut(e.stderr, "'")
+	lock, _, _ := strings.Cut(rest, "'")
+	return lock
+}
+
+// within reports whether a lock file lies in the repository's own folders.
+func (w *Workspace) within(lock string) bool {
+	return filepath.IsAbs(lock) && strings.HasSuffix(lock, ".lock") && (within(w.gitDir, lock) || within(w.common, lock))
+}
+
 // says reports whether err is a git error whose message contains text.
 func says(err error, text string) bool {
 	var e *gitError
@@ -102,7 +115,13 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 		}
 		err := &gitError{c.args[0], exit.Code, exit.StderrTail}
 		locked := strings.Contains(err.stderr, ".lock': File exists")
-		if !locked || try == lockTries {
+		if locked && try == lockTries {
+			// The last try is made without a lock that nobody holds.
+			if lock := err.lock(); w.within(lock) && w.abandoned(lock) && os.Remove(lock) == nil {
+				continue
+			}
+		}
+		if !locked || try >= lockTries {
 			return nil, exit.Code, w.explain(err, dir, locked)
 		}
 		select {
@@ -117,8 +136,7 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 func (w *Workspace) explain(err *gitError, dir string, locked bool) error {
 	switch {
 	case locked:
-		_, rest, _ := strings.Cut(err.stderr, "'")
-		lock, _, _ := strings.Cut(rest, "'")
+		lock := err.lock()
 		return execution.Errorf(execution.CodeConfigLock, "the repository %s is locked by another git: %w", dir, err).
 			WithHint("wait for the other git command to end; if none runs, type: rm %s", quote(lock))
 	case strings.Contains(err.stderr, "dubious ownership"):
