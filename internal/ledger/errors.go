@@ -3,6 +3,8 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -48,7 +50,13 @@ func (e *Locked) Error() string {
 func (e *Locked) Is(target error) bool { return target == ErrLocked }
 
 func failed(doing, path string, err error) error {
-	return execution.Errorf(execution.CodeConfig, "%s %s: %w", doing, path, err)
+	e := execution.Errorf(execution.CodeConfig, "%s %s: %w", doing, path, err)
+	for _, kind := range []error{syscall.ENOSPC, syscall.EFBIG, syscall.EROFS, fs.ErrPermission} {
+		if errors.Is(err, kind) {
+			return e.WithHint("see that the disk has room and that you may write there, and type the command again: what is recorded stays, and what was begun is finished")
+		}
+	}
+	return e
 }
 
 func damaged(path string, err error) *execution.Error {

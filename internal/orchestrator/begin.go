@@ -89,13 +89,13 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		rep := t.report(OutcomeCompleted)
 		return &rep, nil
 	case protocol.RunIdle:
-		return nil, t.startRun(false)
+		return nil, t.startRun(ctx, false)
 	case protocol.RunPaused:
 		rep := t.report(OutcomePaused)
 		return &rep, nil
 	case protocol.RunBlocked:
 		if st.ID() == "" {
-			return nil, t.startRun(false)
+			return nil, t.startRun(ctx, false)
 		}
 		if !o.Resume {
 			rep := t.report(OutcomeBlocked)
@@ -133,7 +133,8 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 	return t.do(in)
 }
 
-func (t *transaction) startRun(restart bool) error {
+func (t *transaction) startRun(ctx context.Context, restart bool) error {
+	t.lost(ctx)
 	var active []protocol.RepoDecision
 	all, err := t.ledger.View().RepoDecisions()
 	if err != nil {

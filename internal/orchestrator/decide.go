@@ -265,7 +265,7 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 					return t.free(st.ActiveTurns.At(id))
 				}
 			}
-			if err := t.startRun(true); err != nil {
+			if err := t.startRun(ctx, true); err != nil {
 				return err
 			}
 			if _, err := t.commit(ctx, "restart", "", nil); err != nil {

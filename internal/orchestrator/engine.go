@@ -68,6 +68,7 @@ type Local struct {
 	root    string
 	o       Options
 	history ledger.HistoryReader
+	floor   atomic.Int64 // the time of the last transaction that was read, in milliseconds
 	work    atomic.Pointer[workspace.Workspace]
 }
 
@@ -112,7 +113,10 @@ func Open(root string, o Options) (*Local, error) {
 // Root is the project's folder.
 func (e *Local) Root() string { return e.root }
 
-func (e *Local) now() protocol.Time { return protocol.At(e.o.Now()) }
+// now is the time, and never before what the record says: a clock that was set back brings no events out of order.
+func (e *Local) now() protocol.Time {
+	return protocol.At(time.UnixMilli(max(e.o.Now().UnixMilli(), e.floor.Load())))
+}
 
 // Notice is something that happens while a command works.
 type Notice struct {

@@ -64,7 +64,8 @@ func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen works
 	switch {
 	case t.work.Kind() != workspace.Git:
 		what = "its .git is gone"
-	case base.Detail != nil && seen.Branch != base.Branch: // baselines of the original name no branch
+	case base.Detail == nil: // the original's, which names no branch
+	case seen.Branch != base.Branch:
 		what = fmt.Sprintf("it was on %s and is on %s", branchName(base.Branch), branchName(seen.Branch))
 	case base.HeadRef != nil && seen.HeadRef == "":
 		what = fmt.Sprintf("its branch has no commits any more, and %.12s is where the turn began", *base.HeadRef)
@@ -202,6 +203,18 @@ func (t *transaction) withoutSecrets(id string, s *submission) {
 	t.e.warn(fmt.Sprintf("the result of turn %s held the value of a secret variable, which was taken out; the worker has seen it", id))
 	if s.data = clean; t.workRoot(id) == t.e.root {
 		t.rewritten = map[string][]byte{s.where: clean}
+	}
+}
+
+// lost tells that a record is missing whose checkpoints the commits name: it is not part of a commit, so a clean sweep or a clone
+// leaves it out.
+func (t *transaction) lost(ctx context.Context) {
+	if !t.ledger.View().Fresh || t.work.Kind() != workspace.Git {
+		return
+	}
+	if heads, err := t.work.Heads(ctx); err == nil && len(heads) > 0 {
+		t.e.warn(fmt.Sprintf("the commits name %d checkpoints of a record that is not here (git clean -x removes it, a clone has none): a new run begins; "+
+			"to go on with the old one put %s back from a backup", len(heads), protocol.Dir))
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/workspace"
@@ -187,25 +189,55 @@ func TestLostRecord(t *testing.T) {
 	p := newProject(t, one(runtimeOf("attack", "true"), ""))
 	p.step(OutcomeAccepted)
 	p.git("clean", "-fdxq")
-	_, err := p.engine().Step(t.Context(), StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "state.json is gone") || !strings.Contains(hint(err), "--adopt-state") {
-		t.Fatalf("after git clean: %v", err)
-	}
-	if _, err := p.engine().Restart(t.Context(), RestartOptions{New: true, AdoptState: true}); err != nil {
-		t.Fatal(err)
-	}
 	p.step(OutcomeAccepted)
-	w, err := workspace.Open(t.Context(), p.root)
+	if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "1 checkpoints of a record that is not here") {
+		t.Errorf("told %q", told)
+	}
+	work, err := workspace.Open(t.Context(), p.root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	heads, err := w.Heads(t.Context())
+	heads, err := work.Heads(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	v, err := ledger.Verify(t.Context(), p.root, heads)
 	if err != nil || v.OK {
-		t.Errorf("verify says %+v, %v, and lines were lost", v, err)
+		t.Errorf("verify says %+v, %v, and a record was lost", v, err)
+	}
+}
+
+// TestSweptState is a record whose state and its copy are gone, and whose lines are not.
+func TestSweptState(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(runtimeOf("attack", "true"), ""))
+	p.step(OutcomeAccepted)
+	p.sh("rm .agentxchain/state.json .agentxchain/archive/state.json")
+	_, err := p.engine().Step(t.Context(), StepOptions{})
+	if err == nil || !strings.Contains(err.Error(), "state.json is gone") || !strings.Contains(hint(err), "--adopt-state") {
+		t.Fatalf("without the state: %v", err)
+	}
+	if _, err := p.engine().Restart(t.Context(), RestartOptions{New: true, AdoptState: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.step(OutcomeAccepted)
+}
+
+// TestAClockThatIsSetBack does not bring the record out of order.
+func TestAClockThatIsSetBack(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(runtimeOf("attack", "true"), ""))
+	p.step(OutcomeAccepted)
+	back := p.engine(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(-3 * time.Hour) } })
+	if r, err := back.Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var all []protocol.Event
+	if _, err := p.view().Events(0, func(e protocol.Event) bool { all = append(all, e); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if r := governance.ValidateOrdering(all); r != nil {
+		t.Error(r.Message)
 	}
 }
 

@@ -65,16 +65,14 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	notes := l.Notes()
 	e.mended(notes)
 	view := l.View()
-	if view.Fresh && !adopt {
-		if err := e.lost(ctx, work); err != nil {
-			return err
-		}
-	}
 	t := &transaction{e: e, project: p, ledger: l, work: work, before: view.State}
 	for _, n := range notes {
 		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
 			t.restored = n.Message
 		}
+	}
+	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
+		e.floor.Store(s.LastCheckpointAt.UnixMilli())
 	}
 	t.run = governance.Run{Config: p.Config, State: view.State.Clone()}
 	if t.run.State.Phase == "" {
@@ -94,16 +92,6 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		return err
 	}
 	return fn(t)
-}
-
-// lost refuses to begin anew where the checkpoints of the branch tell of a record that is not there.
-func (e *Local) lost(ctx context.Context, work *workspace.Workspace) error {
-	heads, err := work.Heads(ctx)
-	if err != nil || len(heads) == 0 {
-		return err
-	}
-	return execution.Errorf(execution.CodeParse, "%s is gone: %d checkpoints of this branch name a record that is not there", filepath.Join(e.root, filepath.FromSlash(protocol.StateFile)), len(heads)).
-		WithHint("put %s back from a backup (git clean -x removes it, a clone does not have it), or begin a new record: drawbar govern restart --new --adopt-state", protocol.Dir)
 }
 
 // tell says something once the transaction is on disk.
