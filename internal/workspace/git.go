@@ -88,6 +88,7 @@ func says(err error, text string) bool {
 // lockTries is how often a command is tried while another git holds a lock, with lockPause between two tries.
 const (
 	lockTries = 40
+	lastTries = 5 // of which each looks whether somebody holds it
 	lockPause = 50 * time.Millisecond
 )
 
@@ -115,13 +116,13 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 		}
 		err := &gitError{c.args[0], exit.Code, exit.StderrTail}
 		locked := strings.Contains(err.stderr, ".lock': File exists")
-		if locked && try == lockTries {
-			// The last try is made without a lock that nobody holds.
+		if locked && try >= lockTries && try < lockTries+lastTries {
+			// The last tries are made without a lock that nobody holds.
 			if lock := err.lock(); w.within(lock) && w.abandoned(lock) && os.Remove(lock) == nil {
 				continue
 			}
 		}
-		if !locked || try >= lockTries {
+		if !locked || try >= lockTries+lastTries {
 			return nil, exit.Code, w.explain(err, dir, locked)
 		}
 		select {

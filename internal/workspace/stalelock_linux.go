@@ -2,10 +2,13 @@ package workspace
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,15 +40,18 @@ func (w *Workspace) worksHere(proc string) bool {
 	}
 	cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
 	if err != nil {
-		return !os.IsNotExist(err) // of somebody else, or gone
+		return !ended(err) // of somebody else, or gone
 	}
 	if within(w.top, cwd) || within(w.common, cwd) || within(w.gitDir, cwd) {
 		return true
 	}
 	for _, of := range []string{"cmdline", "environ"} {
 		if text, err := os.ReadFile(filepath.Join(proc, of)); err != nil || bytes.Contains(text, []byte(w.top)) || bytes.Contains(text, []byte(w.common)) {
-			return !os.IsNotExist(err)
+			return !ended(err)
 		}
 	}
 	return false
 }
+
+// ended recognizes what is said of a process that ended while it was looked at.
+func ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
