@@ -57,10 +57,10 @@ func (l *Ledger) checkState() error {
 // lostState is the error about a state that cannot be put back.
 func (l *Ledger) lostState(saved string) error {
 	what := "is not what the last transaction wrote, and its copy " + stateCopy + " is not either"
-	switch {
-	case l.view.stateMark == "":
+	switch l.view.stateMark {
+	case "":
 		what = "is gone, and its copy " + stateCopy + " as well"
-	case l.view.stateMark == saved:
+	case saved:
 		what = "is not what the end of " + protocol.ChainFile + " says: the chain lost its end (drawbar govern verify), or both were rewritten"
 	}
 	return execution.Errorf(execution.CodeParse, "%s %s", l.disk.at(protocol.StateFile), what).
