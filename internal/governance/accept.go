@@ -2,7 +2,6 @@ package governance
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -167,7 +166,6 @@ func (s *step) commit(a *acceptance) {
 	}
 	s.st.NextRecommendedRole = s.recommend(r)
 	s.settle(t.TurnID, "turn_accepted")
-	s.add(Talk{talk(h)})
 	s.add(Archive{t.TurnID})
 	s.delegate(a)
 	s.proceed(a)
@@ -279,24 +277,3 @@ func NormalizeVerification(v protocol.Verification, runtimeType string) protocol
 	}
 	return protocol.NormalizedCheck{Status: protocol.VerificationPass, Reason: "every command of the machine evidence ended with 0", Reproducible: true}
 }
-
-// talk is the turn's section of TALK.md.
-func talk(h protocol.HistoryEntry) string {
-	var b strings.Builder
-	line := func(label, text string) { b.WriteString("- **" + label + ":** " + oneLine(text) + "\n") }
-	short := strings.TrimPrefix(h.TurnID, "turn_")
-	b.WriteString("## Turn " + short[:min(8, len(short))] + " — " + h.Role + " (" + h.Phase + ")\n\n")
-	line("Status", h.Status)
-	line("Summary", h.Summary)
-	for _, d := range h.Decisions {
-		line("Decision "+d.ID, d.Statement)
-	}
-	for _, o := range h.Objections {
-		line("Objection "+o.ID+" ("+o.Severity+")", o.Statement)
-	}
-	line("Proposed next", or(h.ProposedNextRole, protocol.Human))
-	b.WriteString("\n---\n")
-	return b.String()
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -67,9 +67,6 @@ type HumanEntry struct {
 // Summarize adds a line to run-history.jsonl.
 type Summarize struct{ Summary protocol.RunSummary }
 
-// Talk adds a section to TALK.md.
-type Talk struct{ Text string }
-
 // NotAccepted says why an AcceptTurn did not accept: the turn stays, in the state that the run shows.
 type NotAccepted struct {
 	TurnID string
@@ -93,7 +90,6 @@ func (Archive) effect()              {}
 func (RaiseHuman) effect()           {}
 func (ResolveHuman) effect()         {}
 func (Summarize) effect()            {}
-func (Talk) effect()                 {}
 func (NotAccepted) effect()          {}
 func (Warn) effect()                 {}
 func (Refused) effect()              {}
