@@ -138,6 +138,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 			return Report{}, err
 		}
 		merged = len(accept.MergeConflicts) == 0
+		if err := keepEvidence(root, t.e.root, id); err != nil {
+			t.e.warn(fmt.Sprintf("what turn %s left as evidence is not kept: %v", id, err))
+		}
 	}
 	before, effects := t.run, t.effects
 	if err := t.do(accept); err != nil {

@@ -428,6 +428,9 @@ func TestWorktrees(t *testing.T) {
 	if got := p.git("status", "--porcelain", "README.md", "work.txt"); got != "M README.md" {
 		t.Errorf("git status: %q", got)
 	}
+	if logs, _ := filepath.Glob(filepath.Join(p.root, ".agentxchain/archive/turns/*/evidence/stdout.log")); len(logs) != 2 {
+		t.Errorf("the logs of two turns are kept as %v", logs)
+	}
 	p.sound()
 
 	// What a person changes meanwhile in the same file is a conflict, and nobody's work is lost.
