@@ -23,7 +23,7 @@ func keepEvidence(worktree, root, turn string) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close()
+	defer func() { _ = from.Close() }() // nothing is written through it
 	dir, err := project.EvidencePath(root, turn)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func keepEvidence(worktree, root, turn string) error {
 	if err != nil {
 		return err
 	}
-	defer to.Close()
+	defer func() { _ = to.Close() }() // its files are closed one by one
 	return fs.WalkDir(from.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
