@@ -120,7 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, []string{"bad config", "git -C"}},
 		{"bad .git file", func(t *testing.T) (string, []string) {
 			dir := t.TempDir()
-			writeFile(t, filepath.Join(dir, ".git"), "gitdir: /nonexistent/place\n")
+			writeFile(t, filepath.Join(dir, ".git"), "gitdir: "+filepath.Join(dir, "missing")+"\n")
 			return dir, nil
 		}, []string{"not a git repository", "git -C"}},
 		{"another user's", func(t *testing.T) (string, []string) {
@@ -132,7 +132,7 @@ func TestOpenRefuses(t *testing.T) {
 			_ = os.Chown(filepath.Join(dir, ".git"), 12345, 12345)
 			return dir, nil
 		}, []string{"another user", "git config --global --add safe.directory"}},
-		{"missing", func(*testing.T) (string, []string) { return "/nonexistent", nil }, []string{"/nonexistent", "agentxchain.json"}},
+		{"missing", func(t *testing.T) (string, []string) { return filepath.Join(t.TempDir(), "missing"), nil }, []string{"missing", "agentxchain.json"}},
 		{"a file", func(*testing.T) (string, []string) { return filepath.Join(r.dir, "a"), nil }, []string{"not a directory"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestEnvironmentIsNotInherited(t *testing.T) {
 	other := newRepo(t, map[string]string{"other": "o"})
 	r := newRepo(t, map[string]string{"a": "a"})
 	r.open(r.dir, "GIT_DIR="+filepath.Join(other.dir, ".git"), "GIT_WORK_TREE="+other.dir, "GIT_INDEX_FILE="+filepath.Join(other.dir, ".git/index"),
-		"GIT_OBJECT_DIRECTORY=/nonexistent", "GIT_NAMESPACE=x", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "ANTHROPIC_API_KEY=secret", "GIT_CONFIG_PARAMETERS='core.bare=true'")
+		"GIT_OBJECT_DIRECTORY="+filepath.Join(other.dir, "missing"), "GIT_NAMESPACE=x", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "ANTHROPIC_API_KEY=secret", "GIT_CONFIG_PARAMETERS='core.bare=true'")
 	r.write("a", "x")
 	if b := r.baseline(); b.Clean || *b.HeadRef != r.run("rev-parse", "HEAD") || !cmp.Equal(b.DirtySnapshot.Keys(), []string{"a"}) {
 		t.Errorf("got %+v", b)

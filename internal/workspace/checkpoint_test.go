@@ -162,7 +162,7 @@ func TestCheckpointRunsNothingOfAPerson(t *testing.T) {
 	chmod(t, filepath.Join(r.dir, "monitor"), 0o755)
 	r.run("config", "core.fsmonitor", filepath.Join(r.dir, "monitor"))
 	r.run("config", "commit.gpgsign", "true")
-	r.run("config", "gpg.program", "/nonexistent")
+	r.run("config", "gpg.program", filepath.Join(t.TempDir(), "missing"))
 	b := r.baseline()
 	r.write("a", "turn")
 	r.observe(b, "")

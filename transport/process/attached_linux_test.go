@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -19,7 +20,7 @@ func TestAttached(t *testing.T) {
 		t.Errorf("got %d, %v; want 7", code, err)
 	}
 	var start *StartError
-	if _, err := Attached(t.Context(), Spec{Path: "/nonexistent"}, null, null, null); !errors.As(err, &start) {
+	if _, err := Attached(t.Context(), Spec{Path: filepath.Join(t.TempDir(), "missing")}, null, null, null); !errors.As(err, &start) {
 		t.Errorf("got %v, want a StartError", err)
 	}
 	for _, name := range []string{"hang-silent", "stubborn"} {

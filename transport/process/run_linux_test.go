@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("got %q, %+v", out, e)
 			}
 		}},
-		{"a missing program", Spec{Path: "/nonexistent"}, func(t *testing.T, _ []byte, e Exit) {
+		{"a missing program", Spec{Path: filepath.Join(t.TempDir(), "missing")}, func(t *testing.T, _ []byte, e Exit) {
 			if !errors.Is(e.Err, ErrNotFound) || e.Code != -1 {
 				t.Errorf("got %+v", e)
 			}
