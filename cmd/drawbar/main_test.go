@@ -19,6 +19,9 @@ import (
 const actsAsDrawbar = "DRAWBAR_TEST_IS_DRAWBAR"
 
 func TestMain(m *testing.M) {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "acp-agent" {
+		playACP()
+	}
 	if demo.IsAgent(os.Args, os.Getenv) || os.Getenv(actsAsDrawbar) != "" {
 		main()
 	}

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,10 +39,12 @@ type App struct {
 	// Overridden by tests; nil means this machine.
 	MakeClient func(drawbar.Options) (*drawbar.Client, error)
 
+	status *StatusLine // the live line of the terminal, which other lines take the place of
+
 	once   sync.Once
 	client *drawbar.Client
 	err    error
-	stdin  *lineReader
+	stdin  lineReader
 }
 
 // Client is the process's client. Warnings of the record go to standard error.
@@ -93,6 +94,7 @@ func (a *App) Printf(format string, args ...any) {
 
 // Notef writes to standard error what is no data, as harmless as Printf does.
 func (a *App) Notef(format string, args ...any) {
+	a.status.Hide()
 	_, _ = io.WriteString(a.Err, printable(fmt.Sprintf(format, args...))+"\n")
 }
 
@@ -186,42 +188,6 @@ func (a *App) Color(stream any) bool {
 		return true
 	}
 	return IsTerminal(stream) && a.Getenv("TERM") != "dumb"
-}
-
-// lineReader reads lines in a goroutine of its own, because a read of a terminal cannot be cancelled. It lives as long as the
-// process.
-type lineReader struct {
-	lines chan string
-	err   error
-}
-
-// ReadLine waits for a line of standard input. A line that arrives after ctx is done waits for the next call.
-func (a *App) ReadLine(ctx context.Context) (string, error) {
-	if a.stdin == nil {
-		r := &lineReader{lines: make(chan string)}
-		a.stdin = r
-		go func() {
-			sc := bufio.NewScanner(a.In)
-			sc.Buffer(nil, 1<<20)
-			for sc.Scan() {
-				r.lines <- sc.Text()
-			}
-			r.err = sc.Err()
-			close(r.lines)
-		}()
-	}
-	select {
-	case line, ok := <-a.stdin.lines:
-		if !ok {
-			if a.stdin.err != nil {
-				return "", a.stdin.err
-			}
-			return "", io.EOF
-		}
-		return line, nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }
 
 // Usage makes an error about the command line.

@@ -74,6 +74,34 @@ func (r *Renderer) say(text string) {
 	r.status.Allow(!r.midLine)
 }
 
+// QuestionID is the id of the question that an event asks; empty for other events.
+func QuestionID(b execution.Body) execution.QuestionID {
+	switch q := b.(type) {
+	case execution.ApprovalRequired:
+		return q.ID
+	case execution.InputRequired:
+		return q.ID
+	}
+	return ""
+}
+
+// QuestionText is a question with the answers that it takes, to be written in one piece where the cursor is.
+func (r *Renderer) QuestionText(b execution.Body) string {
+	r.status.Hide()
+	r.breakLine()
+	if q, ok := b.(execution.ApprovalRequired); ok {
+		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, oneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to refuse: "
+	}
+	q, _ := b.(execution.InputRequired)
+	return r.paint(yellow, "? "+q.Question) + "\n  your answer: "
+}
+
+// Question writes a question that waits for an answer from the person who reads.
+func (r *Renderer) Question(e execution.Event) {
+	r.status.Event(e)
+	io.WriteString(r.err, r.QuestionText(e.Body))
+}
+
 // Event writes one event.
 func (r *Renderer) Event(e execution.Event) {
 	r.status.Event(e)
@@ -129,7 +157,11 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.ApprovalGranted:
 		r.note("%s%s", indent, r.paint(green, "  allowed"+because(b.Detail)))
 	case execution.ApprovalDenied:
-		r.note("%s%s", indent, r.paint(red, "  denied"+because(b.Reason)))
+		verdict := "denied" + because(b.Reason)
+		if strings.HasPrefix(b.Reason, "denied") {
+			verdict = oneLine(b.Reason, 200)
+		}
+		r.note("%s%s", indent, r.paint(red, "  "+verdict))
 	case execution.InputRequired:
 		r.note("%s%s", indent, r.paint(yellow, "? "+printable(b.Question)))
 	case execution.QuestionWithdrawn:
@@ -183,7 +215,7 @@ func (r *Renderer) name(id, name string) string {
 // finish writes how it ended: an error in full, then one line of cost.
 func (r *Renderer) finish(res execution.Result) {
 	if res.Error != nil {
-		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, string(res.Status)+" ("+string(res.Error.ErrorCode())+"):"), printable(res.Error.Message))
+		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), printable(res.Error.Message))
 		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
 			fmt.Fprintf(r.err, "%s\n", r.paint(dim, printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
 		}
@@ -191,7 +223,7 @@ func (r *Renderer) finish(res execution.Result) {
 			fmt.Fprintf(r.err, "  try: %s\n", printable(hint))
 		}
 	} else if res.Status != execution.StatusCompleted {
-		line := string(res.Status)
+		line := string(res.Outcome())
 		if res.ApprovalRequest != nil {
 			line += ": " + res.ApprovalRequest.Reason
 		}
@@ -221,6 +253,18 @@ func (r *Renderer) finish(res execution.Result) {
 	if res.SessionID != "" {
 		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("run %s, session %s", res.RunID, execution.UnifiedSession(res.Agent, res.SessionID)))))
 	}
+}
+
+// EndOf is an outcome for a person, with the error code where it says more than the outcome.
+func EndOf(o execution.Outcome, code execution.ErrorCode) string {
+	switch o {
+	case execution.OutcomeCompleted, execution.OutcomeCancelled, execution.OutcomeInterrupted, execution.OutcomeTimedOut:
+		return string(o)
+	}
+	if code == "" {
+		return string(o)
+	}
+	return string(o) + " (" + string(code) + ")"
 }
 
 // Money is a cost for a person.

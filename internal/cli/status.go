@@ -21,7 +21,8 @@ type StatusLine struct {
 	tokens  int64
 	usd     float64
 	shown   bool
-	allowed bool
+	allowed bool // the cursor is at the start of a line
+	held    bool // a question is on the screen
 	frame   int
 	stop    chan struct{}
 	done    chan struct{}
@@ -29,9 +30,10 @@ type StatusLine struct {
 
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// NewStatusLine starts a status line; Close ends it. It is drawn only while Allow says that the cursor is at the start of a line.
-func NewStatusLine(w io.Writer, agentName string) *StatusLine {
-	s := &StatusLine{w: w, start: time.Now(), agent: agentName, doing: "starting", allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
+// StartStatus starts the status line of the app's terminal; Close ends it. It is drawn only while Allow says that the cursor is at the start of a line.
+func (a *App) StartStatus(agentName string) *StatusLine {
+	s := &StatusLine{w: a.Err, start: time.Now(), agent: agentName, doing: "starting", allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
+	a.status = s
 	go func() {
 		defer close(s.done)
 		tick := time.NewTicker(125 * time.Millisecond)
@@ -52,7 +54,7 @@ func NewStatusLine(w io.Writer, agentName string) *StatusLine {
 func (s *StatusLine) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.allowed {
+	if !s.allowed || s.held {
 		return
 	}
 	s.frame++
@@ -63,8 +65,16 @@ func (s *StatusLine) draw() {
 	if s.usd > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", s.usd))
 	}
-	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], oneLine(strings.Join(parts, " · "), 100))
+	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], oneLine(strings.Join(parts, " · "), s.room()))
 	s.shown = true
+}
+
+// room is how many characters fit after the frame without wrapping: the width is asked each time, since it changes.
+func (s *StatusLine) room() int {
+	if w := WidthOf(s.w); w > 4 {
+		return min(w-3, 100)
+	}
+	return 77
 }
 
 // Hide clears the line until the next tick.
@@ -87,6 +97,17 @@ func (s *StatusLine) Allow(ok bool) {
 	}
 	s.mu.Lock()
 	s.allowed = ok
+	s.mu.Unlock()
+}
+
+// Hold keeps the line away while a question is open, whatever Allow says.
+func (s *StatusLine) Hold(held bool) {
+	if s == nil {
+		return
+	}
+	s.Hide()
+	s.mu.Lock()
+	s.held = held
 	s.mu.Unlock()
 }
 

@@ -59,6 +59,9 @@ CREATE TABLE run_tags (
 	PRIMARY KEY (run, tag)
 ) WITHOUT ROWID, STRICT;
 CREATE INDEX run_tags_tag ON run_tags (tag);
+`, `
+-- The states have other words: the rows are made again from the directories of the runs.
+DELETE FROM runs;
 `}
 
 // openDatabase opens the file at path, made with mode 0600, and brings it to the newest schema.

@@ -103,7 +103,7 @@ func TestNewerSchema(t *testing.T) {
 	if err := w.Finish(resultOf(1)); !errors.Is(err, ErrNewerSchema) {
 		t.Errorf("finish: %v", err)
 	}
-	if r, err := s.Get(string(w.meta.RunID)); err != nil || r.State != execution.StateCompleted {
+	if r, err := s.Get(string(w.meta.RunID)); err != nil || r.State != execution.OutcomeCompleted {
 		t.Errorf("get: %+v, %v", r, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestUnusableDatabase(t *testing.T) {
 		t.Errorf("finish: %v", err)
 	}
 	runs, err := s.List(Filter{Agent: "a"})
-	if err != nil || len(runs) != 1 || runs[0].State != execution.StateCompleted {
+	if err != nil || len(runs) != 1 || runs[0].State != execution.OutcomeCompleted {
 		t.Errorf("list: %+v, %v", runs, err)
 	}
 	if r, err := s.Cost(Filter{}, GroupAgent); err != nil || r.Total.TotalUSD != 0.5 {
@@ -227,7 +227,7 @@ func TestReconcile(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for _, r := range runs {
-		if r.State != execution.StateCompleted || r.Live || r.Cost == nil || *r.Cost.TotalUSD != 1 || r.ID == ids[2] {
+		if r.State != execution.OutcomeCompleted || r.Live || r.Cost == nil || *r.Cost.TotalUSD != 1 || r.ID == ids[2] {
 			t.Errorf("got %+v", r)
 		}
 	}

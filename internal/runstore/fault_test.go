@@ -79,7 +79,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("event %d has seq %d", i, e.Seq)
 		}
 	}
-	if r, err := s.Get(string(w.meta.RunID)); err != nil || r.State != execution.StateCompleted {
+	if r, err := s.Get(string(w.meta.RunID)); err != nil || r.State != execution.OutcomeCompleted {
 		t.Errorf("the run: %+v, %v", r, err)
 	}
 }

@@ -19,7 +19,7 @@ type Filter struct {
 	Agent   string
 	Since   time.Time // started at or after it
 	Until   time.Time // started before it
-	State   execution.RunState
+	State   execution.Outcome
 	Tag     string
 	Cwd     string // exactly this directory
 	Session string // the agent's own session id, or agent:id

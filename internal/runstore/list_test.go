@@ -96,15 +96,15 @@ func TestListAndCost(t *testing.T) {
 		{"agent", Filter{Agent: "claude"}, []int{4, 1, 0}},
 		{"since", Filter{Since: day.Add(time.Hour)}, []int{4, 3, 2}},
 		{"until", Filter{Until: day.Add(time.Hour)}, []int{1, 0}},
-		{"state", Filter{State: execution.StateCrashed}, []int{3}},
-		{"running", Filter{State: execution.StateRunning}, []int{4}},
+		{"state", Filter{State: execution.OutcomeFailed}, []int{3}},
+		{"running", Filter{State: execution.OutcomeRunning}, []int{4}},
 		{"live", Filter{Live: true}, []int{4}},
 		{"tag", Filter{Tag: "y"}, []int{4, 0}},
 		{"cwd", Filter{Cwd: "/w/a/"}, []int{4, 3, 2, 0}},
 		{"session", Filter{Session: "s1"}, []int{1, 0}},
 		{"unified session", Filter{Session: "codex:s2"}, []int{2}},
 		{"session of another agent", Filter{Session: "claude:s2"}, nil},
-		{"together", Filter{Agent: "claude", Tag: "x", Cwd: "/w/b", Session: "s1", State: execution.StateCompleted, Until: day.Add(time.Hour), Limit: 5}, []int{1}},
+		{"together", Filter{Agent: "claude", Tag: "x", Cwd: "/w/b", Session: "s1", State: execution.OutcomeCompleted, Until: day.Add(time.Hour), Limit: 5}, []int{1}},
 		{"quotes", Filter{Agent: `x' OR '1'='1`}, nil},
 	} {
 		runs, err := s.List(c.filter)
@@ -230,13 +230,27 @@ func TestRunIndex(t *testing.T) {
 	}
 }
 
+// The end of a run is the time of its result's file, which may lag behind the clock.
+func TestEndIsNotBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	s := open(t, stateDir(t), Options{})
+	id := record(t, s, Meta{}, resultOf(1))
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(s.runDir(id), resultName), past, past); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Get(string(id)); err != nil || r.EndedAt.Before(r.StartedAt) {
+		t.Errorf("started %s, ended %s, %v", r.StartedAt, r.EndedAt, err)
+	}
+}
+
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	dir := stateDir(t)
 	s := open(t, dir, Options{})
-	old, young, dead := record(t, s, Meta{}, resultOf(1)), record(t, s, Meta{}, resultOf(1)), killed(t, dir, 3)
-	live := begin(t, s, Meta{StartedAt: time.Now().Add(-1000 * time.Hour)})
 	past := time.Now().Add(-100 * time.Hour)
+	old, young, dead := record(t, s, Meta{StartedAt: past}, resultOf(1)), record(t, s, Meta{}, resultOf(1)), killed(t, dir, 3)
+	live := begin(t, s, Meta{StartedAt: time.Now().Add(-1000 * time.Hour)})
 	if err := os.Chtimes(filepath.Join(s.runDir(old), resultName), past, past); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		for _, r := range runs {
 			pid, alive := r.Process()
-			sawLive = r.State == execution.StateRunning && r.ID == id && pid == cmd.Process.Pid && alive
+			sawLive = r.State == execution.OutcomeRunning && r.ID == id && pid == cmd.Process.Pid && alive
 		}
 	}
 	if !sawLive {
@@ -56,7 +56,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Error(err)
 	}
 	run, err := s.Get(string(id))
-	if err != nil || run.State != execution.StateCompleted || run.Live {
+	if err != nil || run.State != execution.OutcomeCompleted || run.Live {
 		t.Errorf("got %+v, %v", run, err)
 	}
 }
@@ -84,7 +84,7 @@ func TestManyProcessesWriteAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	report, err := s.Cost(Filter{State: execution.StateCompleted}, GroupNone)
+	report, err := s.Cost(Filter{State: execution.OutcomeCompleted}, GroupNone)
 	if err != nil || report.Total.Runs != processes*runs || report.Total.TotalUSD != processes*runs*0.25 {
 		t.Errorf("got %+v, %v", report, err)
 	}
@@ -138,7 +138,7 @@ func TestKilledWriter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if r.State != StateLost || r.Live || r.SessionID != "s-"+string(id) || r.Model != "m1" || r.TurnCount != 1 || r.ExitReason != execution.ExitCrash || r.EndedAt.IsZero() {
+		if r.State != execution.OutcomeLost || r.Live || r.SessionID != "s-"+string(id) || r.Model != "m1" || r.TurnCount != 1 || r.ExitReason != execution.ExitCrash || r.EndedAt.IsZero() {
 			t.Errorf("%s: got %+v", name, r)
 		}
 		if r.Cost == nil || *r.Cost.TotalUSD != 0.125 || r.Cost.InputTokens != 100 {
@@ -165,7 +165,7 @@ func TestKilledWriter(t *testing.T) {
 	if err != nil || report.Runs != 1 {
 		t.Errorf("reindex: %+v, %v", report, err)
 	}
-	r, err = first(s.List(Filter{State: StateLost}))
+	r, err = first(s.List(Filter{State: execution.OutcomeLost}))
 	check("list after reindex", r, err)
 	if session, err := s.LastSession("fake", "/work/there"); err != nil || session != "s-"+string(id) {
 		t.Errorf("the session of a lost run: %q, %v", session, err)
@@ -232,16 +232,16 @@ func TestStaleRunning(t *testing.T) {
 		name   string
 		change func(*process)
 		unlock bool
-		want   execution.RunState
+		want   execution.Outcome
 	}{
-		{"this process", func(*process) {}, true, execution.StateRunning},
-		{"pid reused", func(p *process) { p.Start++ }, false, StateLost},
-		{"pid gone", func(p *process) { p.PID = 1 << 22 }, false, StateLost},
-		{"earlier boot", func(p *process) { p.Boot = "earlier" }, true, StateLost},
-		{"other boot, lock held", func(p *process) { p.Boot, p.Host = "other", "elsewhere" }, false, execution.StateRunning},
-		{"other boot, lock free", func(p *process) { p.Boot, p.Host = "other", "elsewhere" }, true, StateLost},
-		{"other container, lock held", func(p *process) { p.Namespace = "other" }, false, execution.StateRunning},
-		{"other container, lock free", func(p *process) { p.Namespace = "other" }, true, StateLost},
+		{"this process", func(*process) {}, true, execution.OutcomeRunning},
+		{"pid reused", func(p *process) { p.Start++ }, false, execution.OutcomeLost},
+		{"pid gone", func(p *process) { p.PID = 1 << 22 }, false, execution.OutcomeLost},
+		{"earlier boot", func(p *process) { p.Boot = "earlier" }, true, execution.OutcomeLost},
+		{"other boot, lock held", func(p *process) { p.Boot, p.Host = "other", "elsewhere" }, false, execution.OutcomeRunning},
+		{"other boot, lock free", func(p *process) { p.Boot, p.Host = "other", "elsewhere" }, true, execution.OutcomeLost},
+		{"other container, lock held", func(p *process) { p.Namespace = "other" }, false, execution.OutcomeRunning},
+		{"other container, lock free", func(p *process) { p.Namespace = "other" }, true, execution.OutcomeLost},
 	} {
 		w := begin(t, s, Meta{})
 		rewriteMeta(t, w, c.change)
@@ -249,7 +249,7 @@ func TestStaleRunning(t *testing.T) {
 			w.release()
 		}
 		r, err := s.Get(string(w.meta.RunID))
-		if err != nil || r.State != c.want || r.Live != (c.want == execution.StateRunning) {
+		if err != nil || r.State != c.want || r.Live != (c.want == execution.OutcomeRunning) {
 			t.Errorf("%s: got %s, %v, want %s", c.name, r.State, err, c.want)
 		}
 		if _, alive := r.Process(); alive && c.name != "this process" {
@@ -258,7 +258,7 @@ func TestStaleRunning(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		if r, err := s.Get(string(w.meta.RunID)); err != nil || r.State != execution.StateCrashed {
+		if r, err := s.Get(string(w.meta.RunID)); err != nil || r.State != execution.OutcomeFailed {
 			t.Errorf("%s: a result does not win: %s, %v", c.name, r.State, err)
 		}
 	}

@@ -17,10 +17,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// StateLost is the state of a run whose recording process is gone without leaving a result. The agent may have finished its
-// work or not; nobody was there to see it.
-const StateLost execution.RunState = "lost"
-
 // Run is what is known of one run. A run that is being recorded has state running and no EndedAt; a lost one has the cost,
 // turns and time of the last event that were recorded.
 type Run struct {
@@ -35,7 +31,7 @@ type Run struct {
 	Tags         []string               `json:"tags,omitempty"`
 	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
 	Detached     bool                   `json:"detached,omitempty"`
-	State        execution.RunState     `json:"state"` // running, a state a run ends in, interrupted for one that an interrupt ended, or lost
+	State        execution.Outcome      `json:"state"` // running while it is recorded, then its outcome
 	Live         bool                   `json:"live"`
 	Status       execution.Status       `json:"status,omitempty"`
 	ExitReason   execution.ExitReason   `json:"exitReason,omitempty"`
@@ -105,46 +101,19 @@ func headOf(r execution.Result) resultHead {
 func (m metaFile) run(dir string) Run {
 	return Run{ID: m.RunID, Agent: m.Agent, Model: m.Model, SessionID: m.SessionID, ProjectID: m.ProjectID, Parent: m.Parent, Cwd: m.Cwd,
 		Prompt: m.Prompt, Tags: m.Tags, ApprovalMode: m.ApprovalMode, Detached: m.Detached, StartedAt: time.UnixMilli(m.StartedAt).UTC(),
-		State: execution.StateRunning, Live: true, dir: dir, process: m.Process}
+		State: execution.OutcomeRunning, Live: true, dir: dir, process: m.Process}
 }
 
 func (r Run) ended(h resultHead, at time.Time) Run {
-	r.State, r.Live = stateOf(h), false
+	r.State, r.Live = execution.OutcomeOf(h.Status, h.Error.ErrorCode(), h.TurnCount), false
 	r.Status, r.ExitReason, r.ErrorCode = h.Status, h.ExitReason, h.Error.ErrorCode()
 	r.Model, r.SessionID = cmp.Or(h.Model, r.Model), cmp.Or(h.SessionID, r.SessionID)
 	r.DurationMs, r.TurnCount, r.Cost = h.DurationMs, h.TurnCount, h.Cost
-	r.EndedAt = at.UTC().Truncate(time.Millisecond)
+	// The time of a file lags behind the clock by up to a tick of the kernel: an end is never before its start.
+	if r.EndedAt = at.UTC().Truncate(time.Millisecond); r.EndedAt.Before(r.StartedAt) {
+		r.EndedAt = r.StartedAt
+	}
 	return r
-}
-
-// stateOf is the state that a result stands for. A backend that states no exit reason is judged by its status.
-func stateOf(h resultHead) execution.RunState {
-	switch h.ExitReason {
-	case execution.ExitCompleted, execution.ExitTurnLimit:
-		return execution.StateCompleted
-	case execution.ExitReasonAbort:
-		return execution.StateAborted
-	case execution.ExitInterrupted:
-		return execution.StateInterrupted
-	case execution.ExitByTimeout, execution.ExitInactivity:
-		return execution.StateTimedOut
-	case execution.ExitKilled:
-		return execution.StateKilled
-	case execution.ExitCrash:
-		return execution.StateCrashed
-	}
-	if h.Status != execution.StatusFailed && h.Status != execution.StatusUnsupported {
-		return execution.StateCompleted
-	}
-	if h.Error != nil {
-		switch h.Error.Code {
-		case execution.FailureTimeout:
-			return execution.StateTimedOut
-		case execution.FailureCancelled:
-			return execution.StateAborted
-		}
-	}
-	return execution.StateCrashed
 }
 
 // load reads a run from its directory, which is the truth about it.
@@ -192,7 +161,7 @@ func (r *Run) finish() (bool, error) {
 
 // lost tells of a run without a result what its events tell.
 func (r Run) lost() (Run, error) {
-	r.State, r.Live = StateLost, false
+	r.State, r.Live = execution.OutcomeLost, false
 	r.ErrorCode, r.ExitReason, r.Status = execution.CodeAgentCrash, execution.ExitCrash, execution.StatusFailed
 	var sum tally
 	tail := newTail(r.dir)

@@ -118,7 +118,7 @@ func TestRunIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Run{ID: id, Agent: "claude", Model: "m0", ProjectID: "p", Parent: testID(at, 1), Cwd: "/work/x", Prompt: strings.Repeat("ä", 200), Tags: []string{"b", "a"},
-		ApprovalMode: execution.ApprovalDeny, Detached: true, State: execution.StateRunning, Live: true, StartedAt: at}
+		ApprovalMode: execution.ApprovalDeny, Detached: true, State: execution.OutcomeRunning, Live: true, StartedAt: at}
 	if runtime.GOOS == "windows" {
 		want.Cwd = filepath.Clean("/work/x")
 	}
@@ -134,7 +134,7 @@ func TestRunIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := costOf(0.5)
-	want.State, want.Live, want.Status, want.ExitReason, want.ErrorCode = execution.StateTimedOut, false, execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout
+	want.State, want.Live, want.Status, want.ExitReason, want.ErrorCode = execution.OutcomeTimedOut, false, execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout
 	want.Model, want.SessionID, want.DurationMs, want.TurnCount, want.Cost = "m1", "s1", 1234, 2, &c
 	ignoreEnd := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".EndedAt" }, cmp.Comparer(func(a, b time.Time) bool {
 		return time.Since(a) < time.Minute || time.Since(b) < time.Minute
@@ -275,36 +275,8 @@ func TestCloseEndsWhatNobodyEnded(t *testing.T) {
 	}
 	w.Append(execution.Event{Body: execution.Aborted{}})
 	got, err := open(t, dir, Options{}).Get(string(w.meta.RunID))
-	if err != nil || got.State != execution.StateCrashed || got.ErrorCode != execution.CodeInternal || got.SessionID != "s9" {
+	if err != nil || got.State != execution.OutcomeFailed || got.ErrorCode != execution.CodeInternal || got.SessionID != "s9" {
 		t.Errorf("got %+v, %v", got, err)
-	}
-}
-
-func TestStateOfAResult(t *testing.T) {
-	t.Parallel()
-	fail := func(c execution.ErrorCode) *execution.ResultError { return execution.NewResultError(c, "x") }
-	for _, c := range []struct {
-		head resultHead
-		want execution.RunState
-	}{
-		{resultHead{ExitReason: execution.ExitCompleted, Status: execution.StatusFailed}, execution.StateCompleted},
-		{resultHead{ExitReason: execution.ExitReasonAbort}, execution.StateAborted},
-		{resultHead{ExitReason: execution.ExitInterrupted}, execution.StateInterrupted},
-		{resultHead{ExitReason: execution.ExitByTimeout}, execution.StateTimedOut},
-		{resultHead{ExitReason: execution.ExitInactivity}, execution.StateTimedOut},
-		{resultHead{ExitReason: execution.ExitTurnLimit}, execution.StateCompleted},
-		{resultHead{ExitReason: execution.ExitCrash}, execution.StateCrashed},
-		{resultHead{ExitReason: execution.ExitKilled}, execution.StateKilled},
-		{resultHead{Status: execution.StatusCompleted}, execution.StateCompleted},
-		{resultHead{Status: execution.StatusDeferred}, execution.StateCompleted},
-		{resultHead{Status: execution.StatusFailed, Error: fail(execution.CodeTimeout)}, execution.StateTimedOut},
-		{resultHead{Status: execution.StatusFailed, Error: fail(execution.CodeAborted)}, execution.StateAborted},
-		{resultHead{Status: execution.StatusFailed, Error: fail(execution.CodeAuth)}, execution.StateCrashed},
-		{resultHead{Status: execution.StatusUnsupported}, execution.StateCrashed},
-	} {
-		if got := stateOf(c.head); got != c.want {
-			t.Errorf("%+v: got %s, want %s", c.head, got, c.want)
-		}
 	}
 }
 

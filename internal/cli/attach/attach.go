@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/logs"
 	"github.com/drawbar/drawbar/internal/cli/run"
@@ -36,10 +38,16 @@ func New(app *cli.App) *cobra.Command {
 			if err := errors.Join(err, s.Close()); err != nil {
 				return cli.RecordError(err)
 			}
-			if r.Live && !readOnly {
-				go talk(ctx, app, r.ControlPath()) // a read of a terminal cannot be cancelled: it ends with the input or the process
+			if !r.Live || readOnly {
+				return logs.Print(ctx, app, string(r.ID), after, true, debug, nil)
 			}
-			return logs.Print(ctx, app, string(r.ID), after, true, debug)
+			var shown run.Shown
+			go talk(ctx, app, r.ControlPath(), &shown) // a read of a terminal cannot be cancelled: it ends with the input or the process
+			return logs.Print(ctx, app, string(r.ID), after, true, debug, func(id execution.QuestionID) bool {
+				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
+				shown.Add(id)
+				return err == nil && slices.ContainsFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and lines that were not understood")
@@ -48,7 +56,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func talk(ctx context.Context, app *cli.App, path string) {
+func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 	do := func(c control.Call) (control.Reply, error) {
 		if c.Verb == "close-input" {
 			return control.Reply{}, nil // leaving is not the end of the conversation
@@ -56,14 +64,14 @@ func talk(ctx context.Context, app *cli.App, path string) {
 		return control.Do(ctx, path, c)
 	}
 	for {
-		line, err := app.ReadLine(ctx)
+		line, at, err := app.ReadLineAt(ctx)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				app.Warnf("%v", err)
 			}
 			return
 		}
-		call, quit := run.Parse(line, do)
+		call, quit := run.Parse(line, do, shown.By(app, at))
 		if quit {
 			return
 		}

@@ -225,8 +225,7 @@ func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL s
 // approve answers the permission question: the person's, with --ask on a terminal, else a yes that says so.
 func (s *stage) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
 	if s.ask {
-		s.app.Notef("  allow it? [y]es or [n]o")
-		line, err := s.app.ReadLine(ctx)
+		line, err := s.app.Ask(ctx, "  allow it? [y]es or [n]o: ")
 		if err != nil {
 			return execution.Decision{Reason: "no answer was given"}
 		}

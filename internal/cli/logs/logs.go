@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/runstore"
 )
 
 // New makes the command.
@@ -18,7 +18,7 @@ func New(app *cli.App) *cobra.Command {
 		Use: "logs RUN", Short: "Print the events of a run; -f follows a live one",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return Print(cmd.Context(), app, args[0], after, follow, debug)
+			return Print(cmd.Context(), app, args[0], after, follow, debug, nil)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run ends")
@@ -27,8 +27,9 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// Print writes the events of a run: JSON lines with --json, else as "drawbar run" shows them.
-func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, debug bool) error {
+// Print writes the events of a run: JSON lines with --json, else as "drawbar run" shows them. waits reports whether a question
+// waits for the person who reads, who is then told how to answer; nil stands for one who cannot answer.
+func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, debug bool, waits func(execution.QuestionID) bool) error {
 	s, err := app.Store()
 	if err != nil {
 		return err
@@ -50,6 +51,10 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 			}
 			continue
 		}
+		if id := cli.QuestionID(e.Body); id != "" && waits != nil && waits(id) {
+			render.Question(e)
+			continue
+		}
 		render.Event(e)
 	}
 	if ended || app.JSON {
@@ -58,7 +63,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	// Without its last event a run says nothing of its end.
 	if run, err := s.Get(id); err != nil {
 		return cli.RecordError(err)
-	} else if run.State == runstore.StateLost {
+	} else if run.State == execution.OutcomeLost {
 		app.Warnf("run %s is lost: the drawbar that recorded it ended without a result", run.ID)
 	} else if run.Live {
 		app.Notef("run %s goes on; follow it with: drawbar logs -f %s", run.ID, run.ID)

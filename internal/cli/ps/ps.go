@@ -2,13 +2,17 @@
 package ps
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
@@ -20,7 +24,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ps", Short: "List runs: the live ones, or all with --all",
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			now := time.Now()
 			if f.Since, err = cli.Since("since", since, now); err != nil {
@@ -42,10 +46,8 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.RecordError(err)
 			}
-			if runs == nil {
-				runs = []runstore.Run{}
-			}
-			return app.Answer(runs, func() { show(app, runs, now, quiet) })
+			rows := look(cmd.Context(), runs)
+			return app.Answer(rows, func() { show(app, rows, now, quiet) })
 		},
 	}
 	fl := cmd.Flags()
@@ -61,7 +63,38 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func show(app *cli.App, runs []runstore.Run, now time.Time, quiet bool) {
+// row is a run with the questions that wait for a person.
+type row struct {
+	runstore.Run
+	Pending []control.PendingQuestion `json:"pending,omitempty"`
+}
+
+// patience bounds the question to a live run: one that hangs is listed as it is recorded.
+const patience = time.Second
+
+// look asks the live runs, all at once, whether they wait for a person. Only the process that drives a run knows that.
+func look(ctx context.Context, runs []runstore.Run) []row {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	rows := make([]row, len(runs))
+	var wg sync.WaitGroup
+	for i, r := range runs {
+		rows[i].Run = r
+		if !r.Live {
+			continue
+		}
+		wg.Go(func() {
+			reply, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
+			if err == nil && len(reply.Pending) > 0 {
+				rows[i].State, rows[i].Pending = execution.OutcomeWaiting, reply.Pending
+			}
+		})
+	}
+	wg.Wait()
+	return rows
+}
+
+func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 	if quiet {
 		for _, r := range runs {
 			app.Printf("%s\n", r.ID)
@@ -71,15 +104,11 @@ func show(app *cli.App, runs []runstore.Run, now time.Time, quiet bool) {
 	w := app.ShortTable()
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
 	for _, r := range runs {
-		state := string(r.State)
-		if r.ErrorCode != "" {
-			state += " (" + string(r.ErrorCode) + ")"
-		}
 		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
 		if len(prompt) > 60 {
 			prompt = append(prompt[:59], '…')
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), cli.Money(r.Cost), string(prompt))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, cli.EndOf(r.State, r.ErrorCode), cli.Age(now.Sub(r.StartedAt)), cli.Money(r.Cost), string(prompt))
 	}
 	w.Flush()
 	if len(runs) == 0 {

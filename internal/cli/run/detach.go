@@ -136,7 +136,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	}
 	over, end := context.WithCancel(ctx)
 	obeyed := make(chan struct{})
-	go func() { defer close(obeyed); obey(over, run) }()
+	go func() { defer close(obeyed); (&signals{app: app, run: run}).obey(over) }()
 	defer func() { end(); <-obeyed }()
 	off := run.On(agent.On(func(e execution.Event, _ execution.TurnEnd) {
 		if e.Parent == "" {

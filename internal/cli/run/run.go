@@ -2,15 +2,11 @@
 package run
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -44,8 +40,9 @@ func New(app *cli.App) *cobra.Command {
 The prompt is the words behind the agent's name, --prompt, a file (--file), or standard input. Without an agent's name
 the configured one runs (drawbar config set defaultAgent claude), or that of the profile.
 The agent acp is any program that speaks the Agent Client Protocol: it and its arguments stand behind --.
-Ctrl-C once interrupts the turn, twice aborts the run. On a terminal permission questions are asked there;
-elsewhere they are denied with a warning, unless --approve says otherwise.`,
+Ctrl-C once interrupts the turn, twice aborts the run; a conversation (-i) goes on after an interrupt, and Ctrl-C twice
+between its turns ends it. On a terminal permission questions are asked there; elsewhere they are denied with a warning,
+unless --approve says otherwise. A run whose output nobody reads any more goes on and stays on record.`,
 		Example: `  drawbar run claude "fix the failing test"
   drawbar run codex --approve yolo --cwd ../service "upgrade the linter"
   git diff | drawbar run claude --system "You review patches." --json
@@ -112,13 +109,15 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
 	var status *cli.StatusLine
 	if terminal && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // a person types where the line would be
-		status = cli.NewStatusLine(app.Err, req.Run.Agent)
+		status = app.StartStatus(req.Run.Agent)
 		defer status.Close()
 	}
-	out := newOutput(app, req.Run.Debug, status)
-	defer out.close()
+	// A reader of standard output that goes away is an error of a write and not the end of this process: the run goes on.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 
-	talk := &conversation{app: app, status: status}
+	talk := newConversation(app, status)
 	if terminal && !req.Run.Interactive {
 		opts.OnApproval = talk.approve
 		opts.OnInput = talk.input
@@ -127,11 +126,14 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	if err != nil {
 		return err
 	}
+	out := newOutput(app, run, req.Run.Debug, status)
+	defer out.close()
 	var background sync.WaitGroup
 	over, end := context.WithCancel(ctx)
 	defer background.Wait()
 	defer end()
-	background.Go(func() { obey(over, run) })
+	keys := &signals{app: app, run: run, interactive: req.Run.Interactive}
+	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {
 		// A read of a terminal cannot be cancelled: this goroutine ends with the input or with the process.
 		go talk.listen(over, func(c control.Call) (control.Reply, error) {
@@ -142,11 +144,26 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 			return r, nil
 		})
 	}
-	for e, err := range run.Events(context.WithoutCancel(ctx), 0) {
+	for e, err := range run.EventsHeld(context.WithoutCancel(ctx), 0) {
 		if err != nil {
 			return err
 		}
-		out.event(e)
+		if _, starts := e.Body.(execution.TurnStart); starts && e.Parent == "" {
+			keys.turns.Add(1)
+		}
+		question := cli.QuestionID(e.Body)
+		pending := func() bool {
+			return question != "" && slices.ContainsFunc(run.Pending(), func(q execution.Question) bool { return q.ID == question })
+		}
+		switch {
+		case !pending():
+			out.event(e)
+		case terminal && !req.Run.Interactive:
+			talk.giveWay(question, out.render, pending)
+		default:
+			out.question(e)
+			talk.shown.Add(question)
+		}
 		if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" && terminal && req.Run.Interactive {
 			fmt.Fprint(app.Err, "> ")
 		}
@@ -164,200 +181,4 @@ func ended(res execution.Result) error {
 		return &exitcode.Error{Code: code, Silent: true, Err: fmt.Errorf("the run ended %s", res.Status)}
 	}
 	return nil
-}
-
-// obey passes signals on to the run: the first interrupt interrupts, the second aborts, a third ends this process at once.
-func obey(ctx context.Context, run *agent.Run) {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	interrupts := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s := <-signals:
-			if s != os.Interrupt {
-				run.Abort(fmt.Errorf("signal %s", s))
-				continue
-			}
-			interrupts++
-			switch interrupts {
-			case 1:
-				run.CloseInput()
-				err := run.Interrupt()
-				idle := execution.CodeOf(err) == execution.CodeInvalidStateTransition && run.State() != execution.StatePaused
-				if err != nil && !idle { // a conversation between its turns ends with its input
-					run.Abort(errors.New("interrupted from the keyboard"))
-				}
-			case 2:
-				run.Abort(errors.New("interrupted twice from the keyboard"))
-			default:
-				os.Exit(execution.ExitInterruptedKey)
-			}
-		}
-	}
-}
-
-// output writes events as JSON lines or for a person.
-type output struct {
-	app    *cli.App
-	render *cli.Renderer
-	mu     sync.Mutex
-	buf    *bufio.Writer
-	stop   chan struct{}
-	done   chan struct{}
-	err    error
-}
-
-func newOutput(app *cli.App, debug bool, status *cli.StatusLine) *output {
-	o := &output{app: app}
-	if !app.JSON {
-		o.render = cli.NewRenderer(app, debug, status)
-		return o
-	}
-	o.buf, o.stop, o.done = bufio.NewWriterSize(app.Out, 64<<10), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(o.done)
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				o.flush()
-			case <-o.stop:
-				return
-			}
-		}
-	}()
-	return o
-}
-
-func (o *output) flush() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.err = cmp.Or(o.err, o.buf.Flush())
-}
-
-func (o *output) event(e execution.Event) {
-	if o.render != nil {
-		o.render.Event(e)
-		return
-	}
-	b, err := e.MarshalJSON()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err != nil {
-		o.err = cmp.Or(o.err, err)
-		return
-	}
-	o.buf.Write(b)
-	o.buf.WriteByte('\n')
-}
-
-func (o *output) close() {
-	if o.buf == nil {
-		return
-	}
-	close(o.stop)
-	<-o.done
-	o.flush()
-	if o.err != nil && !errors.Is(o.err, syscall.EPIPE) {
-		o.app.Warnf("write events: %v", o.err)
-	}
-}
-
-// conversation is a person at standard input.
-type conversation struct {
-	app    *cli.App
-	status *cli.StatusLine
-	mu     sync.Mutex // one question at a time on the terminal
-}
-
-// ask shows a question and waits for a line, without the status line in the way.
-func (c *conversation) ask(ctx context.Context, question string) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.status.Allow(false)
-	defer c.status.Allow(true)
-	c.status.Hide()
-	c.app.Notef("%s", question)
-	return c.app.ReadLine(ctx)
-}
-
-// approve asks for permission on the terminal.
-func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
-	line, err := c.ask(ctx, "  allow it? [y]es, [n]o, or a reason to refuse")
-	if err != nil {
-		return execution.Decision{Reason: "no answer was given"}
-	}
-	return Decide(line)
-}
-
-func (c *conversation) input(ctx context.Context, q execution.InputRequired) (string, error) {
-	return c.ask(ctx, "  your answer:")
-}
-
-// Decide reads an answer to a permission question: yes, no, or a refusal with its reason.
-func Decide(line string) execution.Decision {
-	switch answer := strings.ToLower(strings.TrimSpace(line)); answer {
-	case "y", "yes":
-		return execution.Decision{Approve: true}
-	case "", "n", "no":
-		return execution.Decision{Reason: "denied by the user"}
-	default:
-		return execution.Decision{Reason: strings.TrimSpace(line)}
-	}
-}
-
-// listen passes lines of standard input on: answers while a question is pending, else messages and slash commands.
-func (c *conversation) listen(ctx context.Context, do func(control.Call) (control.Reply, error)) {
-	for {
-		line, err := c.app.ReadLine(ctx)
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				_, _ = do(control.Call{Verb: "close-input"}) // the run may have ended meanwhile
-			}
-			return
-		}
-		call, quit := Parse(line, do)
-		if quit {
-			return
-		}
-		if call.Verb == "" {
-			continue
-		}
-		if _, err := do(call); err != nil {
-			c.app.Notef("  %v", err)
-		}
-	}
-}
-
-// Parse turns a line into a call. do is asked what is pending, since a plain line answers a question before it is a message.
-func Parse(line string, do func(control.Call) (control.Reply, error)) (call control.Call, quit bool) {
-	text := strings.TrimSpace(line)
-	if word, rest, _ := strings.Cut(text, " "); strings.HasPrefix(word, "/") {
-		switch word {
-		case "/quit", "/exit":
-			_, _ = do(control.Call{Verb: "close-input"}) // the run may have ended meanwhile
-			return control.Call{}, true
-		case "/interrupt", "/abort", "/pause", "/resume":
-			return control.Call{Verb: word[1:]}, false
-		case "/queue", "/steer", "/approve", "/deny":
-			return control.Call{Verb: word[1:], Text: strings.TrimSpace(rest)}, false
-		}
-	}
-	status, err := do(control.Call{Verb: "status"})
-	if err == nil && len(status.Pending) > 0 {
-		q := status.Pending[0]
-		d := Decide(text)
-		if !q.Approval {
-			d = execution.Decision{Approve: true, Text: text}
-		}
-		return control.Call{Verb: "answer", Question: q.ID, Decision: &d}, false
-	}
-	if text == "" {
-		return control.Call{}, false
-	}
-	return control.Call{Verb: string(execution.VerbSend), Text: text, When: execution.WhenNow}, false
 }

@@ -35,6 +35,8 @@ func TestParseLines(t *testing.T) {
 		{"nothing", "  ", pending(), control.Call{}, false},
 		{"an approval", "y", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{Verb: "answer", Question: "q1", Decision: &approve}, false},
 		{"an answer", "the second", pending(control.PendingQuestion{ID: "q2"}), control.Call{Verb: "answer", Question: "q2", Decision: &answer}, false},
+		{"typed ahead", "y", pending(control.PendingQuestion{ID: "unseen", Approval: true}), control.Call{Verb: "send", Text: "y", When: execution.WhenNow}, false},
+		{"an empty line", "", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
 		{"queue", "/queue later on", pending(), control.Call{Verb: "queue", Text: "later on"}, false},
 		{"steer", "/steer left", pending(), control.Call{Verb: "steer", Text: "left"}, false},
 		{"interrupt", "/interrupt", pending(control.PendingQuestion{ID: "q"}), control.Call{Verb: "interrupt"}, false},
@@ -42,7 +44,7 @@ func TestParseLines(t *testing.T) {
 		{"a path is a message", "/etc/hosts is wrong", pending(), control.Call{Verb: "send", Text: "/etc/hosts is wrong", When: execution.WhenNow}, false},
 		{"quit", "/quit", pending(), control.Call{}, true},
 	} {
-		call, quit := Parse(tc.line, tc.pending)
+		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" })
 		if !reflect.DeepEqual(call, tc.want) || quit != tc.quit {
 			t.Errorf("%s: %+v %v, want %+v %v", tc.name, call, quit, tc.want, tc.quit)
 		}

@@ -32,9 +32,9 @@ func New(app *cli.App) *cobra.Command {
 const limit = 30 * time.Second
 
 type outcome struct {
-	RunID execution.RunID    `json:"runId"`
-	State execution.RunState `json:"state"`
-	Was   string             `json:"was"` // live or ended
+	RunID execution.RunID   `json:"runId"`
+	State execution.Outcome `json:"state"`
+	Was   string            `json:"was"` // live or ended
 }
 
 func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {

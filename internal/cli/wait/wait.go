@@ -58,7 +58,7 @@ func wait(ctx context.Context, app *cli.App, ids []string) error {
 	}
 	err = app.Answer(results, func() {
 		for _, r := range results {
-			line := string(r.Status)
+			line := cli.EndOf(r.Outcome(), r.Error.ErrorCode())
 			if r.Error != nil {
 				line += ": " + r.Error.Message
 			}

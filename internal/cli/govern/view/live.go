@@ -13,8 +13,8 @@ import (
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 )
 
-// quiet is how often a command that nobody watches on a terminal says that somebody is at work.
-const quiet = 30 * time.Second
+// quietSpell is how often a command that nobody watches on a terminal says that somebody is at work.
+const quietSpell = 30 * time.Second
 
 // live shows on standard error what happens while a command works: on a terminal a line that is rewritten every second, else a
 // line now and then.
@@ -24,12 +24,19 @@ type live struct {
 	says     *cli.Renderer // shows what agents say; nil does not
 
 	mu    sync.Mutex
+	quiet *sync.Cond // signals that no question is open any more
 	shown bool
 	last  time.Time
 	now   *work         // what is under way
 	asks  bool          // a question stands there, and its answer is awaited
 	stop  chan struct{} // ends the clock
 	ended sync.WaitGroup
+}
+
+func newLive(app *cli.App) *live {
+	l := &live{app: app}
+	l.quiet = sync.NewCond(&l.mu)
+	return l
 }
 
 // work is who works on what.
@@ -50,6 +57,9 @@ func Duration(ms int64) string {
 func (l *live) notice(n orchestrator.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.asks && n.Kind != "progress" {
+		l.quiet.Wait()
+	}
 	switch n.Kind {
 	case "progress":
 		l.progress(n)
@@ -130,7 +140,7 @@ func (l *live) show(first bool) {
 	if l.last.IsZero() {
 		l.last = now
 	}
-	if first && l.now.p.Stage == turnruntime.StageWaiting || now.Sub(l.last) >= quiet {
+	if first && l.now.p.Stage == turnruntime.StageWaiting || now.Sub(l.last) >= quietSpell {
 		l.app.Notef("%s", text)
 		l.last = now
 	}
@@ -207,35 +217,34 @@ func (l *live) clear() {
 
 // approve asks the person at the terminal whether the agent may.
 func (l *live) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
-	l.mu.Lock()
-	l.wipe()
-	l.app.Notef("the agent asks to: %s", q.Action)
+	detail := ""
 	if q.Detail != "" {
-		l.app.Notef("  %s", q.Detail)
+		detail = "\n  " + q.Detail
 	}
-	fmt.Fprint(l.app.Err, "allow? [y/N] ")
-	line, err := l.read(ctx)
-	if a := strings.ToLower(strings.TrimSpace(line)); err == nil && (a == "y" || a == "yes") {
+	line, err := l.ask(ctx, "the agent asks to: "+q.Action+detail+"\nallow? [y/N] ")
+	if a := strings.ToLower(line); err == nil && (a == "y" || a == "yes") {
 		return execution.Decision{Approve: true}
 	}
 	return execution.Decision{Reason: "the person at the terminal did not allow it"}
 }
 
 func (l *live) answer(ctx context.Context, q execution.InputRequired) (string, error) {
-	l.mu.Lock()
-	l.wipe()
-	l.app.Notef("the agent asks: %s", q.Question)
-	fmt.Fprint(l.app.Err, "> ")
-	return l.read(ctx)
+	return l.ask(ctx, "the agent asks: "+q.Question+"\n> ")
 }
 
-// read waits for the answer to a question that stands there. The lock is held by the caller and given up.
-func (l *live) read(ctx context.Context) (string, error) {
+// ask leaves the terminal to one question until it is answered or withdrawn; what else happens is shown afterwards.
+func (l *live) ask(ctx context.Context, question string) (string, error) {
+	l.mu.Lock()
+	for l.asks {
+		l.quiet.Wait()
+	}
 	l.asks = true
+	l.wipe()
 	l.mu.Unlock()
-	line, err := l.app.ReadLine(ctx)
+	line, err := l.app.Ask(ctx, cli.Printable(question))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asks = false
+	l.quiet.Broadcast()
 	return line, err
 }

@@ -42,7 +42,8 @@ func TestLine(t *testing.T) {
 // TestTheLineTicks shows that the line goes on where nothing happens, keeps out of the way of a question, and goes away.
 func TestTheLineTicks(t *testing.T) {
 	var out lockedBuffer
-	l := &live{app: &cli.App{Err: &out, Getenv: func(string) string { return "" }}, terminal: true}
+	l := newLive(&cli.App{Err: &out, Getenv: func(string) string { return "" }})
+	l.terminal = true
 	out.lock = &l.mu
 	l.notice(orchestrator.Notice{Kind: "progress", TurnID: "t", Role: "dev",
 		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now().Add(-time.Hour)}})

@@ -35,7 +35,8 @@ func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, 
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &live{app: app, terminal: cli.IsTerminal(app.Err) && !app.JSON}
+	l := newLive(app)
+	l.terminal = cli.IsTerminal(app.Err) && !app.JSON
 	if verbose {
 		l.says = cli.NewRenderer(&cli.App{Out: app.Err, Err: app.Err, Getenv: app.Getenv, NoColor: app.NoColor}, false, nil)
 	}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lineReader reads lines in a goroutine of its own, because a read of a terminal cannot be cancelled. It lives as long as the
+// process.
+type lineReader struct {
+	start sync.Once
+	lines chan typed
+	err   error // set before lines is closed
+
+	mu    sync.Mutex
+	fresh time.Time // lines that were typed before this do not count
+}
+
+type typed struct {
+	text string
+	at   time.Time
+}
+
+// ReadLine waits for a line of standard input. A line that arrives after ctx is done waits for the next call.
+func (a *App) ReadLine(ctx context.Context) (string, error) {
+	line, _, err := a.ReadLineAt(ctx)
+	return line, err
+}
+
+// ReadLineAt is ReadLine with the time at which the line was complete.
+func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
+	r := &a.stdin
+	r.start.Do(func() {
+		r.lines = make(chan typed)
+		go func() {
+			sc := bufio.NewScanner(a.In)
+			sc.Buffer(nil, 1<<20)
+			for sc.Scan() {
+				r.lines <- typed{sc.Text(), time.Now()}
+			}
+			r.err = sc.Err()
+			close(r.lines)
+		}()
+	})
+	for {
+		select {
+		case line, ok := <-r.lines:
+			if !ok {
+				if r.err != nil {
+					return "", time.Time{}, r.err
+				}
+				return "", time.Time{}, io.EOF
+			}
+			r.mu.Lock()
+			stale := line.at.Before(r.fresh)
+			r.mu.Unlock()
+			if !stale {
+				return line.text, line.at, nil
+			}
+		case <-ctx.Done():
+			return "", time.Time{}, ctx.Err()
+		}
+	}
+}
+
+// Ask shows a question on standard error in one write and waits for a line that is not empty. On a terminal, what was typed
+// before the question was shown does not answer it. The caller has made the text harmless for a terminal.
+func (a *App) Ask(ctx context.Context, question string) (string, error) {
+	if f, ok := a.In.(*os.File); ok && IsTerminal(f) {
+		discardTyped(f)
+		a.stdin.mu.Lock()
+		a.stdin.fresh = time.Now()
+		a.stdin.mu.Unlock()
+	}
+	for {
+		if _, err := io.WriteString(a.Err, question); err != nil {
+			return "", err
+		}
+		line, err := a.ReadLine(ctx)
+		if err != nil {
+			return "", err
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			return line, nil
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/control"
+)
+
+// conversation is a person at standard input.
+type conversation struct {
+	app    *cli.App
+	status *cli.StatusLine
+
+	mu    sync.Mutex
+	gates map[execution.QuestionID]*gate
+	shown Shown
+}
+
+// gate lets one question have the terminal: whoever shows the events opens it when the question's turn has come, and waits
+// until it is answered.
+type gate struct {
+	open   chan struct{}
+	done   chan struct{}
+	render *cli.Renderer // set before open is closed
+}
+
+func newConversation(app *cli.App, status *cli.StatusLine) *conversation {
+	return &conversation{app: app, status: status, gates: map[execution.QuestionID]*gate{}}
+}
+
+func (c *conversation) gate(id execution.QuestionID) *gate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.gates[id]
+	if g == nil {
+		g = &gate{open: make(chan struct{}), done: make(chan struct{})}
+		c.gates[id] = g
+	}
+	return g
+}
+
+// giveWay leaves the terminal to a question until it is answered or withdrawn. Everything before it is on the screen,
+// nothing else is written meanwhile.
+func (c *conversation) giveWay(id execution.QuestionID, render *cli.Renderer, pending func() bool) {
+	g := c.gate(id)
+	g.render = render
+	close(g.open)
+	// A question that another process answers first is never asked here, and nobody closes done.
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for pending() {
+		select {
+		case <-g.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// ask shows a question when its turn has come and waits for a line.
+func (c *conversation) ask(ctx context.Context, e execution.Body, id execution.QuestionID) (string, error) {
+	g := c.gate(id)
+	defer close(g.done)
+	select {
+	case <-g.open:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	c.status.Hold(true)
+	defer c.status.Hold(false)
+	return c.app.Ask(ctx, g.render.QuestionText(e))
+}
+
+// approve asks for permission on the terminal.
+func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
+	line, err := c.ask(ctx, q, q.ID)
+	if err != nil {
+		return execution.Decision{Reason: "no answer was given"}
+	}
+	return Decide(line)
+}
+
+func (c *conversation) input(ctx context.Context, q execution.InputRequired) (string, error) {
+	return c.ask(ctx, q, q.ID)
+}
+
+// Decide reads an answer to a permission question: yes, no, or a refusal with its reason.
+func Decide(line string) execution.Decision {
+	switch answer := strings.ToLower(strings.TrimSpace(line)); answer {
+	case "y", "yes":
+		return execution.Decision{Approve: true}
+	case "", "n", "no":
+		return execution.Decision{Reason: "denied by the user"}
+	default:
+		return execution.Decision{Reason: strings.TrimSpace(line)}
+	}
+}
+
+// Shown remembers when questions came on the screen or into the stream. Its zero value is ready; it is safe for concurrent use.
+type Shown struct {
+	mu sync.Mutex
+	at map[execution.QuestionID]time.Time
+}
+
+// Add notes that a question is there to be read.
+func (s *Shown) Add(id execution.QuestionID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at == nil {
+		s.at = map[execution.QuestionID]time.Time{}
+	}
+	s.at[id] = time.Now()
+}
+
+// By reports which questions a line of that time can answer: on a terminal those that were on the screen. A program that
+// writes to standard input answers what is pending.
+func (s *Shown) By(app *cli.App, at time.Time) func(execution.QuestionID) bool {
+	terminal := cli.IsTerminal(app.In)
+	return func(id execution.QuestionID) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		shown, ok := s.at[id]
+		return !terminal || ok && !at.Before(shown)
+	}
+}
+
+// listen passes lines of standard input on: answers while a question is pending, else messages and slash commands.
+func (c *conversation) listen(ctx context.Context, do func(control.Call) (control.Reply, error)) {
+	for {
+		line, at, err := c.app.ReadLineAt(ctx)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				_, _ = do(control.Call{Verb: "close-input"}) // the run may have ended meanwhile
+			}
+			return
+		}
+		call, quit := Parse(line, do, c.shown.By(c.app, at))
+		if quit {
+			return
+		}
+		if call.Verb == "" {
+			continue
+		}
+		if _, err := do(call); err != nil {
+			c.app.Notef("  %v", err)
+		}
+	}
+}
+
+// Parse turns a line into a call. do is asked what is pending, since a plain line answers a question before it is a message;
+// shown reports whether a question was there when the line was typed: no other is answered.
+func Parse(line string, do func(control.Call) (control.Reply, error), shown func(execution.QuestionID) bool) (call control.Call, quit bool) {
+	text := strings.TrimSpace(line)
+	if word, rest, _ := strings.Cut(text, " "); strings.HasPrefix(word, "/") {
+		switch word {
+		case "/quit", "/exit":
+			_, _ = do(control.Call{Verb: "close-input"}) // the run may have ended meanwhile
+			return control.Call{}, true
+		case "/interrupt", "/abort", "/pause", "/resume":
+			return control.Call{Verb: word[1:]}, false
+		case "/queue", "/steer", "/approve", "/deny":
+			return control.Call{Verb: word[1:], Text: strings.TrimSpace(rest)}, false
+		}
+	}
+	if text == "" {
+		return control.Call{}, false
+	}
+	if status, err := do(control.Call{Verb: "status"}); err == nil {
+		for _, q := range status.Pending {
+			if !shown(q.ID) {
+				continue
+			}
+			d := Decide(text)
+			if !q.Approval {
+				d = execution.Decision{Approve: true, Text: text}
+			}
+			return control.Call{Verb: "answer", Question: q.ID, Decision: &d}, false
+		}
+	}
+	return control.Call{Verb: string(execution.VerbSend), Text: text, When: execution.WhenNow}, false
+}

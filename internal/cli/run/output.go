@@ -1,0 +1,95 @@
+package run
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// output writes the events of a run as JSON lines or for a person.
+type output struct {
+	app    *cli.App
+	run    *agent.Run
+	render *cli.Renderer // nil with --json
+	mu     sync.Mutex
+	buf    *bufio.Writer
+	stop   chan struct{}
+	done   chan struct{}
+	err    error // the first of a write; nothing is written afterwards
+}
+
+func newOutput(app *cli.App, run *agent.Run, debug bool, status *cli.StatusLine) *output {
+	o := &output{app: app, run: run}
+	if !app.JSON {
+		o.render = cli.NewRenderer(app, debug, status)
+		return o
+	}
+	o.buf, o.stop, o.done = bufio.NewWriterSize(app.Out, 64<<10), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(o.done)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				o.flush()
+			case <-o.stop:
+				return
+			}
+		}
+	}()
+	return o
+}
+
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.buf.Flush(); err != nil && o.err == nil {
+		o.err = err
+		if errors.Is(err, syscall.EPIPE) {
+			o.app.Warnf("nobody reads the events any more; the run goes on: drawbar logs -f %s", o.run.ID())
+		} else {
+			o.app.Warnf("write events: %v", err)
+		}
+	}
+}
+
+func (o *output) event(e execution.Event) {
+	if o.render != nil {
+		o.render.Event(e)
+		return
+	}
+	b, err := e.MarshalJSON()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err = cmp.Or(o.err, err); o.err != nil {
+		return
+	}
+	o.buf.Write(b) // an error stays in the writer until it is flushed
+	o.buf.WriteByte('\n')
+}
+
+// question writes a question that waits for an answer from standard input.
+func (o *output) question(e execution.Event) {
+	if o.render == nil {
+		o.event(e)
+		return
+	}
+	o.render.Question(e)
+}
+
+func (o *output) close() {
+	if o.buf == nil {
+		return
+	}
+	close(o.stop)
+	<-o.done
+	o.flush()
+}
