@@ -258,7 +258,7 @@ func (r *Renderer) finish(res execution.Result) {
 // EndOf is an outcome for a person, with the error code where it says more than the outcome.
 func EndOf(o execution.Outcome, code execution.ErrorCode) string {
 	switch o {
-	case execution.OutcomeCompleted, execution.OutcomeCancelled, execution.OutcomeInterrupted, execution.OutcomeTimedOut:
+	case execution.OutcomeCompleted, execution.OutcomeCancelled, execution.OutcomeInterrupted:
 		return string(o)
 	}
 	if code == "" {

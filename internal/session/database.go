@@ -120,7 +120,7 @@ func (d *database) open(ctx context.Context) (*sql.DB, error) {
 	if !strings.HasPrefix(name, "/") {
 		name = "/" + name
 	}
-	u := url.URL{Scheme: "file", Path: name, RawQuery: "_busy_timeout=5000&_synchronous=NORMAL&_txlock=immediate"}
+	u := url.URL{Scheme: "file", Path: name, RawQuery: "_busy_timeout=30000&_synchronous=NORMAL&_txlock=immediate"}
 	for deadline := time.Now().Add(openPatience); ; time.Sleep(5 * time.Millisecond) {
 		d.db, err = connect(ctx, u.String(), 4)
 		// While another process makes the file, SQLite does not wait but says busy.
