@@ -155,6 +155,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
+	req.SessionUsage = c.usedBefore(ctx, entry, req)
 	writer := c.record(req, entry.Descriptor, opts)
 	if writer != nil {
 		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))

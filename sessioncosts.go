@@ -1,12 +1,12 @@
 package drawbar
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/usage"
@@ -92,10 +92,7 @@ func (c *Client) sessionCosts(ctx context.Context, q SessionCostQuery, only []st
 		return SessionCosts{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
 			WithHint("what Drawbar's own runs of it cost: drawbar cost --agent %s", q.Agent)
 	}
-	o := usage.Options{Host: adapter.OSHost(cliagent.Spawn), Only: only}
-	if c.opts.Host != nil {
-		o.Host = *c.opts.Host
-	}
+	o := usage.Options{Host: c.host, Only: only}
 	if !c.opts.NoRecord {
 		dir := c.opts.StateDir
 		if dir == "" {
@@ -140,4 +137,30 @@ func (c *Client) taggedSessions(q SessionCostQuery) (map[string]bool, error) {
 		}
 	}
 	return sessions, nil
+}
+
+// usedBefore is what the session that a request goes on with had used, for an agent that states sums of a whole session. It is
+// nil where nobody needs or knows it.
+func (c *Client) usedBefore(ctx context.Context, e adapter.Entry, req execution.Request) *execution.Usage {
+	log, ok := adapter.As[adapter.SessionSums](e.Adapter)
+	session := cmp.Or(req.Run.SessionID, req.Run.ForkSessionID)
+	if session == "" && req.Continuation != nil {
+		session, _ = req.Continuation.State["sessionId"].(string)
+	}
+	if !ok || session == "" {
+		return nil
+	}
+	agent := e.Descriptor.Name
+	files := usage.SessionFiles(ctx, c.host, usage.Source{Agent: agent, Log: log}, session)
+	if len(files) == 0 {
+		return nil
+	}
+	report, err := c.sessionCosts(ctx, SessionCostQuery{Agent: agent}, files)
+	if err != nil {
+		c.warn(err)
+		return nil
+	}
+	t := report.Total
+	return &execution.Usage{Input: t.InputTokens, Output: t.OutputTokens, Cached: t.CacheReadTokens, CacheWrite: t.CacheWriteTokens,
+		Total: t.InputTokens + t.OutputTokens + t.CacheReadTokens + t.CacheWriteTokens}
 }

@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/session"
@@ -52,12 +51,9 @@ func (c *Client) Sessions() (*Sessions, error) {
 	if c.sessions != nil {
 		return c.sessions, nil
 	}
-	o := session.Options{Host: adapter.OSHost(cliagent.Spawn), Logger: c.opts.Logger}
+	o := session.Options{Host: c.host, Logger: c.opts.Logger}
 	o.Costs = c.costOfSessions
 	o.Known = func(agent string) error { _, err := c.registry.Get(agent); return err }
-	if c.opts.Host != nil {
-		o.Host = *c.opts.Host
-	}
 	for _, info := range c.registry.List() {
 		e, err := c.registry.Get(info.Agent)
 		if err != nil {

@@ -79,6 +79,13 @@ type UsageScanner interface {
 	Restore(state []byte) bool
 }
 
+// SessionSums is implemented by adapters whose agent states what the whole session used where others state what the run used.
+// A client puts what the session had used before into Request.SessionUsage.
+type SessionSums interface {
+	UsageLog
+	StatesSessionSums()
+}
+
 // UsageRecord is the usage of one call of a model, or a sum that the agent states.
 type UsageRecord struct {
 	Time     int64 // Unix milliseconds; 0 when unknown
@@ -104,6 +111,8 @@ type UsageRecord struct {
 	Statement bool
 	// Fork is the session whose beginning Session repeats; keys are then those of the common ancestor.
 	Fork string
+	// Copied marks a call that was made before Session began: a fork repeats it, and it belongs to the session that was forked.
+	Copied bool `json:",omitempty"`
 	// InFamily marks a Key that is unique among a session and its forks only.
 	InFamily bool
 }

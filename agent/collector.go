@@ -247,9 +247,10 @@ func (c *collector) modelPrice() (price *execution.Price) {
 	return nil
 }
 
-// unstatedCost is the table's price of what was used since the last cost event, nil on a backend that states its cost.
-func (c *collector) unstatedCost() *execution.Cost {
-	if c.caps.Agent.CostReported || c.unpriced.IsZero() {
+// unstatedCost is the table's price of what was used since the last cost event. A backend that states its cost may still do
+// so until the run is over: one that was stopped, killed or timed out never did.
+func (c *collector) unstatedCost(over bool) *execution.Cost {
+	if c.caps.Agent.CostReported && !over || c.unpriced.IsZero() {
 		return nil
 	}
 	p := c.modelPrice()
@@ -295,5 +296,6 @@ func (c *collector) cost() *execution.Cost {
 		usd = &v
 	}
 	cost := execution.CostOf(c.usage, usd, c.source())
+	cost.Unpriced = !c.unpriced.IsZero() // a part of it may be priced
 	return &cost
 }

@@ -303,7 +303,7 @@ func (s *sequencer) endTurn(e execution.Event, b execution.TurnEnd, publish func
 	s.own.text.end()
 	s.own.thinking.end()
 	s.others = nil
-	s.price(publish)
+	s.price(false, publish)
 	s.open = false
 	b.TurnIndex = s.turn
 	if b.Reason == "" {
@@ -317,9 +317,9 @@ func (s *sequencer) endTurn(e execution.Event, b execution.TurnEnd, publish func
 	s.releaseFailure(publish)
 }
 
-// price adds the cost of what was used on a backend that states none, when the price of its model is known.
-func (s *sequencer) price(publish func(execution.Event)) {
-	if cost := s.run.col.unstatedCost(); cost != nil {
+// price adds the cost of what was used and not stated, when the price of its model is known.
+func (s *sequencer) price(over bool, publish func(execution.Event)) {
+	if cost := s.run.col.unstatedCost(over); cost != nil {
 		publish(execution.Event{Body: execution.CostEvent{Cost: *cost}})
 	}
 }
@@ -345,7 +345,7 @@ func (s *sequencer) finish(res execution.Result, publish func(execution.Event)) 
 		reason = execution.TurnFailed
 	}
 	s.closeTurn(reason, publish)
-	s.price(publish)
+	s.price(true, publish)
 	if res.Status == execution.StatusFailed && !s.run.col.errorShown(res) {
 		publish(execution.Event{Body: failureBody(res, s.run.col.after)})
 	}

@@ -236,7 +236,7 @@ var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
 		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
 		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
-		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true}
+		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true}
 	always = map[string]bool{"claude": true, "codex": true}
 	full   = os.Getenv("DRAWBAR_E2E_FULL") != ""
 )

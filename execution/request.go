@@ -26,6 +26,10 @@ type Request struct {
 	Requirements  *Requirements  `json:"requirements,omitempty"`
 	Metadata      map[string]any `json:"metadata,omitempty"`
 	Run           RunOptions     `json:"run"`
+
+	// SessionUsage is what the session that the run resumes or forks had used before, nil when it is not known. The client
+	// fills it in for agents that state sums of a whole session (adapter.SessionSums).
+	SessionUsage *Usage `json:"-"`
 }
 
 // Message is what the person or program says.

@@ -174,8 +174,7 @@ func (p *parser) account(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) *e
 // the whole session, earlier processes included; these versions also state the difference.
 func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *float64) {
 	if v[resultModelsSince].Kind() == jsonscan.Object {
-		u, usd := modelUsage(v[resultModelsSince])
-		return u, &usd
+		return modelUsage(v[resultModelsSince])
 	}
 	var usd *float64
 	if total, ok := v[resultCost].Float(); ok {
@@ -183,7 +182,10 @@ func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *floa
 		p.spent, usd = total, &delta
 	}
 	if v[resultModels].Kind() == jsonscan.Object {
-		total, _ := modelUsage(v[resultModels])
+		total, known := modelUsage(v[resultModels])
+		if known == nil {
+			usd = nil
+		}
 		delta := total.Sub(p.stated)
 		p.stated = total
 		return delta, usd
@@ -191,19 +193,27 @@ func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *floa
 	return usageOf(v[resultUsage]), usd
 }
 
-var modelKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "thinkingTokens", "costUSD")
+var modelKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "thinkingTokens", "costUSD", "costBasis")
 
-// modelUsage sums a usage object by model.
-func modelUsage(models jsonscan.Value) (u execution.Usage, usd float64) {
+// modelUsage sums a usage object by model. usd is nil where Claude says that it guessed a price.
+func modelUsage(models jsonscan.Value) (u execution.Usage, usd *float64) {
+	total, guessed := 0.0, false
 	for _, m := range models.Object {
-		var f [6]jsonscan.Value
+		var f [7]jsonscan.Value
 		m.Fields(f[:], modelKeys)
 		u = u.Add(sum(execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Cached: cliagent.Count(f[2]), CacheWrite: cliagent.Count(f[3]), Thinking: cliagent.Count(f[4])}))
 		c, _ := f[5].Float()
-		usd += c
+		total += c
+		guessed = guessed || f[6].IsStr(guessedCost)
+	}
+	if !guessed {
+		usd = &total
 	}
 	return u, usd
 }
+
+// guessedCost is the basis of a cost whose model Claude knows no price of.
+const guessedCost = "unknown"
 
 // announce makes the event of a turn that did not complete.
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {

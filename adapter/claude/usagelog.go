@@ -38,7 +38,7 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 }
 
 // UsageVersion implements adapter.UsageLog.
-func (Adapter) UsageVersion() int { return 1 }
+func (Adapter) UsageVersion() int { return 2 }
 
 // NewUsageScanner implements adapter.UsageLog.
 func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
@@ -58,6 +58,7 @@ type usageLog struct {
 
 // usageMemory is what a cost statement is held against.
 type usageMemory struct {
+	Born    int64 `json:",omitempty"` // the first time that the file states: what a fork repeats is older
 	Time    int64
 	Project string
 	Stated  map[string]statedSum `json:",omitempty"` // by model, as of the last statement
@@ -71,9 +72,9 @@ var usageless = [][]byte{[]byte(`"user"`), []byte(`"attachment"`), []byte(`"api-
 	[]byte(`"last-prompt"`)}
 
 // Worth finds the type of lines that hold what users and tools say before what they say; answers have theirs behind it.
-func (*usageLog) Worth(head []byte) bool {
+func (l *usageLog) Worth(head []byte) bool {
 	is, _ := usagescan.TypeOf(head, "message", usageless)
-	return !is
+	return !is || l.mem.Born == 0
 }
 
 func (l *usageLog) Memory() any { return &l.mem }
@@ -100,6 +101,7 @@ const (
 	uIterations
 	uProgress
 	uModelUsage
+	uGuessed
 	uFields
 )
 
@@ -108,12 +110,15 @@ var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "sessionId", "reques
 	"message.model", "message.usage", "message.usage.input_tokens", "message.usage.output_tokens", "message.usage.cache_read_input_tokens",
 	"message.usage.cache_creation_input_tokens", "message.usage.cache_creation.ephemeral_5m_input_tokens",
 	"message.usage.cache_creation.ephemeral_1h_input_tokens", "message.usage.output_tokens_details.thinking_tokens", "message.usage.speed",
-	"message.usage.iterations", "data.message", "modelUsage")
+	"message.usage.iterations", "data.message", "modelUsage", "hasUnknownModelCost")
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	var f [uFields]jsonscan.Value
 	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
 		return false
+	}
+	if l.mem.Born == 0 {
+		l.mem.Born = usagescan.Millis(f[uTimestamp])
 	}
 	switch {
 	case f[uUsage].Kind() == jsonscan.Object:
@@ -146,6 +151,7 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageReco
 		r.Session = l.session
 	}
 	r.SubAgent, _ = f[uSidechain].Bool()
+	r.Copied = r.Time < l.mem.Born
 	l.mem.Time = max(l.mem.Time, r.Time)
 	if r.Project != "" {
 		l.mem.Project = r.Project
@@ -202,7 +208,7 @@ func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id,
 		if v.Fields(t[:], iterationKeys); !t[tType].IsStr("advisor_message") {
 			return true
 		}
-		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t[tModel]), Session: of.Session, Project: of.Project, SubAgent: of.SubAgent,
+		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t[tModel]), Session: of.Session, Project: of.Project, SubAgent: of.SubAgent, Copied: of.Copied,
 			Input: usagescan.Count(t[tInput]), Output: usagescan.Count(t[tOutput]), CacheRead: usagescan.Count(t[tCacheRead]),
 			CacheWrite1h: usagescan.Count(t[tWrite1h])}
 		r.CacheWrite = max(usagescan.Count(t[tWrite5m]), usagescan.Count(t[tCacheWrite])-r.CacheWrite1h, 0)
@@ -242,7 +248,7 @@ func (l *usageLog) statement(f *[uFields]jsonscan.Value, give func(*adapter.Usag
 		}
 		r := adapter.UsageRecord{Statement: true, Stated: true, Time: l.mem.Time, Session: session, Project: l.mem.Project, Model: model,
 			Input: whole(sum.Input), Output: whole(sum.Output), CacheRead: whole(sum.CacheRead), CacheWrite: whole(sum.CacheWrite), Cost: sum.Cost}
-		if r.Cost >= 0 && r.Time > 0 && (r.Tokens() > 0 || r.Cost > 0) {
+		if guessed, _ := f[uGuessed].Bool(); !guessed && r.Cost >= 0 && r.Time > 0 && (r.Tokens() > 0 || r.Cost > 0) {
 			give(&r)
 		}
 		return true

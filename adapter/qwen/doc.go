@@ -20,9 +20,8 @@
 //
 // # Tokens
 //
-// Qwen's result adds up every request of the process, also those that nobody asked for: memories that it extracts
-// in the background, titles, classifications. What is reported is what the agent's own model calls used, and what remains
-// when sub-agents ran, which state nothing themselves. The rest is in the metadata of the result, as backgroundUsage.
+// Qwen's result adds up every request of the session: those of sub-agents, those that nobody asked for (memories that it extracts
+// in the background, titles, classifications), and those of earlier runs of the session. All but the last are what the run used.
 //
 // # Retries
 //

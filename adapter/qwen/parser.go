@@ -58,9 +58,7 @@ type parser struct {
 
 	// accounting
 	counted   execution.Usage // what was reported of the agent's own calls
-	delegated bool            // sub-agents ran
 	total     execution.Usage
-	rest      execution.Usage // what Qwen used besides
 	retries   int
 	announced bool // a retry was told with its delay; the line that says that it happens is not another one
 

@@ -141,18 +141,20 @@ func (p *parser) structuredOf(o *outcome, v jsonscan.Value) {
 	}
 }
 
-// account settles what the run used beside the agent's own model calls: what sub-agents used counts, what Qwen does for itself
-// in the background does not.
+// account counts what the session used beside the agent's own model calls: for sub-agents and in the background. Of a session
+// that goes on only what is new counts; where nobody knows what is old, nothing of it does.
 func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
+	if p.req.Run.SessionID != "" || p.req.Run.ForkSessionID != "" {
+		if p.req.SessionUsage == nil {
+			return
+		}
+		stated = stated.Sub(*p.req.SessionUsage)
+	}
 	rest := stated.Sub(p.counted)
-	if rest.IsZero() {
-		return
+	if rest.Input < 0 || rest.Output < 0 || rest.IsZero() {
+		return // the sum is of something else
 	}
-	if !p.delegated {
-		p.rest = rest
-		return
-	}
-	p.total = p.total.Add(rest)
+	p.counted, p.total = p.counted.Add(rest), p.total.Add(rest)
 	s.Emit(tokens(rest))
 }
 
@@ -198,9 +200,6 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	res.Metadata = map[string]any{}
 	if p.version != "" {
 		res.Metadata["qwenVersion"] = p.version
-	}
-	if !p.rest.IsZero() {
-		res.Metadata["backgroundUsage"] = p.rest
 	}
 	if o.text != "" || o.structured != nil {
 		res.Output = &execution.Output{Text: o.text, Structured: o.structured}

@@ -63,9 +63,6 @@ func (p *parser) toolNamed(t *tool, name string, s *cliagent.Sink) {
 	if t.server, t.short = p.mcpTool(name); t.server == "" {
 		s.EmitFrom(t.parent, execution.ToolCallStart{ToolCallID: t.id, ToolName: name})
 	}
-	if t.isAgent() {
-		p.delegated = true
-	}
 }
 
 // mcpTool splits the name Qwen gives to a tool of an MCP server, mcp__server__tool. Either part may hold underscores,

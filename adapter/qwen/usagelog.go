@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var _ adapter.UsageLog = Adapter{}
+var _ adapter.SessionSums = Adapter{}
 
 // UsageStores is the folder with a folder for each project.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
@@ -19,8 +19,12 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl")}
 }
 
+// StatesSessionSums implements adapter.SessionSums: the usage of a result is that of the session, with sub-agents and with what
+// Qwen does in the background.
+func (Adapter) StatesSessionSums() {}
+
 // UsageVersion implements adapter.UsageLog.
-func (Adapter) UsageVersion() int { return 1 }
+func (Adapter) UsageVersion() int { return 2 }
 
 // NewUsageScanner implements adapter.UsageLog.
 func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
@@ -61,10 +65,11 @@ const (
 	uUUID
 	uMetadata
 	uEvent
+	uForked
 	uFields
 )
 
-var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "sessionId", "cwd", "model", "uuid", "usageMetadata", "systemPayload.uiEvent")
+var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "sessionId", "cwd", "model", "uuid", "usageMetadata", "systemPayload.uiEvent", "forkedFrom")
 
 var metadataKeys = jsonscan.NewKeySet("promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount", "totalTokenCount")
 
@@ -89,7 +94,7 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
 		return false
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Session: cmp.Or(l.names.Of(f[uSession]), l.session), Project: l.names.Of(f[uCwd])}
+	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Session: cmp.Or(l.names.Of(f[uSession]), l.session), Project: l.names.Of(f[uCwd]), Copied: f[uForked].Exists()}
 	if r.Time == 0 {
 		return true
 	}

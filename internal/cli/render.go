@@ -242,7 +242,9 @@ func (r *Renderer) finish(res execution.Result) {
 		parts = append(parts, res.Model)
 	}
 	parts = append(parts, (time.Duration(res.DurationMs) * time.Millisecond).Round(10*time.Millisecond).String())
-	parts = append(parts, Money(res.Cost))
+	if res.Outcome() != execution.OutcomeRefused {
+		parts = append(parts, Money(res.Cost))
+	}
 	if res.Usage != nil {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
 	}
@@ -267,11 +269,19 @@ func EndOf(o execution.Outcome, code execution.ErrorCode) string {
 	return string(o) + " (" + string(code) + ")"
 }
 
-// Money is a cost for a person.
+// USD is a sum in a table; "?" where nothing of it is known.
+func USD(sum float64, known bool) string {
+	if !known {
+		return "?"
+	}
+	return fmt.Sprintf("%.4f", sum)
+}
+
+// Money is a cost for a person. Where no tokens were counted nothing is known: the agent may not have said.
 func Money(c *execution.Cost) string {
 	switch {
 	case c == nil:
-		return "no cost"
+		return "cost unknown"
 	case c.TotalUSD == nil:
 		return "price unknown"
 	case c.Source == execution.CostFromTable:

@@ -27,20 +27,23 @@ const (
 	statement
 	inFamily
 	costOnly // money without a call: stated for calls that no file holds
+	copied
 )
 
 func (c *call) is(f flags) bool { return c.flags&f != 0 }
 
 func (c *call) tokens() int64 { return c.input + c.output + c.read + c.write + c.write1h }
 
-// better orders copies of one call by which of them counts: the one with the most tokens is its last state. The rest makes
-// the choice the same whatever the order the files are read in.
+// better orders copies of one call by which of them counts: that of the session that made it, and of those the one with the
+// most tokens, which is its last state. The rest makes the choice the same whatever the order the files are read in.
 func better(a, b *call) int {
 	return cmp.Or(
 		cmp.Compare(a.flags&subAgent, b.flags&subAgent),
+		cmp.Compare(a.flags&copied, b.flags&copied),
 		cmp.Compare(b.tokens(), a.tokens()),
 		cmp.Compare(b.flags&stated, a.flags&stated),
 		cmp.Compare(a.time, b.time),
+		cmp.Compare(a.session, b.session), // one session keeps all that it shares with another
 		cmp.Compare(a.twin, b.twin),
 		bytes.Compare(a.key[:], b.key[:]),
 	)
@@ -70,7 +73,7 @@ func (t *table) record(r *adapter.UsageRecord) call {
 	for _, f := range []struct {
 		set  bool
 		flag flags
-	}{{r.SubAgent, subAgent}, {r.Stated, stated}, {r.Statement, statement}, {r.InFamily, inFamily}} {
+	}{{r.SubAgent, subAgent}, {r.Stated, stated}, {r.Statement, statement}, {r.InFamily, inFamily}, {r.Copied, copied}} {
 		if f.set {
 			c.flags |= f.flag
 		}

@@ -247,6 +247,18 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 	return jobs, problems
 }
 
+// SessionFiles are the files of a source that are named for a session.
+func SessionFiles(ctx context.Context, h adapter.Host, s Source, session string) []string {
+	jobs, _ := walk(ctx, h, s)
+	var files []string
+	for _, j := range jobs {
+		if base := path.Base(j.file.Rel); strings.TrimSuffix(base, path.Ext(base)) == session {
+			files = append(files, j.file.Path())
+		}
+	}
+	return files
+}
+
 // outside gives where a link leads when that is not below root.
 func outside(h adapter.Host, root, link string) (string, error) {
 	target, err := h.Follow(filepath.FromSlash(link))

@@ -193,6 +193,11 @@ func settle(all, statements []call, names *table, price func(int32) *execution.P
 			}
 			window := mine[:n]
 			mine = mine[n:]
+			// A fork's statement may be of its own calls alone, or of what it repeats too.
+			if total(all, window) > sum.tokens() {
+				window = slices.DeleteFunc(slices.Clone(window), func(i int) bool { return all[i].is(copied) })
+				n = len(window)
+			}
 			if n == 0 {
 				if sum.cost > 0 {
 					sum.flags = stated | costOnly
@@ -208,9 +213,16 @@ func settle(all, statements []call, names *table, price func(int32) *execution.P
 	return rest
 }
 
+func total(all []call, window []int) (tokens int64) {
+	for _, i := range window {
+		tokens += all[i].tokens()
+	}
+	return tokens
+}
+
 // share divides a stated sum among calls, by their prices in the table where all have one, else by their tokens.
 func share(all []call, window []int, copies map[adapter.UsageKey][]int, sum call, price func(int32) *execution.Price) {
-	var tokens, weight float64
+	var weight float64
 	weights := make([]float64, len(window))
 	priced := true
 	for n, i := range window {
@@ -218,13 +230,12 @@ func share(all []call, window []int, copies map[adapter.UsageKey][]int, sum call
 		if c.is(stated) {
 			return // these lines state their own
 		}
-		tokens += float64(c.tokens())
 		usd, ok := estimate(price(c.model), c)
 		priced = priced && ok
 		weights[n] = usd
 		weight += usd
 	}
-	if tokens > float64(sum.tokens()) {
+	if total(all, window) > sum.tokens() {
 		return
 	}
 	if !priced || weight == 0 {

@@ -63,8 +63,8 @@ func show(app *cli.App, r runstore.Report, by string) {
 		if key == "" {
 			key = "-"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%.4f\t%d\t\n", key, s.Runs, cli.Count(s.InputTokens), cli.Count(s.OutputTokens),
-			cli.Count(s.CacheReadTokens), cli.Count(s.CacheCreationTokens), s.TotalUSD, s.Unpriced)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", key, s.Runs, cli.Count(s.InputTokens), cli.Count(s.OutputTokens),
+			cli.Count(s.CacheReadTokens), cli.Count(s.CacheCreationTokens), cli.USD(s.TotalUSD, s.Priced > 0 || s.TotalUSD > 0 || s.Runs == 0), s.Unpriced)
 	}
 	for _, g := range r.Groups {
 		line(g.Key, g.Sum)

@@ -94,6 +94,17 @@ func look(ctx context.Context, runs []runstore.Run) []row {
 	return rows
 }
 
+// money is what a run cost; "-" where it cannot have cost anything yet, "?" where nobody knows.
+func money(r runstore.Run) string {
+	switch {
+	case r.Cost != nil:
+		return cli.Money(r.Cost)
+	case r.Live || r.State == execution.OutcomeRefused:
+		return "-"
+	}
+	return "?"
+}
+
 func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 	if quiet {
 		for _, r := range runs {
@@ -108,7 +119,7 @@ func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 		if len(prompt) > 60 {
 			prompt = append(prompt[:59], '…')
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, cli.EndOf(r.State, r.ErrorCode), cli.Age(now.Sub(r.StartedAt)), cli.Money(r.Cost), string(prompt))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, cli.EndOf(r.State, r.ErrorCode), cli.Age(now.Sub(r.StartedAt)), money(r.Run), string(prompt))
 	}
 	w.Flush()
 	if len(runs) == 0 {

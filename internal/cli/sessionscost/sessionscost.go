@@ -109,16 +109,13 @@ func show(app *cli.App, r drawbar.SessionCosts) {
 		if key = strings.Join(strings.Fields(key), " "); key == "" {
 			key = "-"
 		}
-		usd := fmt.Sprintf("%.4f", s.TotalUSD)
-		if s.Source == "unpriced" {
-			usd = "?"
-		}
+		priced := s.Source != "unpriced"
 		source := string(s.Source)
-		if s.UnpricedCalls > 0 && usd != "?" {
+		if s.UnpricedCalls > 0 && priced {
 			source += ", partly unpriced"
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", key, s.Calls, cli.Count(s.InputTokens), cli.Count(s.OutputTokens), cli.Count(s.CacheReadTokens),
-			cli.Count(s.CacheWriteTokens), usd, source, s.UnpricedCalls)
+			cli.Count(s.CacheWriteTokens), cli.USD(s.TotalUSD, priced), source, s.UnpricedCalls)
 	}
 	for _, g := range r.Groups {
 		line(g.Key, g.Sum)

@@ -1,0 +1,98 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// costs are what a command says by session.
+type costs struct {
+	Groups []struct {
+		Key                       string
+		InputTokens, OutputTokens int64
+		TotalUSD                  float64
+	}
+}
+
+func (c costs) lines() map[string]string {
+	m := map[string]string{}
+	for _, g := range c.Groups {
+		m[g.Key] = fmt.Sprintf("%d/%d $%.6f", g.InputTokens, g.OutputTokens, g.TotalUSD)
+	}
+	return m
+}
+
+// helper makes the agent start a sub-agent, for those that have one.
+var helper = map[string]string{
+	"claude": `{"name":"Task","input":{"description":"look","prompt":"look around","subagent_type":"general-purpose"}}`,
+	"qwen":   `{"name":"agent","input":{"description":"look","prompt":"look around","subagent_type":"general-purpose"}}`,
+}
+
+// TestCosts: what Drawbar's record says of runs, what the agent's own files say of their sessions, and what the model server sent is
+// the same, by session: with resumes, a fork, a sub-agent, and what the agent asks for by itself.
+func TestCosts(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		turn := func(text string, in, out int, tools string) string {
+			return fmt.Sprintf(`{"text":%q,"usage":{"input":%d,"output":%d},"tools":[%s]}`, text, in, out, tools)
+		}
+		turns := []string{turn("one", 7000, 700, ""), turn("two", 200, 20, "")}
+		if k.name != "gemini" && k.name != "copilot" { // these fork nothing
+			turns = append(turns, turn("three", 30, 3, ""))
+		}
+		if tool := helper[k.name]; tool != "" {
+			turns = append(turns, turn("I ask.", 400, 41, tool), turn("looked", 500, 52, ""), turn("four", 600, 63, ""))
+		} else {
+			turns = append(turns, turn("four", 600, 63, ""))
+		}
+		l := newLab(t, k, `{"onExhausted":"text:more","defaults":{"usage":{"input":11,"output":1}},"side":{"usage":{"input":90,"output":9}},"turns":[`+strings.Join(turns, ",")+`]}`)
+		first := l.run("--approve", "yolo", "one")
+		first.completed(t)
+		l.run("--approve", "yolo", "--session", first.result.SessionID, "two").completed(t)
+		if o := l.run("--approve", "yolo", "--fork", first.result.SessionID, "three"); o.code != 0 && o.code != 6 {
+			t.Errorf("fork: exit code %d", o.code)
+		}
+		l.run("--approve", "yolo", "--session", first.result.SessionID, "four").completed(t)
+		record, files := answer[costs](l, "cost", "--by", "session").lines(), answer[costs](l, "sessions", "cost", "--by", "session").lines()
+		for s, want := range files {
+			if record[s] != want {
+				t.Errorf("%s: the record has %s, the files have %s", s, record[s], want)
+			}
+		}
+		t.Logf("%d requests; by session %v", len(l.model.Requests()), files)
+	})
+}
+
+// TestGuessedCost: a model that Claude knows no price of has none here either, whatever Claude makes of its tokens.
+func TestGuessedCost(t *testing.T) {
+	only(t, "claude", func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"one","usage":{"input":100,"output":20}}]}`)
+		o := l.run("--approve", "yolo", "--model", "scripted-model", "go")
+		o.completed(t)
+		if c := o.result.Cost; c == nil || !c.Unpriced || c.TotalUSD != nil || c.InputTokens != 100 {
+			t.Errorf("the cost of a run whose model has no price: %+v", c)
+		}
+		for _, of := range []string{"cost", "sessions cost"} {
+			if o := l.command(strings.Fields(of)...); !strings.Contains(o.stdout, "?") || strings.Contains(o.stdout, "0.0000") {
+				t.Errorf("drawbar %s:\n%s", of, o.stdout)
+			}
+		}
+	})
+}
+
+// TestCostOfAStoppedRun: a run that is stopped by a limit costs what its tokens cost, although the agent never says so.
+func TestCostOfAStoppedRun(t *testing.T) {
+	only(t, "claude", func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"text":"one","usage":{"input":50000,"output":100},"tools":[%s]}]}`, k.shell("sleep 60")))
+		o := l.run("--approve", "yolo", "--model", "claude-opus-5-5", "--timeout", "5s", "go")
+		c := o.result.Cost
+		if c == nil || c.TotalUSD == nil || *c.TotalUSD < 0.2 || c.Source != "table" || c.Unpriced {
+			t.Errorf("the cost of a run that was stopped: %+v", c)
+		}
+		if o := l.command("cost"); !strings.Contains(o.stdout, "0.20") {
+			t.Errorf("drawbar cost:\n%s", o.stdout)
+		}
+	})
+}
