@@ -84,7 +84,7 @@ func (c *Client) sessionCosts(ctx context.Context, q SessionCostQuery, only []st
 	for _, info := range c.registry.List() {
 		if e, err := c.registry.Get(info.Agent); err == nil {
 			if log, ok := adapter.As[adapter.UsageLog](e.Adapter); ok && (q.Agent == "" || q.Agent == info.Agent) {
-				sources = append(sources, usage.Source{Agent: info.Agent, Log: log, Models: e.Descriptor.Models})
+				sources = append(sources, usage.Source{Agent: info.Agent, Log: log, Models: c.models.merge(info.Agent, e.Descriptor.Models)})
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func priceFunc(b Backend, opts Options) func(string) *execution.Price {
 				return p
 			}
 		}
-		if m := findModel(b.Models, model); m != nil {
+		if m := execution.FindModel(b.Models, model); m != nil {
 			return m.Price
 		}
 		return nil

@@ -231,7 +231,7 @@ func (n *negotiation) limits(caps execution.Capabilities, req execution.Request,
 		n.add(block, execution.ReasonOther, "maxTurns", "%s has no turn limit and shows no turns that could be counted", s.Agent)
 	}
 	window := map[execution.ContextStrategy]int64{execution.ContextSmall: 16_000, execution.ContextMedium: 128_000, execution.ContextLarge: 200_000}[caps.MaxContextStrategy]
-	if m := findModel(s.Models, model); m != nil && m.ContextWindow > 0 {
+	if m := execution.FindModel(s.Models, model); m != nil && m.ContextWindow > 0 {
 		window = m.ContextWindow
 	}
 	if tokens := estimateTokens(req); window > 0 && tokens > window*3/4 {
@@ -304,15 +304,6 @@ func unsupported(backend string, n execution.Negotiation) execution.Result {
 	e := execution.NewResultError(execution.CodeCapability, strings.Join(messages, "; "))
 	e.Metadata["agent"], e.Metadata["capability"] = backend, capability
 	return execution.Result{Status: execution.StatusUnsupported, Error: e, Degradation: n.Reasons}
-}
-
-func findModel(models []execution.Model, id string) *execution.Model {
-	for i, m := range models {
-		if m.ID == id || slices.Contains(m.Aliases, id) {
-			return &models[i]
-		}
-	}
-	return nil
 }
 
 func join[T ~string](list []T) string {

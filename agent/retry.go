@@ -34,7 +34,7 @@ func (r *Run) answeredOnce() (done bool) {
 func fallbackRequest(req execution.Request, b Backend) execution.Request {
 	c := req.Clone()
 	c.Run.Agent = b.Name
-	if findModel(b.Models, c.Run.Model) == nil {
+	if execution.FindModel(b.Models, c.Run.Model) == nil {
 		c.Run.Model = ""
 	}
 	return c

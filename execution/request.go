@@ -29,7 +29,7 @@ type Request struct {
 
 	// SessionUsage is what the session that the run resumes or forks had used before, nil when it is not known. The client
 	// fills it in for agents that state sums of a whole session (adapter.SessionSums).
-	SessionUsage *Usage `json:"-"`
+	SessionUsage *Usage `json:"sessionUsage,omitempty"`
 }
 
 // Message is what the person or program says.

@@ -72,11 +72,27 @@ func (a *App) Store() (*runstore.Store, error) {
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "%w", err)
 	}
-	s, err := runstore.Open(dir, runstore.Options{Logger: a.logger()})
+	s, err := runstore.Open(dir, runstore.Options{Logger: a.logger(), Price: a.price})
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "open the record of runs in %s: %w", dir, err)
 	}
 	return s, nil
+}
+
+// price is what the client's models cost; the client is made when a lost run needs it.
+func (a *App) price(agent, model string) *execution.Price {
+	c, err := a.Client()
+	if err != nil {
+		return nil
+	}
+	list, err := c.Models().List(agent)
+	if err != nil {
+		return nil // an agent that is gone
+	}
+	if m := execution.FindModel(list, model); m != nil {
+		return m.Price
+	}
+	return nil
 }
 
 // Close waits for the records of runs to be written.

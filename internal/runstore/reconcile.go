@@ -28,7 +28,7 @@ func (s *Store) Reindex() (Reindexed, error) {
 		}
 		runs := make([]Run, 0, len(ids))
 		for _, id := range ids {
-			run, err := load(s.runDir(id))
+			run, err := s.load(s.runDir(id))
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
@@ -72,7 +72,7 @@ func (s *Store) reconcile(db *sql.DB) error {
 		if final {
 			continue
 		}
-		run, err := load(s.runDir(id))
+		run, err := s.load(s.runDir(id))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // being made, or being removed
 		case err != nil:

@@ -117,7 +117,9 @@ func (r Run) ended(h resultHead, at time.Time) Run {
 }
 
 // load reads a run from its directory, which is the truth about it.
-func load(dir string) (Run, error) {
+func (s *Store) load(dir string) (Run, error) { return load(dir, s.opts.Price) }
+
+func load(dir string, price func(agent, model string) *execution.Price) (Run, error) {
 	m, err := readMeta(dir)
 	if err != nil {
 		return Run{}, err
@@ -134,7 +136,7 @@ func load(dir string) (Run, error) {
 	if done, err := run.finish(); done || err != nil {
 		return run, err
 	}
-	return run.lost()
+	return run.lost(price)
 }
 
 // finish completes r from its result when there is one.
@@ -160,7 +162,7 @@ func (r *Run) finish() (bool, error) {
 }
 
 // lost tells of a run without a result what its events tell.
-func (r Run) lost() (Run, error) {
+func (r Run) lost(price func(agent, model string) *execution.Price) (Run, error) {
 	r.State, r.Live = execution.OutcomeLost, false
 	r.ErrorCode, r.ExitReason, r.Status = execution.CodeAgentCrash, execution.ExitCrash, execution.StatusFailed
 	var sum tally
@@ -186,6 +188,9 @@ func (r Run) lost() (Run, error) {
 		r.EndedAt = r.StartedAt
 	}
 	r.SessionID, r.Model = cmp.Or(sum.session, r.SessionID), cmp.Or(sum.model, r.Model)
+	if price != nil {
+		sum.price(price(r.Agent, r.Model))
+	}
 	r.TurnCount, r.Cost = sum.turns, sum.cost()
 	return r, nil
 }
@@ -225,6 +230,23 @@ func (t *tally) add(e execution.Event) {
 	case execution.TokenUsage:
 		t.used = t.used.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens})
 	}
+}
+
+// price adds the price of the tokens that no cost event priced.
+func (t *tally) price(p *execution.Price) {
+	rest := t.used.Sub(t.spent)
+	if p == nil || rest.Input < 0 || rest.Output < 0 || rest.IsZero() || t.unpriced {
+		return
+	}
+	usd := p.Of(rest)
+	if usd == nil {
+		t.unpriced = true
+		return
+	}
+	if !t.priced {
+		t.source = execution.CostFromTable
+	}
+	t.usd, t.priced = t.usd+*usd, true
 }
 
 func (t *tally) cost() *execution.Cost {

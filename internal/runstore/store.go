@@ -25,6 +25,9 @@ type Options struct {
 	// LazyIndex is how long a run must be to get its row in the index at once and its files forced to the disk. The rows of
 	// shorter ones are made by the next one who reads, so that they do not wait for the database. Zero: all of them.
 	LazyIndex time.Duration
+	// Price is the price of an agent's model, nil when it is not known. It prices what lost runs used, whose agents did not come
+	// to say it. Default: none is known.
+	Price func(agent, model string) *execution.Price
 }
 
 // Store is the record of runs in one state directory. It is safe for concurrent use, and any number of stores and processes
@@ -128,7 +131,7 @@ func (s *Store) Get(idOrPrefix string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	run, err := load(s.runDir(id))
+	run, err := s.load(s.runDir(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Run{}, &NotFoundError{ID: string(id)}
 	}

@@ -127,7 +127,7 @@ func settle(all, statements []call, names *table, price func(int32) *execution.P
 	plain := func(model int32) int32 {
 		m, ok := models[model]
 		if !ok {
-			m = names.of(bare(names.names[model]))
+			m = names.of(execution.BareModel(names.names[model]))
 			models[model] = m
 		}
 		return m

@@ -235,11 +235,11 @@ func (l *Log) picker(q Query, a *agentCalls) func(*call) bool {
 
 // same reports whether name is what was asked for: the very name, or one of a model whose id or alias that is.
 func (p *prices) same(name, asked string) bool {
-	if name == asked || bare(name) == asked {
+	if name == asked || execution.BareModel(name) == asked {
 		return true
 	}
 	for _, list := range p.lists {
-		if m := match(list, name); m != nil {
+		if m := execution.FindModel(list, name); m != nil {
 			return m.ID == asked || slices.Contains(m.Aliases, asked)
 		}
 	}

@@ -258,7 +258,7 @@ func TestMatch(t *testing.T) {
 		"gpt-5-2026-03-05": "gpt-5", "gpt-5-codex": "gpt-5-codex", "gpt-5-mini": "", "gpt-5.4": "", "openai/gpt-5": "gpt-5", "": "", "gpt": "",
 	} {
 		got := ""
-		if m := match(list, name); m != nil {
+		if m := execution.FindModel(list, name); m != nil {
 			got = m.ID
 		}
 		if got != want {
