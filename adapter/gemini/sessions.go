@@ -81,6 +81,24 @@ func listSessions(l *sessionfile.Lister) {
 	}
 }
 
+// chatID is the beginning of a session's id, which the name of its file has; the file has the rest.
+func chatID(e sessionfile.Entry) (id string, ok bool) {
+	stem, ok := strings.CutSuffix(e.Name, ".jsonl")
+	if !ok {
+		stem, ok = strings.CutSuffix(e.Name, ".json")
+	}
+	return stem[strings.LastIndexByte(stem, '-')+1:], ok
+}
+
+// maxEmpty is more than Gemini writes before the first message.
+const maxEmpty = 256 << 10
+
+// empty reports whether a file holds no message. Gemini begins one when it resumes a session, and then goes on in the first.
+func empty(h adapter.Host, e sessionfile.Entry) bool {
+	text, err := sessionfile.ReadFile(h, e.Path, maxEmpty)
+	return err == nil && strings.HasSuffix(e.Name, ".jsonl") && !strings.HasPrefix(string(text), `{"id":`) && !strings.Contains(string(text), "\n{\"id\":")
+}
+
 func listChats(l *sessionfile.Lister, dir, cwd string) {
 	entries := l.Dir(dir)
 	parts := map[string][]sessionfile.Entry{} // sub-agents by the session that they work for
@@ -94,15 +112,18 @@ func listChats(l *sessionfile.Lister, dir, cwd string) {
 			}
 		}
 	}
+	files := map[string]int{} // by the beginning of the id
 	for _, e := range entries {
-		stem, ok := strings.CutSuffix(e.Name, ".jsonl")
-		if !ok {
-			if stem, ok = strings.CutSuffix(e.Name, ".json"); !ok {
-				continue
-			}
+		if id, ok := chatID(e); ok {
+			files[id]++
 		}
-		// The name has the beginning of the id only; the file has the rest.
-		f := adapter.SessionFile{ID: stem[strings.LastIndexByte(stem, '-')+1:], Cwd: cwd}
+	}
+	for _, e := range entries {
+		id, ok := chatID(e)
+		if !ok || files[id] > 1 && empty(l.Host, e) {
+			continue
+		}
+		f := adapter.SessionFile{ID: id, Cwd: cwd}
 		for id, list := range parts {
 			if f.ID == "" || !strings.HasPrefix(id, f.ID) {
 				continue

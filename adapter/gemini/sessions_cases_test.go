@@ -52,6 +52,9 @@ func TestSessionCases(t *testing.T) {
 					t.Errorf("part of %q", s.Parent)
 				}
 			}},
+		{Name: "the file that a resume begins and leaves", ID: id, Files: map[string]string{file: sessionLines(talk...),
+			strings.Replace(file, "T10-00", "T10-09", 1): sessionLines(head, `{"$set":{"messages":[`+user("9", "the context")+`]}}`, `{"$set":{"sessionId":"`+id+`"}}`)},
+			Want: "user: one\nassistant: 1 6/4/3\nuser: two\nassistant: 2 6/4/3\n"},
 		{Name: "notes of the program", ID: id, Files: map[string]string{file: sessionLines(head, user("1", "one"), `{"id":"2","type":"error","content":"no quota"}`)}, Want: "user: one\nsystem: no quota\n"},
 	})
 }
