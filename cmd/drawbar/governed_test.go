@@ -114,7 +114,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // playGoverned is an agent of a governed run. It reads its bundle and leaves a result; the first line of $HOME/turns says how, and
-// is taken away. Words of a line: say=TEXT err=TEXT sleep=TIME write=FILE file=FILE empty status=STATUS next=ROLE phase=PHASE complete
+// is taken away. Words of a line: say=TEXT err=TEXT sleep=TIME sh=SCRIPT write=FILE file=FILE empty status=STATUS next=ROLE phase=PHASE complete
 // cost=USD object decide=TEXT verify=STATUS exit=CODE (nothing is staged), break (the result lacks its decisions' rationale).
 func playGoverned() {
 	if err := governedTurn(); err != nil {
@@ -173,6 +173,10 @@ func governedTurn() error {
 				return err
 			}
 			time.Sleep(d)
+		case "sh":
+			if out, err := exec.Command("sh", value).CombinedOutput(); err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
 		case "write":
 			if err := os.WriteFile(value, []byte(a.TurnID), 0o600); err != nil {
 				return err

@@ -25,6 +25,9 @@ func (s *step) escalate(in Escalate) *Refused {
 			return r
 		}
 		e.FromTurnID, e.FromRole = t.TurnID, t.AssignedRole
+		if in.RulesTold != "" {
+			t.RulesTold = in.RulesTold
+		}
 	}
 	s.noteDecision("operator_escalated", in.TurnID, map[string]any{"reason": in.Reason, "detail": in.Detail, "action": in.Action})
 	s.emit("escalation_raised", s.eventTurn(in.TurnID), map[string]any{"reason": in.Reason, "detail": in.Detail, "source": "operator"})

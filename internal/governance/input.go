@@ -195,6 +195,8 @@ type Escalate struct {
 	Detail string        `json:"detail,omitempty"`
 	Action string        `json:"action,omitempty"` // what the operator says is to be done
 	TurnID string        `json:"turn_id,omitempty"`
+	// RulesTold goes into the turn: what Detail says of git's settings.
+	RulesTold string `json:"rules_told,omitempty"`
 }
 
 // Unblock clears what blocks the run. It never clears a pending approval.

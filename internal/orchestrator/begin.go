@@ -276,6 +276,15 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 	if c := carrier(t.e.root, id); c != nil {
 		return nil, nil, carried(turn, c)
 	}
+	b, err := t.breachOf(ctx, turn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(b.git) > 0 && !t.knows(turn, b) {
+		// Nobody has heard of it, as when the process died that carried the turn.
+		held, err := t.bound(ctx, turn, nil, false)
+		return nil, held, err
+	}
 	switch turn.Status {
 	case protocol.TurnFailedAcceptance:
 		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
@@ -295,8 +304,11 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
 		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
 	}
-	if _, changed, err := t.broken(turn, nil); err == nil && len(changed) > 0 {
-		t.e.warn(fmt.Sprintf("%s changed since turn %s was dispatched before; what stands there now counts", strings.Join(changed, ", "), id))
+	if changed := slices.Concat(b.rules, b.git, b.harmless); len(changed) > 0 {
+		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched before, and counts as it is now: %s", id, strings.Join(changed, "; ")))
+	}
+	if err := t.filter(ctx); err != nil {
+		return nil, nil, err
 	}
 	if err := t.takeUp(ctx, turn); err != nil {
 		return nil, nil, err
@@ -396,7 +408,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
 		return nil, sealFault(id, faults)
 	}
-	rules, err := t.rules(dir)
+	rules, err := t.rules(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

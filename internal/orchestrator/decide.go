@@ -60,7 +60,8 @@ func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		if _, err := t.bound(ctx, turn, nil, true); err != nil {
+		if held, err := t.bound(ctx, turn, nil, true); held != nil || err != nil {
+			rep = orEmpty(held)
 			return err
 		}
 		data, where, err := project.ReadStaged(t.workRoot(turn.TurnID), turn.TurnID)

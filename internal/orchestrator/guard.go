@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,13 +39,13 @@ func (t *transaction) outside() error {
 		WithHint("write the result to %s; a person types this command in a shell of their own", protocol.StagedFile(id))
 }
 
-// rules are the digests of what binds a turn whose files are in dir: its project's rules, and what its repository shows.
-func (t *transaction) rules(dir string) (protocol.Ordered[string], error) {
+// rules are what binds a turn whose files are in dir: its project's rules, and what git is told about its repository.
+func (t *transaction) rules(ctx context.Context, dir string) (protocol.Ordered[string], error) {
 	all := project.Rules(t.e.root, t.run.Config)
 	if dir == t.e.root {
 		dir = ""
 	}
-	repo, err := t.work.Binding(dir)
+	repo, err := t.work.Binding(ctx, dir)
 	if err != nil {
 		return all, err
 	}
@@ -51,6 +53,72 @@ func (t *transaction) rules(dir string) (protocol.Ordered[string], error) {
 		all.Set(name, digest)
 	}
 	return all, nil
+}
+
+// breach is what a worker changed of what binds its turn.
+type breach struct {
+	rules    []string // files of the project's rules
+	git      []string // what git runs, shows or sends where, and where it keeps the history
+	moved    bool     // git keeps the history somewhere else
+	harmless []string // of git's settings, what runs nothing, hides nothing and leads nowhere
+}
+
+// told is the digest of what there is to say of git.
+func (b breach) told() string {
+	if len(b.git) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(b.git, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// breachOf looks at what changed since the turn was dispatched.
+func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b breach, err error) {
+	if turn.RuleFiles.Len() == 0 {
+		return b, nil
+	}
+	now, err := t.rules(ctx, turnRoot(t.e.root, turn))
+	if err != nil {
+		return b, err
+	}
+	b.rules = slices.DeleteFunc(project.RuleChanges(turn.RuleFiles, now), workspace.Binds)
+	if t.work.Kind() != workspace.Git {
+		return b, nil // moved says more than what is no longer there
+	}
+	for _, r := range workspace.Rebounds(turn.RuleFiles, now) {
+		switch r.Effect {
+		case workspace.Harmless:
+			b.harmless = append(b.harmless, r.Text)
+			continue
+		case workspace.Repository:
+			b.moved = true
+		}
+		b.git = append(b.git, r.Text)
+	}
+	return b, nil
+}
+
+// filtering lets git run the content filters that are configured now, unless a turn may have changed them that nobody has judged.
+func (t *transaction) filtering(ctx context.Context, doing string) error {
+	for id, turn := range t.state().ActiveTurns.All() {
+		b, err := t.breachOf(ctx, turn)
+		if err != nil {
+			return err
+		}
+		if len(b.git) == 0 {
+			continue
+		}
+		if doing != "step" && doing != "accept" { // these say it where they decide
+			t.e.warn(fmt.Sprintf("turn %s changed what your git does: %s", id, strings.Join(b.git, "; ")))
+		}
+		return nil
+	}
+	return t.filter(ctx)
+}
+
+func (t *transaction) filter(ctx context.Context) (err error) {
+	t.work, err = t.work.WithFilters(ctx)
+	return err
 }
 
 // moved refuses a turn that left the repository where its result cannot be told from what was there: without git, on another
@@ -91,69 +159,74 @@ func branchName(name string) string {
 	return "branch " + name
 }
 
-// broken says which of the files that bind a turn were changed while its worker was at it. mark is the record as the turn found
-// it; nil where this process did not see it.
-func (t *transaction) broken(turn *protocol.Turn, mark ledger.Mark) (code string, paths []string, err error) {
-	if turn.RuleFiles.Len() > 0 {
-		now, err := t.rules(turnRoot(t.e.root, turn))
-		if err != nil {
-			return "", nil, err
-		}
-		gone := t.work.Kind() != workspace.Git // which says more than what is no longer there
-		told := []string{}
-		paths = slices.DeleteFunc(project.RuleChanges(turn.RuleFiles, now), func(p string) bool {
-			if workspace.OnlyTold(p) && !gone {
-				told = append(told, p)
-			}
-			return workspace.OnlyTold(p) || gone && strings.HasPrefix(p, ".git/")
-		})
-		for _, p := range told {
-			t.e.warn(fmt.Sprintf("%s changed while turn %s was under way: your own git runs what stands there", p, turn.TurnID))
-		}
-		if len(paths) > 0 {
-			return codeRulesChanged, paths, nil
-		}
-	}
-	if mark == nil {
-		return "", nil, nil
-	}
-	if paths, err = t.ledger.View().Altered(mark); err != nil || len(paths) == 0 {
-		return "", nil, err
-	}
-	return codeRecordChanged, paths, nil
-}
-
-// bound refuses a turn whose worker changed its own rules or the record, before any of its result is looked at: what would judge
-// it may be what it changed. The report is nil when there is nothing to refuse. A person who types accept has seen it and takes
-// it; a person who does the work is not bound against themselves.
+// bound refuses a turn whose worker changed its own rules, the record or what git does, before any of its result is looked at: what
+// would judge it may be what it changed. mark is the record as the turn found it; nil where this process did not see it. The report
+// is nil when there is nothing to refuse. A person who does the work is not bound against themselves, and one who types accept takes
+// what they were told of.
 func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledger.Mark, person bool) (*Report, error) {
-	code, paths, err := t.broken(turn, mark)
-	if err != nil || code == "" {
+	b, err := t.breachOf(ctx, turn)
+	if err != nil {
 		return nil, err
 	}
-	return t.refuseBound(ctx, turn.TurnID, code, paths, person)
+	if len(b.harmless) > 0 {
+		text := fmt.Sprintf("while turn %s was under way settings of git changed: %s", turn.TurnID, strings.Join(b.harmless, "; "))
+		t.e.warn(text)
+		t.noted = append(t.noted, text)
+	}
+	taken := person && t.knows(turn, b)
+	switch {
+	case b.moved:
+		return t.refuseTold(ctx, turn.TurnID, codeRepositoryChanged, b, taken)
+	case len(b.git) > 0:
+		return t.refuseTold(ctx, turn.TurnID, codeRulesChanged, b, taken)
+	case len(b.rules) > 0:
+		return t.refuseTold(ctx, turn.TurnID, codeRulesChanged, b, person)
+	case mark == nil:
+		return nil, nil
+	}
+	altered, err := t.ledger.View().Altered(mark)
+	if err != nil || len(altered) == 0 {
+		return nil, err
+	}
+	return t.refuseBound(ctx, turn.TurnID, codeRecordChanged, altered, person)
+}
+
+// knows reports whether a person has heard of what changed in git, or does the turn's work.
+func (t *transaction) knows(turn *protocol.Turn, b breach) bool {
+	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+	return rt.Type == protocol.RuntimeManual || turn.RulesTold == b.told()
+}
+
+// refuseTold is refuseBound for a breach. Where a person takes it, what git is told now counts.
+func (t *transaction) refuseTold(ctx context.Context, id, code string, b breach, taken bool) (*Report, error) {
+	t.telling = b.told()
+	rep, err := t.refuseBound(ctx, id, code, slices.Concat(b.rules, b.git), taken)
+	if rep == nil && err == nil {
+		err = t.filter(ctx)
+	}
+	return rep, err
 }
 
 func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []string, person bool) (*Report, error) {
-	list := strings.Join(paths, ", ")
+	list := strings.Join(paths, "; ")
 	if person {
 		if code == codeRepositoryChanged {
 			t.e.warn(fmt.Sprintf("the repository is not where turn %s began: %s", id, list))
 			return nil, nil
 		}
-		t.e.warn(fmt.Sprintf("%s changed since turn %s was dispatched; what stands there now counts", list, id))
+		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched, and counts as it is now: %s", id, list))
 		return nil, nil
 	}
 	what, action := "the rules of the run were changed while turn %s was under way: %s",
-		fmt.Sprintf("look at the change of %s; undo it (git restore FILE), or leave it to have it count. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", list, id)
+		fmt.Sprintf("look at what changed; undo it (git restore FILE, git config --unset KEY, rm HOOK), or leave it to have it count. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
 	if code == codeRepositoryChanged {
-		what, action = "the repository is not where turn %s began: %s", fmt.Sprintf("bring it back (git switch, git reset), or leave it as it is. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+		what, action = "the repository is not where turn %s began: %s", fmt.Sprintf("bring it back (git switch, git reset; a .git that was moved away: mv), or leave it as it is. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
 	}
 	if code == codeRecordChanged {
 		what, action = "the record was changed while turn %s was under way: %s", fmt.Sprintf("see where: drawbar govern verify; put the file back as it was. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
 	}
 	detail := fmt.Sprintf(what, id, list)
-	if err := t.do(governance.Escalate{Now: t.e.now(), Reason: code, Detail: detail, Action: action, TurnID: id}); err != nil {
+	if err := t.do(governance.Escalate{Now: t.e.now(), Reason: code, Detail: detail, Action: action, TurnID: id, RulesTold: t.telling}); err != nil {
 		return nil, err
 	}
 	if _, err := t.commit(ctx, "block", id, nil); err != nil {

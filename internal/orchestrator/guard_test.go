@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
@@ -269,5 +270,73 @@ func TestSecretsOfAResultAreNotRecorded(t *testing.T) {
 		if worker == "leak" && !strings.Contains(p.read(protocol.HistoryFile), "key [redacted]") {
 			t.Errorf("the history says nothing of it: %s", p.read(protocol.HistoryFile))
 		}
+	}
+}
+
+// TestADeadProcessTellsNobody: whoever takes up a turn whose process died hears first what the turn did to git, whichever command it is.
+func TestADeadProcessTellsNobody(t *testing.T) {
+	t.Parallel()
+	orphan := func(t *testing.T) (*world, string) {
+		p := newProject(t, one(runtimeOf("attack", "true"), ""))
+		e := p.engine()
+		j, rep, err := e.begin(t.Context(), StepOptions{})
+		if err != nil || rep != nil {
+			t.Fatalf("%+v, %v", rep, err)
+		}
+		if err := j.lease.release(); err != nil {
+			t.Fatal(err)
+		}
+		p.sh(`printf '*.md filter=x\n' > .gitattributes; git config filter.x.clean "touch .git/ran; cat"; touch README.md; rm -f .git/ran`)
+		return p, j.dispatch.Turn.TurnID
+	}
+	quiet := func(p *world) {
+		p.t.Helper()
+		if _, err := os.Stat(p.root + "/.git/ran"); err == nil {
+			p.t.Error("the filter ran")
+		}
+	}
+	t.Run("step", func(t *testing.T) {
+		t.Parallel()
+		p, _ := orphan(t)
+		if r := p.step(OutcomeBlocked); r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "git config filter.x.clean: was not set") {
+			t.Errorf("got %+v", r)
+		}
+		quiet(p)
+		// Changed again, it is told again.
+		p.sh(`git config filter.x.clean "touch .git/ran; cat -u"`)
+		if r := p.step(OutcomeBlocked, StepOptions{Resume: true}); r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "cat -u") {
+			t.Errorf("got %+v", r)
+		}
+		quiet(p)
+		p.sh("git config --remove-section filter.x; rm .gitattributes")
+		p.step(OutcomeAccepted, StepOptions{Resume: true})
+		p.sound()
+	})
+	t.Run("accept", func(t *testing.T) {
+		t.Parallel()
+		p, id := orphan(t)
+		r, err := p.engine().Accept(t.Context(), AcceptOptions{Turn: id})
+		if err != nil || r.Outcome != OutcomeBlocked || r.Code != codeRulesChanged {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		quiet(p)
+	})
+	for name, do := range map[string]func(*Local) error{
+		"reissue": func(e *Local) error { _, err := e.Reissue(t.Context(), "", "x"); return err },
+		"reject":  func(e *Local) error { _, err := e.Reject(t.Context(), RejectOptions{Reassign: true}); return err },
+		"restart": func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{}); return err },
+		"new":     func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{New: true}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := orphan(t)
+			if err := do(p.engine()); err != nil && execution.CodeOf(err) == "" {
+				t.Fatal(err)
+			}
+			if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "changed what your git does: git config filter.x.clean") {
+				t.Errorf("told %q", told)
+			}
+			quiet(p)
+		})
 	}
 }

@@ -123,7 +123,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	accept := governance.AcceptTurn{
 		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
-		Warnings: slices.Concat(valid.Warnings, compared.Warnings, seen.Warnings), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
+		Warnings: slices.Concat(valid.Warnings, compared.Warnings, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
 		Observed: observed(base, seen),
 	}
 	if s.merge {

@@ -36,6 +36,9 @@ type transaction struct {
 
 	rewritten map[string][]byte // files that are written anew with the next commit
 
+	noted   []string // changes of git's settings that an acceptance records
+	telling string   // digest of what a block says of git's settings
+
 	restored string // what was put back because something else than drawbar had written the state
 }
 
@@ -89,6 +92,9 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		}
 	}
 	if err := t.outside(); err != nil {
+		return err
+	}
+	if err := t.filtering(ctx, doing); err != nil {
 		return err
 	}
 	return fn(t)

@@ -121,7 +121,11 @@ func (w *Workspace) submodule(ctx context.Context, e entry) mark {
 		}
 		return m
 	}
-	out, err := w.git(ctx, command{dir: dir, args: []string{"status", "--porcelain=v2", "--branch", "-z", "--no-ahead-behind"}})
+	// It has settings of its own, which nobody vouches for, and a broken one is not the repository around it.
+	in := *w
+	in.filters = nil
+	out, err := in.git(ctx, command{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)},
+		args: []string{"status", "--porcelain=v2", "--branch", "-z", "--no-ahead-behind", "--ignore-submodules=dirty"}})
 	if err != nil {
 		return mark{marker: "commit:unknown"}
 	}

@@ -2,9 +2,12 @@ package workspace
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,104 +18,307 @@ import (
 
 // Names of what Binding gives, as a person is told them.
 const (
-	bindExclude    = ".git/info/exclude"
-	bindAttributes = ".git/info/attributes"
-	bindConfig     = ".git/config"
+	bindRepository = ".git"
 	bindFlags      = ".git/index (files marked assume-unchanged or skip-worktree)"
-	bindHooks      = ".git/hooks"
+	bindSetting    = "git config "
+	bindConfig     = "git config file "
+	bindAttributes = "git attributes file "
+	bindExclude    = "git ignore file "
+	bindHook       = "git hook "
+	bindFilter     = "program of a git filter "
 )
 
-// Binding are digests of what in the repository, apart from its files, decides which changes git shows and which programs it
-// runs. dir is as in Observe. It is empty without git. It runs no program.
-func (w *Workspace) Binding(dir string) (protocol.Ordered[string], error) {
+// bindFiles are files of a repository that decide which changes git shows and where it reads objects.
+var bindFiles = []string{"info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"}
+
+// Binding is what in the repository and in git's configuration, apart from the project's files, decides which changes git shows, which
+// programs it runs and where it sends data: digests of files and hooks, the settings themselves without secrets, and which
+// repository it is. dir is as in Observe. It is empty without git. It runs no program but git.
+func (w *Workspace) Binding(ctx context.Context, dir string) (protocol.Ordered[string], error) {
 	var all protocol.Ordered[string]
 	if w.kind == NoGit {
 		return all, nil
 	}
-	at, _, err := w.at(dir)
+	at, own, err := w.at(dir)
 	if err != nil {
 		return all, err
 	}
-	for _, name := range []string{bindExclude, bindAttributes} {
-		data, _ := os.ReadFile(filepath.Join(at.common, filepath.FromSlash(strings.TrimPrefix(name, ".git/")))) // none is empty
-		all.Set(name, digestOf(data))
+	if own && !w.lookTree(at.top).whole {
+		at = w // Observe says what is wrong with it
 	}
-	config, _ := os.ReadFile(filepath.Join(at.common, "config"))
-	hiding, hooks := settingsOf(config)
-	all.Set(bindConfig, digestOf([]byte(strings.Join(hiding, "\n"))))
-	index, _ := os.ReadFile(filepath.Join(at.gitDir, "index"))
-	idLen := sha256.Size
-	if !slices.Contains(hiding, "extensions.objectformat=sha256") {
-		idLen = 20
+	if err := at.bind(ctx, &all, filepath.Dir(w.common)); err != nil {
+		return all, w.wrap("read what git is told", err)
 	}
-	all.Set(bindFlags, digestOf([]byte(strings.Join(hiddenPaths(index, idLen), "\x00"))))
-	all.Set(bindHooks, digestOf([]byte(strings.Join(append(hooks, hookFiles(filepath.Join(at.common, "hooks"))...), "\n"))))
 	return all, nil
 }
 
-// OnlyTold reports whether a change of what Binding names is only told: it lets a program run in a person's git, and hides
-// nothing from Drawbar's.
-func OnlyTold(name string) bool { return name == bindHooks }
+// bind fills all. Files are named from base where they lie below it.
+func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], base string) error {
+	common, err := w.gitPath(ctx, "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	hooks, err := w.gitPath(ctx, "--git-path", "hooks")
+	if err != nil {
+		return err
+	}
+	all.Set(bindRepository, repositoryAt(common))
+	name := func(path string) string {
+		if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+		return filepath.ToSlash(path)
+	}
+	for _, file := range bindFiles {
+		all.Set(".git/"+file, fileDigest(filepath.Join(common, filepath.FromSlash(file))))
+	}
+	settings, err := w.configured(ctx, w.root)
+	if err != nil {
+		return err
+	}
+	files := []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(w.gitDir, "config.worktree")}
+	values := map[string]string{}
+	last := map[string]string{} // the value of a key that counts
+	for _, s := range settings {
+		where := "the environment"
+		if s.file != "" {
+			files = append(files, s.file)
+			where = name(s.file)
+		}
+		key := withoutLogins(s.key)
+		values[key] += shown(s.key, s.value) + " (" + where + ")\n"
+		last[s.key] = s.value
+	}
+	for _, key := range sortedKeys(values) {
+		all.Set(bindSetting+key, strings.TrimSuffix(values[key], "\n"))
+	}
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		all.Set(bindConfig+name(file), fileDigest(file))
+	}
+	home := w.variable("XDG_CONFIG_HOME")
+	if home == "" {
+		home = filepath.Join(w.variable("HOME"), ".config")
+	}
+	for _, f := range []struct{ name, key, file string }{{bindAttributes, "core.attributesfile", "attributes"}, {bindExclude, "core.excludesfile", "ignore"}} {
+		path := filepath.Join(home, "git", f.file)
+		if set := last[f.key]; set != "" {
+			path = from(w.top, w.expand(set))
+		}
+		all.Set(f.name+name(path), fileDigest(path))
+	}
+	for _, path := range hookFiles(hooks) {
+		all.Set(bindHook+name(path), fileDigest(path))
+	}
+	for _, path := range w.filterPrograms(settings) {
+		all.Set(bindFilter+name(path), fileDigest(path))
+	}
+	index, _ := os.ReadFile(filepath.Join(w.gitDir, "index")) // none is empty
+	idLen := 20
+	if last["extensions.objectformat"] == "sha256" {
+		idLen = sha256.Size
+	}
+	all.Set(bindFlags, digestOf([]byte(strings.Join(hiddenPaths(index, idLen), "\x00"))))
+	return nil
+}
+
+// gitPath asks git where something of the repository is.
+func (w *Workspace) gitPath(ctx context.Context, args ...string) (string, error) {
+	out, err := w.git(ctx, command{dir: w.root, plain: true, args: append([]string{"rev-parse"}, args...)})
+	return from(w.root, strings.TrimSuffix(string(out), "\n")), err
+}
+
+// from is a path that is relative to dir.
+func from(dir, path string) string {
+	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return path
+}
+
+// variable is a variable of the environment of git.
+func (w *Workspace) variable(name string) string {
+	for _, v := range slices.Backward(w.env) {
+		if n, value, _ := strings.Cut(v, "="); n == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// expand is a path of a setting with the home folder in it.
+func (w *Workspace) expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(w.variable("HOME"), rest)
+	}
+	return path
+}
 
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// settingsOf gives the settings of a repository's configuration that decide which changes it shows, and those that name a
-// program for its hooks. Lines that go on in the next one are taken apart, which changes a digest as well.
-func settingsOf(config []byte) (hiding, hooks []string) {
-	section := ""
-	for line := range strings.Lines(string(config)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			name, rest, _ := strings.Cut(line[1:], "]")
-			name, sub, _ := strings.Cut(name, " ")
-			section = strings.ToLower(name) + sub
-			if line = strings.TrimSpace(rest); line == "" {
-				continue
-			}
-		}
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
-		group, _, _ := strings.Cut(section, `"`)
-		group, _, _ = strings.Cut(group, ".")
-		setting := section + "." + key + "=" + value
-		switch group {
-		case "core":
-			if key == "hookspath" {
-				hooks = append(hooks, setting)
-			}
-			if slices.Contains([]string{"excludesfile", "attributesfile", "worktree", "bare", "sparsecheckout", "sparsecheckoutcone",
-				"ignorestat", "checkstat", "trustctime", "filemode", "symlinks", "ignorecase"}, key) {
-				hiding = append(hiding, setting)
-			}
-		case "filter", "include", "includeif", "extensions", "submodule", "status":
-			hiding = append(hiding, setting)
-		}
+// maxBound bounds what is read of one file.
+const maxBound = 16 << 20
+
+const noFile = "not there"
+
+// fileDigest is the digest of a file, by way of links; a word for what is no file.
+func fileDigest(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return noFile
+	case !info.Mode().IsRegular():
+		return info.Mode().Type().String()
 	}
-	return hiding, hooks
+	f, err := os.Open(path)
+	if err != nil {
+		return "unreadable"
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, maxBound)); err != nil {
+		return "unreadable"
+	}
+	return fmt.Sprintf("sha256:%x %d", sum.Sum(nil), info.Size())
 }
 
-// hookFiles are the hooks of a repository with their digests, without git's samples.
+// maxHooks bounds the files of the folder of hooks that are looked at: any folder may be named as that.
+const maxHooks = 200
+
+// hookFiles are the hooks of a repository, without git's samples.
 func hookFiles(dir string) []string {
 	entries, _ := os.ReadDir(dir) // none is as good as an empty one
 	var all []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() && e.Type()&os.ModeSymlink == 0 {
-			continue
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !strings.HasSuffix(e.Name(), ".sample") && len(all) < maxHooks {
+			all = append(all, path)
 		}
-		info, err := os.Stat(filepath.Join(dir, e.Name()))
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		data, _ := os.ReadFile(filepath.Join(dir, e.Name()))
-		all = append(all, e.Name()+" "+digestOf(data))
 	}
 	return all
+}
+
+// filterPrograms are the files of the work tree that the commands of filters name: whoever changes one changes what git runs.
+func (w *Workspace) filterPrograms(all []setting) []string {
+	var found []string
+	for _, s := range all {
+		if !strings.HasPrefix(s.key, "filter.") {
+			continue
+		}
+		for word := range strings.FieldsFuncSeq(s.value, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=$", r) }) {
+			path := from(w.top, w.expand(word))
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && within(w.top, path) {
+				found = append(found, path)
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// repositoryAt names a repository by its folder and by what the file system knows it as.
+func repositoryAt(common string) string {
+	real, err := filepath.EvalSymlinks(common)
+	if err != nil {
+		return noFile
+	}
+	return filepath.ToSlash(real) + " (" + folderID(real) + ")"
+}
+
+// Effect is what a change of the binding means.
+type Effect int
+
+// The effects.
+const (
+	Harmless   Effect = iota // it runs nothing, hides nothing and leads nowhere: it is told
+	Rules                    // it decides what git runs, shows or sends where
+	Repository               // git keeps the history somewhere else
+)
+
+// Rebound is one difference between two bindings.
+type Rebound struct {
+	Text   string // for a person: what, how it was and how it is
+	Effect Effect
+}
+
+// Rebounds are the differences between what Binding gave before and gives now. Names that are not of Binding are left out.
+func Rebounds(before, now protocol.Ordered[string]) []Rebound {
+	names := slices.Concat(before.Keys(), now.Keys())
+	slices.Sort(names)
+	var list []Rebound
+	spoken := false // a setting is named that differs
+	for _, name := range slices.Compact(names) {
+		was, had := before.Get(name)
+		is, has := now.Get(name)
+		if was == is && had == has || !Binds(name) || strings.HasPrefix(name, bindConfig) {
+			continue
+		}
+		r := Rebound{Text: fmt.Sprintf("%s %s", name, differently(was, is)), Effect: Rules}
+		if key, ok := strings.CutPrefix(name, bindSetting); ok {
+			spoken = true
+			r.Text = fmt.Sprintf("%s: %s, and is %s", name, settingText("was", was), settingText("", is))
+			if isQuiet(key, bare(was), bare(is)) {
+				r.Effect = Harmless
+			}
+		} else if name == bindRepository {
+			r = Rebound{Text: fmt.Sprintf("git keeps its history in %s, and kept it in %s when the turn began", is, was), Effect: Repository}
+		}
+		list = append(list, r)
+	}
+	for _, name := range slices.Compact(names) {
+		was, _ := before.Get(name)
+		is, _ := now.Get(name)
+		if strings.HasPrefix(name, bindConfig) && was != is && !spoken {
+			list = append(list, Rebound{Text: fmt.Sprintf("%s %s, without another setting in it", name, differently(was, is)), Effect: Harmless})
+		}
+	}
+	return list
+}
+
+// Binds reports whether a name is one of Binding.
+func Binds(name string) bool {
+	return name == bindRepository || name == bindFlags || slices.Contains(bindFiles, strings.TrimPrefix(name, ".git/")) ||
+		slices.ContainsFunc([]string{bindSetting, bindConfig, bindAttributes, bindExclude, bindHook, bindFilter}, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+func differently(was, is string) string {
+	gone := func(s string) bool { return s == "" || s == noFile }
+	switch {
+	case gone(was):
+		return "is new"
+	case gone(is):
+		return "is gone"
+	}
+	return "changed"
+}
+
+// bare are the values of a setting without where they stand.
+func bare(value string) string {
+	var all []string
+	for line := range strings.Lines(value) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := strings.LastIndex(line, " ("); at >= 0 {
+			line = line[:at]
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "\n")
+}
+
+func settingText(verb, value string) string {
+	if value == "" {
+		return strings.TrimSpace(verb + " not set")
+	}
+	var all []string
+	for line := range strings.Lines(value) {
+		line = strings.TrimSuffix(line, "\n")
+		at := max(0, strings.LastIndex(line, " ("))
+		all = append(all, fmt.Sprintf("%q in %s", seen(line[:at]), strings.Trim(line[at:], " ()")))
+	}
+	return strings.TrimSpace(verb + " " + strings.Join(all, " and "))
 }
 
 // hiddenPaths are the paths of an index that are marked so that git does not look at them: assume-unchanged or skip-worktree. An

@@ -438,6 +438,7 @@ func TestCheckpointFilters(t *testing.T) {
 	b := r.baseline()
 	r.write("a.txt", "one\r\ntwo\r\n")
 	r.write("x.up", "shout\n")
+	r.filtered()
 	apply(r, prepare(r, request(&b, "a.txt", "x.up")))
 	if got := r.run("cat-file", "blob", "HEAD:a.txt"); got != "one\ntwo" {
 		t.Errorf("got %q", got)

@@ -14,12 +14,18 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// settings hold for every git command: no program that a configuration names runs beside the one that is asked for.
+// settings hold for every git command: no program that a configuration names runs beside the one that is asked for. Content
+// filters have names of their own and are switched off by neutral; what could reach another machine is by the environment.
 var settings = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "gc.auto=0",
 	"-c", "maintenance.auto=false", "-c", "advice.detachedHead=false", "-c", "core.pager=cat", "-c", "log.showSignature=false",
-	"-c", "log.mailmap=false",
+	"-c", "log.mailmap=false", "-c", "submodule.recurse=false", "-c", "diff.external=", "-c", "core.sshCommand=false", "-c", "credential.helper=",
 }
+
+// unfiltered are the subcommands that touch neither the work tree nor the index, as they are used here. Whatever writes an index may
+// read files by way of a filter, to see whether they changed in the same instant: it is told first which filters may run.
+var unfiltered = []string{"commit-tree", "config", "diff-tree", "hash-object", "log", "ls-files", "ls-tree", "merge-base", "merge-file", "rev-parse",
+	"symbolic-ref", "update-ref"}
 
 // passed are the variables that git gets from the environment. Nothing that says where a repository or an index is.
 var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT",
@@ -40,7 +46,8 @@ func environment(environ []string) []string {
 			env = append(env, v)
 		}
 	}
-	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_NO_LAZY_FETCH=1")
+	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1")
 }
 
 // command is one run of git.
@@ -50,6 +57,16 @@ type command struct {
 	env   []string // besides the environment
 	stdin []byte
 	ok    []int // exit codes besides 0 that are answers
+	plain bool  // without the settings: for what only asks for them
+}
+
+// name is the subcommand.
+func (c command) name() string {
+	args := c.args
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return args[0]
 }
 
 // gitError is a git command that failed.
@@ -104,17 +121,28 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 	if dir == "" {
 		dir = w.top
 	}
-	spec := process.Spec{Path: w.program, Args: slices.Concat(settings, c.args), Dir: dir, Env: slices.Concat(w.env, c.env), Stdin: c.stdin,
+	var before []string
+	if !c.plain {
+		before = settings
+	}
+	if !slices.Contains(unfiltered, c.name()) {
+		off, err := w.neutral(ctx, dir, c.env)
+		if err != nil {
+			return nil, -1, err
+		}
+		before = slices.Concat(before, off)
+	}
+	spec := process.Spec{Path: w.program, Args: slices.Concat(before, c.args), Dir: dir, Env: slices.Concat(w.env, c.env), Stdin: c.stdin,
 		MaxLine: 256 << 20}
 	for try := 1; ; try++ {
 		out, exit := process.Run(ctx, spec)
 		switch {
 		case exit.Err != nil:
-			return nil, -1, fmt.Errorf("git %s in %s: %w", c.args[0], dir, exit.Err)
+			return nil, -1, fmt.Errorf("git %s in %s: %w", c.name(), dir, exit.Err)
 		case exit.Code == 0 || slices.Contains(c.ok, exit.Code):
 			return out, exit.Code, nil
 		}
-		err := &gitError{c.args[0], exit.Code, exit.StderrTail}
+		err := &gitError{c.name(), exit.Code, exit.StderrTail}
 		locked := strings.Contains(err.stderr, ".lock': File exists")
 		if locked && try >= lockTries && try < lockTries+lastTries {
 			// The last tries are made without a lock that nobody holds.
@@ -127,7 +155,7 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, -1, fmt.Errorf("git %s in %s: %w: %w", c.args[0], dir, ctx.Err(), context.Cause(ctx))
+			return nil, -1, fmt.Errorf("git %s in %s: %w: %w", c.name(), dir, ctx.Err(), context.Cause(ctx))
 		case <-time.After(lockPause):
 		}
 	}

@@ -180,3 +180,13 @@ func apply(r *repo, p Prepared) {
 		r.t.Fatal(err)
 	}
 }
+
+// filtered vouches for the filters that are configured now.
+func (r *repo) filtered() {
+	r.t.Helper()
+	w, err := r.WithFilters(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Workspace = w
+}

@@ -3,6 +3,8 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +29,8 @@ type status struct {
 // status asks git what differs below the root.
 func (w *Workspace) status(ctx context.Context) (status, error) {
 	args := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--no-ahead-behind",
-		"--ignore-submodules=none", "--ignored=no"}
+		// Git would go into submodules with the settings of theirs.
+		"--ignore-submodules=dirty", "--ignored=no"}
 	if w.prefix != "" {
 		args = append(args, "--", ".")
 	}
@@ -35,7 +38,32 @@ func (w *Workspace) status(ctx context.Context) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	return parseStatus(out)
+	s, err := parseStatus(out)
+	if err != nil || !exists(filepath.Join(w.top, ".gitmodules")) {
+		return s, err
+	}
+	return s, w.dirtySubmodules(ctx, &s)
+}
+
+// dirtySubmodules adds the submodules whose commit is that of the index and whose files differ from it.
+func (w *Workspace) dirtySubmodules(ctx context.Context, s *status) error {
+	args := []string{"ls-files", "--stage", "--full-name", "-z"}
+	out, err := w.git(ctx, command{dir: w.root, args: args})
+	if err != nil {
+		return err
+	}
+	for _, item := range items(out) {
+		info, path, _ := strings.Cut(item, "\t")
+		f := strings.Fields(info)
+		if len(f) != 3 || f[0] != modeDir || slices.ContainsFunc(s.entries, func(e entry) bool { return e.path == path }) {
+			continue
+		}
+		e := entry{path: path, staged: '.', work: 'M', submodule: "S.M.", headMode: modeDir, indexMode: modeDir, workMode: modeDir, headID: f[1], indexID: f[1]}
+		if strings.Contains(w.fromTop().submodule(ctx, e).marker, "+") {
+			s.entries = append(s.entries, e)
+		}
+	}
+	return nil
 }
 
 // parseStatus reads git status --porcelain=v2 --branch -z. A path that is reported twice (removed from the index and still

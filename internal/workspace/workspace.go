@@ -35,9 +35,11 @@ type Workspace struct {
 	gitDir  string   // of this work tree
 	common  string   // of the repository
 	mark    string   // the folder whose look made it a repository
+	// filters are the content filters that may run, as they were configured when somebody vouched for them; nil: none.
+	filters map[string]string
 }
 
-// Open looks at the project at root. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
+// Open looks at the project at root. No filter of its configuration runs before WithFilters. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
 // used (bare, broken, refused by git, or no git program to read it) is an error that says what to type.
 func Open(ctx context.Context, root string) (*Workspace, error) { return open(ctx, root, os.Environ()) }
 

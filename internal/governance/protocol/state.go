@@ -174,7 +174,8 @@ type Turn struct {
 	Cost              *Cost           `json:"cost,omitempty"`            // Drawbar's own: of all attempts so far, where it is known
 	Worktree          string          `json:"worktree,omitempty"`        // Drawbar's own: path of the turn's worktree, relative to the root
 	WaivedPolicies    []string        `json:"waived_policies,omitempty"` // Drawbar's own: policies that a person let pass for this turn
-	RuleFiles         Ordered[string] `json:"rule_files,omitzero"`       // Drawbar's own: digests of the files that bind the turn, as it was dispatched
+	RuleFiles         Ordered[string] `json:"rule_files,omitzero"`       // Drawbar's own: what binds the turn as it was dispatched: digests of files, git's settings, the repository
+	RulesTold         string          `json:"rules_told,omitempty"`      // Drawbar's own: digest of the changes of git's settings that a person was told
 	Extra             Extra           `json:"-"`
 }
 

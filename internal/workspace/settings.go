@@ -1,0 +1,194 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// setting is one value of git's configuration.
+type setting struct {
+	key, value string
+	file       string // where it stands; empty for one of the environment
+}
+
+// configured asks git for the settings that apply in dir, in the order in which they count. No program runs for that.
+func (w *Workspace) configured(ctx context.Context, dir string, env ...string) ([]setting, error) {
+	out, err := w.git(ctx, command{dir: dir, env: env, plain: true, args: []string{"config", "--list", "--show-origin", "--includes", "-z"}})
+	if err != nil {
+		return nil, err
+	}
+	list := items(out)
+	all := make([]setting, 0, len(list)/2)
+	for i := 0; i+1 < len(list); i += 2 {
+		key, value, given := strings.Cut(list[i+1], "\n")
+		if !given {
+			value = "true"
+		}
+		s := setting{key: key, value: value}
+		if path, ok := strings.CutPrefix(list[i], "file:"); ok {
+			if s.file = filepath.FromSlash(path); !filepath.IsAbs(s.file) {
+				s.file = filepath.Join(dir, s.file)
+			}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// drivers are the content filters of settings: name to all that is set about it.
+func drivers(all []setting) map[string]string {
+	found := map[string]string{}
+	for _, s := range all {
+		if rest, ok := strings.CutPrefix(s.key, "filter."); ok {
+			if dot := strings.LastIndexByte(rest, '.'); dot >= 0 {
+				found[rest[:dot]] += rest[dot:] + "=" + s.value + "\x00"
+			}
+		}
+	}
+	return found
+}
+
+// WithFilters is the workspace in which git runs the content filters that are configured now, such as those of git-lfs, and none
+// that is added or changed later. The caller says so after it has looked at who configured them.
+func (w *Workspace) WithFilters(ctx context.Context) (*Workspace, error) {
+	if w.kind == NoGit {
+		return w, nil
+	}
+	all, err := w.configured(ctx, w.root)
+	if err != nil {
+		return nil, w.wrap("read git's configuration", err)
+	}
+	c := *w
+	c.filters = drivers(all)
+	return &c, nil
+}
+
+// neutral are the settings that switch off every filter that nobody has vouched for.
+func (w *Workspace) neutral(ctx context.Context, dir string, env []string) ([]string, error) {
+	all, err := w.configured(ctx, dir, env...)
+	if err != nil {
+		return nil, err
+	}
+	found := drivers(all)
+	var off []string
+	for _, name := range sortedKeys(found) {
+		if w.filters[name] == found[name] {
+			continue
+		}
+		if strings.ContainsAny(name, "=\n") {
+			return nil, execution.Errorf(execution.CodeConfig, "the filter %q of git's configuration has a name that cannot be switched off", name).
+				WithHint("remove it: git -C %s config --remove-section %s", quote(dir), quote("filter."+name))
+		}
+		for _, setting := range []string{"clean=", "smudge=", "process=", "required=false"} {
+			off = append(off, "-c", "filter."+name+"."+setting)
+		}
+	}
+	return off, nil
+}
+
+// Sections and settings that run nothing, hide nothing and lead nowhere. Every other one, known or not, decides what git and the
+// programs that read its configuration do.
+var (
+	quietSections = []string{"advice", "apply", "author", "blame", "color", "column", "commit", "committer", "feature", "i18n", "index", "log", "push",
+		"rebase", "rerere", "stash", "tag", "user"}
+	quietKeys = []string{"core.abbrev", "core.autocrlf", "core.eol", "core.logallrefupdates", "core.quotepath", "core.safecrlf", "diff.algorithm",
+		"diff.colormoved", "diff.renames", "fetch.prune", "fetch.prunetags", "gc.auto", "init.defaultbranch", "merge.conflictstyle", "merge.ff",
+		"pull.ff", "pull.rebase"}
+	quietOfBranch = []string{"description", "gh-merge-base", "merge", "pushremote", "rebase", "remote", "vscode-merge-base"}
+	quietOfRemote = []string{"fetch", "gh-resolved", "prune", "prunetags", "pushurl", "tagopt", "url"}
+)
+
+// isQuiet reports whether a setting may change from was to now without anybody's consent. A new remote may come; an address
+// that data goes to already, and one that a program serves, may not.
+func isQuiet(key, was, now string) bool {
+	section, rest, _ := strings.Cut(key, ".")
+	if slices.Contains(quietSections, section) || slices.Contains(quietKeys, key) {
+		return true
+	}
+	leaf := rest[strings.LastIndexByte(rest, '.')+1:]
+	switch section {
+	case "branch":
+		// An address may stand where the name of a remote is expected.
+		return slices.Contains(quietOfBranch, leaf) && (!strings.HasSuffix(leaf, "remote") || !strings.ContainsAny(now, "/\\:"))
+	case "remote":
+		address := leaf == "url" || leaf == "pushurl"
+		return slices.Contains(quietOfRemote, leaf) && (!address || was == "" && !strings.Contains(now, "::") && !strings.HasPrefix(now, "-"))
+	}
+	return false
+}
+
+// assigned is a secret that a command is given.
+var assigned = regexp.MustCompile(`(?i)((?:passw(?:or)?d|token|secret|api-?key)[=: ]\s*)\S+`)
+
+// shownLength bounds what is shown of a value.
+const shownLength = 300
+
+// hiddenMark stands before the digest of a value that is not shown as it is.
+const hiddenMark = " #"
+
+// shown is a value as it may be written down: without secrets and not too long. One that is not whole ends with a digest, so that
+// it differs when the value does.
+func shown(key, value string) string {
+	text := value
+	leaf := strings.ToLower(key[strings.LastIndexByte(key, '.')+1:])
+	switch {
+	case slices.ContainsFunc([]string{"header", "password", "passwd", "token", "secret", "cookie", "apikey"}, func(s string) bool { return strings.Contains(leaf, s) }) &&
+		!strings.HasSuffix(leaf, "file"):
+		text = "***"
+	default:
+		text = assigned.ReplaceAllString(withoutLogins(text), "$1***")
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > shownLength {
+		text = string(runes[:shownLength]) + "..."
+	}
+	if text != value {
+		sum := sha256.Sum256([]byte(value))
+		text += hiddenMark + hex.EncodeToString(sum[:8])
+	}
+	return text
+}
+
+// withoutLogins takes the logins out of the addresses in a text.
+func withoutLogins(text string) string {
+	words := strings.Fields(text)
+	for _, word := range words {
+		at := strings.Index(word, "://")
+		if at < 0 || !strings.Contains(word[at:], "@") {
+			continue
+		}
+		begin := strings.LastIndexFunc(word[:at], func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+.-", r))
+		}) + 1
+		u, err := url.Parse(word[begin:])
+		if err != nil || u.User == nil {
+			text = strings.ReplaceAll(text, word, word[:at]+"://***")
+			continue
+		}
+		u.User = nil
+		text = strings.ReplaceAll(text, word[begin:], strings.Replace(u.String(), "://", "://***@", 1))
+	}
+	return text
+}
+
+// seen is a value of shown for people.
+func seen(value string) string {
+	if at := strings.LastIndex(value, hiddenMark); at >= 0 && len(value)-at-len(hiddenMark) == 16 {
+		value = value[:at]
+	}
+	return value
+}
