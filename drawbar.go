@@ -273,6 +273,7 @@ func (c *Client) defaults(o *execution.RunOptions) {
 	o.MaxBudgetUSD, o.ApprovalMode = cmp.Or(o.MaxBudgetUSD, d.MaxBudgetUSD), cmp.Or(o.ApprovalMode, d.ApprovalMode)
 	o.AgentsDoc, o.ProjectID = cmp.Or(o.AgentsDoc, d.AgentsDoc), cmp.Or(o.ProjectID, d.ProjectID)
 	o.RetryPolicy = cmp.Or(o.RetryPolicy, d.RetryPolicy)
+	o.KeepRetrying = o.KeepRetrying || d.KeepRetrying
 	o.Debug, o.CollectEvents = o.Debug || d.Debug, o.CollectEvents || d.CollectEvents
 	if !o.NonInteractive {
 		o.Interactive = o.Interactive || d.Interactive

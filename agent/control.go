@@ -27,6 +27,7 @@ const (
 	endInterrupt                // Interrupt, on a backend without a message for it
 	endTurnLimit
 	endBudget
+	endAuth     // the model API refuses the credentials again
 	endApproval // nobody there to approve
 	endInput    // nobody there to answer
 )
@@ -37,6 +38,7 @@ var (
 	errInterrupted   = errors.New("interrupted")
 	errDeadline      = fmt.Errorf("deadline of the run: %w", context.DeadlineExceeded)
 	errTurnLimit     = errors.New("turn limit reached")
+	errAuth          = errors.New("the credentials were refused")
 	errBudget        = errors.New("budget exceeded")
 	errAwaitApproval = errors.New("nobody there to approve")
 	errAwaitInput    = errors.New("nobody there to answer")

@@ -187,7 +187,9 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		res.Error.Code = execution.FailureBackendExecution
 		return res
 	}
-	return failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
+	res = failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
+	res.ExitReason = execution.ExitCrash
+	return res
 }
 
 // wired is the request as the adapter gets it: two-way where a question may be asked and somebody, or the end of the turn, will

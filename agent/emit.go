@@ -179,6 +179,9 @@ func (r *Run) anticipate(e execution.Event) {
 		r.arrived(b.ID)
 	case execution.Retry:
 		r.col.retries++
+		if b.Code == execution.CodeAuth {
+			r.col.refusals++
+		}
 	}
 }
 
@@ -205,6 +208,8 @@ func (r *Run) react(e execution.Event) {
 		}
 	case execution.InputCancelled:
 		r.refused(b.ID)
+	case execution.Retry:
+		r.giveUpOnLogin()
 	case execution.TurnStart, execution.StepStart, execution.StepEnd, execution.TokenUsage, execution.CostEvent:
 		r.enforce(e)
 	}
@@ -244,6 +249,14 @@ func (r *Run) settleInterruptLocked() {
 	r.interrupting = false
 	if r.state == execution.StateInterrupted {
 		r.setLocked(execution.StateRunning)
+	}
+}
+
+// giveUpOnLogin ends a run whose credentials the model API refuses, which the agent would try again for minutes. After the
+// first refusal an agent may still renew a login that has expired; a second one in a row is final.
+func (r *Run) giveUpOnLogin() {
+	if r.col.refusals > 1 && !r.req.Run.KeepRetrying {
+		r.stop(ending{kind: endAuth, cause: errAuth}, nil)
 	}
 }
 

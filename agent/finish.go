@@ -85,13 +85,21 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 			replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the turn was interrupted")
 		}
 		// The words of the decision table hold for every backend.
+		if res.ExitReason == execution.ExitInactivity && res.Error != nil {
+			e := *res.Error
+			e.Message += r.col.retryCause()
+			res.Error = &e
+		}
 		if res.ExitReason == execution.ExitTurnLimit && res.Status != execution.StatusDeferred {
 			replace(execution.StatusDeferred, execution.ExitTurnLimit, "", "")
 		}
 	case endTimeout:
-		replace(execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout, "the run took longer than "+r.limitText(end.cause))
+		replace(execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout, "the run took longer than "+r.limitText(end.cause)+r.col.retryCause())
 	case endInterrupt:
 		replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the run was interrupted")
+	case endAuth:
+		replace(execution.StatusFailed, execution.ExitCompleted, execution.CodeAuth, cmp.Or(r.col.retrying.Reason, "the model API refused the credentials"))
+		res.Error.Metadata["hint"] = "drawbar auth guide " + r.Agent() + "; --keep-retrying lets the agent try on"
 	case endTurnLimit:
 		replace(execution.StatusDeferred, execution.ExitTurnLimit, "", "")
 	case endBudget:
@@ -216,7 +224,7 @@ func (r *Run) fill(res *execution.Result) {
 		case res.Status != execution.StatusFailed:
 		case res.Signal != "":
 			res.ExitReason = execution.ExitKilled
-		default:
+		case res.Error.ErrorCode().Crash():
 			res.ExitReason = execution.ExitCrash
 		}
 	}
@@ -240,7 +248,7 @@ func (r *Run) fill(res *execution.Result) {
 		res.Degradation = n.Reasons
 	}
 	res.Trace = &execution.Trace{Summary: execution.TraceSummary{StartedAt: c.started, CompletedAt: now,
-		StepCount: max(c.steps, c.stepsDone, c.stepsSeen), ToolCallCount: c.toolCalls, Degraded: n.Degraded}}
+		StepCount: c.stepCount(), ToolCallCount: c.toolCalls, Degraded: n.Degraded}}
 	if n.EffectiveCapabilities.TraceDepth.Rank() >= execution.TraceStandard.Rank() {
 		res.Trace.Events = c.trace
 	}

@@ -101,6 +101,13 @@ func milliseconds(ms int64) time.Duration {
 	return time.Duration(min(ms, most)) * time.Millisecond
 }
 
+// lastTurn reports whether no other turn can follow the one that runs.
+func (r *Run) lastTurn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.inputOpen && len(r.queue) == 0
+}
+
 // ID is the run's id.
 func (r *Run) ID() execution.RunID { return r.req.Run.RunID }
 

@@ -130,11 +130,12 @@ type Trace struct {
 	Events  []TraceEvent `json:"events,omitempty"`
 }
 
-// TraceSummary is filled for every status. StepCount counts model calls as far as they can be seen.
+// TraceSummary is filled for every status. StepCount counts model calls; nil says that some were made and the backend does not
+// show them one by one.
 type TraceSummary struct {
 	StartedAt     time.Time `json:"startedAt"`
 	CompletedAt   time.Time `json:"completedAt"`
-	StepCount     int       `json:"stepCount"`
+	StepCount     *int      `json:"stepCount,omitempty"`
 	ToolCallCount int       `json:"toolCallCount"`
 	Degraded      bool      `json:"degraded"`
 }

@@ -32,7 +32,7 @@ func TestFakes(t *testing.T) {
 		{"tools", "completed", "", execution.ExitCompleted, 0, "session_start turn_start tool_call_ready tool_result tool_call_ready tool_result turn_end"},
 		{"crash", "failed", execution.CodeAgentCrash, execution.ExitCrash, 3, "session_start text_delta crash"},
 		{"signal", "failed", execution.CodeAgentCrash, execution.ExitKilled, -1, "session_start error"},
-		{"failed", "failed", execution.CodeAuth, execution.ExitCrash, 1, ""},
+		{"failed", "failed", execution.CodeAuth, execution.ExitCompleted, 1, ""},
 		{"wordless", "failed", execution.CodeInvalidOutput, execution.ExitCompleted, 0, ""},
 		{"partial", "completed", "", execution.ExitCompleted, 0, "session_start"},
 		{"deafexit", "completed", "", execution.ExitCompleted, 0, ""},

@@ -32,7 +32,11 @@ func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason)
 	case d.sink.failure != nil:
 		fail(&res, d.sink.failure, d.sink.broken)
 		if why == stopFailure || why == stopNone {
-			res.ExitReason = cmp.Or(res.ExitReason, execution.ExitCrash)
+			reason := execution.ExitCompleted // a refused handshake or session is stated, like any other failure
+			if d.sink.broken || d.sink.failure.Code.Crash() {
+				reason = execution.ExitCrash
+			}
+			res.ExitReason = cmp.Or(res.ExitReason, reason)
 		}
 	case why == stopInterrupt && res.Status != execution.StatusCompleted:
 		fail(&res, execution.Errorf(execution.CodeInterrupted, "%s was interrupted", d.name), false)
@@ -103,7 +107,7 @@ func unstated(name string, exit process.Exit, why stopReason) (*execution.Error,
 	return execution.Errorf(execution.CodeInvalidOutput, "%s ended without a result", name), execution.ExitCompleted
 }
 
-// exitReason is how the process of a stated result ended.
+// exitReason is how the process of a stated result ended. What the agent states is no crash, whatever its exit code.
 func exitReason(exit process.Exit, why stopReason) execution.ExitReason {
 	switch {
 	case why == stopDeadline:
@@ -114,8 +118,6 @@ func exitReason(exit process.Exit, why stopReason) execution.ExitReason {
 		return execution.ExitCompleted
 	case exit.Signal != "":
 		return execution.ExitKilled
-	case exit.Code != 0:
-		return execution.ExitCrash
 	}
 	return execution.ExitCompleted
 }

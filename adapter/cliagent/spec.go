@@ -66,7 +66,7 @@ type Alarmed interface {
 type Hooks struct {
 	// OnSpawnError makes the event for a process that could not start. Default: crash with exit code -1.
 	OnSpawnError func(error) execution.Body
-	// OnTimeout makes the event for silence, which timeout{inactivity} follows. Default: error TIMEOUT, not recoverable.
+	// OnTimeout makes the event for silence, which timeout{inactivity} follows. Default: error INACTIVITY_TIMEOUT, not recoverable.
 	OnTimeout func() execution.Body
 	// OnProcessExit makes events for the exit. Default: none for 0, for a process that was stopped, and for one whose
 	// parser states a result; crash with code and stderr for another code without an earlier crash; error AGENT_CRASH

@@ -135,7 +135,7 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.QuestionWithdrawn:
 		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
 	case execution.Retry:
-		r.note("%s", r.paint(yellow, fmt.Sprintf("↻ attempt %d of %d in %s: %s", b.Attempt, b.MaxAttempts, time.Duration(b.DelayMs)*time.Millisecond, oneLine(b.Reason, 200))))
+		r.note("%s", r.paint(yellow, "↻ "+again(b)+": "+oneLine(b.Reason, 200)))
 	case execution.RateLimited:
 		r.note("%s", r.paint(yellow, "rate limited"+resets(b)))
 	case execution.ContextCompacted:
@@ -171,6 +171,21 @@ func (r *Renderer) Event(e execution.Event) {
 		r.breakLine()
 		r.finish(b.Result)
 	}
+}
+
+// again words a retry. Only what the agent states is said of its number and its delay.
+func again(b execution.Retry) string {
+	text := "another attempt"
+	if b.Attempt > 0 {
+		text = fmt.Sprintf("attempt %d", b.Attempt)
+		if b.MaxAttempts > 0 {
+			text += fmt.Sprintf(" of %d", b.MaxAttempts)
+		}
+	}
+	if b.DelayMs > 0 {
+		text += " in " + (time.Duration(b.DelayMs) * time.Millisecond).String()
+	}
+	return text
 }
 
 func (r *Renderer) name(id, name string) string {
