@@ -56,7 +56,8 @@ type ApprovalRequest struct {
 	Metadata    map[string]any `json:"metadata,omitempty"`
 }
 
-// ResultError is why a result is not completed. Metadata carries the agent-mux code under "code", and stderr where there is some.
+// ResultError is why a result is not completed. Metadata carries the agent-mux code under "code"; Stderr
+// is what standard error says besides Message.
 type ResultError struct {
 	Code        FailureCode    `json:"code"`
 	Message     string         `json:"message"`

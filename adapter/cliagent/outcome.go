@@ -73,10 +73,10 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 		res.ExitCode = &code
 	}
 	res.Signal = exit.Signal
-	if res.Error != nil && exit.StderrTail != "" {
+	if res.Error != nil {
+		res.UnknownLines -= d.sink.complaints // the failure shows them
 		e := *res.Error
-		e.Stderr = cmp.Or(e.Stderr, validUTF8(exit.StderrTail))
-		e.Metadata = with(e.Metadata, "stderr", e.Stderr)
+		e.Stderr = cmp.Or(e.Stderr, beyond(exit.StderrTail, e.Message))
 		res.Error = &e
 	}
 	if exit.Err != nil {

@@ -22,6 +22,9 @@ type Spec struct {
 	Hooks        Hooks
 	ToolHook     *ToolHook // nil for an agent that cannot be made to ask before a tool call
 
+	// Hasty says that the program exits before its output was read and loses what a pipe does not hold: it gets a larger one.
+	Hasty bool
+
 	Grace  time.Duration // TERM to KILL; default 5s, Run.GracePeriodMs wins
 	Linger time.Duration // from Sink.Done to stopping a process that does not end by itself; default 5s
 	Drain  time.Duration // from exit to cutting streams that a grandchild holds; default 2s

@@ -140,6 +140,7 @@ func (p *appParser) message(s *cliagent.Sink) bool {
 		return p.request(s)
 	}
 	method, _ := p.v[appMethod].Plain()
+	p.unannounced(s)
 	switch string(method) {
 	case "item/agentMessage/delta", "item/plan/delta":
 		return p.delta(s, flowText)

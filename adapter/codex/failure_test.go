@@ -135,7 +135,7 @@ func TestStderr(t *testing.T) {
 		known bool
 	}{
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=approval policy is Never; reject command", "approval_denied", true},
-		{"\x1b[2m2026-11-20T11:44:46.240464Z\x1b[0m \x1b[31mERROR\x1b[0m \x1b[2mcodex_core::tools::router\x1b[0m\x1b[2m:\x1b[0m \x1b[3merror\x1b[0m\x1b[2m=\x1b[0mpatch rejected: no; rejected by user approval settings", "approval_denied", true},
+		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=patch rejected: no; rejected by user approval settings", "approval_denied", true},
 		{`2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=exec_command failed: CreateProcess { message: "Rejected(\"rejected by user\")" }`, "", true},
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=unsupported call: x", "debug", true},
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::session: failed to record", "", true},

@@ -18,15 +18,30 @@ func (p *appParser) turnStarted(s *cliagent.Sink) bool {
 		p.agents.again(c.id)
 		return true
 	}
+	p.beginTurn(id, s)
+	return true
+}
+
+// beginTurn begins a turn of the agent's own.
+func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 	p.turn, p.running, p.starting, p.cutShort = id, true, false, false
 	p.turns++
 	s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
-	p.ensureStep(c, s)
+	p.ensureStep(p.main, s)
 	if p.interrupt {
 		p.stopTurn(s)
 	}
 	p.goOn(s)
-	return true
+}
+
+// unannounced begins the turn that Codex has accepted, at the first sign of it when the note that it has begun is missing.
+func (p *appParser) unannounced(s *cliagent.Sink) {
+	if !p.starting || p.running || p.turn == "" || !p.v[appTurnID].IsStr(p.turn) || p.of(p.v[appThread]) != p.main {
+		return
+	}
+	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the line that begins turn " + p.turn + " is missing; what follows is taken for that turn"})
+	p.main.begin()
+	p.beginTurn(p.turn, s)
 }
 
 var turnKeys = jsonscan.NewKeySet("id", "status", "error.message", "error.codexErrorInfo", "error.additionalDetails")

@@ -82,6 +82,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
+		Hasty:        true,
 	}, protocol(), twoWay), opts), sessions}
 }
 

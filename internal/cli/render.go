@@ -230,7 +230,11 @@ func (r *Renderer) finish(res execution.Result) {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
 	}
 	if res.UnknownLines > 0 {
-		parts = append(parts, fmt.Sprintf("%d lines not understood", res.UnknownLines))
+		what := "lines"
+		if res.UnknownLines == 1 {
+			what = "line"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s not understood", res.UnknownLines, what))
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	if res.SessionID != "" {
