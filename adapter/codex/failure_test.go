@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -187,5 +188,23 @@ func TestStructured(t *testing.T) {
 	}
 	if o := newOutcome(newRequest(), "x", nil); o.failure != nil || o.structured != nil {
 		t.Errorf("without a schema the outcome is %+v", o)
+	}
+}
+
+// TestMCPDenial: a call that the policy denies is a denial, like that of any other tool.
+func TestMCPDenial(t *testing.T) {
+	t.Parallel()
+	const lines = `{"type":"thread.started","thread_id":"01a1f8c5-8f39-70d3-b263-4c53662ae1cb"}
+{"type":"turn.started"}
+{"type":"item.started","item":{"id":"item_0","type":"mcp_tool_call","server":"probe","tool":"echo","arguments":{},"result":null,"error":null,"status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"probe","tool":"echo","arguments":{},"result":null,"error":{"message":"MCP tool call requires approval, but approval policy is never"},"status":"failed"}}
+`
+	events, _ := cliagent.Replay(newExecParser(newRequest()), []byte(lines), nil, process.Exit{}, false)
+	var got []string
+	for _, e := range events {
+		got = append(got, string(e.Body.Type()))
+	}
+	if want := "session_start turn_start mcp_tool_call_start approval_denied mcp_tool_error"; strings.Join(got, " ") != want {
+		t.Errorf("got %v", got)
 	}
 }

@@ -71,12 +71,23 @@ func TestExitProvesNothing(t *testing.T) {
 		{"turn limit with a result", process.Exit{Code: 53}, []string{lineInit, `{"type":"result","status":"error","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns"}}`}, execution.StatusDeferred, ""},
 		{"untrusted", process.Exit{Code: 55}, []string{"!Gemini CLI is not running in a trusted directory. To proceed, ..."}, execution.StatusFailed, execution.CodeConfig},
 		{"crash", process.Exit{Code: 1}, []string{"!An unexpected critical error occurred:Error: no idea", "!    at main (file:///x.js:1:1)"}, execution.StatusFailed, execution.CodeAgentCrash},
+		{"stopped in a loop", process.Exit{}, []string{lineInit, lineEcho, `{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}`, `{"type":"result","status":"success","stats":{}}`}, execution.StatusFailed, execution.CodeInvalidOutput},
+		{"another warning", process.Exit{}, []string{lineInit, lineEcho, `{"type":"error","severity":"warning","message":"the model is slow"}`, lineText, lineDone}, execution.StatusCompleted, ""},
 		{"killed", process.Exit{Code: -1, Signal: "SIGKILL"}, []string{lineInit, lineText}, execution.StatusFailed, execution.CodeAgentCrash},
 	} {
 		_, res := replay(nil, tt.exit, tt.lines...)
 		if res.Status != tt.status || res.Error.ErrorCode() != tt.code {
 			t.Errorf("%s: got %s %q (%+v), want %s %q", tt.name, res.Status, res.Error.ErrorCode(), res.Error, tt.status, tt.code)
 		}
+	}
+}
+
+// TestLoopCostIsUnknown: a stopped loop called the model, and nothing says what that used.
+func TestLoopCostIsUnknown(t *testing.T) {
+	t.Parallel()
+	events, res := replay(nil, process.Exit{}, lineInit, `{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}`, `{"type":"result","status":"success","stats":{}}`)
+	if res.Cost == nil || !res.Cost.Unpriced || res.Error.Retryable || len(bodies[execution.ErrorEvent](events)) != 1 {
+		t.Errorf("%+v %+v", res.Cost, res.Error)
 	}
 }
 
