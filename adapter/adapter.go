@@ -62,6 +62,12 @@ type Negotiator interface {
 	Negotiate(req execution.Request) []execution.Reason
 }
 
+// RunCapabilities is an adapter whose runs differ: Capabilities is the most that a request can get, and CapabilitiesFor what this
+// one will. It starts, reads and changes nothing.
+type RunCapabilities interface {
+	CapabilitiesFor(req execution.Request) execution.Capabilities
+}
+
 // Retrier is an adapter that decides itself whether a failed attempt is worth another one (agent-mux specification,
 // shouldRetry). Without it package agent applies the policy's own rule. A panic means no.
 type Retrier interface {

@@ -86,6 +86,8 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 	}()
 	n := negotiate(b.Adapter.Capabilities(), req, Situation{Agent: b.Name, ToolHandler: opts.Tools != nil, ToolHook: opts.Hooks.PreToolUse != nil,
 		Models: b.Models, DefaultModel: b.DefaultModel, Price: priceFunc(b, opts)})
+	n.EffectiveCapabilities = capabilitiesFor(b, req, opts)
+	n.effective(req)
 	if neg, ok := adapter.As[adapter.Negotiator](b.Adapter); ok {
 		n.with(neg.Negotiate(req.Clone()))
 	}

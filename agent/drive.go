@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -42,7 +43,7 @@ func (r *Run) drive() {
 			req = fallbackRequest(first, b)
 		}
 		n := negotiateBackend(b, req, r.opts)
-		r.use(b, capabilitiesOf(b), n)
+		r.use(b, capabilitiesOf(b), capabilitiesFor(b, req, r.opts), n)
 		if i > 0 {
 			r.emit(execution.Retry{Attempt: i + 1, MaxAttempts: len(backends), Code: res.Error.ErrorCode(),
 				Reason: fmt.Sprintf("falling back to %s: %s", b.Name, res.Error.Message)})
@@ -95,6 +96,16 @@ func capabilitiesOf(b Backend) (caps execution.Capabilities) {
 		}
 	}()
 	return b.Adapter.Capabilities()
+}
+
+// capabilitiesFor are the capabilities that the run of a request has, which may be less than the backend's.
+func capabilitiesFor(b Backend, req execution.Request, opts Options) (caps execution.Capabilities) {
+	caps = capabilitiesOf(b)
+	defer func() { _ = recover() }() // an adapter that panics here has what it declares
+	if varying, ok := adapter.As[adapter.RunCapabilities](b.Adapter); ok {
+		caps = varying.CapabilitiesFor(wired(req, caps, opts))
+	}
+	return caps
 }
 
 // attempts repeats the execution on one backend as the retry policy says.
@@ -150,7 +161,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	}()
 	var broken error
 	bodiless := false
-	for ev, err := range b.Adapter.Execute(r.ctx, r.wired(req, capabilitiesOf(b)), in.forAdapter()) {
+	for ev, err := range b.Adapter.Execute(r.ctx, wired(req, capabilitiesOf(b), r.opts), in.forAdapter()) {
 		if got {
 			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s went on after its result: the rest is dropped", b.Name))
 			break
@@ -194,10 +205,10 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 
 // wired is the request as the adapter gets it: two-way where a question may be asked and somebody, or the end of the turn, will
 // answer it. That no more messages come is said through the inbox.
-func (r *Run) wired(req execution.Request, caps execution.Capabilities) execution.Request {
+func wired(req execution.Request, caps execution.Capabilities, opts Options) execution.Request {
 	c := req.Clone()
 	asks := c.Run.ApprovalMode == "" || c.Run.ApprovalMode == execution.ApprovalPrompt
-	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (r.opts.OnApproval != nil || r.wantsInterrupt()) || r.opts.OnInput != nil) {
+	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (opts.OnApproval != nil || wantsInterrupt(req)) || opts.OnInput != nil) {
 		c.Run.Interactive = true
 	}
 	return c

@@ -24,6 +24,14 @@ func (r *Run) emit(b execution.Body) {
 	r.pump(false)
 }
 
+// emitEvent is emit for an event with an origin.
+func (r *Run) emitEvent(e execution.Event) {
+	r.emitMu.Lock()
+	r.emitQ = append(r.emitQ, emission{event: e})
+	r.emitMu.Unlock()
+	r.pump(false)
+}
+
 // push queues an event of the host's own. Whoever pushes pumps, without mu.
 func (r *Run) push(b execution.Body) {
 	r.emitMu.Lock()

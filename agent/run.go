@@ -161,15 +161,15 @@ func (r *Run) Result(ctx context.Context) (execution.Result, error) {
 // Done is closed when the result is there.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// use makes b the backend that runs.
-func (r *Run) use(b Backend, caps execution.Capabilities, n execution.Negotiation) {
+// use makes b the backend that runs. caps are those of the backend, narrow those of this run.
+func (r *Run) use(b Backend, caps, narrow execution.Capabilities, n execution.Negotiation) {
 	r.mu.Lock()
 	r.current, r.caps = b, caps
 	r.mu.Unlock()
 	r.exclusive(func() {
 		r.seq.closeTurn(execution.TurnFailed, r.publish)
 		r.seq.session, r.seq.fallback = false, nil
-		r.col.use(b, caps, n, cmp.Or(r.req.Run.Model, b.DefaultModel), priceFunc(b, r.opts))
+		r.col.use(b, narrow, n, cmp.Or(r.req.Run.Model, b.DefaultModel), priceFunc(b, r.opts))
 	})
 }
 

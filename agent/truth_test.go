@@ -43,7 +43,9 @@ func TestOpenToolsAreEnded(t *testing.T) {
 			"tool_call_ready shell_start shell_exit tool_error turn_end:completed", "ended with the run"},
 		{"killed run", func(c *at.Call) { c.Emit(ready("a"), shell("a"), mcp) }, at.Failed(execution.CodeAgentCrash, "killed"),
 			"tool_call_ready shell_start mcp_tool_call_start shell_exit tool_error mcp_tool_error turn_end:failed crash", "ended with the run"},
-		{"a command that had ended", func(c *at.Call) { c.Emit(ready("a"), shell("a"), execution.ShellExit{ToolCallID: "a"}, execution.TurnEnd{}) }, at.Completed(),
+		{"a command that had ended", func(c *at.Call) {
+			c.Emit(ready("a"), shell("a"), execution.ShellExit{ToolCallID: "a"}, execution.TurnEnd{})
+		}, at.Completed(),
 			"tool_call_ready shell_start shell_exit tool_error turn_end:completed", "ended with the run"},
 		{"what comes late", func(c *at.Call) {
 			c.Emit(ready("a"), execution.TurnEnd{}, execution.ToolResultEvent{ToolCallID: "a", ToolName: "shell"})
@@ -207,5 +209,30 @@ func TestRefusedLoginEndsTheRun(t *testing.T) {
 				t.Errorf("%s %+v", res.ExitReason, res.Error)
 			}
 		})
+	}
+}
+
+// varying is an adapter whose runs have less than it declares.
+type varying struct{ *at.Fake }
+
+func (v varying) CapabilitiesFor(execution.Request) execution.Capabilities {
+	c := at.Capable()
+	c.Agent.TextStreaming = false
+	return c
+}
+
+// TestFallbackPerRun: what counts is what this run has.
+func TestFallbackPerRun(t *testing.T) {
+	t.Parallel()
+	b := agent.Backend{Name: "fake", Adapter: varying{&at.Fake{Script: func(c *at.Call) execution.Result { c.Say("x"); return at.Completed() }}}}
+	_, events := run(t, b, request("x"), agent.Options{})
+	n := 0
+	for _, e := range events {
+		if f, ok := e.Body.(execution.StreamFallback); ok && f.Capability == "text" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d fallbacks", n)
 	}
 }

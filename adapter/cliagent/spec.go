@@ -17,10 +17,12 @@ type Spec struct {
 	NewParser    func(execution.Request) Parser
 	Locate       func(found string) string                  // optional: the program to start instead of the one that was found
 	Negotiate    func(execution.Request) []execution.Reason // optional; pure
-	HostSignals  []string                                   // other agents' markers are removed from the environment, these too
-	Keys         []string                                   // variables kept in a minimal environment besides the allow-list
-	Hooks        Hooks
-	ToolHook     *ToolHook // nil for an agent that cannot be made to ask before a tool call
+	// Narrow takes out of the capabilities what the run of a request does not have. Optional; pure.
+	Narrow      func(execution.Request, *execution.Capabilities)
+	HostSignals []string // other agents' markers are removed from the environment, these too
+	Keys        []string // variables kept in a minimal environment besides the allow-list
+	Hooks       Hooks
+	ToolHook    *ToolHook // nil for an agent that cannot be made to ask before a tool call
 
 	// Hasty says that the program exits before its output was read and loses what a pipe does not hold: it gets a larger one.
 	Hasty bool

@@ -1,10 +1,12 @@
 package codex
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
@@ -206,5 +208,24 @@ func TestMCPDenial(t *testing.T) {
 	}
 	if want := "session_start turn_start mcp_tool_call_start approval_denied mcp_tool_error"; strings.Join(got, " ") != want {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestRunCapabilities: a run of codex exec does not claim what only app-server has.
+func TestRunCapabilities(t *testing.T) {
+	t.Parallel()
+	req := newRequest()
+	a := agent.New(agent.BackendOf(Descriptor()))
+	n := a.Negotiate(req, agent.Options{})
+	if e := n.EffectiveCapabilities; e.Agent.TextStreaming || e.ApprovalInterrupts != execution.ApprovalsNone || e.TraceDepth != execution.TraceStandard || !n.Supported {
+		t.Errorf("codex exec: %+v", e)
+	}
+	req.Run.Stream = execution.StreamOn
+	if e := a.Negotiate(req, agent.Options{}).EffectiveCapabilities; !e.Agent.TextStreaming || e.TraceDepth != execution.TraceDetailed {
+		t.Errorf("codex app-server: %+v", e)
+	}
+	asked := agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision { return execution.Decision{} }}
+	if e := a.Negotiate(newRequest(), asked).EffectiveCapabilities; e.ApprovalInterrupts != execution.ApprovalsNative {
+		t.Errorf("somebody is asked: %+v", e)
 	}
 }

@@ -64,3 +64,13 @@ func capabilities() execution.Capabilities {
 		},
 	}
 }
+
+// narrow takes out what a run does not have: one-shot asks nobody, the Agent Client Protocol shows neither model calls nor pieces of
+// a tool's input.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if twoWay(req) {
+		c.TraceDepth, c.Agent.ToolCallStreaming = execution.TraceStandard, false
+		return
+	}
+	c.ApprovalInterrupts = execution.ApprovalsNone
+}

@@ -53,3 +53,13 @@ func capabilities() execution.Capabilities {
 		},
 	}
 }
+
+// narrow takes out what a run does not have: one over stream-json asks nobody, one over the Agent Client Protocol shows no model
+// calls.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if twoWay(req) {
+		c.TraceDepth = execution.TraceStandard
+		return
+	}
+	c.ApprovalInterrupts = execution.ApprovalsNone
+}
