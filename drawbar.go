@@ -151,10 +151,11 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err := req.Validate(); err != nil {
 		return nil, err // before anything is written
 	}
-	learn, err := c.checkVersion(entry.Descriptor, req)
+	version, learn, err := c.checkVersion(entry.Descriptor, req)
 	if err != nil {
 		return nil, err
 	}
+	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)
 	writer := c.record(req, entry.Descriptor, opts)
 	if writer != nil {
 		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))

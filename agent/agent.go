@@ -17,6 +17,8 @@ type Backend struct {
 	Models       []execution.Model
 	DefaultModel string
 	Warning      string // shown as a debug event at the start of every run
+	Version      string // of the agent's program, empty where it is not known
+	Untested     string // why the version may not work, empty for a tested one: a warning, and in the result's metadata
 }
 
 // BackendOf is the backend of a descriptor.

@@ -48,8 +48,10 @@ func (r *Run) drive() {
 			r.emit(execution.Retry{Attempt: i + 1, MaxAttempts: len(backends), Code: res.Error.ErrorCode(),
 				Reason: fmt.Sprintf("falling back to %s: %s", b.Name, res.Error.Message)})
 		}
-		if b.Warning != "" {
-			r.debug(execution.DebugWarn, b.Warning)
+		for _, warning := range []string{b.Warning, b.Untested} {
+			if warning != "" {
+				r.debug(execution.DebugWarn, warning)
+			}
 		}
 		if n.Supported {
 			for _, reason := range n.Reasons {

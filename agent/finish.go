@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -254,6 +255,18 @@ func (r *Run) fill(res *execution.Result) {
 	}
 	r.traceEnd(res, now)
 	res.Events = c.collected
+	r.mu.Lock()
+	b := r.current
+	r.mu.Unlock()
+	for key, value := range map[string]string{"agentVersion": b.Version, "untestedVersion": b.Untested} {
+		if value != "" {
+			res.Metadata = maps.Clone(res.Metadata)
+			if res.Metadata == nil {
+				res.Metadata = map[string]any{}
+			}
+			res.Metadata[key] = value
+		}
+	}
 }
 
 // traceEnd adds how the run ended, where the trace does not say so yet.
