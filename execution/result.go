@@ -37,7 +37,7 @@ type Result struct {
 	TurnCount     int        `json:"turnCount"`
 	Attempts      int        `json:"attempts,omitempty"`
 	Retries       int        `json:"retries,omitempty"`      // the agent's own retries, counted
-	UnknownLines  int        `json:"unknownLines,omitempty"` // output no parser knew
+	UnknownLines  int        `json:"unknownLines,omitempty"` // lines of standard output that no parser knew
 	Tags          []string   `json:"tags,omitempty"`
 	Events        []Event    `json:"events,omitempty"`
 }

@@ -66,7 +66,11 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 	res.BackendID = d.name
 	res.SessionID = cmp.Or(res.SessionID, d.sink.session)
 	res.TurnCount = cmp.Or(res.TurnCount, d.sink.turns)
-	res.UnknownLines = d.sink.unknown
+	// Standard error is no format: a failure shows what it says, and lines of a run that went well alarm nobody.
+	res.UnknownLines = d.sink.unknown - d.sink.complaints
+	if res.Error == nil && d.sink.complaints > 0 {
+		res.Metadata = with(res.Metadata, "unknownStderrLines", d.sink.complaints)
+	}
 	res.DurationMs = cmp.Or(res.DurationMs, exit.Duration.Milliseconds())
 	if exit.Code >= 0 && exit.Signal == "" {
 		code := exit.Code
@@ -74,7 +78,6 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 	}
 	res.Signal = exit.Signal
 	if res.Error != nil {
-		res.UnknownLines -= d.sink.complaints // the failure shows them
 		e := *res.Error
 		e.Stderr = cmp.Or(e.Stderr, beyond(exit.StderrTail, e.Message))
 		res.Error = &e

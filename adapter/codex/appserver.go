@@ -110,7 +110,7 @@ func (p *appParser) Open(s *cliagent.Sink) {
 	}
 	p.input = m.input()
 	p.starting = true
-	p.ask(s, call{method: "initialize"}, newInitialize())
+	p.ask(s, call{method: "initialize"}, newInitialize(p.req.Run.Interactive))
 }
 
 // ask sends a request.

@@ -59,6 +59,7 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 		clear(c.flows)
 		return true
 	}
+	left := c.commandRuns()
 	c.closeAll(p.from(c, s))
 	text := c.text
 	c.text = ""
@@ -100,9 +101,15 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	p.last = out
 	p.turn, p.running, p.starting, p.interrupt = "", false, false, false
 	clear(p.spawns)
+	if out.interrupted && left && p.req.Run.Interactive && !p.ended {
+		p.ask(s, call{method: methodClean}, cleanParams{p.main.id})
+	}
 	p.goOn(s)
 	return true
 }
+
+// methodClean ends the commands that a turn has left behind. Codex keeps them after an interrupt.
+const methodClean = "thread/backgroundTerminals/clean"
 
 // ensureStep begins a model call with the first thing that shows it.
 func (p *appParser) ensureStep(c *conversation, s *cliagent.Sink) {

@@ -304,7 +304,7 @@ func TestMCPTool(t *testing.T) {
 func TestUnknownLines(t *testing.T) {
 	t.Parallel()
 	_, res := replay(nil, process.Exit{}, lineInit, "hello", `{"type":"moon"}`, `{"type":"tool_result","tool_id":"never","status":"success"}`, "!who knows", "!Warning: Basic terminal detected", lineText, lineDone)
-	if res.UnknownLines != 4 || res.Status != execution.StatusCompleted {
+	if res.UnknownLines != 3 || res.Metadata["unknownStderrLines"] != 1 || res.Status != execution.StatusCompleted {
 		t.Errorf("%d unknown lines, %s", res.UnknownLines, res.Status)
 	}
 }
