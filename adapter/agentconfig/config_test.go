@@ -203,7 +203,7 @@ func TestSetChecks(t *testing.T) {
 		scope adapter.ConfigScope
 		want  string // the error, or the value as JSON
 	}{
-		{"model", "5", "", `"5"`}, {"model", `"quoted"`, "", `"quoted"`},
+		{"model", "5", "", `"5"`}, {"model", `"quoted"`, "", `"quoted"`}, {"model", "  ", "", "is empty"},
 		{"approvalMode", "prompt", "", `"ask"`}, {"approvalMode", "plan", "", `"plan"`},
 		{"approvalMode", "deny", "", "want prompt, yolo, ask, all, plan"},
 		{"allowedCommands", "one", "", `["one"]`}, {"allowedCommands", `["a", 1]`, "", "has a number in it"}, {"allowedCommands", `{}`, "", "is an object"},
