@@ -27,7 +27,7 @@ type Result struct {
 	Agent         string     `json:"agent,omitempty"`
 	Model         string     `json:"model,omitempty"`
 	SessionID     string     `json:"sessionId,omitempty"`
-	Text          string     `json:"text"` // every text delta of the top-level agent, joined
+	Text          string     `json:"text"` // every text delta of the top-level agent, joined without anything between messages; Output.Text is the last message
 	Cost          *Cost      `json:"cost"`
 	Usage         *Usage     `json:"tokenUsage"`
 	DurationMs    int64      `json:"durationMs"`

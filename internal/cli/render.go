@@ -24,6 +24,7 @@ type Renderer struct {
 	said     bool // standard output has something
 	tools    map[string]string
 	names    map[string]string
+	denial   string // the reason of the last denial, which the failure of its call repeats
 }
 
 // NewRenderer makes a renderer for the app's streams. status may be nil.
@@ -107,6 +108,9 @@ func (r *Renderer) Event(e execution.Event) {
 		r.names[b.ToolCallID] = b.Server + "/" + b.ToolName
 		r.note("%s%s %s", indent, r.paint(bold, "● "+b.Server+"/"+b.ToolName), r.paint(dim, Summarize(b.Input)))
 	case execution.ToolError:
+		if b.Error == r.denial && b.Error != "" {
+			break
+		}
 		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
 	case execution.MCPToolError:
 		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
@@ -129,6 +133,11 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.ApprovalGranted:
 		r.note("%s%s", indent, r.paint(green, "  allowed"+because(b.Detail)))
 	case execution.ApprovalDenied:
+		r.denial = b.Reason
+		if by, ok := strings.CutPrefix(b.Reason, "denied "); ok {
+			r.note("%s%s", indent, r.paint(red, "  denied "+oneLine(by, 200)))
+			break
+		}
 		r.note("%s%s", indent, r.paint(red, "  denied"+because(b.Reason)))
 	case execution.InputRequired:
 		r.note("%s%s", indent, r.paint(yellow, "? "+printable(b.Question)))
