@@ -42,3 +42,12 @@ func TestComplaintsAreUnderstood(t *testing.T) {
 		t.Errorf("the message is repeated: %q", res.Error.Stderr)
 	}
 }
+
+// TestSilentCrash: a program that ends without a word leaves at least a hint.
+func TestSilentCrash(t *testing.T) {
+	t.Parallel()
+	_, res := Replay(&lineParser{}, nil, nil, process.Exit{Code: 1}, false)
+	if hint, _ := res.Error.Metadata["hint"].(string); !strings.Contains(hint, "drawbar doctor") {
+		t.Errorf("%+v", res.Error)
+	}
+}

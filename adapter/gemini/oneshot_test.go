@@ -301,6 +301,16 @@ func TestMCPTool(t *testing.T) {
 }
 
 // TestUnknownLines: a line that nobody knows is counted, one that is known is not.
+// TestMCPIssues: a server that does not start is mentioned.
+func TestMCPIssues(t *testing.T) {
+	t.Parallel()
+	events, res := replay(nil, process.Exit{}, lineInit, "!MCP issues detected. Run /mcp list for status.", lineText, lineDone)
+	notes := bodies[execution.Debug](events)
+	if len(notes) != 1 || notes[0].Level != execution.DebugWarn || !strings.Contains(notes[0].Message, "MCP server did not start") || res.Status != execution.StatusCompleted {
+		t.Errorf("%+v %s", notes, res.Status)
+	}
+}
+
 func TestUnknownLines(t *testing.T) {
 	t.Parallel()
 	_, res := replay(nil, process.Exit{}, lineInit, "hello", `{"type":"moon"}`, `{"type":"tool_result","tool_id":"never","status":"success"}`, "!who knows", "!Warning: Basic terminal detected", lineText, lineDone)

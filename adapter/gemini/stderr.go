@@ -54,6 +54,9 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 		e.lines++
 		e.attempt(s)
 	case strings.HasPrefix(trimmed, "at "), e.dump && (strings.HasPrefix(text, " ") || trimmed == "}" || trimmed == "{"):
+	case strings.HasPrefix(text, "MCP issues detected"):
+		// Which server it is Gemini says to nobody.
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "gemini: an MCP server did not start; gemini mcp list shows those of its settings"})
 	case begins(text, noise):
 		e.dump = strings.HasPrefix(text, "Error")
 	case trimmed == "}" || trimmed == "{" || strings.HasPrefix(text, "  ") && !e.session && e.said.Len() == 0:
