@@ -80,7 +80,7 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 	if res.Error != nil {
 		e := *res.Error
 		e.Stderr = cmp.Or(e.Stderr, beyond(exit.StderrTail, e.Message))
-		if e.ErrorCode() == execution.CodeAgentCrash && e.Stderr == "" && exit.Code > 0 && e.Metadata["hint"] == nil {
+		if e.ErrorCode() == execution.CodeAgentCrash && d.sink.session == "" && e.Stderr == "" && exit.Code > 0 && e.Metadata["hint"] == nil {
 			e.Metadata = with(e.Metadata, "hint", "it said nothing; drawbar doctor looks at its home directory and its login")
 		}
 		res.Error = &e
