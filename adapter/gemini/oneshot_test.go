@@ -301,6 +301,16 @@ func TestMCPTool(t *testing.T) {
 }
 
 // TestUnknownLines: a line that nobody knows is counted, one that is known is not.
+// TestNoColours: what Gemini says in red reaches a message in plain text, and once.
+func TestNoColours(t *testing.T) {
+	t.Parallel()
+	const says = "\x1b[31mGemini CLI is not running in a trusted directory. To proceed, ...\x1b[0m"
+	_, res := replay(nil, process.Exit{Code: 55, StderrTail: "256-color support not detected\n" + says + "\n"}, "!"+says)
+	if res.Error.ErrorCode() != execution.CodeConfig || !strings.HasPrefix(res.Error.Message, "Gemini CLI is not") || strings.ContainsAny(res.Error.Message, "\x1b") || res.Error.Stderr != "" {
+		t.Errorf("%+v", res.Error)
+	}
+}
+
 // TestMCPIssues: a server that does not start is mentioned.
 func TestMCPIssues(t *testing.T) {
 	t.Parallel()
