@@ -69,6 +69,7 @@ func (c *collector) beginAttempt() {
 	c.message = ""
 	c.lastTurn = execution.TurnEnd{}
 	c.failure, c.after, c.turnsDone, c.inMessage, c.inStep = "", 0, 0, false, false
+	c.retrying, c.refusals = execution.Retry{}, 0
 }
 
 // startSession notes the backend's session.

@@ -27,7 +27,6 @@ const (
 	endInterrupt                // Interrupt, on a backend without a message for it
 	endTurnLimit
 	endBudget
-	endAuth     // the model API refuses the credentials again
 	endApproval // nobody there to approve
 	endInput    // nobody there to answer
 )

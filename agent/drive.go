@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,6 +151,11 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	}
 	in := r.newInbox()
 	defer r.dropInbox()
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	r.mu.Lock()
+	r.stopBackend = cancel
+	r.mu.Unlock()
 	got := false
 	defer func() {
 		p := recover()
@@ -163,7 +169,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	}()
 	var broken error
 	bodiless := false
-	for ev, err := range b.Adapter.Execute(r.ctx, wired(req, capabilitiesOf(b), r.opts), in.forAdapter()) {
+	for ev, err := range b.Adapter.Execute(ctx, wired(req, capabilitiesOf(b), r.opts), in.forAdapter()) {
 		if got {
 			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s went on after its result: the rest is dropped", b.Name))
 			break
@@ -187,6 +193,8 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		}
 	}
 	switch {
+	case errors.Is(context.Cause(ctx), errAuth) && r.ctx.Err() == nil:
+		return r.refusedLogin(b, res)
 	case got:
 		return res
 	case r.ctx.Err() != nil:
@@ -202,6 +210,21 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	}
 	res = failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
 	res.ExitReason = execution.ExitCrash
+	return res
+}
+
+// refusedLogin is the result of an execution that was ended because the model API refuses its credentials.
+func (r *Run) refusedLogin(b Backend, res execution.Result) execution.Result {
+	why := ""
+	r.exclusive(func() { why = r.col.retrying.Reason })
+	stderr := ""
+	if res.Error != nil {
+		stderr = res.Error.Stderr
+	}
+	res.Status, res.ExitReason = execution.StatusFailed, execution.ExitCompleted
+	res.Error = execution.NewResultError(execution.CodeAuth, cmp.Or(why, "the model API refused the credentials"))
+	res.Error.Stderr = stderr
+	res.Error.Metadata["hint"] = "drawbar auth guide " + b.Name + "; --keep-retrying lets the agent try on"
 	return res
 }
 

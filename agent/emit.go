@@ -260,11 +260,17 @@ func (r *Run) settleInterruptLocked() {
 	}
 }
 
-// giveUpOnLogin ends a run whose credentials the model API refuses, which the agent would try again for minutes. After the
+// giveUpOnLogin ends an execution whose credentials the model API refuses, which the agent would try again for minutes. After the
 // first refusal an agent may still renew a login that has expired; a second one in a row is final.
 func (r *Run) giveUpOnLogin() {
-	if r.col.refusals > 1 && !r.req.Run.KeepRetrying {
-		r.stop(ending{kind: endAuth, cause: errAuth}, nil)
+	if r.col.refusals < 2 || r.req.Run.KeepRetrying {
+		return
+	}
+	r.mu.Lock()
+	stop := r.stopBackend
+	r.mu.Unlock()
+	if stop != nil {
+		stop(errAuth)
 	}
 }
 

@@ -98,9 +98,6 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 		replace(execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout, "the run took longer than "+r.limitText(end.cause)+r.col.retryCause())
 	case endInterrupt:
 		replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the run was interrupted")
-	case endAuth:
-		replace(execution.StatusFailed, execution.ExitCompleted, execution.CodeAuth, cmp.Or(r.col.retrying.Reason, "the model API refused the credentials"))
-		res.Error.Metadata["hint"] = "drawbar auth guide " + r.Agent() + "; --keep-retrying lets the agent try on"
 	case endTurnLimit:
 		replace(execution.StatusDeferred, execution.ExitTurnLimit, "", "")
 	case endBudget:

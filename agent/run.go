@@ -46,6 +46,7 @@ type Run struct {
 	inbox        *inbox // of the execution that runs, nil between executions
 	inputOpen    bool   // the caller may still say something
 	endSent      bool
+	stopBackend  context.CancelCauseFunc // ends the execution that runs, and not the run
 	queue        []queuedInput
 	handed       []execution.InputID // messages given to the agent that it has not taken yet
 	inputs       int

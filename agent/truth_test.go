@@ -236,3 +236,20 @@ func TestFallbackPerRun(t *testing.T) {
 		t.Errorf("%d fallbacks", n)
 	}
 }
+
+// TestRefusedLoginFallsBack: the end of one execution is not the end of the run, which may have another backend.
+func TestRefusedLoginFallsBack(t *testing.T) {
+	t.Parallel()
+	refusal := execution.Retry{Attempt: 1, Reason: "invalid x-api-key", Code: execution.CodeAuth}
+	first := backend(func(c *at.Call) execution.Result {
+		c.Emit(refusal, refusal)
+		<-c.Ctx.Done()
+		return at.Failed(execution.CodeAborted, "stopped")
+	})
+	second := backend(func(c *at.Call) execution.Result { c.Say("from the other"); return at.Completed() })
+	second.Name = "other"
+	res, _ := run(t, first, request("x"), agent.Options{Fallback: []agent.Backend{second}})
+	if res.Status != execution.StatusCompleted || res.Agent != "other" || res.Text != "from the other" {
+		t.Errorf("%s %s %q %+v", res.Status, res.Agent, res.Text, res.Error)
+	}
+}
