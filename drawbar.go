@@ -151,11 +151,12 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err := req.Validate(); err != nil {
 		return nil, err // before anything is written
 	}
-	learn, err := c.checkVersion(entry.Descriptor, req)
+	version, learn, err := c.checkVersion(entry.Descriptor, req)
 	if err != nil {
 		return nil, err
 	}
 	req.SessionUsage = c.usedBefore(ctx, entry, req)
+	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)
 	writer := c.record(req, entry.Descriptor, opts)
 	if writer != nil {
 		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))
@@ -274,6 +275,7 @@ func (c *Client) defaults(o *execution.RunOptions) {
 	o.MaxBudgetUSD, o.ApprovalMode = cmp.Or(o.MaxBudgetUSD, d.MaxBudgetUSD), cmp.Or(o.ApprovalMode, d.ApprovalMode)
 	o.AgentsDoc, o.ProjectID = cmp.Or(o.AgentsDoc, d.AgentsDoc), cmp.Or(o.ProjectID, d.ProjectID)
 	o.RetryPolicy = cmp.Or(o.RetryPolicy, d.RetryPolicy)
+	o.KeepRetrying = o.KeepRetrying || d.KeepRetrying
 	o.Debug, o.CollectEvents = o.Debug || d.Debug, o.CollectEvents || d.CollectEvents
 	if !o.NonInteractive {
 		o.Interactive = o.Interactive || d.Interactive

@@ -202,6 +202,9 @@ func check(field adapter.ConfigField, value any) (any, []Finding) {
 }
 
 func checkText(field adapter.ConfigField, s string, fault func(code, expected, format string, args ...any) (any, []Finding)) (any, []Finding) {
+	if field.Normalized && strings.TrimSpace(s) == "" {
+		return fault(InvalidFormat, "a text, or config unset", "is empty, which agents take for a value")
+	}
 	for _, w := range field.Values {
 		if w.Value == s {
 			s = w.Native

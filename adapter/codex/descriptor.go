@@ -78,6 +78,7 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        e.spawn,
 		NewParser:    e.newParser,
 		Negotiate:    negotiate,
+		Narrow:       narrow,
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,

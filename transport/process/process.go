@@ -158,6 +158,9 @@ func (p *Process) open(l *launch) (ours []*os.File, err error) {
 			return ours, fmt.Errorf("open a pipe: %w", err)
 		}
 		ours = append(ours, r)
+		if s == Stdout && p.spec.Roomy {
+			growPipe(r)
+		}
 		t := p.tail
 		if s == Stdout && !p.spec.Merge {
 			t = nil

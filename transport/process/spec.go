@@ -65,6 +65,9 @@ type Spec struct {
 	// Drain is how long after the exit of the process the streams may stay open in the hands of a descendant. Zero
 	// means 2 s, a negative value no waiting.
 	Drain time.Duration
+	// Roomy gives standard output the largest pipe that the system allows (Linux), for a program that exits before all it
+	// wrote has been read and loses what the pipe did not hold.
+	Roomy bool
 	// StderrTail bounds Exit.StderrTail in bytes. Zero means 4 KiB, a negative value keeps nothing.
 	StderrTail int
 

@@ -49,7 +49,7 @@ func New(app *cli.App) *cobra.Command {
 				return err
 			}
 			checks := []check{{"drawbar", ok, fmt.Sprintf("%s, %s, %s/%s", app.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
-			checks = append(checks, platform(), record(app))
+			checks = append(checks, platform(), home(), record(app))
 			checks = append(checks, tools(cmd.Context())...)
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
 			checks = append(checks, own(app, dir)...)
@@ -87,6 +87,24 @@ func platform() check {
 		return check{"supervision", note, "a job object per run; this platform has been compiled, not run", ""}
 	}
 	return check{"supervision", note, "processes of an agent are found by parent and mark: best effort on this platform", ""}
+}
+
+// home tries to write where agents keep their sessions and logins; some of them end without a word when they cannot.
+func home() check {
+	c := check{Name: "home", State: problem, Do: "set HOME to a directory that you may write"}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		c.Found = err.Error()
+		return c
+	}
+	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
+	if err != nil {
+		c.Found = "agents cannot keep their sessions: " + err.Error()
+		return c
+	}
+	_ = f.Close() // nothing was written
+	_ = os.Remove(f.Name())
+	return check{"home", ok, dir + " can be written", ""}
 }
 
 // record tries to write where runs are recorded.
