@@ -101,8 +101,9 @@ func unstated(name string, exit process.Exit, why stopReason) (*execution.Error,
 		return execution.Errorf(execution.CodeTimeout, "%s was stopped when the time of the run was over", name), execution.ExitByTimeout
 	case why == stopContext || why == stopNone && exit.Stopped:
 		return execution.Errorf(execution.CodeAborted, "%s was stopped before it stated a result", name), execution.ExitReasonAbort
-	case why == stopLinger:
+	case why == stopLinger && (exit.Code <= 0 || exit.Code >= 128):
 		return execution.Errorf(execution.CodeInvalidOutput, "%s ended without a result", name), execution.ExitCompleted
+	// One that was dying when it was told to stop has its own exit code.
 	case exit.Signal != "":
 		return execution.Errorf(execution.CodeAgentCrash, "%s was killed by %s", name, exit.Signal), execution.ExitKilled
 	case exit.Code < 0 && exit.Err != nil:
