@@ -25,7 +25,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/transport/process"
@@ -356,43 +356,28 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOpt
 	return w
 }
 
-// secrets are the values that must not be written: the agent's keys, and what the request passes under names that tell.
+// secrets are the values that must not be written: those of the environment and of what the request hands to the agent.
 func secrets(req execution.Request, d adapter.Descriptor) []string {
-	var list []string
+	list := secret.Environ(os.Environ())
 	for _, k := range d.Keys {
-		if v := os.Getenv(k); telling(k) && v != "" {
+		if v := os.Getenv(k); secret.Name(k) && v != "" {
 			list = append(list, v)
 		}
 	}
 	for k, v := range req.Run.Env {
-		if telling(k) {
-			list = append(list, v)
-		}
+		list = append(list, secret.Variable(k, v)...)
 	}
 	for _, m := range req.Run.MCPServers {
 		for k, v := range m.Env {
-			if telling(k) {
-				list = append(list, v)
-			}
+			list = append(list, secret.Configured(k, v)...)
 		}
 		for _, v := range m.Headers {
 			list = append(list, v)
-			if _, token, ok := strings.Cut(v, " "); ok {
-				list = append(list, token)
-			}
 		}
+		list = append(list, secret.Args(m.Args)...)
+		list = append(list, secret.URL(m.URL)...)
 	}
 	return list
-}
-
-func telling(name string) bool {
-	name = strings.ToUpper(name)
-	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *Client) warn(err error) {

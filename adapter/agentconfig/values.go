@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Origin is where a value stands.
@@ -94,7 +95,7 @@ func (c *Config) Settings() []Setting {
 			}
 			s := byName[t.Name]
 			if s == nil {
-				s = &Setting{Name: t.Name, Value: c.words(t, v), Secret: known && t.Field.Secret || telling(path[len(path)-1])}
+				s = &Setting{Name: t.Name, Value: c.words(t, v), Secret: known && t.Field.Secret || secret.Setting(path[len(path)-1])}
 				byName[t.Name] = s
 			}
 			s.Origins = append(s.Origins, Origin{f.Scope, f.Name, slices.Concat(f.Keys, path).String(), v})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 const (
@@ -23,11 +24,14 @@ const (
 	urgent = 512
 )
 
+// structural are the names whose values make a record readable; they come from this program and are never secret.
+var structural = map[string]bool{"type": true, "runId": true, "schemaVersion": true, "v": true}
+
 // Writer records one run. It is safe for concurrent use; the events of a run come in the order of the calls. The nil
 // Writer records nothing.
 type Writer struct {
 	store   *Store
-	secrets secrets
+	secrets *secret.Redactor
 	dir     string
 	lock    *os.File
 
@@ -283,15 +287,15 @@ func (w *Writer) line(e execution.Event) []byte {
 			return nil
 		}
 	}
-	return append(w.secrets.json(b), '\n')
+	return append(w.secrets.JSON(b, structural), '\n')
 }
 
 // noteSession keeps meta.json up to date, so that a session can be resumed although its run was lost.
 func (w *Writer) noteSession(s execution.SessionStart) {
 	w.mu.Lock()
-	w.meta.SessionID = w.secrets.text(s.SessionID)
+	w.meta.SessionID = w.secrets.Text(s.SessionID)
 	if s.Model != "" {
-		w.meta.Model = w.secrets.text(s.Model)
+		w.meta.Model = w.secrets.Text(s.Model)
 	}
 	m := w.meta
 	w.mu.Unlock()
@@ -385,7 +389,7 @@ func (w *Writer) end(r execution.Result) error {
 	}
 	b, err := json.Marshal(r)
 	if err == nil {
-		b = append(w.secrets.json(b), '\n')
+		b = append(w.secrets.JSON(b, structural), '\n')
 		if err = writeAtomically(filepath.Join(w.dir, resultName), b, durable); err == nil && durable {
 			err = syncDir(w.dir)
 		}

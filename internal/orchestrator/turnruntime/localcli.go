@@ -65,7 +65,7 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 		log.note("%s", n)
 	}
 	j := l.deps.job(d, w, filepath.Base(p.program), StageStarting)
-	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.MaskArgs(p.masked), p.dir,
+	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.Args(p.masked), p.dir,
 		p.transport, j.limit.UTC().Format(time.RFC3339))
 	c := &child{job: j, plan: p, log: log, vendor: vendor{now: l.deps.Now}, grace: d.grace(),
 		startup: setting(defaultStartup, d.Runtime.StartupWatchdogMS, d.Loop.StartupWatchdogMS),
