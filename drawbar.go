@@ -72,6 +72,7 @@ type Client struct {
 	store    *runstore.Store
 	sessions *Sessions
 	closed   bool
+	swept    sync.Once
 	open     sync.WaitGroup // records being finished
 }
 
@@ -155,6 +156,12 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
+	c.swept.Do(func() {
+		c.open.Go(func() {
+			_, err := c.RemoveLeftovers()
+			c.warn(err)
+		})
+	})
 	writer := c.record(req, entry.Descriptor, opts)
 	if writer != nil {
 		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // New makes the command.
@@ -19,6 +20,7 @@ func New(app *cli.App) *cobra.Command {
 	var since, until string
 	cmd := &cobra.Command{
 		Use: "ps", Short: "List runs: the live ones, or all with --all",
+		Long: "List runs: the live ones, and lost ones whose processes still run; all with --all.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			var err error
@@ -42,10 +44,11 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.RecordError(err)
 			}
-			if runs == nil {
-				runs = []runstore.Run{}
+			listed, err := withSurvivors(s, f, runs)
+			if err != nil {
+				return cli.RecordError(err)
 			}
-			return app.Answer(runs, func() { show(app, runs, now, quiet) })
+			return app.Answer(listed, func() { show(app, listed, now, quiet) })
 		},
 	}
 	fl := cmd.Flags()
@@ -61,7 +64,40 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func show(app *cli.App, runs []runstore.Run, now time.Time, quiet bool) {
+// listed is a run with what still runs of it although it is lost.
+type listed struct {
+	runstore.Run
+	Processes int `json:"processes,omitempty"`
+}
+
+// withSurvivors adds to the live runs those that are lost and have processes that still run, and counts these.
+func withSurvivors(s *runstore.Store, f runstore.Filter, runs []runstore.Run) ([]listed, error) {
+	only := f.Live
+	if only && f.State == "" {
+		f.Live, f.State = false, runstore.StateLost
+		lost, err := s.List(f)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, lost...)
+	}
+	var ids []string
+	for _, r := range runs {
+		if r.State == runstore.StateLost {
+			ids = append(ids, string(r.ID))
+		}
+	}
+	alive := process.Survivors(ids...)
+	list := []listed{}
+	for _, r := range runs {
+		if n := alive[string(r.ID)]; n > 0 || !only || r.State != runstore.StateLost {
+			list = append(list, listed{r, n})
+		}
+	}
+	return list, nil
+}
+
+func show(app *cli.App, runs []listed, now time.Time, quiet bool) {
 	if quiet {
 		for _, r := range runs {
 			app.Printf("%s\n", r.ID)
@@ -72,7 +108,12 @@ func show(app *cli.App, runs []runstore.Run, now time.Time, quiet bool) {
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
 	for _, r := range runs {
 		state := string(r.State)
-		if r.ErrorCode != "" {
+		switch {
+		case r.Processes == 1:
+			state += ", 1 process still runs"
+		case r.Processes > 1:
+			state += fmt.Sprintf(", %d processes still run", r.Processes)
+		case r.ErrorCode != "":
 			state += " (" + string(r.ErrorCode) + ")"
 		}
 		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
