@@ -162,7 +162,10 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 			c.warn(err)
 		})
 	})
-	writer := c.record(req, entry.Descriptor, opts)
+	writer, err := c.record(req, entry.Descriptor, opts)
+	if err != nil {
+		return nil, err
+	}
 	if writer != nil {
 		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))
 	}
@@ -346,21 +349,35 @@ func (c *Client) openStore() (*runstore.Store, error) {
 	return s, nil
 }
 
-// record begins the record of a run. Without one the run goes on: a full disk must not stop work.
-func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOptions) *runstore.Writer {
+// Recorded reports whether there is a record of a run, live or ended.
+func (c *Client) Recorded(id execution.RunID) bool {
+	s, err := c.openStore()
+	if err != nil || s == nil {
+		return false
+	}
+	_, err = s.Get(string(id))
+	return err == nil
+}
+
+// record begins the record of a run. Without one the run goes on: a full disk must not stop work. Its error is about the request:
+// the id of another run.
+func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOptions) (*runstore.Writer, error) {
 	s, err := c.openStore()
 	if err != nil || s == nil {
 		c.warn(err)
-		return nil
+		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
 		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, StartedAt: time.Now(), Parent: opts.Parent,
 		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: secrets(req, d)})
+	if errors.Is(err, runstore.ErrExists) {
+		return nil, execution.Errorf(execution.CodeValidation, "run %s is recorded already", req.Run.RunID).WithHint("leave out --run-id, or give another one")
+	}
 	if err != nil {
 		c.warn(err)
-		return nil
+		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
-	return w
+	return w, nil
 }
 
 // secrets are the values that must not be written: those of the environment and of what the request hands to the agent.

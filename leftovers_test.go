@@ -49,3 +49,22 @@ func TestRemoveLeftovers(t *testing.T) {
 		}
 	}
 }
+
+// TestRunIDIsUsedOnce: the id of a run on record is refused, before anything starts.
+func TestRunIDIsUsedOnce(t *testing.T) {
+	c := client(t, drawbar.Options{DefaultAgent: "echo"})
+	req := execution.Request{Message: execution.Message{Text: "hello"}, Run: execution.RunOptions{RunID: agent.NewRunID()}}
+	if c.Recorded(req.Run.RunID) {
+		t.Error("a run that never was is recorded")
+	}
+	run, err := c.Run(t.Context(), req, drawbar.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Result(t.Context()); err != nil || !c.Recorded(run.ID()) {
+		t.Error("not recorded", err)
+	}
+	if _, err := c.Run(t.Context(), req, drawbar.RunOptions{}); execution.CodeOf(err) != execution.CodeValidation {
+		t.Errorf("got %v", err)
+	}
+}

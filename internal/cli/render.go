@@ -24,6 +24,9 @@ type Renderer struct {
 	said     bool // standard output has something
 	tools    map[string]string
 	names    map[string]string
+
+	// Unrecorded says that no record of the run exists, so that its id leads nowhere. It is set before the first event.
+	Unrecorded bool
 }
 
 // NewRenderer makes a renderer for the app's streams. status may be nil.
@@ -219,7 +222,11 @@ func (r *Renderer) finish(res execution.Result) {
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	if res.SessionID != "" {
-		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("run %s, session %s", res.RunID, execution.UnifiedSession(res.Agent, res.SessionID)))))
+		run := "run " + string(res.RunID)
+		if r.Unrecorded {
+			run = "not recorded"
+		}
+		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("%s, session %s", run, execution.UnifiedSession(res.Agent, res.SessionID)))))
 	}
 }
 

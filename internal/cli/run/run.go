@@ -127,6 +127,9 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	if err != nil {
 		return err
 	}
+	if out.render != nil {
+		out.render.Unrecorded = !client.Recorded(run.ID())
+	}
 	var background sync.WaitGroup
 	over, end := context.WithCancel(ctx)
 	defer background.Wait()
@@ -251,7 +254,7 @@ func (o *output) event(e execution.Event) {
 		o.err = cmp.Or(o.err, err)
 		return
 	}
-	o.buf.Write(b)
+	o.buf.Write(cli.EscapeJSON(b))
 	o.buf.WriteByte('\n')
 }
 
