@@ -19,6 +19,9 @@ import (
 const actsAsDrawbar = "DRAWBAR_TEST_IS_DRAWBAR"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(leakEnv) != "" && filepath.Base(os.Args[0]) == "claude" {
+		playLeak()
+	}
 	if demo.IsAgent(os.Args, os.Getenv) || os.Getenv(actsAsDrawbar) != "" {
 		main()
 	}

@@ -114,7 +114,8 @@ func (h *hold) log(e execution.Event) execution.Event {
 		h.logs[b.Source] = lines
 	}
 	if clean := lines.Text(b.Line); clean != b.Line {
-		b.Line, e.Body, e.Raw = clean, b, nil
+		b.Line = clean
+		e.Body, e.Raw = b, nil
 	}
 	return e
 }

@@ -25,12 +25,21 @@ func (l *Lines) Text(line string) string {
 			return line
 		}
 		return Mark
-	case len(bare) < 80 && strings.HasPrefix(bare, pemBegin) && strings.Contains(bare, "PRIVATE KEY"):
+	case begins(bare):
 		l.inside, l.rows = true, 0
 	default:
 		l.inside = false
 	}
 	return l.Redactor.Text(line)
+}
+
+// begins reports whether a line ends with the first line of a private key, as a value in a list of variables does.
+func begins(line string) bool {
+	i := strings.LastIndex(line, pemBegin)
+	if i < 0 || len(line)-i > 64 {
+		return false
+	}
+	return strings.HasSuffix(line, "PRIVATE KEY-----") || strings.HasSuffix(line, "PRIVATE KEY BLOCK-----")
 }
 
 // pemRow reports whether a line can be one of a key: base64, a header or nothing.
