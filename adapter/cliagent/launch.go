@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // Launch is what Spawn has to go by.
@@ -165,5 +166,5 @@ func (l *Launch) remove() error {
 	if !l.used() || l.err != nil {
 		return nil
 	}
-	return os.RemoveAll(l.Dir)
+	return process.RemoveScratch(l.Dir)
 }

@@ -83,7 +83,7 @@ func Open(tools []execution.Tool, handle Handler) (*Server, error) {
 	transport := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp },
 		&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: bodyLimit})
 	s.http = &http.Server{
-		Handler:           s.guard(transport),
+		Handler: s.guard(transport),
 		// Until the token of a request is right, anybody on this machine may be talking.
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       5 * time.Minute,

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(leakEnv) != "" && filepath.Base(os.Args[0]) == "claude" {
 		playLeak()
 	}
+	if os.Getenv(lingerEnv) != "" && filepath.Base(os.Args[0]) == "claude" {
+		playLinger()
+	}
 	if demo.IsAgent(os.Args, os.Getenv) || os.Getenv(actsAsDrawbar) != "" {
 		main()
 	}

@@ -164,6 +164,9 @@ func TestAllKilled(t *testing.T) {
 	dir := t.TempDir()
 	host, agent, keeper, watcher := startHost(t, dir, "detach")
 	_ = host.Process.Signal(syscall.SIGSTOP) // or it would notice, and do its work
+	for s, _ := readStat(host.Process.Pid); s.state != 'T'; s, _ = readStat(host.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
 	for _, pid := range []int{watcher, keeper, host.Process.Pid} {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

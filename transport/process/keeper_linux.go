@@ -70,7 +70,7 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	refused, err := k.handshake(ctx, l)
 	k.watch = <-watching
 	if err != nil {
-		defer hostWatcher.drop(k.watch)
+		defer hostWatcher.ended(k.watch)
 		_ = ctl.Close() // tells a living keeper to end what it may have started
 		k.reap()
 		if !refused {
@@ -175,7 +175,7 @@ func (k *kept) command(op, arg byte) error {
 }
 
 func (k *kept) finish() (int, error) {
-	defer hostWatcher.drop(k.watch)
+	defer hostWatcher.ended(k.watch)
 	limit := time.NewTimer(k.limit)
 	defer limit.Stop()
 	select {

@@ -72,7 +72,7 @@ type Spec struct {
 	// once.
 	Run string
 	// Scratch are folders of the run that are removed with its processes when the calling program is gone. While it is there
-	// they are its own to remove. Only keepers do that.
+	// they are its own to remove, by RemoveScratch. Only keepers do that.
 	Scratch []string
 
 	withoutKeeper, withoutGroup bool          // for tests of what a platform lacks

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -62,10 +63,28 @@ func (w *watcher) add(one watched) (id string) {
 	return id
 }
 
-// drop ends the watch over a tree that is gone.
-func (w *watcher) drop(id string) {
+// ended ends the watch over a tree that is gone, unless its folders are still there: those go with the host as well.
+func (w *watcher) ended(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.runs[id].scratch) == 0 {
+		w.drop(id)
+	}
+}
+
+// removed ends the watch over a folder that is gone.
+func (w *watcher) removed(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, one := range w.runs {
+		if slices.Contains(one.scratch, dir) {
+			w.drop(id)
+		}
+	}
+}
+
+// drop is called with the lock held.
+func (w *watcher) drop(id string) {
 	delete(w.runs, id)
 	switch {
 	case len(w.runs) == 0:
@@ -151,6 +170,13 @@ func (one watched) end() {
 	_, _ = t.kill(defaultKillLimit)
 	ownGroup(one.mark).removeSoon()
 	removeAll(one.scratch)
+}
+
+// RemoveScratch removes a folder that was in Spec.Scratch.
+func RemoveScratch(dir string) error {
+	err := os.RemoveAll(dir)
+	hostWatcher.removed(dir)
+	return err
 }
 
 // removeAll removes the folders of a run whose host is gone.
