@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Origin is where a value stands.
@@ -126,7 +127,7 @@ func (c *Config) Settings() []Setting {
 			}
 			s := byName[t.Name]
 			if s == nil {
-				s = &Setting{Name: t.Name, Value: c.words(t, v), Joined: known && t.joins(), Secret: known && t.Field.Secret || telling(path[len(path)-1])}
+				s = &Setting{Name: t.Name, Value: c.words(t, v), Joined: known && t.joins(), Secret: known && t.Field.Secret || secret.Setting(path[len(path)-1])}
 				byName[t.Name] = s
 			} else if s.Joined {
 				s.Value = t.merge(c.words(t, v), s.Value) // the files come from the narrowest on

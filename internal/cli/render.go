@@ -25,6 +25,9 @@ type Renderer struct {
 	tools    map[string]string
 	names    map[string]string
 	denial   string // the reason of the last denial, which the failure of its call repeats
+
+	// Unrecorded says that no record of the run exists, so that its id leads nowhere. It is set before the first event.
+	Unrecorded bool
 }
 
 // NewRenderer makes a renderer for the app's streams. status may be nil.
@@ -277,7 +280,11 @@ func (r *Renderer) finish(res execution.Result) {
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	if res.SessionID != "" {
-		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("run %s, session %s", res.RunID, execution.UnifiedSession(res.Agent, res.SessionID)))))
+		run := "run " + string(res.RunID)
+		if r.Unrecorded {
+			run = "not recorded"
+		}
+		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("%s, session %s", run, execution.UnifiedSession(res.Agent, res.SessionID)))))
 	}
 }
 

@@ -71,6 +71,13 @@ type Spec struct {
 	// StderrTail bounds Exit.StderrTail in bytes. Zero means 4 KiB, a negative value keeps nothing.
 	StderrTail int
 
+	// Run names the run that the process belongs to, for Survivors and EndSurvivors. Two processes of one name do not run at
+	// once.
+	Run string
+	// Scratch are folders of the run that are removed with its processes when the calling program is gone. While it is there
+	// they are its own to remove, by RemoveScratch. Only keepers do that.
+	Scratch []string
+
 	withoutKeeper, withoutGroup bool          // for tests of what a platform lacks
 	killLimit                   time.Duration // for tests; zero means defaultKillLimit
 }
