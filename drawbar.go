@@ -25,7 +25,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/transport/process"
@@ -72,6 +72,7 @@ type Client struct {
 	store    *runstore.Store
 	sessions *Sessions
 	closed   bool
+	swept    sync.Once
 	open     sync.WaitGroup // records being finished
 }
 
@@ -151,12 +152,25 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err := req.Validate(); err != nil {
 		return nil, err // before anything is written
 	}
-	learn, err := c.checkVersion(entry.Descriptor, req)
+	version, learn, err := c.checkVersion(entry.Descriptor, req)
 	if err != nil {
 		return nil, err
 	}
+	if entry.Descriptor.SilentModel && req.Run.Model == "" {
+		backend.DefaultModel = cmp.Or(c.configuredModel(entry.Descriptor.Name, req), backend.DefaultModel)
+	}
 	req.SessionUsage = c.usedBefore(ctx, entry, req)
-	writer := c.record(req, entry.Descriptor, opts)
+	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)
+	c.swept.Do(func() {
+		c.open.Go(func() {
+			_, err := c.RemoveLeftovers()
+			c.warn(err)
+		})
+	})
+	writer, err := c.record(req, entry.Descriptor, opts)
+	if err != nil {
+		return nil, err
+	}
 	if writer != nil {
 		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))
 	}
@@ -204,6 +218,24 @@ func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Ne
 func (c *Client) backend(e adapter.Entry) agent.Backend {
 	d := e.Descriptor
 	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.merge(d.Name, d.Models), DefaultModel: d.DefaultModel, Warning: e.Warning}
+}
+
+// configuredModel is the model that an agent's own settings name for a run, empty where they do not or cannot be read. The agent
+// reports broken settings itself.
+func (c *Client) configuredModel(name string, req execution.Request) string {
+	host := c.host
+	host.Getenv = func(key string) string {
+		if v, ok := req.Run.Env[key]; ok {
+			return v
+		}
+		return c.host.Getenv(key)
+	}
+	m, err := (&Client{registry: c.registry, host: host}).Config().Get(name, ConfigPlace{Project: req.Run.Cwd})
+	if err != nil || m.Native["profile"] != nil { // a profile may name another
+		return ""
+	}
+	model, _ := m.Values["model"].(string)
+	return model
 }
 
 // prepare resolves the agent and fills in what the request leaves out.
@@ -274,6 +306,7 @@ func (c *Client) defaults(o *execution.RunOptions) {
 	o.MaxBudgetUSD, o.ApprovalMode = cmp.Or(o.MaxBudgetUSD, d.MaxBudgetUSD), cmp.Or(o.ApprovalMode, d.ApprovalMode)
 	o.AgentsDoc, o.ProjectID = cmp.Or(o.AgentsDoc, d.AgentsDoc), cmp.Or(o.ProjectID, d.ProjectID)
 	o.RetryPolicy = cmp.Or(o.RetryPolicy, d.RetryPolicy)
+	o.KeepRetrying = o.KeepRetrying || d.KeepRetrying
 	o.Debug, o.CollectEvents = o.Debug || d.Debug, o.CollectEvents || d.CollectEvents
 	if !o.NonInteractive {
 		o.Interactive = o.Interactive || d.Interactive
@@ -340,60 +373,59 @@ func (c *Client) openStore() (*runstore.Store, error) {
 	return s, nil
 }
 
-// record begins the record of a run. Without one the run goes on: a full disk must not stop work.
-func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOptions) *runstore.Writer {
+// Recorded reports whether there is a record of a run, live or ended.
+func (c *Client) Recorded(id execution.RunID) bool {
+	s, err := c.openStore()
+	if err != nil || s == nil {
+		return false
+	}
+	_, err = s.Get(string(id))
+	return err == nil
+}
+
+// record begins the record of a run. Without one the run goes on: a full disk must not stop work. Its error is about the request:
+// the id of another run.
+func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOptions) (*runstore.Writer, error) {
 	s, err := c.openStore()
 	if err != nil || s == nil {
 		c.warn(err)
-		return nil
+		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
 		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, StartedAt: time.Now(), Parent: opts.Parent,
 		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: secrets(req, d)})
+	if errors.Is(err, runstore.ErrExists) {
+		return nil, execution.Errorf(execution.CodeValidation, "run %s is recorded already", req.Run.RunID).WithHint("leave out --run-id, or give another one")
+	}
 	if err != nil {
 		c.warn(err)
-		return nil
+		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
-	return w
+	return w, nil
 }
 
-// secrets are the values that must not be written: the agent's keys, and what the request passes under names that tell.
+// secrets are the values that must not be written: those of the environment and of what the request hands to the agent.
 func secrets(req execution.Request, d adapter.Descriptor) []string {
-	var list []string
+	list := secret.Environ(os.Environ())
 	for _, k := range d.Keys {
-		if v := os.Getenv(k); telling(k) && v != "" {
+		if v := os.Getenv(k); secret.Name(k) && v != "" {
 			list = append(list, v)
 		}
 	}
 	for k, v := range req.Run.Env {
-		if telling(k) {
-			list = append(list, v)
-		}
+		list = append(list, secret.Variable(k, v)...)
 	}
 	for _, m := range req.Run.MCPServers {
 		for k, v := range m.Env {
-			if telling(k) {
-				list = append(list, v)
-			}
+			list = append(list, secret.Configured(k, v)...)
 		}
 		for _, v := range m.Headers {
 			list = append(list, v)
-			if _, token, ok := strings.Cut(v, " "); ok {
-				list = append(list, token)
-			}
 		}
+		list = append(list, secret.Args(m.Args)...)
+		list = append(list, secret.URL(m.URL)...)
 	}
 	return list
-}
-
-func telling(name string) bool {
-	name = strings.ToUpper(name)
-	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *Client) warn(err error) {

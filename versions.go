@@ -2,6 +2,7 @@ package drawbar
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -16,30 +17,30 @@ import (
 const learnAfter = time.Second
 
 // checkVersion refuses an agent that is known to be too old. What is not known yet costs no time: learn finds it out
-// beside a run that lasts or that ended without being understood, warns, and is nil when there is nothing to learn.
-func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (learn func(run *agent.Run), err error) {
+// beside a run that lasts or that ended without being understood, warns, and is nil when there is nothing to learn. version is
+// empty until it is known.
+func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (version string, learn func(run *agent.Run), err error) {
 	if _, own := req.Run.Env["PATH"]; own || d.MinVersion == "" || c.opts.Host != nil {
-		return nil, nil // another PATH means another program than detection would find
+		return "", nil, nil // another PATH means another program than detection would find
 	}
 	dir := c.opts.StateDir
 	if dir == "" {
 		if dir, err = runstore.DefaultDir(); err != nil {
-			return nil, nil // the record says so
+			return "", nil, nil // the record says so
 		}
 	}
 	program, err := adapter.OSHost(nil).LookPath(d.Command)
 	if err != nil {
-		return nil, nil // the kit says what is missing, and how to install it
+		return "", nil, nil // the kit says what is missing, and how to install it
 	}
 	cache := versioncache.In(dir)
-	version := cache.Lookup(program)
-	if version != "" {
-		return nil, tooOld(d, version, program)
+	if version = cache.Lookup(program); version != "" {
+		return version, nil, tooOld(d, version, program)
 	}
 	if c.opts.NoRecord {
-		return nil, nil // nothing may be written
+		return "", nil, nil // nothing may be written
 	}
-	return func(run *agent.Run) {
+	return "", func(run *agent.Run) {
 		timer := time.NewTimer(learnAfter)
 		defer timer.Stop()
 		select {
@@ -67,7 +68,11 @@ func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (lear
 			return
 		}
 		c.warn(cache.Store(program, info.Version))
-		c.warn(tooOld(d, info.Version, program))
+		if old := tooOld(d, info.Version, program); old != nil {
+			c.warn(old)
+		} else if text := d.Untested(info.Version); text != "" {
+			c.warn(errors.New(text))
+		}
 	}, nil
 }
 

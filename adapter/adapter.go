@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"iter"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -62,6 +63,12 @@ type Negotiator interface {
 	Negotiate(req execution.Request) []execution.Reason
 }
 
+// RunCapabilities is an adapter whose runs differ: Capabilities is the most that a request can get, and CapabilitiesFor what this
+// one will. It starts, reads and changes nothing.
+type RunCapabilities interface {
+	CapabilitiesFor(req execution.Request) execution.Capabilities
+}
+
 // Retrier is an adapter that decides itself whether a failed attempt is worth another one (agent-mux specification,
 // shouldRetry). Without it package agent applies the policy's own rule. A panic means no.
 type Retrier interface {
@@ -97,6 +104,19 @@ type Host struct {
 	Platform string                                                          // runtime.GOOS of the host
 	LookPath func(name string) (string, error)                               // finds a command as a shell would
 	Spawn    func(ctx context.Context, c SpawnRequest) (SpawnOutcome, error) // runs a command to its end
+}
+
+// nonBlank is the host with variables of nothing but white space unset: such a key logs nobody in.
+func (h Host) nonBlank() Host {
+	getenv := h.Getenv
+	h.Getenv = func(name string) string {
+		value := getenv(name)
+		if strings.TrimSpace(value) == "" {
+			return ""
+		}
+		return value
+	}
+	return h
 }
 
 // SpawnRequest is a command to run to its end.

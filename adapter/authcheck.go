@@ -57,7 +57,7 @@ func (r *Registry) checkAuth(ctx context.Context, rec *record) AuthReport {
 	defer cancel()
 	found := make(chan AuthState, 1) // a check that hangs ends into it, unread
 	go func() {
-		state, err := call(func() AuthState { return p.DetectAuth(ctx, r.host) })
+		state, err := call(func() AuthState { return p.DetectAuth(ctx, r.host.nonBlank()) })
 		if err != nil {
 			state = AuthState{Status: AuthUnknown, Details: "the login check " + err.Error()}
 		}

@@ -10,6 +10,28 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
+// TestBlankKey: a key of white space logs nobody in, on any agent.
+func TestBlankKey(t *testing.T) {
+	t.Parallel()
+	keyed := describe("keyed", probing(
+		func(context.Context, Host) (Installation, error) { return Installation{Installed: true}, nil },
+		func(_ context.Context, h Host) AuthState {
+			if h.Getenv("KEY") != "" {
+				return AuthState{Status: Authenticated}
+			}
+			return AuthState{Status: Unauthenticated}
+		}))
+	for value, want := range map[string]AuthStatus{"": Unauthenticated, " \t": Unauthenticated, "k": Authenticated} {
+		r := NewRegistry([]Descriptor{keyed}, Host{Getenv: func(string) string { return value }})
+		if a, err := r.CheckAuth(t.Context(), "keyed"); err != nil || a.Status != want {
+			t.Errorf("%q: %s, %v", value, a.Status, err)
+		}
+		if i, err := r.Detect(t.Context(), "keyed"); err != nil || i.AuthState != want {
+			t.Errorf("%q: detected %s, %v", value, i.AuthState, err)
+		}
+	}
+}
+
 func TestCheckAuth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -128,6 +128,9 @@ const (
 
 var configTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeEnum, TypeStringList, TypeObject, TypeMCPServers}
 
+// MergeUnion is ConfigField.Merge of a list that has the elements of all scopes.
+const MergeUnion = "union"
+
 // ConfigField is one setting of an agent.
 type ConfigField struct {
 	Path        string        `json:"path"` // the name of the setting: Drawbar's own when Normalized
@@ -146,6 +149,7 @@ type ConfigField struct {
 	Scope       ConfigScope   `json:"scope"`          // global, project or both
 	File        string        `json:"file,omitempty"` // the ID of the files that hold it; empty means SettingsFile
 	Secret      bool          `json:"secret,omitempty"`
+	Merge       string        `json:"merge,omitempty"`      // MergeUnion for a list that the agent joins over its files; else the narrowest wins
 	Deprecated  string        `json:"deprecated,omitempty"` // what to use instead
 }
 

@@ -291,7 +291,7 @@ func (r *Registry) auth(ctx context.Context, rec *record, d *detection) {
 		state = AuthState{Status: AuthUnknown}
 		return
 	}
-	s := p.DetectAuth(ctx, r.host)
+	s := p.DetectAuth(ctx, r.host.nonBlank())
 	switch s.Status {
 	case Authenticated, Unauthenticated, AuthExpired, AuthUnknown:
 	default:

@@ -57,6 +57,13 @@ func (r *Registry) change(ctx context.Context, name string, a action, o InstallO
 		res.Agent, res.Action = rec.descriptor.Name, string(a)
 		return res, err
 	}
+	if rec.descriptor.Command == "" {
+		e := c.errorf(execution.CodeCapability, "%s has no program of its own: there is nothing to %s", c.result.Agent, a)
+		if len(rec.descriptor.Install) > 0 {
+			e = e.WithHint("%s", rec.descriptor.Install[0].Notes)
+		}
+		return c.result, e
+	}
 	r.Invalidate(rec.descriptor.Name)
 	before, err := r.detect(ctx, rec)
 	if err != nil {

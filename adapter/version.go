@@ -207,6 +207,18 @@ func meetsMinimum(version, minimum string) bool {
 	return err == nil && c >= 0
 }
 
+// Untested is the warning about a version outside those that the adapter is tested with, empty for a tested one and where
+// nothing is known.
+func (d Descriptor) Untested(version string) string {
+	if version == "" || len(d.TestedVersions) == 0 || withinTested(version, d.TestedVersions) {
+		return ""
+	}
+	if _, err := ParseVersion(version); err != nil {
+		return ""
+	}
+	return d.DisplayName + " " + version + " is not a tested version (" + strings.Join(d.TestedVersions, ", ") + ")"
+}
+
 // withinTested reports whether a version lies between the lowest and the highest of the tested ones.
 func withinTested(version string, tested []string) bool {
 	v, err := ParseVersion(version)

@@ -17,6 +17,8 @@ type Backend struct {
 	Models       []execution.Model
 	DefaultModel string
 	Warning      string // shown as a debug event at the start of every run
+	Version      string // of the agent's program, empty where it is not known
+	Untested     string // why the version may not work, empty for a tested one: a warning, and in the result's metadata
 }
 
 // BackendOf is the backend of a descriptor.
@@ -86,6 +88,8 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 	}()
 	n := negotiate(b.Adapter.Capabilities(), req, Situation{Agent: b.Name, ToolHandler: opts.Tools != nil, ToolHook: opts.Hooks.PreToolUse != nil,
 		Models: b.Models, DefaultModel: b.DefaultModel, Price: priceFunc(b, opts)})
+	n.EffectiveCapabilities = capabilitiesFor(b, req, opts)
+	n.effective(req)
 	if neg, ok := adapter.As[adapter.Negotiator](b.Adapter); ok {
 		n.with(neg.Negotiate(req.Clone()))
 	}

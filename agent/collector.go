@@ -36,7 +36,8 @@ type collector struct {
 	steps      int // model calls begun, and
 	stepsDone  int // ended
 	stepTools  int // tool calls since the last step began
-	stepsSeen  int // model calls as far as they can be seen
+	inStep     bool
+	modelSeen  bool // a sign of a model call was seen; without steps their number is unknown
 	toolCalls  int
 	retries    int
 	after      time.Duration
@@ -45,6 +46,9 @@ type collector struct {
 	lastTurn   execution.TurnEnd
 	trace      []execution.TraceEvent
 	inMessage  bool
+	unasked    bool            // the permission question of the next event waits for nobody
+	retrying   execution.Retry // the last retry since the backend made progress; no reason for none
+	refusals   int             // model calls in a row that were refused for their credentials
 	collected  []execution.Event
 	wantEvents bool
 }
@@ -64,8 +68,20 @@ func (c *collector) beginAttempt() {
 	c.text.Reset()
 	c.message = ""
 	c.lastTurn = execution.TurnEnd{}
-	c.failure, c.after, c.turnsDone, c.inMessage = "", 0, 0, false
+	c.failure, c.after, c.turnsDone, c.inMessage, c.inStep = "", 0, 0, false, false
+	c.retrying, c.refusals = execution.Retry{}, 0
 }
+
+// startSession notes the backend's session.
+func (c *collector) startSession(b execution.SessionStart) {
+	c.sessionID = b.SessionID
+	if b.Model != "" {
+		c.model = b.Model
+	}
+}
+
+// wentOn notes that the backend made progress: what failed before did not end it.
+func (c *collector) wentOn() { c.failure, c.retrying, c.refusals = "", execution.Retry{}, 0 }
 
 func (c *collector) traceAdd(e execution.Event, t execution.TraceEventType, data map[string]any) {
 	if len(c.trace) < maxTraceEvents {
@@ -81,12 +97,12 @@ func (c *collector) observe(e execution.Event) {
 	own := e.Parent == ""
 	switch b := e.Body.(type) {
 	case execution.TextDelta:
-		c.failure = ""
+		c.wentOn()
+		c.modelSeen = true
 		if own {
 			c.text.WriteString(b.Delta)
-			if !c.inMessage {
+			if !c.inMessage && !c.inStep {
 				c.inMessage = true
-				c.stepsSeen++
 				c.traceAdd(e, execution.TraceModelStarted, nil)
 			}
 		}
@@ -99,25 +115,32 @@ func (c *collector) observe(e execution.Event) {
 			}
 		}
 	case execution.SessionStart:
-		if !own {
-			break
+		if own {
+			c.startSession(b)
 		}
-		c.sessionID = b.SessionID
-		if b.Model != "" {
-			c.model = b.Model
-		}
-	case execution.TurnStart, execution.ThinkingDelta:
+	case execution.TurnStart:
 		c.failure = ""
+	case execution.ThinkingDelta:
+		c.wentOn()
+		c.modelSeen = true
 	case execution.StepStart:
 		c.failure = ""
 		if own {
 			c.steps++
 			c.stepTools = 0
+			c.inStep = true
+			c.traceAdd(e, execution.TraceModelStarted, map[string]any{"stepIndex": b.StepIndex})
 		}
 	case execution.StepEnd:
 		if own {
 			c.stepsDone++
+			if c.inStep {
+				c.inStep = false
+				c.traceAdd(e, execution.TraceModelCompleted, map[string]any{"stepIndex": b.StepIndex})
+			}
 		}
+	case execution.Retry:
+		c.retrying = b
 	case execution.ToolCallReady:
 		c.tool(e, b.ToolCallID, b.ToolName)
 	case execution.MCPToolCallStart:
@@ -131,10 +154,14 @@ func (c *collector) observe(e execution.Event) {
 	case execution.MCPToolError:
 		c.traceAdd(e, execution.TraceToolCompleted, map[string]any{"toolCallId": b.ToolCallID, "toolName": b.ToolName, "error": b.Error})
 	case execution.ApprovalRequired:
+		if c.unasked {
+			break
+		}
 		c.traceAdd(e, execution.TraceApprovalWait, map[string]any{"interactionId": b.ID, "action": b.Action})
 	case execution.TokenUsage:
 		u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens}
 		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
+		c.modelSeen = c.modelSeen || !u.IsZero()
 		c.usage, c.unpriced, c.turnUsage = c.usage.Add(u), c.unpriced.Add(u), c.turnUsage.Add(u)
 	case execution.CostEvent:
 		if b.Cost.TotalUSD == nil {
@@ -151,7 +178,7 @@ func (c *collector) observe(e execution.Event) {
 		if !own {
 			break
 		}
-		c.lastTurn, c.inMessage = b, false
+		c.lastTurn, c.inMessage, c.inStep = b, false, false
 		if b.Reason == execution.TurnCompleted {
 			c.turnsDone++
 		}
@@ -178,11 +205,29 @@ func (c *collector) observe(e execution.Event) {
 
 func (c *collector) tool(e execution.Event, id, name string) {
 	c.toolCalls++
-	c.failure = ""
+	c.wentOn()
+	c.modelSeen = true
 	if e.Parent == "" {
 		c.stepTools++
 	}
 	c.traceAdd(e, execution.TraceToolRequested, map[string]any{"toolCallId": id, "toolName": name})
+}
+
+// retryCause is why the backend was retrying when its time was over, to be put behind the message that says so.
+func (c *collector) retryCause() string {
+	if c.retrying.Reason == "" {
+		return ""
+	}
+	return "; the agent was retrying: " + c.retrying.Reason
+}
+
+// stepCount is the number of model calls, nil where calls were made and the backend does not show them one by one.
+func (c *collector) stepCount() *int {
+	n := max(c.steps, c.stepsDone)
+	if n == 0 && c.modelSeen {
+		return nil
+	}
+	return &n
 }
 
 // errorShown reports whether the stream already ends with an event for the result's failure.

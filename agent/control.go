@@ -37,6 +37,7 @@ var (
 	errInterrupted   = errors.New("interrupted")
 	errDeadline      = fmt.Errorf("deadline of the run: %w", context.DeadlineExceeded)
 	errTurnLimit     = errors.New("turn limit reached")
+	errAuth          = errors.New("the credentials were refused")
 	errBudget        = errors.New("budget exceeded")
 	errAwaitApproval = errors.New("nobody there to approve")
 	errAwaitInput    = errors.New("nobody there to answer")

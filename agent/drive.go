@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -42,13 +44,15 @@ func (r *Run) drive() {
 			req = fallbackRequest(first, b)
 		}
 		n := negotiateBackend(b, req, r.opts)
-		r.use(b, capabilitiesOf(b), n)
+		r.use(b, capabilitiesOf(b), capabilitiesFor(b, req, r.opts), n)
 		if i > 0 {
 			r.emit(execution.Retry{Attempt: i + 1, MaxAttempts: len(backends), Code: res.Error.ErrorCode(),
 				Reason: fmt.Sprintf("falling back to %s: %s", b.Name, res.Error.Message)})
 		}
-		if b.Warning != "" {
-			r.debug(execution.DebugWarn, b.Warning)
+		for _, warning := range []string{b.Warning, b.Untested} {
+			if warning != "" {
+				r.debug(execution.DebugWarn, warning)
+			}
 		}
 		if n.Supported {
 			for _, reason := range n.Reasons {
@@ -97,6 +101,16 @@ func capabilitiesOf(b Backend) (caps execution.Capabilities) {
 	return b.Adapter.Capabilities()
 }
 
+// capabilitiesFor are the capabilities that the run of a request has, which may be less than the backend's.
+func capabilitiesFor(b Backend, req execution.Request, opts Options) (caps execution.Capabilities) {
+	caps = capabilitiesOf(b)
+	defer func() { _ = recover() }() // an adapter that panics here has what it declares
+	if varying, ok := adapter.As[adapter.RunCapabilities](b.Adapter); ok {
+		caps = varying.CapabilitiesFor(wired(req, caps, opts))
+	}
+	return caps
+}
+
 // attempts repeats the execution on one backend as the retry policy says.
 func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
 	policy := execution.RetryPolicy{MaxAttempts: 1}
@@ -137,6 +151,11 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	}
 	in := r.newInbox()
 	defer r.dropInbox()
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	r.mu.Lock()
+	r.stopBackend = cancel
+	r.mu.Unlock()
 	got := false
 	defer func() {
 		p := recover()
@@ -150,7 +169,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	}()
 	var broken error
 	bodiless := false
-	for ev, err := range b.Adapter.Execute(r.ctx, r.wired(req, capabilitiesOf(b)), in.forAdapter()) {
+	for ev, err := range b.Adapter.Execute(ctx, wired(req, capabilitiesOf(b), r.opts), in.forAdapter()) {
 		if got {
 			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s went on after its result: the rest is dropped", b.Name))
 			break
@@ -174,6 +193,8 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		}
 	}
 	switch {
+	case errors.Is(context.Cause(ctx), errAuth) && r.ctx.Err() == nil:
+		return r.refusedLogin(b, res)
 	case got:
 		return res
 	case r.ctx.Err() != nil:
@@ -187,15 +208,32 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		res.Error.Code = execution.FailureBackendExecution
 		return res
 	}
-	return failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
+	res = failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
+	res.ExitReason = execution.ExitCrash
+	return res
+}
+
+// refusedLogin is the result of an execution that was ended because the model API refuses its credentials.
+func (r *Run) refusedLogin(b Backend, res execution.Result) execution.Result {
+	why := ""
+	r.exclusive(func() { why = r.col.retrying.Reason })
+	stderr := ""
+	if res.Error != nil {
+		stderr = res.Error.Stderr
+	}
+	res.Status, res.ExitReason = execution.StatusFailed, execution.ExitCompleted
+	res.Error = execution.NewResultError(execution.CodeAuth, cmp.Or(why, "the model API refused the credentials"))
+	res.Error.Stderr = stderr
+	res.Error.Metadata["hint"] = "drawbar auth guide " + b.Name + "; --keep-retrying lets the agent try on"
+	return res
 }
 
 // wired is the request as the adapter gets it: two-way where a question may be asked and somebody, or the end of the turn, will
 // answer it. That no more messages come is said through the inbox.
-func (r *Run) wired(req execution.Request, caps execution.Capabilities) execution.Request {
+func wired(req execution.Request, caps execution.Capabilities, opts Options) execution.Request {
 	c := req.Clone()
 	asks := c.Run.ApprovalMode == "" || c.Run.ApprovalMode == execution.ApprovalPrompt
-	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (r.opts.OnApproval != nil || r.wantsInterrupt()) || r.opts.OnInput != nil) {
+	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (opts.OnApproval != nil || wantsInterrupt(req)) || opts.OnInput != nil) {
 		c.Run.Interactive = true
 	}
 	return c

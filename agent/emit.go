@@ -24,6 +24,14 @@ func (r *Run) emit(b execution.Body) {
 	r.pump(false)
 }
 
+// emitEvent is emit for an event with an origin.
+func (r *Run) emitEvent(e execution.Event) {
+	r.emitMu.Lock()
+	r.emitQ = append(r.emitQ, emission{event: e})
+	r.emitMu.Unlock()
+	r.pump(false)
+}
+
 // push queues an event of the host's own. Whoever pushes pumps, without mu.
 func (r *Run) push(b execution.Body) {
 	r.emitMu.Lock()
@@ -179,6 +187,9 @@ func (r *Run) anticipate(e execution.Event) {
 		r.arrived(b.ID)
 	case execution.Retry:
 		r.col.retries++
+		if b.Code == execution.CodeAuth {
+			r.col.refusals++
+		}
 	}
 }
 
@@ -205,6 +216,8 @@ func (r *Run) react(e execution.Event) {
 		}
 	case execution.InputCancelled:
 		r.refused(b.ID)
+	case execution.Retry:
+		r.giveUpOnLogin()
 	case execution.TurnStart, execution.StepStart, execution.StepEnd, execution.TokenUsage, execution.CostEvent:
 		r.enforce(e)
 	}
@@ -244,6 +257,20 @@ func (r *Run) settleInterruptLocked() {
 	r.interrupting = false
 	if r.state == execution.StateInterrupted {
 		r.setLocked(execution.StateRunning)
+	}
+}
+
+// giveUpOnLogin ends an execution whose credentials the model API refuses, which the agent would try again for minutes. After the
+// first refusal an agent may still renew a login that has expired; a second one in a row is final.
+func (r *Run) giveUpOnLogin() {
+	if r.col.refusals < 2 || r.req.Run.KeepRetrying {
+		return
+	}
+	r.mu.Lock()
+	stop := r.stopBackend
+	r.mu.Unlock()
+	if stop != nil {
+		stop(errAuth)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -85,11 +86,16 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 			replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the turn was interrupted")
 		}
 		// The words of the decision table hold for every backend.
+		if res.ExitReason == execution.ExitInactivity && res.Error != nil {
+			e := *res.Error
+			e.Message += r.col.retryCause()
+			res.Error = &e
+		}
 		if res.ExitReason == execution.ExitTurnLimit && res.Status != execution.StatusDeferred {
 			replace(execution.StatusDeferred, execution.ExitTurnLimit, "", "")
 		}
 	case endTimeout:
-		replace(execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout, "the run took longer than "+r.limitText(end.cause))
+		replace(execution.StatusFailed, execution.ExitByTimeout, execution.CodeTimeout, "the run took longer than "+r.limitText(end.cause)+r.col.retryCause())
 	case endInterrupt:
 		replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the run was interrupted")
 	case endTurnLimit:
@@ -216,7 +222,7 @@ func (r *Run) fill(res *execution.Result) {
 		case res.Status != execution.StatusFailed:
 		case res.Signal != "":
 			res.ExitReason = execution.ExitKilled
-		default:
+		case res.Error.ErrorCode().Crash():
 			res.ExitReason = execution.ExitCrash
 		}
 	}
@@ -240,12 +246,24 @@ func (r *Run) fill(res *execution.Result) {
 		res.Degradation = n.Reasons
 	}
 	res.Trace = &execution.Trace{Summary: execution.TraceSummary{StartedAt: c.started, CompletedAt: now,
-		StepCount: max(c.steps, c.stepsDone, c.stepsSeen), ToolCallCount: c.toolCalls, Degraded: n.Degraded}}
+		StepCount: c.stepCount(), ToolCallCount: c.toolCalls, Degraded: n.Degraded}}
 	if n.EffectiveCapabilities.TraceDepth.Rank() >= execution.TraceStandard.Rank() {
 		res.Trace.Events = c.trace
 	}
 	r.traceEnd(res, now)
 	res.Events = c.collected
+	r.mu.Lock()
+	b := r.current
+	r.mu.Unlock()
+	for key, value := range map[string]string{"agentVersion": b.Version, "untestedVersion": b.Untested} {
+		if value != "" {
+			res.Metadata = maps.Clone(res.Metadata)
+			if res.Metadata == nil {
+				res.Metadata = map[string]any{}
+			}
+			res.Metadata[key] = value
+		}
+	}
 }
 
 // traceEnd adds how the run ended, where the trace does not say so yet.

@@ -45,10 +45,11 @@ type hooking struct {
 	calls   map[string]hookedCall // as the agent shows them
 	shown   map[string]hookedCall // as the hook that is told shall see them
 	denied  []denial
-	count   int // of denied calls that the agent gave no id
+	told    map[string]bool // calls whose denial was shown, by id
+	count   int             // of denied calls that the agent gave no id
 	notices []notice
 	telling bool
-	told    sync.WaitGroup
+	working sync.WaitGroup
 }
 
 // hookedCall is a tool call that has no result yet.
@@ -61,6 +62,7 @@ type hookedCall struct {
 type denial struct {
 	call execution.HookCall
 	why  string
+	told bool // approval_denied was shown
 }
 
 type notice struct {
@@ -69,7 +71,7 @@ type notice struct {
 }
 
 func newHooking(h Hooks, r *Run) *hooking {
-	g := &hooking{Hooks: h, run: r, calls: map[string]hookedCall{}, shown: map[string]hookedCall{}}
+	g := &hooking{Hooks: h, run: r, calls: map[string]hookedCall{}, shown: map[string]hookedCall{}, told: map[string]bool{}}
 	if h.PostToolUse != nil || h.SessionStart != nil || h.SessionEnd != nil || h.Stop != nil {
 		handler := OnAny(g.observe)
 		r.handlers = append(r.handlers, &handler)
@@ -138,10 +140,51 @@ func (g *hooking) decideTool(ctx context.Context, call execution.HookCall) execu
 	}
 	if res.Decision == execution.HookDeny {
 		g.mu.Lock()
-		g.denied = append(g.denied, denial{call, res.Message})
+		d := denial{call: call, why: res.Message}
+		now := g.tellDenial(&d, g.open(call))
+		g.denied = append(g.denied, d)
 		g.mu.Unlock()
+		for _, e := range now {
+			g.run.emitEvent(e)
+		}
 	}
 	return res
+}
+
+// tellDenial is the event of a denial that was not shown yet, of the call with this id; without one it waits until the agent
+// shows the call, or goes on.
+func (g *hooking) tellDenial(d *denial, id string) []execution.Event {
+	if d.told || id == "" {
+		return nil
+	}
+	d.told, g.told[id] = true, true
+	return []execution.Event{{Origin: originHook, Body: execution.ApprovalDenied{ID: execution.QuestionID(id), Reason: d.why,
+		ToolName: cmp.Or(g.calls[id].name, d.call.Data.ToolName)}}}
+}
+
+// shows are the denials of a call that the agent has just shown.
+func (g *hooking) shows(id string) (list []execution.Event) {
+	for i := range g.denied {
+		if d := &g.denied[i]; !d.told && g.open(d.call) == id {
+			list = append(list, g.tellDenial(d, id)...)
+		}
+	}
+	return list
+}
+
+// states takes up what the agent itself says of a denied call: it is shown once, and with the reason.
+func (g *hooking) states(e execution.Event, b execution.ApprovalDenied) []execution.Event {
+	if g.told[string(b.ID)] {
+		return nil
+	}
+	for i := range g.denied {
+		if d := &g.denied[i]; !d.told && (d.call.ToolCallID == string(b.ID) || g.open(d.call) == string(b.ID)) {
+			d.told, g.told[string(b.ID)] = true, true
+			b.Reason, e.Origin = cmp.Or(b.Reason, d.why), originHook
+			e.Body = b
+		}
+	}
+	return []execution.Event{e}
 }
 
 // modifiesInput reports whether the backend that runs takes another input for a tool.
@@ -185,16 +228,20 @@ func (g *hooking) about(e execution.Event) []execution.Event {
 	switch b := e.Body.(type) {
 	case execution.ToolCallReady:
 		g.calls[b.ToolCallID] = hookedCall{b.ToolName, canonical(b.Input)}
+		return append([]execution.Event{e}, g.shows(b.ToolCallID)...)
 	case execution.MCPToolCallStart:
 		g.calls[b.ToolCallID] = hookedCall{b.ToolName, canonical(b.Input)}
+		return append([]execution.Event{e}, g.shows(b.ToolCallID)...)
+	case execution.ApprovalDenied:
+		return g.states(e, b)
 	case execution.ToolResultEvent:
 		delete(g.calls, b.ToolCallID)
 	case execution.MCPToolResult:
 		delete(g.calls, b.ToolCallID)
 	case execution.ToolError:
-		e.Origin = g.failed(b.ToolCallID, b.ToolName, e.Origin)
+		return g.failed(e, b.ToolCallID, b.ToolName)
 	case execution.MCPToolError:
-		e.Origin = g.failed(b.ToolCallID, b.ToolName, e.Origin)
+		return g.failed(e, b.ToolCallID, b.ToolName)
 	case execution.StepStart, execution.MessageStart, execution.ThinkingStart:
 		if e.Parent == "" { // the model goes on, so it has been told
 			return append(g.unmentioned(false), e)
@@ -212,13 +259,13 @@ func (g *hooking) about(e execution.Event) []execution.Event {
 // originHook is the origin of events that a hook made.
 const originHook = "hook"
 
-// failed is the origin of a tool call's failure.
-func (g *hooking) failed(id, name, origin string) string {
+// failed is the failure of a tool call, with the denial that caused it in front where it was not shown yet.
+func (g *hooking) failed(e execution.Event, id, name string) (list []execution.Event) {
 	call, known := g.calls[id]
-	delete(g.calls, id)
 	match := func(same func(denial) bool) bool {
 		i := slices.IndexFunc(g.denied, same)
 		if i >= 0 {
+			list = g.tellDenial(&g.denied[i], id)
 			g.denied = slices.Delete(g.denied, i, i+1)
 		}
 		return i >= 0
@@ -229,9 +276,10 @@ func (g *hooking) failed(id, name, origin string) string {
 			return d.call.ToolCallID == "" && bytes.Equal(canonical(d.call.Data.ToolInput), call.input)
 		}),
 		match(func(d denial) bool { return d.call.ToolCallID == "" && d.call.Data.ToolName == name }):
-		return originHook
+		e.Origin = originHook
 	}
-	return origin
+	delete(g.calls, id)
+	return append(list, e)
 }
 
 // unmentioned are the events of calls that were denied and of which the agent says nothing. What became of a call that it has
@@ -245,6 +293,7 @@ func (g *hooking) unmentioned(end bool) []execution.Event {
 				wait = append(wait, d)
 				continue
 			}
+			list = append(list, g.tellDenial(&d, id)...)
 			list = append(list, execution.Event{Body: execution.ToolError{ToolCallID: id, ToolName: g.calls[id].name, Error: d.why}, Origin: originHook})
 			delete(g.calls, id)
 			continue
@@ -255,11 +304,13 @@ func (g *hooking) unmentioned(end bool) []execution.Event {
 		if len(input) == 0 {
 			input = json.RawMessage("{}")
 		}
+		denied := g.tellDenial(&d, id)
 		for _, b := range []execution.Body{execution.ToolCallStart{ToolCallID: id, ToolName: d.call.Data.ToolName},
-			execution.ToolCallReady{ToolCallID: id, ToolName: d.call.Data.ToolName, Input: input},
-			execution.ToolError{ToolCallID: id, ToolName: d.call.Data.ToolName, Error: d.why}} {
+			execution.ToolCallReady{ToolCallID: id, ToolName: d.call.Data.ToolName, Input: input}} {
 			list = append(list, execution.Event{Body: b, Origin: originHook})
 		}
+		list = append(list, denied...)
+		list = append(list, execution.Event{Origin: originHook, Body: execution.ToolError{ToolCallID: id, ToolName: d.call.Data.ToolName, Error: d.why}})
 	}
 	g.denied = wait
 	return list
@@ -361,7 +412,7 @@ func (g *hooking) tell(fn func(context.Context, execution.HookCall), call execut
 	g.notices = append(g.notices, notice{fn, call})
 	if !g.telling {
 		g.telling = true
-		g.told.Go(g.work)
+		g.working.Go(g.work)
 	}
 }
 
@@ -400,4 +451,4 @@ func (g *hooking) toldOne(n notice) {
 }
 
 // wait waits until every hook that is told has been.
-func (g *hooking) wait() { g.told.Wait() }
+func (g *hooking) wait() { g.working.Wait() }

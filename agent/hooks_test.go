@@ -173,6 +173,13 @@ func TestDeniedToolIsToldOnce(t *testing.T) {
 				switch body := e.Body.(type) {
 				case execution.ToolCallReady:
 					types = append(types, "ready")
+				case execution.ApprovalRequired:
+					types = append(types, "asked")
+				case execution.ApprovalDenied:
+					types = append(types, "denied")
+					if e.Origin != "hook" || body.Reason != "no" || !strings.HasSuffix(string(body.ID), tt.id) {
+						t.Errorf("origin %q, %+v", e.Origin, body)
+					}
 				case execution.ToolError:
 					types = append(types, "error")
 					if e.Origin != "hook" || !strings.HasSuffix(body.ToolCallID, tt.id) {
@@ -182,7 +189,7 @@ func TestDeniedToolIsToldOnce(t *testing.T) {
 					types = append(types, "message")
 				}
 			}
-			if got := strings.Join(types, " "); got != "ready error message" {
+			if got := strings.Join(types, " "); got != "ready asked denied error message" {
 				t.Errorf("got %s", got)
 			}
 		})

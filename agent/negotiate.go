@@ -175,7 +175,13 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	refuse(o.ThinkingBudgetTokens > 0 && !a.ThinkingBudgetTokens, execution.ReasonOther, "thinkingBudgetTokens", "a thinking budget in tokens")
 	refuse(len(o.ThinkingOverride) > 0, execution.ReasonOther, "thinking", "free-form thinking parameters")
 	refuse(o.Stream == execution.StreamOn && !a.TextStreaming, execution.ReasonOther, "textStreaming", "streaming of text")
-	refuse((o.OutputFormat == execution.FormatJSON || o.OutputFormat == execution.FormatJSONL) && !a.JSONMode, execution.ReasonOther, "jsonMode", "a JSON output format")
+	switch {
+	case o.OutputFormat == execution.FormatJSONL || o.OutputFormat == execution.FormatJSON && !a.JSONMode:
+		n.add(block, execution.ReasonOther, "jsonMode", "%s does not support the output format %s", s.Agent, o.OutputFormat)
+	case o.OutputFormat == execution.FormatJSON && len(o.OutputSchema) == 0:
+		// Nothing would hold the agent to the format.
+		n.add(block, execution.ReasonOther, "jsonMode", "%s answers in JSON only by a schema: give outputSchema, {\"type\":\"object\"} at least", s.Agent)
+	}
 	refuse(len(o.OutputSchema) > 0 && !a.StructuredOutput, execution.ReasonOther, "structuredOutput", "output that satisfies a schema")
 	refuse(len(o.MCPServers) > 0 && !a.MCP, execution.ReasonToolUseUnsupported, "mcp", "MCP servers")
 	for _, m := range o.MCPServers {

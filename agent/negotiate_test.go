@@ -160,7 +160,11 @@ func TestNegotiateOptions(t *testing.T) {
 		{"one effort", func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortLow }, func(c *caps) { c.Agent.ThinkingEfforts = nil }, "thinking", "blocking"},
 		{"thinking budget", func(r *execution.Request) { r.Run.ThinkingBudgetTokens = 1024 }, func(c *caps) { c.Agent.ThinkingBudgetTokens = false }, "thinkingBudgetTokens", "blocking"},
 		{"stream on", func(r *execution.Request) { r.Run.Stream = execution.StreamOn }, func(c *caps) { c.Agent.TextStreaming = false }, "textStreaming", "blocking"},
-		{"json", func(r *execution.Request) { r.Run.OutputFormat = execution.FormatJSON }, func(c *caps) { c.Agent.JSONMode = false }, "jsonMode", "blocking"},
+		{"json", func(r *execution.Request) {
+			r.Run.OutputFormat, r.Run.OutputSchema = execution.FormatJSON, json.RawMessage(`{}`)
+		}, func(c *caps) { c.Agent.JSONMode = false }, "jsonMode", "blocking"},
+		{"json lines", func(r *execution.Request) { r.Run.OutputFormat = execution.FormatJSONL }, func(*caps) {}, "jsonMode", "blocking"},
+		{"json without a schema", func(r *execution.Request) { r.Run.OutputFormat = execution.FormatJSON }, func(*caps) {}, "jsonMode", "blocking"},
 		{"schema", func(r *execution.Request) { r.Run.OutputSchema = json.RawMessage(`{}`) }, func(c *caps) { c.Agent.StructuredOutput = false }, "structuredOutput", "blocking"},
 		{"mcp", func(r *execution.Request) {
 			r.Run.MCPServers = []execution.MCPServer{{Name: "x", Transport: execution.MCPStdio, Command: "x"}}
@@ -203,7 +207,7 @@ func TestNegotiateOptions(t *testing.T) {
 			full := at.Capable()
 			full.Agent.Skills, full.Agent.AgentsMD, full.Agent.Sampling, full.Agent.OutputTokenLimit = true, true, true, true
 			switch tt.name {
-			case "override", "profile":
+			case "override", "profile", "json lines", "json without a schema":
 				return // refused everywhere
 			case "command":
 				full.Agent.TakesCommand = true

@@ -160,15 +160,15 @@ func (r *Run) route(q execution.Question) route {
 		return byCaller
 	case !isApproval:
 		return byNextInput
-	case r.wantsInterrupt():
+	case wantsInterrupt(r.req):
 		return byNextGrant
 	}
 	return byNobodyHere
 }
 
 // wantsInterrupt reports whether the caller wants the turn to end for an approval instead of a denial.
-func (r *Run) wantsInterrupt() bool {
-	q := r.req.Requirements
+func wantsInterrupt(req execution.Request) bool {
+	q := req.Requirements
 	return q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
 }
 

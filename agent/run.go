@@ -46,6 +46,7 @@ type Run struct {
 	inbox        *inbox // of the execution that runs, nil between executions
 	inputOpen    bool   // the caller may still say something
 	endSent      bool
+	stopBackend  context.CancelCauseFunc // ends the execution that runs, and not the run
 	queue        []queuedInput
 	handed       []execution.InputID // messages given to the agent that it has not taken yet
 	inputs       int
@@ -101,6 +102,13 @@ func milliseconds(ms int64) time.Duration {
 	return time.Duration(min(ms, most)) * time.Millisecond
 }
 
+// lastTurn reports whether no other turn can follow the one that runs.
+func (r *Run) lastTurn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.inputOpen && len(r.queue) == 0
+}
+
 // ID is the run's id.
 func (r *Run) ID() execution.RunID { return r.req.Run.RunID }
 
@@ -154,15 +162,15 @@ func (r *Run) Result(ctx context.Context) (execution.Result, error) {
 // Done is closed when the result is there.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// use makes b the backend that runs.
-func (r *Run) use(b Backend, caps execution.Capabilities, n execution.Negotiation) {
+// use makes b the backend that runs. caps are those of the backend, narrow those of this run.
+func (r *Run) use(b Backend, caps, narrow execution.Capabilities, n execution.Negotiation) {
 	r.mu.Lock()
 	r.current, r.caps = b, caps
 	r.mu.Unlock()
 	r.exclusive(func() {
 		r.seq.closeTurn(execution.TurnFailed, r.publish)
 		r.seq.session, r.seq.fallback = false, nil
-		r.col.use(b, caps, n, cmp.Or(r.req.Run.Model, b.DefaultModel), priceFunc(b, r.opts))
+		r.col.use(b, narrow, n, cmp.Or(r.req.Run.Model, b.DefaultModel), priceFunc(b, r.opts))
 	})
 }
 

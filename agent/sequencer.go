@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type sequencer struct {
 	failure  *execution.Event  // an error that may be the last word of the open turn
 	own      speech
 	others   map[string]*speech // of sub-agents, by Event.Parent
+	work     openWork
+	asked    map[execution.QuestionID]bool // permission questions that were shown and have no answer yet
 }
 
 // maxEarly bounds the events that wait for the session to start; then it is taken as started.
@@ -57,11 +60,16 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 	if s.failure != nil && !accounting(e.Body) {
 		s.releaseFailure(publish)
 	}
+	if s.work.late(e.Body) {
+		return // its end was reported when its turn ended
+	}
 	switch b := e.Body.(type) {
 	case execution.SessionStart:
 		if own {
-			if s.session && s.run.col.sessionID == b.SessionID {
-				return // an agent repeats its session with every turn
+			if s.session && (s.run.col.sessionID == b.SessionID || s.run.col.sessionID == "") {
+				// An agent repeats its session with every turn, or names it only after the run had to start one without a name.
+				s.run.col.startSession(b)
+				return
 			}
 			s.session = true
 			publish(e)
@@ -146,6 +154,10 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		execution.SubagentResult, execution.SubagentError, execution.ApprovalRequired, execution.InputRequired, execution.ImageOutput:
 		s.ensureTurn(publish)
 		s.flush(e.Parent, publish)
+	case execution.ApprovalDenied:
+		s.ensureTurn(publish)
+		s.flush(e.Parent, publish)
+		s.askFirst(e, b, publish)
 	case execution.SessionResume, execution.SessionFork, execution.SessionCheckpoint, execution.PluginLoaded, execution.PluginInvoked,
 		execution.PluginError, execution.SkillLoaded, execution.SkillInvoked, execution.AgentdocRead, execution.ImageInputAck:
 		if !s.session {
@@ -165,7 +177,44 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 			return
 		}
 	}
+	s.publish(e, publish)
+}
+
+// publish publishes an event of the backend and notes what it leaves open.
+func (s *sequencer) publish(e execution.Event, publish func(execution.Event)) {
+	switch b := e.Body.(type) {
+	case execution.ApprovalRequired:
+		s.ask(b.ID)
+	case execution.InputRequired:
+		s.ask(b.ID)
+	case execution.ApprovalGranted:
+		delete(s.asked, b.ID)
+	case execution.ApprovalDenied:
+		delete(s.asked, b.ID)
+	case execution.QuestionWithdrawn:
+		delete(s.asked, b.ID)
+	default:
+		s.work.note(e)
+	}
 	publish(e)
+}
+
+func (s *sequencer) ask(id execution.QuestionID) {
+	if s.asked == nil {
+		s.asked = map[execution.QuestionID]bool{}
+	}
+	s.asked[id] = true
+}
+
+// askFirst shows the question that a denial answers, where nobody was asked: a rule or a hook denied the call.
+func (s *sequencer) askFirst(e execution.Event, b execution.ApprovalDenied, publish func(execution.Event)) {
+	if s.asked[b.ID] {
+		return
+	}
+	q := execution.ApprovalRequired{ID: b.ID, Action: cmp.Or(b.ToolName, "a tool call"), Detail: b.Reason, ToolName: b.ToolName, Risk: execution.RiskMedium}
+	s.run.col.unasked = true // nobody waits for an answer
+	publish(execution.Event{Parent: e.Parent, Origin: e.Origin, Body: q})
+	s.run.col.unasked = false
 }
 
 // accounting reports whether an event may come between an error and the end of the turn that it ended.
@@ -303,6 +352,7 @@ func (s *sequencer) endTurn(e execution.Event, b execution.TurnEnd, publish func
 	s.own.text.end()
 	s.own.thinking.end()
 	s.others = nil
+	s.work.end(s.run.lastTurn(), publish)
 	s.price(false, publish)
 	s.open = false
 	b.TurnIndex = s.turn
@@ -345,6 +395,7 @@ func (s *sequencer) finish(res execution.Result, publish func(execution.Event)) 
 		reason = execution.TurnFailed
 	}
 	s.closeTurn(reason, publish)
+	s.work.end(true, publish)
 	s.price(true, publish)
 	if res.Status == execution.StatusFailed && !s.run.col.errorShown(res) {
 		publish(execution.Event{Body: failureBody(res, s.run.col.after)})

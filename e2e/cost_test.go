@@ -38,7 +38,7 @@ func TestCosts(t *testing.T) {
 		turn := func(text string, in, out int, tools string) string {
 			return fmt.Sprintf(`{"text":%q,"usage":{"input":%d,"output":%d},"tools":[%s]}`, text, in, out, tools)
 		}
-		turns := []string{turn("one", 7000, 700, ""), turn("two", 200, 20, "")}
+		turns := []string{turn("one", 7000, 700, ""), turn("again", 80, 8, ""), turn("two", 200, 20, "")}
 		if k.name != "gemini" && k.name != "copilot" { // these fork nothing
 			turns = append(turns, turn("three", 30, 3, ""))
 		}
@@ -50,6 +50,9 @@ func TestCosts(t *testing.T) {
 		l := newLab(t, k, `{"onExhausted":"text:more","defaults":{"usage":{"input":11,"output":1}},"side":{"usage":{"input":90,"output":9}},"turns":[`+strings.Join(turns, ",")+`]}`)
 		first := l.run("--approve", "yolo", "one")
 		first.completed(t)
+		if oneShot := l.run("--approve", "deny", "again"); oneShot.result.Model != first.result.Model || first.result.Model == "" {
+			t.Errorf("the model is %q, of a run without a second direction %q", first.result.Model, oneShot.result.Model)
+		}
 		l.run("--approve", "yolo", "--session", first.result.SessionID, "two").completed(t)
 		if o := l.run("--approve", "yolo", "--fork", first.result.SessionID, "three"); o.code != 0 && o.code != 6 {
 			t.Errorf("fork: exit code %d", o.code)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -228,6 +229,45 @@ func TestInterruptAndGoOn(t *testing.T) {
 		c.run.CloseInput()
 		res := c.result()
 		if res.Status != execution.StatusCompleted || res.Output.Text != "after the interrupt" {
+			t.Errorf("%s %+v %+v", res.Status, res.Output, res.Error)
+		}
+	})
+}
+
+// TestInterruptEndsCommands: Codex keeps the command of an interrupted turn alive, and Drawbar has it ended.
+func TestInterruptEndsCommands(t *testing.T) {
+	only(t, "codex", func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"after the interrupt"}]}`, k.shell("echo $$ > pid; exec tail -f /dev/null")))
+		req := interactive("work")
+		req.Run.ApprovalMode = execution.ApprovalYolo
+		c := l.talk(req, drawbar.RunOptions{})
+		await[execution.ShellStart](c)
+		pid := 0
+		for deadline := time.Now().Add(20 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			b, _ := os.ReadFile(filepath.Join(l.work, "pid"))
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+		}
+		if pid == 0 {
+			t.Fatal("the command did not begin")
+		}
+		if err := c.run.Interrupt(); err != nil {
+			t.Fatal(err)
+		}
+		if end := await[execution.TurnEnd](c); end.Reason != execution.TurnInterrupted {
+			t.Errorf("the turn ended %s", end.Reason)
+		}
+		alive := true
+		for deadline := time.Now().Add(20 * time.Second); alive && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			alive = syscall.Kill(pid, 0) == nil
+		}
+		if alive {
+			t.Error("the command outlives the interrupt")
+		}
+		if _, err := c.run.Continue("go on"); err != nil {
+			t.Fatal(err)
+		}
+		c.run.CloseInput()
+		if res := c.result(); res.Status != execution.StatusCompleted || res.Output.Text != "after the interrupt" {
 			t.Errorf("%s %+v %+v", res.Status, res.Output, res.Error)
 		}
 	})

@@ -358,12 +358,12 @@ type (
 		Summary     string `json:"summary"`
 		TokensSaved int64  `json:"tokensSaved"`
 	}
-	// Retry is retry: something failed and is tried again after DelayMs.
+	// Retry is retry: something failed and is tried again after DelayMs. A number that the agent does not state is 0, and absent in JSON.
 	Retry struct {
-		Attempt     int       `json:"attempt"`
-		MaxAttempts int       `json:"maxAttempts"`
+		Attempt     int       `json:"attempt,omitempty"`
+		MaxAttempts int       `json:"maxAttempts,omitempty"`
 		Reason      string    `json:"reason"`
-		DelayMs     int64     `json:"delayMs"`
+		DelayMs     int64     `json:"delayMs,omitempty"`
 		Code        ErrorCode `json:"code,omitempty"`
 	}
 )

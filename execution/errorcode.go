@@ -193,5 +193,10 @@ func (c ErrorCode) Row() ErrorRow {
 	return internal
 }
 
+// Crash reports whether c means that the program, or Drawbar's own code, broke down. Any other failure is one that was stated.
+func (c ErrorCode) Crash() bool {
+	return c == CodeAgentCrash || c == CodeSpawn || c == CodeInternal
+}
+
 // Valid reports whether c is in the table of error words.
 func (c ErrorCode) Valid() bool { return oneOf("code", c, errorCodes) == nil }

@@ -27,7 +27,7 @@ type Result struct {
 	Agent         string     `json:"agent,omitempty"`
 	Model         string     `json:"model,omitempty"`
 	SessionID     string     `json:"sessionId,omitempty"`
-	Text          string     `json:"text"` // every text delta of the top-level agent, joined
+	Text          string     `json:"text"` // every text delta of the top-level agent, joined without anything between messages; Output.Text is the last message
 	Cost          *Cost      `json:"cost"`
 	Usage         *Usage     `json:"tokenUsage"`
 	DurationMs    int64      `json:"durationMs"`
@@ -37,7 +37,7 @@ type Result struct {
 	TurnCount     int        `json:"turnCount"`
 	Attempts      int        `json:"attempts,omitempty"`
 	Retries       int        `json:"retries,omitempty"`      // the agent's own retries, counted
-	UnknownLines  int        `json:"unknownLines,omitempty"` // output no parser knew
+	UnknownLines  int        `json:"unknownLines,omitempty"` // lines of standard output that no parser knew
 	Tags          []string   `json:"tags,omitempty"`
 	Events        []Event    `json:"events,omitempty"`
 }
@@ -56,7 +56,8 @@ type ApprovalRequest struct {
 	Metadata    map[string]any `json:"metadata,omitempty"`
 }
 
-// ResultError is why a result is not completed. Metadata carries the agent-mux code under "code", and stderr where there is some.
+// ResultError is why a result is not completed. Metadata carries the agent-mux code under "code"; Stderr
+// is what standard error says besides Message.
 type ResultError struct {
 	Code        FailureCode    `json:"code"`
 	Message     string         `json:"message"`
@@ -130,11 +131,12 @@ type Trace struct {
 	Events  []TraceEvent `json:"events,omitempty"`
 }
 
-// TraceSummary is filled for every status. StepCount counts model calls as far as they can be seen.
+// TraceSummary is filled for every status. StepCount counts model calls; nil says that some were made and the backend does not
+// show them one by one.
 type TraceSummary struct {
 	StartedAt     time.Time `json:"startedAt"`
 	CompletedAt   time.Time `json:"completedAt"`
-	StepCount     int       `json:"stepCount"`
+	StepCount     *int      `json:"stepCount,omitempty"`
 	ToolCallCount int       `json:"toolCallCount"`
 	Degraded      bool      `json:"degraded"`
 }

@@ -46,6 +46,7 @@ type RunOptions struct {
 	Skills               []string          `json:"skills,omitempty"`
 	AgentsDoc            string            `json:"agentsDoc,omitempty"`
 	MCPServers           []MCPServer       `json:"mcpServers,omitempty"`
+	KeepRetrying         bool              `json:"keepRetrying,omitempty"` // let the agent repeat model calls that are refused for its credentials
 	RetryPolicy          *RetryPolicy      `json:"retryPolicy,omitempty"`
 	RunID                RunID             `json:"runId,omitempty"`
 	Tags                 []string          `json:"tags,omitempty"`

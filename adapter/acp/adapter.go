@@ -43,7 +43,7 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Linger:       time.Second, // some agents never end by themselves
 		InstallHint:  "is it installed, and on the PATH? Behind -- stands the program and its arguments",
-	}, acpagent.Spec{Name: name, Spawn: spawn}, nil), opts)}
+	}, acpagent.Spec{Name: name, Spawn: spawn, ToolName: toolName, FailedText: failedText}, nil), opts)}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

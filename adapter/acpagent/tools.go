@@ -54,6 +54,9 @@ func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 	case statusCompleted, statusFailed:
 		p.endTool(c, s)
 	default:
+		if !empty(c.Input) {
+			p.ready(c, s) // some agents say nothing else before the end of the call
+		}
 		if c.shell {
 			p.runShell(c, s)
 		}

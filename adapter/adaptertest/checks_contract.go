@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,6 +173,11 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 			return fmt.Errorf("the trace has no %s", kind)
 		}
 	}
+	for _, e := range o.result.Trace.Events {
+		if why, is := e.Data["error"]; is && e.Type == execution.TraceToolCompleted {
+			return fmt.Errorf("the tool answered, and its call ends with the error %q", why)
+		}
+	}
 	return nil
 }
 
@@ -287,9 +293,9 @@ func traceAlways(ctx context.Context, s Subject) error {
 		switch {
 		case sum.StartedAt.IsZero() || sum.CompletedAt.Before(sum.StartedAt):
 			return fmt.Errorf("%s: the trace runs from %v to %v", what, sum.StartedAt, sum.CompletedAt)
-		case sum.StepCount < 0 || sum.ToolCallCount < 0:
-			return fmt.Errorf("%s: the trace counts %d steps and %d tool calls", what, sum.StepCount, sum.ToolCallCount)
-		case o.result.Status == execution.StatusCompleted && sum.StepCount == 0:
+		case sum.StepCount != nil && *sum.StepCount < 0 || sum.ToolCallCount < 0:
+			return fmt.Errorf("%s: the trace counts %d steps and %d tool calls", what, *cmp.Or(sum.StepCount, new(int)), sum.ToolCallCount)
+		case o.result.Status == execution.StatusCompleted && sum.StepCount != nil && *sum.StepCount == 0:
 			return fmt.Errorf("%s: the trace shows no model call", what)
 		}
 		for _, e := range o.result.Trace.Events {

@@ -402,7 +402,9 @@ func nobodyThere(ctx context.Context, s Subject) error {
 		return err
 	}
 	warned := has(o, func(b execution.Debug) bool { return b.Level == execution.DebugWarn })
-	if has[execution.ApprovalRequired](o, nil) && !warned {
+	// A denial by the backend's own rules shows what it denied, and nobody was waited for.
+	waited := slices.ContainsFunc(o.result.Trace.Events, func(e execution.TraceEvent) bool { return e.Type == execution.TraceApprovalWait })
+	if waited && !warned {
 		return errors.New("there is no warning")
 	}
 	return refusedTool(o)

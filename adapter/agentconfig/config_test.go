@@ -27,6 +27,7 @@ func schema() adapter.ConfigSchema {
 			{Path: "approvalMode", Type: adapter.TypeEnum, Normalized: true, Native: "mode", Enum: []string{"ask", "all", "plan"},
 				Values: []adapter.ConfigValue{{Value: "prompt", Native: "ask"}, {Value: "yolo", Native: "all"}}},
 			{Path: "allowedCommands", Type: adapter.TypeStringList, Normalized: true, Native: "rules.allow"},
+			{Path: "deniedCommands", Type: adapter.TypeStringList, Normalized: true, Native: "rules.deny", Merge: adapter.MergeUnion},
 			{Path: "env", Type: adapter.TypeObject, Normalized: true, Native: "env", Secret: true},
 			{Path: "mcpServers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", File: "mcp"},
 			{Path: "limit", Type: adapter.TypeInteger, Native: "limit", Min: new(1.0), Max: new(9.0)},
@@ -70,6 +71,37 @@ func get(t *testing.T, c *Config, name string) any {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// TestJoinedLists: a list that the agent joins has the elements of every scope, and none of them is overridden.
+func TestJoinedLists(t *testing.T) {
+	t.Parallel()
+	c := load(t, world(map[string]string{
+		"home/ann/.echo/settings.json":   `{"rules": {"deny": ["a", "b"], "allow": ["x"]}}`,
+		"work/p/sub/.echo/settings.json": `{"rules": {"deny": ["b", "c"], "allow": ["y"]}}`,
+	}))
+	want := []any{"a", "b", "c"}
+	if diff := cmp.Diff(any(want), get(t, c, "deniedCommands")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(any([]any{"y"}), get(t, c, "allowedCommands")); diff != "" {
+		t.Error(diff)
+	}
+	for _, s := range c.Settings() {
+		if s.Name == "deniedCommands" && (!s.Joined || len(s.Origins) != 2 || cmp.Diff(any(want), s.Value) != "") {
+			t.Errorf("%+v", s)
+		}
+		if s.Name == "allowedCommands" && s.Joined {
+			t.Errorf("%+v", s)
+		}
+	}
+	a, err := c.Agent()
+	if err != nil || cmp.Diff(any(want), a.Values["deniedCommands"]) != "" || cmp.Diff(any(want), a.Native["rules"].(map[string]any)["deny"]) != "" {
+		t.Errorf("%v %+v", err, a)
+	}
+	if diff := cmp.Diff(any(want), get(t, c, "deniedCommands")); diff != "" {
+		t.Errorf("reading changed the files' values: %s", diff)
+	}
 }
 
 func TestLayers(t *testing.T) {
@@ -171,7 +203,7 @@ func TestSetChecks(t *testing.T) {
 		scope adapter.ConfigScope
 		want  string // the error, or the value as JSON
 	}{
-		{"model", "5", "", `"5"`}, {"model", `"quoted"`, "", `"quoted"`},
+		{"model", "5", "", `"5"`}, {"model", `"quoted"`, "", `"quoted"`}, {"model", "  ", "", "is empty"},
 		{"approvalMode", "prompt", "", `"ask"`}, {"approvalMode", "plan", "", `"plan"`},
 		{"approvalMode", "deny", "", "want prompt, yolo, ask, all, plan"},
 		{"allowedCommands", "one", "", `["one"]`}, {"allowedCommands", `["a", 1]`, "", "has a number in it"}, {"allowedCommands", `{}`, "", "is an object"},

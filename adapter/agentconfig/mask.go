@@ -2,29 +2,15 @@ package agentconfig
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Hidden stands for a value that is not shown.
 const Hidden = "***"
-
-// telling reports that a key's name says its value is a secret. A key that names a variable holds no secret itself.
-func telling(key string) bool {
-	upper := strings.ToUpper(key)
-	if strings.HasSuffix(upper, "_ENV_VAR") || strings.HasSuffix(upper, "_ENV_KEY") || strings.HasSuffix(upper, "HELPER") || strings.HasSuffix(upper, "TOKENS") {
-		return false
-	}
-	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTHORIZATION", "COOKIE"} {
-		if strings.Contains(upper, word) {
-			return true
-		}
-	}
-	return false
-}
 
 // hide masks every text and number in a value.
 func hide(v any) any {
@@ -56,7 +42,7 @@ func mask(v any) any {
 			switch {
 			case k == "env" || strings.HasSuffix(strings.ToLower(k), "headers") && k != "env_http_headers":
 				m[k] = hide(v[k])
-			case telling(k):
+			case secret.Setting(k):
 				m[k] = hide(v[k])
 			case k == "args":
 				m[k] = maskArgs(v[k])
@@ -72,7 +58,7 @@ func mask(v any) any {
 		}
 		return list
 	case string:
-		return maskURL(v)
+		return secret.MaskURL(v, Hidden)
 	}
 	return v
 }
@@ -91,49 +77,10 @@ func maskArgs(v any) any {
 		args = append(args, s)
 	}
 	out := make([]any, len(args))
-	for i, a := range hideArgs(args) {
+	for i, a := range secret.MaskArgs(args, Hidden) {
 		out[i] = a
 	}
 	return out
-}
-
-// hideArgs hides the values of flags with telling names.
-func hideArgs(args []string) []string {
-	out := slices.Clone(args)
-	for i, a := range out {
-		name, _, joined := strings.Cut(a, "=")
-		switch {
-		case joined && telling(name):
-			out[i] = name + "=" + Hidden
-		case strings.HasPrefix(a, "-") && !joined && telling(a) && i+1 < len(out) && !strings.HasPrefix(out[i+1], "-"):
-			out[i+1] = Hidden
-		default:
-			out[i] = maskURL(a)
-		}
-	}
-	return out
-}
-
-// maskURL hides the password of an address and the values of telling parameters.
-func maskURL(s string) string {
-	if !strings.Contains(s, "://") || !strings.ContainsAny(s, "@?") {
-		return s
-	}
-	u, err := url.Parse(s)
-	if err != nil {
-		return s
-	}
-	if _, ok := u.User.Password(); ok {
-		u.User = url.UserPassword(u.User.Username(), Hidden)
-	}
-	parts := strings.Split(u.RawQuery, "&")
-	for i, p := range parts {
-		if name, _, ok := strings.Cut(p, "="); ok && telling(name) {
-			parts[i] = name + "=" + Hidden
-		}
-	}
-	u.RawQuery = strings.Join(parts, "&")
-	return strings.ReplaceAll(u.String(), "%2A%2A%2A", Hidden)
 }
 
 // Masked is the setting without its secret.
@@ -152,9 +99,9 @@ func (s Setting) Masked() Setting {
 
 // Masked is the server without the values of its environment and headers.
 func (m MCPServer) Masked() MCPServer {
-	m.Args = hideArgs(m.Args)
+	m.Args = secret.MaskArgs(m.Args, Hidden)
 	m.Env, m.Headers = hideAll(m.Env), hideAll(m.Headers)
-	m.URL = maskURL(m.URL)
+	m.URL = secret.MaskURL(m.URL, Hidden)
 	m.Native, _ = mask(m.Native).(map[string]any)
 	return m
 }
@@ -171,7 +118,7 @@ func hideAll(values map[string]string) map[string]string {
 func (c *Config) MaskedValue(t Target, v any) any {
 	last := t.Path[len(t.Path)-1]
 	inEnv := t.Field != nil && t.Field.Type == adapter.TypeMCPServers && len(t.Rest) > 1 && (t.Rest[1] == "env" || strings.HasSuffix(strings.ToLower(t.Rest[1]), "headers"))
-	if t.Field != nil && t.Field.Secret || telling(last) || inEnv {
+	if t.Field != nil && t.Field.Secret || secret.Setting(last) || inEnv {
 		return hide(v)
 	}
 	// The key is part of what decides: env under an object, args as a list.
@@ -182,7 +129,7 @@ func (c *Config) MaskedValue(t Target, v any) any {
 func (a AgentConfig) Masked(schema adapter.ConfigSchema) AgentConfig {
 	values := map[string]any{}
 	for k, v := range a.Values {
-		if f, ok := schema.Field(k); ok && f.Secret || telling(k) {
+		if f, ok := schema.Field(k); ok && f.Secret || secret.Setting(k) {
 			values[k] = hide(v)
 		} else {
 			values[k] = mask(v)

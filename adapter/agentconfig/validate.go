@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // The codes of findings, in the words of the agent-mux specification.
@@ -151,7 +152,7 @@ func validation(agent string, faults []Finding) error {
 func check(field adapter.ConfigField, value any) (any, []Finding) {
 	fault := func(code, expected, format string, args ...any) (any, []Finding) {
 		f := Finding{Field: field.Path, Code: code, Message: fmt.Sprintf(format, args...), Expected: expected}
-		if !field.Secret && !telling(field.Path) {
+		if !field.Secret && !secret.Setting(field.Path) {
 			f.Value = value
 		}
 		return nil, []Finding{f}
@@ -202,6 +203,9 @@ func check(field adapter.ConfigField, value any) (any, []Finding) {
 }
 
 func checkText(field adapter.ConfigField, s string, fault func(code, expected, format string, args ...any) (any, []Finding)) (any, []Finding) {
+	if field.Normalized && strings.TrimSpace(s) == "" {
+		return fault(InvalidFormat, "a text, or config unset", "is empty, which agents take for a value")
+	}
 	for _, w := range field.Values {
 		if w.Value == s {
 			s = w.Native

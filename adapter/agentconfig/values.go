@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Origin is where a value stands.
@@ -22,13 +24,14 @@ type Origin struct {
 // Setting is a value that is set, with all the places that set it.
 type Setting struct {
 	Name    string   `json:"name"`
-	Value   any      `json:"value"`   // in Drawbar's words for a normalized field
-	Origins []Origin `json:"origins"` // the first one wins; values in the agent's words
+	Value   any      `json:"value"`            // in Drawbar's words for a normalized field
+	Origins []Origin `json:"origins"`          // the first one wins unless Joined; values in the agent's words
+	Joined  bool     `json:"joined,omitempty"` // the value has the elements of all origins
 	Secret  bool     `json:"secret,omitempty"`
 }
 
-// Get is the value that a target has, merged over the scopes: of a scalar or a list the narrowest wins, objects are
-// merged key by key. A file that cannot be parsed is an error.
+// Get is the value that a target has, merged over the scopes: of a scalar or a list the narrowest wins, a list that the agent
+// joins has the elements of all, objects are merged key by key. A file that cannot be parsed is an error.
 func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
 	var merged any
 	found := false
@@ -41,10 +44,40 @@ func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
 			return nil, false, f.Err
 		}
 		if v, ok := f.get(t.Path); ok {
-			merged, found = merge(merged, v), true
+			merged, found = t.merge(merged, v), true
 		}
 	}
 	return c.words(t, merged), found, nil
+}
+
+// joins reports whether the agent joins the lists of all scopes.
+func (t Target) joins() bool { return t.whole() && t.Field.Merge == adapter.MergeUnion }
+
+// merge puts the value of a narrower scope over another.
+func (t Target) merge(under, over any) any {
+	u, list := asList(under)
+	o, another := asList(over)
+	if !t.joins() || !list || !another {
+		return merge(under, over)
+	}
+	all := slices.Clone(u)
+	for _, v := range o {
+		if !slices.ContainsFunc(all, func(have any) bool { return reflect.DeepEqual(have, v) }) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// asList is a value as a list; some agents take a text for a list of one.
+func asList(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case string:
+		return []any{v}, true
+	}
+	return nil, false
 }
 
 // words puts a value into Drawbar's words.
@@ -94,8 +127,10 @@ func (c *Config) Settings() []Setting {
 			}
 			s := byName[t.Name]
 			if s == nil {
-				s = &Setting{Name: t.Name, Value: c.words(t, v), Secret: known && t.Field.Secret || telling(path[len(path)-1])}
+				s = &Setting{Name: t.Name, Value: c.words(t, v), Joined: known && t.joins(), Secret: known && t.Field.Secret || secret.Setting(path[len(path)-1])}
 				byName[t.Name] = s
+			} else if s.Joined {
+				s.Value = t.merge(c.words(t, v), s.Value) // the files come from the narrowest on
 			}
 			s.Origins = append(s.Origins, Origin{f.Scope, f.Name, slices.Concat(f.Keys, path).String(), v})
 		})
@@ -173,15 +208,19 @@ func (c *Config) Agent() (AgentConfig, error) {
 		a.Source = "merged"
 	}
 	for _, field := range c.Schema.Fields {
-		if !field.Normalized || field.Type == adapter.TypeMCPServers {
+		t := c.target(field, nil)
+		if field.Type == adapter.TypeMCPServers || !field.Normalized && !t.joins() {
 			continue
 		}
-		v, ok, err := c.Get(c.target(field, nil), "")
+		v, ok, err := c.Get(t, "")
 		if err != nil {
 			return a, err
 		}
-		if ok {
+		if ok && field.Normalized {
 			a.Values[field.Path] = v
+		}
+		if ok && t.joins() && t.File == adapter.SettingsFile {
+			put(a.Native, t.Path, v)
 		}
 	}
 	var err error
@@ -189,4 +228,18 @@ func (c *Config) Agent() (AgentConfig, error) {
 		a.MCPServers, err = c.MCPServers("")
 	}
 	return a, err
+}
+
+// put replaces a value in nested objects, which are copied on the way: merging leaves those of one file as they are.
+func put(m map[string]any, path configfile.Path, v any) {
+	for ; len(path) > 1; path = path[1:] {
+		inner, ok := m[path[0]].(map[string]any)
+		if !ok {
+			return
+		}
+		inner = maps.Clone(inner)
+		m[path[0]] = inner
+		m = inner
+	}
+	m[path[0]] = v
 }

@@ -51,3 +51,10 @@ func capabilities() execution.Capabilities {
 		},
 	}
 }
+
+// narrow takes out what a run does not have: one without a second direction asks nobody.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if !twoWay(req) {
+		c.ApprovalInterrupts = execution.ApprovalsNone
+	}
+}

@@ -79,6 +79,7 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        spawn,
 		NewParser:    newParser,
 		Negotiate:    negotiate,
+		Narrow:       narrow,
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,

@@ -94,7 +94,7 @@ func codeOfWord(word string) execution.ErrorCode {
 var phrases = cliagent.Phrases{
 	{Part: "no conversation found", Code: execution.CodeSessionNotFound},
 	{Part: "requires a valid session id", Code: execution.CodeSessionNotFound},
-	{Part: "is already in use", Code: execution.CodeSessionNotFound},
+	{Part: "is already in use", Code: execution.CodeValidation},
 	{Part: "prompt is too long", Code: execution.CodeContextExceeded},
 	{Part: "not logged in", Code: execution.CodeAuth},
 	{Part: "please run /login", Code: execution.CodeAuth},
@@ -103,6 +103,8 @@ var phrases = cliagent.Phrases{
 	{Part: "is not a valid json schema", Code: execution.CodeValidation},
 	{Part: "error: unknown option", Code: execution.CodeConfig},
 	{Part: "error: option", Code: execution.CodeValidation},
+	{Part: "error: when using --print", Code: execution.CodeValidation},
+	{Part: "error: input must be provided", Code: execution.CodeValidation},
 	{Part: "cannot be used with root", Code: execution.CodeConfig},
 	{Part: "invalid mcp configuration", Code: execution.CodeConfig},
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestTruthTable(t *testing.T) {
 		{name: "interrupted, a success", result: `"subtype":"success","is_error":false,"terminal_reason":"aborted_streaming"`,
 			code: execution.CodeInterrupted, reason: execution.TurnInterrupted, exit: execution.ExitInterrupted},
 		{name: "session in use", result: `"subtype":"error_during_execution","is_error":true,"errors":["Error: Session ID x is already in use."]`,
-			code: execution.CodeSessionNotFound},
+			code: execution.CodeValidation},
 		{name: "anything else", result: `"subtype":"error_during_execution","is_error":true,"errors":["boom"]`, code: execution.CodeAgentCrash},
 	}
 	for _, tt := range tests {
@@ -112,6 +113,43 @@ func TestTruthTable(t *testing.T) {
 	}
 }
 
+const interruptLine = `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]},"parent_tool_use_id":null,"session_id":"s"}`
+
+// TestHeadless: what the result line states counts, whatever else of the stream is lost.
+func TestHeadless(t *testing.T) {
+	t.Parallel()
+	whole := clitest.Read(t, "testdata/golden/new_plain.jsonl")
+	_, want := cliagent.Replay(newParser(request()), whole, nil, process.Exit{}, false)
+	var headless, alone []byte
+	for line := range bytes.Lines(whole) {
+		if !bytes.Contains(line, []byte(`"subtype":"init"`)) {
+			headless = append(headless, line...)
+		}
+		if bytes.Contains(line, []byte(`"type":"result"`)) {
+			alone = append(alone, line...)
+		}
+	}
+	for name, stream := range map[string][]byte{"without the first line": headless, "the result alone": alone} {
+		events, res := cliagent.Replay(newParser(request()), stream, nil, process.Exit{}, false)
+		if res.Status != execution.StatusCompleted || res.SessionID != want.SessionID || res.SessionID == "" ||
+			*res.Cost.TotalUSD != *want.Cost.TotalUSD || *res.Usage != *want.Usage || res.Output.Text != want.Output.Text {
+			t.Errorf("%s: %s %s %+v %+v %+v", name, res.Status, res.SessionID, res.Cost, res.Usage, res.Output)
+		}
+		text, told := "", false
+		for _, e := range events {
+			switch b := e.Body.(type) {
+			case execution.MessageStop:
+				text = b.Text
+			case execution.Debug:
+				told = told || b.Level == execution.DebugWarn
+			}
+		}
+		if text != want.Output.Text || !told {
+			t.Errorf("%s: the stream says %q, told %v", name, text, told)
+		}
+	}
+}
+
 // TestNoResult is for processes that end without having said how: exit code 0 proves nothing.
 func TestNoResult(t *testing.T) {
 	t.Parallel()
@@ -129,6 +167,10 @@ func TestNoResult(t *testing.T) {
 		{"unknown session", "", process.Exit{Code: 1, StderrTail: "No conversation found with session ID: x\n"}, execution.CodeSessionNotFound},
 		{"bad schema", "", process.Exit{Code: 1, StderrTail: "Error: --json-schema is not a valid JSON Schema: x\n"}, execution.CodeValidation},
 		{"unknown option", "", process.Exit{Code: 1, StderrTail: "error: unknown option '--replay-user-messages'\n"}, execution.CodeConfig},
+		{"wrong flags together", "", process.Exit{Code: 1, StderrTail: "Error: When using --print, --output-format=stream-json requires --verbose\n"}, execution.CodeValidation},
+		{"no prompt", "", process.Exit{Code: 1, StderrTail: "Error: Input must be provided either through stdin or as a prompt argument when using --print\n"}, execution.CodeValidation},
+		{"stated interrupt", initLine + "\n" + interruptLine, process.Exit{}, execution.CodeInterrupted},
+		{"stated interrupt of a run that was stopped", initLine + "\n" + interruptLine, process.Exit{Stopped: true}, execution.CodeAborted},
 		{"second turn cut off", initLine + "\n" + `{"type":"result","subtype":"success","is_error":false,"result":"ok"}` + "\n" + initLine, process.Exit{Code: 1}, execution.CodeAgentCrash},
 	}
 	for _, tt := range tests {

@@ -113,7 +113,11 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 			p.ensureTurn(s)
 			p.toolDone(toolEnd{id: p.names.Str(c[6]), parent: p.stream(parent).parent, content: c[7], detail: v[1], meta: v[2],
 				failed: failed, at: cliagent.Moment(v[5])}, s)
-		case "text", "image", "document": // the prompt of a sub-agent, notes of Claude to its model, attachments
+		case "text":
+			if parent.Kind() != jsonscan.String && strings.HasPrefix(c[1].Str(), "[Request interrupted by user") {
+				p.stopped = true
+			}
+		case "image", "document": // the prompt of a sub-agent, notes of Claude to its model, attachments
 		default:
 			known = false
 		}

@@ -56,10 +56,11 @@ type parser struct {
 	servers map[string]string // MCP servers by name, with their status
 
 	// turns
-	turn  int  // index of the open turn, or of the next
-	open  bool // a turn runs
-	fresh bool // the turn has begun and the model has said nothing yet
-	first bool // the request's own message has not reached the conversation
+	turn    int  // index of the open turn, or of the next
+	open    bool // a turn runs
+	stopped bool // Claude says that the turn was interrupted
+	fresh   bool // the turn has begun and the model has said nothing yet
+	first   bool // the request's own message has not reached the conversation
 
 	main  stream
 	subs  map[string]*stream // sub-agents by the tool call that started them

@@ -38,12 +38,13 @@ const (
 	resultStructured
 	resultDenials
 	resultStartup
+	resultSession
 	resultKeyCount
 )
 
 var resultKeys = jsonscan.NewKeySet("subtype", "is_error", "result", "terminal_reason", "api_error_status", "errors", "stop_reason",
 	"total_cost_usd", "usage", "modelUsage", "model_usage_since_last_result", "structured_output", "permission_denials",
-	"startup_failure_reason")
+	"startup_failure_reason", "session_id")
 
 // result is the end of a turn, or of a run that could not begin.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
@@ -54,6 +55,11 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	p.first = false
 	o := p.judge(&v)
 	p.last, p.synthetic = o, nil
+	headless := p.session == "" && p.ran(&v)
+	if headless {
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "claude: the line that begins the session is missing; the result names it"})
+		p.begun(v[resultSession].Str(), s)
+	}
 	if p.session == "" {
 		// No session, no turn: an unknown session, a setting that is refused.
 		p.announce(o, s)
@@ -63,6 +69,9 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	p.endStreams(s)
 	p.settle(s)
+	if headless && o.code == "" && p.lastText == "" && o.text != "" {
+		p.wholeText(&p.main, o.text, s) // its message is missing
+	}
 	for _, d := range v[resultDenials].Array {
 		p.deny(d.Get("tool_use_id").Str(), d.Get("tool_name").Str(), "", s)
 	}
@@ -82,6 +91,16 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	}
 	p.finish(s)
 	return true
+}
+
+// ran reports whether a result without a session before it is that of a session all the same: something was used or answered.
+// A session that Claude could not begin has an id there, too.
+func (p *parser) ran(v *[resultKeyCount]jsonscan.Value) bool {
+	if v[resultSession].Str() == "" {
+		return false
+	}
+	failed, _ := v[resultIsError].Bool()
+	return !failed && v[resultSubtype].IsStr("success") || p.open || !usageOf(v[resultUsage]).IsZero()
 }
 
 // endStreams ends what the turn leaves open. A sub-agent in the background goes on.
@@ -247,7 +266,11 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	}
 	o := p.last
 	if o == nil || p.open && !p.done {
-		if o = p.startFailure(exit); o == nil {
+		switch o = p.startFailure(exit); {
+		case o != nil:
+		case p.stopped && !exit.Stopped && exit.Signal == "":
+			o = &outcome{reason: execution.TurnInterrupted, code: execution.CodeInterrupted, message: "the turn was interrupted"}
+		default:
 			return res
 		}
 	}

@@ -26,6 +26,8 @@ var (
 	_ adapter.Adapter    = (*cliAdapter)(nil)
 	_ adapter.Retrier    = (*cliAdapter)(nil)
 	_ adapter.Negotiator = negotiating{}
+
+	_ adapter.RunCapabilities = (*cliAdapter)(nil)
 )
 
 // cliAdapter is an agent of the kit. It is immutable and safe for concurrent use.
@@ -60,6 +62,14 @@ func New(spec Spec, opts Options) adapter.Adapter {
 }
 
 func (a *cliAdapter) Capabilities() execution.Capabilities { return a.spec.Capabilities() }
+
+func (a *cliAdapter) CapabilitiesFor(req execution.Request) execution.Capabilities {
+	caps := a.spec.Capabilities()
+	if a.spec.Narrow != nil {
+		a.spec.Narrow(req, &caps)
+	}
+	return caps
+}
 
 func (n negotiating) Negotiate(req execution.Request) []execution.Reason {
 	return n.spec.Negotiate(req)

@@ -59,6 +59,9 @@ func (d *drive) line(l process.Line) {
 			"a line of %s is too long: %d bytes were kept, %d skipped", l.Stream, len(l.Data), l.Skipped)})
 	}
 	first, original := len(d.sink.events), l.Data
+	if !d.terminal && l.Stream == process.Stderr {
+		l.Data = plainLine(l.Data)
+	}
 	if d.terminal {
 		d.plain = d.strip.Strip(d.plain[:0], l.Data)
 		d.plain = bytes.TrimSuffix(d.strip.Strip(d.plain, []byte{'\n'}), []byte{'\n'})
@@ -129,6 +132,7 @@ func (d *drive) finish(exit process.Exit, why stopReason) execution.Result {
 		d.sink.Emit(execution.Debug{Level: execution.DebugWarn,
 			Message: "a process that the agent left behind kept its output open; what it would still have written is missing"})
 	}
+	exit.StderrTail = complaint(exit.StderrTail, d.parser)
 	at := len(d.sink.events)
 	hooked, fromHook := d.hooks.processExit(exit)
 	for _, b := range hooked {

@@ -32,7 +32,7 @@ func TestFakes(t *testing.T) {
 		{"tools", "completed", "", execution.ExitCompleted, 0, "session_start turn_start tool_call_ready tool_result tool_call_ready tool_result turn_end"},
 		{"crash", "failed", execution.CodeAgentCrash, execution.ExitCrash, 3, "session_start text_delta crash"},
 		{"signal", "failed", execution.CodeAgentCrash, execution.ExitKilled, -1, "session_start error"},
-		{"failed", "failed", execution.CodeAuth, execution.ExitCrash, 1, ""},
+		{"failed", "failed", execution.CodeAuth, execution.ExitCompleted, 1, ""},
 		{"wordless", "failed", execution.CodeInvalidOutput, execution.ExitCompleted, 0, ""},
 		{"partial", "completed", "", execution.ExitCompleted, 0, "session_start"},
 		{"deafexit", "completed", "", execution.ExitCompleted, 0, ""},
@@ -66,8 +66,11 @@ func TestCrashHasItsStderr(t *testing.T) {
 	t.Parallel()
 	o := runFake(t, "crash")
 	const want = "it went boom\n"
-	if o.result.Error.Stderr != want || o.result.Error.Metadata["stderr"] != want {
-		t.Errorf("got %q and %v, want %q", o.result.Error.Stderr, o.result.Error.Metadata["stderr"], want)
+	if o.result.Error.Stderr != want {
+		t.Errorf("got %q, want %q", o.result.Error.Stderr, want)
+	}
+	if again, twice := o.result.Error.Metadata["stderr"]; twice {
+		t.Errorf("the same text is there twice: %v", again)
 	}
 	if c := o.events[len(o.events)-1].Body.(execution.Crash); c.ExitCode != 3 || c.Stderr != want {
 		t.Errorf("crash event %+v", c)

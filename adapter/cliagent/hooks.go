@@ -25,7 +25,7 @@ func (h Hooks) timeout() (b execution.Body) {
 		_ = guard("OnTimeout", func() { b = h.OnTimeout() })
 	}
 	if b == nil {
-		b = execution.ErrorEvent{Code: execution.CodeTimeout, Message: "the agent was silent for too long"}
+		b = execution.ErrorEvent{Code: execution.CodeInactivityTimeout, Message: "the agent was silent for too long"}
 	}
 	return b
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // Launch is what Spawn has to go by.
@@ -81,6 +83,14 @@ func (l *Launch) collect() map[string][]byte {
 	return found
 }
 
+// scratch is the private directory, where there is one.
+func (l *Launch) scratch() []string {
+	if !l.used() {
+		return nil
+	}
+	return []string{l.Dir}
+}
+
 // used reports whether anything goes into the private directory.
 func (l *Launch) used() bool { return len(l.files) > 0 || len(l.outputs) > 0 }
 
@@ -98,6 +108,33 @@ func newLaunch(req execution.Request) (*Launch, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return &Launch{Request: req, Dir: filepath.Join(temp, "drawbar-"+id+"-"+hex.EncodeToString(random[:]))}, nil
+}
+
+// PrivateDir is the private directory of a run.
+type PrivateDir struct {
+	Path string
+	Run  execution.RunID
+}
+
+// PrivateDirs lists the private directories of runs, of any state, in the directory for temporary files.
+func PrivateDirs() ([]PrivateDir, error) {
+	temp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(temp)
+	var found []PrivateDir
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), "drawbar-")
+		id, random, parts := strings.Cut(rest, "-")
+		if !ours || !parts || len(random) != 16 || !e.IsDir() {
+			continue
+		}
+		if run, err := execution.ParseRunID(id); err == nil {
+			found = append(found, PrivateDir{filepath.Join(temp, e.Name()), run})
+		}
+	}
+	return found, err
 }
 
 // write makes the private directory and its files. The caller removes it, also after an error.
@@ -129,5 +166,5 @@ func (l *Launch) remove() error {
 	if !l.used() || l.err != nil {
 		return nil
 	}
-	return os.RemoveAll(l.Dir)
+	return process.RemoveScratch(l.Dir)
 }

@@ -32,7 +32,11 @@ func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason)
 	case d.sink.failure != nil:
 		fail(&res, d.sink.failure, d.sink.broken)
 		if why == stopFailure || why == stopNone {
-			res.ExitReason = cmp.Or(res.ExitReason, execution.ExitCrash)
+			reason := execution.ExitCompleted // a refused handshake or session is stated, like any other failure
+			if d.sink.broken || d.sink.failure.Code.Crash() {
+				reason = execution.ExitCrash
+			}
+			res.ExitReason = cmp.Or(res.ExitReason, reason)
 		}
 	case why == stopInterrupt && res.Status != execution.StatusCompleted:
 		fail(&res, execution.Errorf(execution.CodeInterrupted, "%s was interrupted", d.name), false)
@@ -62,17 +66,23 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 	res.BackendID = d.name
 	res.SessionID = cmp.Or(res.SessionID, d.sink.session)
 	res.TurnCount = cmp.Or(res.TurnCount, d.sink.turns)
-	res.UnknownLines = d.sink.unknown
+	// Standard error is no format: a failure shows what it says, and lines of a run that went well alarm nobody.
+	res.UnknownLines = d.sink.unknown - d.sink.complaints
+	if res.Error == nil && d.sink.complaints > 0 {
+		res.Metadata = with(res.Metadata, "unknownStderrLines", d.sink.complaints)
+	}
 	res.DurationMs = cmp.Or(res.DurationMs, exit.Duration.Milliseconds())
 	if exit.Code >= 0 && exit.Signal == "" {
 		code := exit.Code
 		res.ExitCode = &code
 	}
 	res.Signal = exit.Signal
-	if res.Error != nil && exit.StderrTail != "" {
+	if res.Error != nil {
 		e := *res.Error
-		e.Stderr = cmp.Or(e.Stderr, validUTF8(exit.StderrTail))
-		e.Metadata = with(e.Metadata, "stderr", e.Stderr)
+		e.Stderr = cmp.Or(e.Stderr, beyond(exit.StderrTail, e.Message))
+		if e.ErrorCode() == execution.CodeAgentCrash && d.sink.session == "" && e.Stderr == "" && exit.Code > 0 && e.Metadata["hint"] == nil {
+			e.Metadata = with(e.Metadata, "hint", "it said nothing; drawbar doctor looks at its home directory and its login")
+		}
 		res.Error = &e
 	}
 	if exit.Err != nil {
@@ -91,8 +101,9 @@ func unstated(name string, exit process.Exit, why stopReason) (*execution.Error,
 		return execution.Errorf(execution.CodeTimeout, "%s was stopped when the time of the run was over", name), execution.ExitByTimeout
 	case why == stopContext || why == stopNone && exit.Stopped:
 		return execution.Errorf(execution.CodeAborted, "%s was stopped before it stated a result", name), execution.ExitReasonAbort
-	case why == stopLinger:
+	case why == stopLinger && (exit.Code <= 0 || exit.Code >= 128):
 		return execution.Errorf(execution.CodeInvalidOutput, "%s ended without a result", name), execution.ExitCompleted
+	// One that was dying when it was told to stop has its own exit code.
 	case exit.Signal != "":
 		return execution.Errorf(execution.CodeAgentCrash, "%s was killed by %s", name, exit.Signal), execution.ExitKilled
 	case exit.Code < 0 && exit.Err != nil:
@@ -103,7 +114,7 @@ func unstated(name string, exit process.Exit, why stopReason) (*execution.Error,
 	return execution.Errorf(execution.CodeInvalidOutput, "%s ended without a result", name), execution.ExitCompleted
 }
 
-// exitReason is how the process of a stated result ended.
+// exitReason is how the process of a stated result ended. What the agent states is no crash, whatever its exit code.
 func exitReason(exit process.Exit, why stopReason) execution.ExitReason {
 	switch {
 	case why == stopDeadline:
@@ -114,8 +125,6 @@ func exitReason(exit process.Exit, why stopReason) execution.ExitReason {
 		return execution.ExitCompleted
 	case exit.Signal != "":
 		return execution.ExitKilled
-	case exit.Code != 0:
-		return execution.ExitCrash
 	}
 	return execution.ExitCompleted
 }

@@ -65,7 +65,7 @@ func TestPanickingHooksMeanTheirDefault(t *testing.T) {
 	if c, ok := o.events[0].Body.(execution.Crash); !ok || c.ExitCode != -1 {
 		t.Errorf("no default event for the start: %v", o.types())
 	}
-	if e, ok := hooks.timeout().(execution.ErrorEvent); !ok || e.Code != execution.CodeTimeout || e.Recoverable {
+	if e, ok := hooks.timeout().(execution.ErrorEvent); !ok || e.Code != execution.CodeInactivityTimeout || e.Recoverable {
 		t.Errorf("default of OnTimeout: %+v", e)
 	}
 	if hooks.shouldRetry(execution.Crash{}, 0, execution.DefaultRetryPolicy()) {

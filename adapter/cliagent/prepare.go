@@ -66,7 +66,7 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 		return process.Spec{}, &refusal{err: execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err), spawn: err}
 	}
 	return process.Spec{Path: path, Args: inv.Args, Dir: r.req.Run.Cwd, Env: list, Stdin: inv.Stdin, KeepStdin: inv.KeepStdin,
-		Pty: inv.PTY, Grace: r.spec.grace(r.req.Run), Drain: r.spec.Drain}, nil
+		Run: string(r.req.Run.RunID), Scratch: r.launch.scratch(), Pty: inv.PTY, Roomy: r.spec.Hasty, Grace: r.spec.grace(r.req.Run), Drain: r.spec.Drain}, nil
 }
 
 // grace is the time from TERM to KILL as the transport understands it: a request that states none gets none.

@@ -21,7 +21,9 @@ type Sink struct {
 	failure *execution.Error
 	broken  bool // the failure is a panic, not something the agent did
 	unknown int
-	asm     StreamAssembler
+	// complaints are those of the unknown lines that stood on standard error.
+	complaints int
+	asm        StreamAssembler
 
 	session   string
 	turn      int // index of the turn that runs or ran last, -1 before the first
@@ -165,12 +167,13 @@ func (s *Sink) fail(err *execution.Error) {
 // Unknown reports a line that the parser does not know. It is counted, and shown as a log event in debug mode.
 func (s *Sink) Unknown(src process.Stream, line []byte) {
 	s.unknown++
-	if !s.debug {
-		return
-	}
 	source := execution.LogStdout
 	if src == process.Stderr {
+		s.complaints++
 		source = execution.LogStderr
+	}
+	if !s.debug {
+		return
 	}
 	s.Emit(execution.Log{Source: source, Line: string(bytes.ToValidUTF8(line, []byte("\uFFFD")))})
 }

@@ -17,10 +17,15 @@ type Spec struct {
 	NewParser    func(execution.Request) Parser
 	Locate       func(found string) string                  // optional: the program to start instead of the one that was found
 	Negotiate    func(execution.Request) []execution.Reason // optional; pure
-	HostSignals  []string                                   // other agents' markers are removed from the environment, these too
-	Keys         []string                                   // variables kept in a minimal environment besides the allow-list
-	Hooks        Hooks
-	ToolHook     *ToolHook // nil for an agent that cannot be made to ask before a tool call
+	// Narrow takes out of the capabilities what the run of a request does not have. Optional; pure.
+	Narrow      func(execution.Request, *execution.Capabilities)
+	HostSignals []string // other agents' markers are removed from the environment, these too
+	Keys        []string // variables kept in a minimal environment besides the allow-list
+	Hooks       Hooks
+	ToolHook    *ToolHook // nil for an agent that cannot be made to ask before a tool call
+
+	// Hasty says that the program exits before its output was read and loses what a pipe does not hold: it gets a larger one.
+	Hasty bool
 
 	Grace  time.Duration // TERM to KILL; default 5s, Run.GracePeriodMs wins
 	Linger time.Duration // from Sink.Done to stopping a process that does not end by itself; default 5s
@@ -66,7 +71,7 @@ type Alarmed interface {
 type Hooks struct {
 	// OnSpawnError makes the event for a process that could not start. Default: crash with exit code -1.
 	OnSpawnError func(error) execution.Body
-	// OnTimeout makes the event for silence, which timeout{inactivity} follows. Default: error TIMEOUT, not recoverable.
+	// OnTimeout makes the event for silence, which timeout{inactivity} follows. Default: error INACTIVITY_TIMEOUT, not recoverable.
 	OnTimeout func() execution.Body
 	// OnProcessExit makes events for the exit. Default: none for 0, for a process that was stopped, and for one whose
 	// parser states a result; crash with code and stderr for another code without an earlier crash; error AGENT_CRASH

@@ -172,7 +172,7 @@ func TestTiming(t *testing.T) {
 			stopped: 5 * time.Second, reason: execution.ExitCompleted},
 		{name: "streams closed and still there", script: scripted{steps: []step{{1 * time.Second, "result completed"}}, eof: 2 * time.Second},
 			stopped: 5 * time.Second, reason: execution.ExitCompleted},
-		{name: "refused", script: scripted{steps: []step{{1 * time.Second, "refuse"}}}, stopped: 1 * time.Second, reason: execution.ExitCrash},
+		{name: "refused", script: scripted{steps: []step{{1 * time.Second, "refuse"}}}, stopped: 1 * time.Second, reason: execution.ExitCompleted},
 		{name: "slow to stop", script: scripted{heed: 30 * time.Second}, stopped: T, reason: execution.ExitInactivity},
 	}
 	for _, tt := range tests {

@@ -110,7 +110,7 @@ func (p *appParser) Open(s *cliagent.Sink) {
 	}
 	p.input = m.input()
 	p.starting = true
-	p.ask(s, call{method: "initialize"}, newInitialize())
+	p.ask(s, call{method: "initialize"}, newInitialize(p.req.Run.Interactive))
 }
 
 // ask sends a request.
@@ -140,6 +140,7 @@ func (p *appParser) message(s *cliagent.Sink) bool {
 		return p.request(s)
 	}
 	method, _ := p.v[appMethod].Plain()
+	p.unannounced(s)
 	switch string(method) {
 	case "item/agentMessage/delta", "item/plan/delta":
 		return p.delta(s, flowText)

@@ -67,3 +67,12 @@ func capabilities() execution.Capabilities {
 		},
 	}
 }
+
+// narrow takes out what codex exec does not have: it says everything whole, shows no model calls and asks nobody.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if twoWay(req) {
+		return
+	}
+	c.Agent.TextStreaming, c.Agent.ThinkingStreaming = false, false
+	c.ApprovalInterrupts, c.TraceDepth = execution.ApprovalsNone, execution.TraceStandard
+}

@@ -48,6 +48,16 @@ func newConversation(id string) *conversation {
 	return &conversation{id: id, flows: map[string]*flow{}}
 }
 
+// commandRuns reports whether a command has begun and not ended.
+func (c *conversation) commandRuns() bool {
+	for _, f := range c.flows {
+		if f.kind == flowCommand && f.shell {
+			return true
+		}
+	}
+	return false
+}
+
 // begin is the begin of a turn.
 func (c *conversation) begin() { c.steps, c.inStep, c.text, c.open = 0, false, "", nil }
 

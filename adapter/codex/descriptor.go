@@ -37,6 +37,7 @@ func Descriptor() adapter.Descriptor {
 		MinVersion:     "0.169.0",
 		TestedVersions: []string{"0.169.0"},
 		Models:         models(),
+		SilentModel:    true, // exec
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@openai/codex", Command: install, PrerequisiteCheck: "npm --version",
@@ -78,6 +79,7 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        e.spawn,
 		NewParser:    e.newParser,
 		Negotiate:    negotiate,
+		Narrow:       narrow,
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,

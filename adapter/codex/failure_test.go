@@ -1,9 +1,12 @@
 package codex
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
@@ -135,7 +138,7 @@ func TestStderr(t *testing.T) {
 		known bool
 	}{
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=approval policy is Never; reject command", "approval_denied", true},
-		{"\x1b[2m2026-11-20T11:44:46.240464Z\x1b[0m \x1b[31mERROR\x1b[0m \x1b[2mcodex_core::tools::router\x1b[0m\x1b[2m:\x1b[0m \x1b[3merror\x1b[0m\x1b[2m=\x1b[0mpatch rejected: no; rejected by user approval settings", "approval_denied", true},
+		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=patch rejected: no; rejected by user approval settings", "approval_denied", true},
 		{`2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=exec_command failed: CreateProcess { message: "Rejected(\"rejected by user\")" }`, "", true},
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=unsupported call: x", "debug", true},
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::session: failed to record", "", true},
@@ -187,5 +190,42 @@ func TestStructured(t *testing.T) {
 	}
 	if o := newOutcome(newRequest(), "x", nil); o.failure != nil || o.structured != nil {
 		t.Errorf("without a schema the outcome is %+v", o)
+	}
+}
+
+// TestMCPDenial: a call that the policy denies is a denial, like that of any other tool.
+func TestMCPDenial(t *testing.T) {
+	t.Parallel()
+	const lines = `{"type":"thread.started","thread_id":"01a1f8c5-8f39-70d3-b263-4c53662ae1cb"}
+{"type":"turn.started"}
+{"type":"item.started","item":{"id":"item_0","type":"mcp_tool_call","server":"probe","tool":"echo","arguments":{},"result":null,"error":null,"status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"probe","tool":"echo","arguments":{},"result":null,"error":{"message":"MCP tool call requires approval, but approval policy is never"},"status":"failed"}}
+`
+	events, _ := cliagent.Replay(newExecParser(newRequest()), []byte(lines), nil, process.Exit{}, false)
+	var got []string
+	for _, e := range events {
+		got = append(got, string(e.Body.Type()))
+	}
+	if want := "session_start turn_start mcp_tool_call_start approval_denied mcp_tool_error"; strings.Join(got, " ") != want {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestRunCapabilities: a run of codex exec does not claim what only app-server has.
+func TestRunCapabilities(t *testing.T) {
+	t.Parallel()
+	req := newRequest()
+	a := agent.New(agent.BackendOf(Descriptor()))
+	n := a.Negotiate(req, agent.Options{})
+	if e := n.EffectiveCapabilities; e.Agent.TextStreaming || e.ApprovalInterrupts != execution.ApprovalsNone || e.TraceDepth != execution.TraceStandard || !n.Supported {
+		t.Errorf("codex exec: %+v", e)
+	}
+	req.Run.Stream = execution.StreamOn
+	if e := a.Negotiate(req, agent.Options{}).EffectiveCapabilities; !e.Agent.TextStreaming || e.TraceDepth != execution.TraceDetailed {
+		t.Errorf("codex app-server: %+v", e)
+	}
+	asked := agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision { return execution.Decision{} }}
+	if e := a.Negotiate(newRequest(), asked).EffectiveCapabilities; e.ApprovalInterrupts != execution.ApprovalsNative {
+		t.Errorf("somebody is asked: %+v", e)
 	}
 }

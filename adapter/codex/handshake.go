@@ -40,6 +40,8 @@ func (p *appParser) response(s *cliagent.Sink) bool {
 		p.accepted(c, result, s)
 	case "turn/steer":
 		s.Emit(execution.InputTaken{ID: c.say.ID, Steered: true})
+	case methodClean:
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: "codex kept the commands of the interrupted turn; they were ended"})
 	}
 	return true
 }
@@ -118,6 +120,8 @@ func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
 	case "turn/interrupt":
 		// Most likely the turn ended at the same time.
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: interrupt: " + message})
+	case methodClean:
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: a command of the interrupted turn goes on until the run ends: " + message})
 	case "turn/start":
 		if c.say.ID != "" {
 			s.Emit(execution.InputCancelled{ID: c.say.ID, Reason: "codex refused it: " + message})

@@ -209,5 +209,8 @@ func (o source) mcpEnd(id, server, tool, status string, result, fault jsonscan.V
 	if why == "" {
 		why = "the call failed"
 	}
+	if strings.Contains(why, "requires approval, but approval policy is never") {
+		o.emit(execution.ApprovalDenied{ID: execution.QuestionID(id + "/denied"), Reason: why, ToolName: tool})
+	}
 	o.emit(execution.MCPToolError{ToolCallID: id, Server: server, ToolName: tool, Error: why})
 }

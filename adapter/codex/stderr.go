@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -28,7 +27,7 @@ const maxEarly = 64
 
 // line reads one line of standard error.
 func (e *stderr) line(line []byte, s *cliagent.Sink) {
-	text := strings.TrimSpace(string(plain(line)))
+	text := strings.TrimSpace(string(line))
 	switch {
 	case text == "" || e.usage:
 	case e.logLine(text, s):
@@ -114,19 +113,13 @@ func (e *stderr) failure() *cliagent.Failure {
 	return failureOf(e.fatal, jsonscan.Value{})
 }
 
-// plain is line without the escape sequences that colour it.
-func plain(line []byte) []byte {
-	if bytes.IndexByte(line, 0x1b) < 0 {
-		return line
-	}
-	out := make([]byte, 0, len(line))
-	for i := 0; i < len(line); i++ {
-		if line[i] != 0x1b || i+1 >= len(line) || line[i+1] != '[' {
-			out = append(out, line[i])
-			continue
-		}
-		for i += 2; i < len(line) && (line[i] < '@' || line[i] > '~'); i++ {
-		}
-	}
-	return out
+// isNoise reports whether a line of standard error says nothing about a failure: what Codex lacks and does without.
+func isNoise(line string) bool {
+	return strings.Contains(line, "could not find bubblewrap") || strings.HasPrefix(line, "Reading ") || strings.HasPrefix(line, "WARNING: proceeding")
 }
+
+// Noise reports whether a line of standard error says nothing about a failure.
+func (p *execParser) Noise(line string) bool { return isNoise(line) }
+
+// Noise reports whether a line of standard error says nothing about a failure.
+func (p *appParser) Noise(line string) bool { return isNoise(line) }

@@ -18,15 +18,30 @@ func (p *appParser) turnStarted(s *cliagent.Sink) bool {
 		p.agents.again(c.id)
 		return true
 	}
+	p.beginTurn(id, s)
+	return true
+}
+
+// beginTurn begins a turn of the agent's own.
+func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 	p.turn, p.running, p.starting, p.cutShort = id, true, false, false
 	p.turns++
 	s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
-	p.ensureStep(c, s)
+	p.ensureStep(p.main, s)
 	if p.interrupt {
 		p.stopTurn(s)
 	}
 	p.goOn(s)
-	return true
+}
+
+// unannounced begins the turn that Codex has accepted, at the first sign of it when the note that it has begun is missing.
+func (p *appParser) unannounced(s *cliagent.Sink) {
+	if !p.starting || p.running || p.turn == "" || !p.v[appTurnID].IsStr(p.turn) || p.of(p.v[appThread]) != p.main {
+		return
+	}
+	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the line that begins turn " + p.turn + " is missing; what follows is taken for that turn"})
+	p.main.begin()
+	p.beginTurn(p.turn, s)
 }
 
 var turnKeys = jsonscan.NewKeySet("id", "status", "error.message", "error.codexErrorInfo", "error.additionalDetails")
@@ -44,6 +59,7 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 		clear(c.flows)
 		return true
 	}
+	left := c.commandRuns()
 	c.closeAll(p.from(c, s))
 	text := c.text
 	c.text = ""
@@ -85,9 +101,15 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	p.last = out
 	p.turn, p.running, p.starting, p.interrupt = "", false, false, false
 	clear(p.spawns)
+	if out.interrupted && left && p.req.Run.Interactive && !p.ended {
+		p.ask(s, call{method: methodClean}, cleanParams{p.main.id})
+	}
 	p.goOn(s)
 	return true
 }
+
+// methodClean ends the commands that a turn has left behind. Codex keeps them after an interrupt.
+const methodClean = "thread/backgroundTerminals/clean"
 
 // ensureStep begins a model call with the first thing that shows it.
 func (p *appParser) ensureStep(c *conversation, s *cliagent.Sink) {

@@ -23,10 +23,12 @@ type clientInfo struct {
 
 type clientCapabilities struct {
 	OptOut []string `json:"optOutNotificationMethods"`
+	// Experimental allows methods that Codex may still change: ending the commands of an interrupted turn is one.
+	Experimental bool `json:"experimentalApi,omitempty"`
 }
 
-func newInitialize() initializeParams {
-	return initializeParams{clientInfo{"drawbar", "Drawbar", execution.SchemaVersion}, clientCapabilities{quiet}}
+func newInitialize(interactive bool) initializeParams {
+	return initializeParams{clientInfo{"drawbar", "Drawbar", execution.SchemaVersion}, clientCapabilities{quiet, interactive}}
 }
 
 type loginParams struct {
@@ -177,4 +179,9 @@ func (m message) input() []inputItem {
 		}
 	}
 	return items
+}
+
+// cleanParams are those of thread/backgroundTerminals/clean.
+type cleanParams struct {
+	ThreadID string `json:"threadId"`
 }

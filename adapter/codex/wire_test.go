@@ -228,3 +228,35 @@ func TestWire(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnWithoutItsBegin: the line that begins the turn is lost, and nothing else is.
+func TestTurnWithoutItsBegin(t *testing.T) {
+	t.Parallel()
+	play := func(without string) (kinds []execution.EventType, res execution.Result, told bool) {
+		recording := string(clitest.Read(t, "testdata/wire/shell.wire"))
+		p, s := newAppParser(wireRequest("shell", recording), ""), cliagent.NewSink(false)
+		p.Open(s)
+		_ = p.Command(execution.EndInput{}, s)
+		for line := range strings.Lines(recording) {
+			if text, ok := strings.CutPrefix(line, "< "); ok && (without == "" || !strings.Contains(text, without)) {
+				p.Line(process.Stdout, []byte(strings.TrimSuffix(text, "\n")), s)
+			}
+		}
+		for _, e := range s.Take() {
+			if d, is := e.Body.(execution.Debug); is {
+				told = told || strings.Contains(d.Message, "is missing")
+				continue
+			}
+			kinds = append(kinds, e.Body.Type())
+		}
+		return kinds, p.Exit(process.Exit{}, s), told
+	}
+	all, want, _ := play("")
+	kinds, res, told := play(`"method":"turn/started"`)
+	if diff := cmp.Diff(all, kinds); diff != "" || !told {
+		t.Errorf("told %v, events (-want +got):\n%s", told, diff)
+	}
+	if want.Usage == nil || want.Output == nil || res.Usage == nil || *res.Usage != *want.Usage || res.Output == nil || res.Output.Text != want.Output.Text {
+		t.Errorf("got %+v %+v, want %+v %+v", res.Usage, res.Output, want.Usage, want.Output)
+	}
+}

@@ -22,6 +22,7 @@ func capabilities() execution.Capabilities {
 		Notes: []string{
 			"a run that takes one prompt and asks nobody goes through the JSON output; what it may not do is refused",
 			"a conversation, a run that asks, and a session that is resumed go through the Agent Client Protocol, which shows less: no model calls, no sub-agents, and tools of the person's own MCP servers like other tools",
+			"over the Agent Client Protocol a person's denial ends the turn, completed, without another model call",
 			"over the Agent Client Protocol a path outside the working directory is asked for besides the tool that wants it",
 			"a system prompt is appended as an instruction file; prepend is carried out as append",
 			"what a run used is known when it ends, not before; Copilot counts credits and states no price",
@@ -63,4 +64,14 @@ func capabilities() execution.Capabilities {
 				execution.VerbDeny, execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume},
 		},
 	}
+}
+
+// narrow takes out what a run does not have: one-shot asks nobody, the Agent Client Protocol shows neither model calls nor pieces of
+// a tool's input.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if twoWay(req) {
+		c.TraceDepth, c.Agent.ToolCallStreaming = execution.TraceStandard, false
+		return
+	}
+	c.ApprovalInterrupts = execution.ApprovalsNone
 }

@@ -74,6 +74,7 @@ func New(opts cliagent.Options) Adapter {
 		NewParser:    newParser,
 		Locate:       native,
 		Negotiate:    negotiate,
+		Narrow:       narrow,
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,

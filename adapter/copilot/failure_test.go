@@ -116,6 +116,7 @@ func TestExitProvesNothing(t *testing.T) {
 		{"code 0 after a signal, told by the last idle alone", stopped, []string{begins, aborted, ended}, execution.StatusFailed, execution.CodeAborted},
 		{"code 0 after a signal, last line missing", stopped, []string{begins, abort, aborted}, execution.StatusFailed, execution.CodeAborted},
 		{"interrupted from elsewhere", process.Exit{}, []string{begins, abort, aborted, ended}, execution.StatusFailed, execution.CodeInterrupted},
+		{"interrupted from elsewhere, last line missing", process.Exit{}, []string{begins, abort, aborted}, execution.StatusFailed, execution.CodeInterrupted},
 		{"a last line of 0 without a turn", process.Exit{}, []string{ended}, execution.StatusFailed, execution.CodeAgentCrash},
 		{"an error at the end and code 0", process.Exit{}, []string{begins, say("session.error", `{"errorType":"query","message":"500 x","statusCode":500}`), ended}, execution.StatusFailed, execution.CodeProvider},
 		{"an error that passed", process.Exit{}, []string{begins, say("session.error", `{"errorType":"query","message":"500 x","statusCode":500}`), speaks, ended}, execution.StatusCompleted, ""},

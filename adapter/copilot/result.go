@@ -120,7 +120,7 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 func (p *parser) conclude(exit process.Exit, cost *execution.Cost, res *execution.Result, s *cliagent.Sink) {
 	f := p.failure
 	switch {
-	case p.aborted && exit.Stopped || p.final == nil && (p.aborted || p.open):
+	case p.aborted && exit.Stopped, p.final == nil && p.open && !p.aborted:
 		return
 	case p.aborted:
 		p.endTurn(execution.TurnEnd{Reason: execution.TurnInterrupted, Text: p.lastText, Cost: cost}, s)

@@ -34,9 +34,11 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Spawn:        spawn,
 		Negotiate:    negotiate,
+		Narrow:       narrow,
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
+		Hasty:        true,
 		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself
 	}, acp, twoWay)
 	spec.NewParser = func(req execution.Request) cliagent.Parser {

@@ -24,7 +24,7 @@ func capabilities() execution.Capabilities {
 			"a system prompt replaces Gemini's own, or goes in front of the message: Gemini has no place behind its own",
 			"the exit code of a command that printed something is not shown by Gemini",
 			"what a run used is stated at its end, so a budget cannot be kept",
-			"a hook that is asked before tool calls is asked by way of permissions: it sees what a permission shows of the input and cannot change it; what would need no permission is approved when the hook allows it",
+			"a hook that is asked before tool calls is asked by way of permissions: it sees what a permission shows of the input and cannot change it; what would need no permission is approved when the hook allows it; the reason of a denial does not reach the model, because the protocol has no place for it",
 			"prices are not stated by Gemini; costs come from the price table, which has none for models whose price depends on the prompt",
 		},
 		Agent: execution.AgentCapabilities{
@@ -52,4 +52,14 @@ func capabilities() execution.Capabilities {
 			Verbs:             acpagent.Verbs(),
 		},
 	}
+}
+
+// narrow takes out what a run does not have: one over stream-json asks nobody, one over the Agent Client Protocol shows no model
+// calls.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if twoWay(req) {
+		c.TraceDepth = execution.TraceStandard
+		return
+	}
+	c.ApprovalInterrupts = execution.ApprovalsNone
 }

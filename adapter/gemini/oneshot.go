@@ -53,6 +53,7 @@ type oneShot struct {
 	begun   bool
 	ended   bool
 	warned  string // the last error that is no result
+	halted  string // why Gemini stopped the model, which it calls a success
 	usage   execution.Usage
 	failure *failure
 }
@@ -186,6 +187,9 @@ func (p *oneShot) complain(s *cliagent.Sink) bool {
 	if p.v[lineSeverity].IsStr("error") {
 		p.warned = message
 	}
+	if strings.HasPrefix(message, "Loop detected") {
+		p.halted = message
+	}
 	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "gemini: " + message})
 	return true
 }
@@ -207,6 +211,9 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 		p.failure = p.fault()
 	} else if strings.HasPrefix(p.warned, "Maximum session turns") {
 		p.failure = &failure{cliagent.Failure{Code: execution.CodeTurnLimit, Message: p.warned}}
+	}
+	if p.failure == nil && p.halted != "" {
+		p.failure = &failure{cliagent.Failure{Code: execution.CodeInvalidOutput, Message: p.halted, Final: true}}
 	}
 	if p.failure == nil {
 		p.endStep(s)
@@ -244,6 +251,9 @@ func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	if !p.usage.IsZero() {
 		u := p.usage
 		res.Usage = &u
+	} else if p.halted != "" {
+		// The model was called, and Gemini does not state what the call used.
+		res.Cost = &execution.Cost{Unpriced: true}
 	}
 	f := p.failure
 	if !p.ended && !exit.Stopped && exit.Signal == "" {

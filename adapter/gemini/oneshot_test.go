@@ -71,12 +71,23 @@ func TestExitProvesNothing(t *testing.T) {
 		{"turn limit with a result", process.Exit{Code: 53}, []string{lineInit, `{"type":"result","status":"error","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns"}}`}, execution.StatusDeferred, ""},
 		{"untrusted", process.Exit{Code: 55}, []string{"!Gemini CLI is not running in a trusted directory. To proceed, ..."}, execution.StatusFailed, execution.CodeConfig},
 		{"crash", process.Exit{Code: 1}, []string{"!An unexpected critical error occurred:Error: no idea", "!    at main (file:///x.js:1:1)"}, execution.StatusFailed, execution.CodeAgentCrash},
+		{"stopped in a loop", process.Exit{}, []string{lineInit, lineEcho, `{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}`, `{"type":"result","status":"success","stats":{}}`}, execution.StatusFailed, execution.CodeInvalidOutput},
+		{"another warning", process.Exit{}, []string{lineInit, lineEcho, `{"type":"error","severity":"warning","message":"the model is slow"}`, lineText, lineDone}, execution.StatusCompleted, ""},
 		{"killed", process.Exit{Code: -1, Signal: "SIGKILL"}, []string{lineInit, lineText}, execution.StatusFailed, execution.CodeAgentCrash},
 	} {
 		_, res := replay(nil, tt.exit, tt.lines...)
 		if res.Status != tt.status || res.Error.ErrorCode() != tt.code {
 			t.Errorf("%s: got %s %q (%+v), want %s %q", tt.name, res.Status, res.Error.ErrorCode(), res.Error, tt.status, tt.code)
 		}
+	}
+}
+
+// TestLoopCostIsUnknown: a stopped loop called the model, and nothing says what that used.
+func TestLoopCostIsUnknown(t *testing.T) {
+	t.Parallel()
+	events, res := replay(nil, process.Exit{}, lineInit, `{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}`, `{"type":"result","status":"success","stats":{}}`)
+	if res.Cost == nil || !res.Cost.Unpriced || res.Error.Retryable || len(bodies[execution.ErrorEvent](events)) != 1 {
+		t.Errorf("%+v %+v", res.Cost, res.Error)
 	}
 }
 
@@ -290,10 +301,30 @@ func TestMCPTool(t *testing.T) {
 }
 
 // TestUnknownLines: a line that nobody knows is counted, one that is known is not.
+// TestNoColours: what Gemini says in red reaches a message in plain text, and once.
+func TestNoColours(t *testing.T) {
+	t.Parallel()
+	const says = "\x1b[31mGemini CLI is not running in a trusted directory. To proceed, ...\x1b[0m"
+	_, res := replay(nil, process.Exit{Code: 55, StderrTail: "256-color support not detected\n" + says + "\n"}, "!"+says)
+	if res.Error.ErrorCode() != execution.CodeConfig || !strings.HasPrefix(res.Error.Message, "Gemini CLI is not") || strings.ContainsAny(res.Error.Message, "\x1b") || res.Error.Stderr != "" {
+		t.Errorf("%+v", res.Error)
+	}
+}
+
+// TestMCPIssues: a server that does not start is mentioned.
+func TestMCPIssues(t *testing.T) {
+	t.Parallel()
+	events, res := replay(nil, process.Exit{}, lineInit, "!MCP issues detected. Run /mcp list for status.", lineText, lineDone)
+	notes := bodies[execution.Debug](events)
+	if len(notes) != 1 || notes[0].Level != execution.DebugWarn || !strings.Contains(notes[0].Message, "MCP server did not start") || res.Status != execution.StatusCompleted {
+		t.Errorf("%+v %s", notes, res.Status)
+	}
+}
+
 func TestUnknownLines(t *testing.T) {
 	t.Parallel()
 	_, res := replay(nil, process.Exit{}, lineInit, "hello", `{"type":"moon"}`, `{"type":"tool_result","tool_id":"never","status":"success"}`, "!who knows", "!Warning: Basic terminal detected", lineText, lineDone)
-	if res.UnknownLines != 4 || res.Status != execution.StatusCompleted {
+	if res.UnknownLines != 3 || res.Metadata["unknownStderrLines"] != 1 || res.Status != execution.StatusCompleted {
 		t.Errorf("%d unknown lines, %s", res.UnknownLines, res.Status)
 	}
 }

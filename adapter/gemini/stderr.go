@@ -35,7 +35,7 @@ type stderr struct {
 }
 
 // noise are the beginnings of lines that say nothing about the run.
-var noise = []string{"Warning: ", "YOLO mode is enabled", "Ripgrep is not available", "[STARTUP] ", "Loaded cached credentials",
+var noise = []string{"Warning: ", "YOLO mode is enabled", "256-color support not detected", "Ripgrep is not available", "[STARTUP] ", "Loaded cached credentials",
 	"Approval mode overridden", "Error executing tool ", "Error when talking to Gemini API", "Error when talking to API",
 	"(node:", "(Use `node --trace", "Cleanup timed out", "[INFO] ", "[DEBUG] ", "MCP ", "Hook ", "Data collection is disabled",
 	"Registering notification handlers", "Server '", "Scheduling MCP", "Executing MCP", "Flash-Lite", "Session cleanup"}
@@ -54,6 +54,9 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 		e.lines++
 		e.attempt(s)
 	case strings.HasPrefix(trimmed, "at "), e.dump && (strings.HasPrefix(text, " ") || trimmed == "}" || trimmed == "{"):
+	case strings.HasPrefix(text, "MCP issues detected"):
+		// Which server it is Gemini says to nobody.
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "gemini: an MCP server did not start; gemini mcp list shows those of its settings"})
 	case begins(text, noise):
 		e.dump = strings.HasPrefix(text, "Error")
 	case trimmed == "}" || trimmed == "{" || strings.HasPrefix(text, "  ") && !e.session && e.said.Len() == 0:
@@ -82,6 +85,13 @@ func (e *stderr) attempt(s *cliagent.Sink) {
 		e.again(r, s)
 	}
 	e.note = ""
+}
+
+// Noise reports whether a line of standard error says nothing about a failure.
+func (p *oneShot) Noise(line string) bool { return isNoise(line) }
+
+func isNoise(line string) bool {
+	return begins(line, noise) && !strings.HasPrefix(line, "Error ")
 }
 
 func begins(text string, with []string) bool {

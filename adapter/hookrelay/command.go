@@ -119,11 +119,15 @@ func ask(file, event string, in io.Reader) (Answer, error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return Answer{}, err
 	}
-	if err := writeFrame(c, question{p.Token, event, payload}); err != nil {
+	err = writeFrame(c, hello{p.Token})
+	if err == nil {
+		err = writeFrame(c, question{event, payload})
+	}
+	if err != nil {
 		return Answer{}, fmt.Errorf("the run cannot be asked: %v", err)
 	}
 	var a Answer
-	if err := readFrame(c, &a, maxPayload); err != nil {
+	if err := readFrame(c, &a, 2*maxPayload); err != nil {
 		return Answer{}, fmt.Errorf("the run does not answer: %v", err)
 	}
 	return a, nil

@@ -19,14 +19,15 @@ func writeFrame(w io.Writer, v any) error {
 	return err
 }
 
-// readFrame reads one frame. What it holds in memory grows with what really arrives, not with what is announced.
+// readFrame reads one frame of at most limit bytes. What it holds in memory grows with what really arrives, not with what is
+// announced.
 func readFrame(r io.Reader, v any, limit int64) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return err
 	}
 	n := int64(binary.BigEndian.Uint32(head[:]))
-	if n > 2*limit {
+	if n > limit {
 		return fmt.Errorf("a frame of %d bytes", n)
 	}
 	b, err := io.ReadAll(io.LimitReader(r, n))

@@ -3,12 +3,15 @@ package hookrelay
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -146,7 +149,7 @@ func TestGoneCommandEndsItsHandler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFrame(c, question{Token: s.token, Event: "pre"}); err != nil {
+	if err := errors.Join(writeFrame(c, hello{s.token}), writeFrame(c, question{Event: "pre"})); err != nil {
 		t.Fatal(err)
 	}
 	<-started
@@ -210,4 +213,41 @@ func FuzzFrame(f *testing.F) {
 		var q question
 		_ = readFrame(bytes.NewReader(b), &q, 1<<20)
 	})
+}
+
+// TestStrangersTakeNoMemory: who does not know the token is heard for a kilobyte, whatever it announces and however often it
+// calls, and the run's own commands get through meanwhile.
+func TestStrangersTakeNoMemory(t *testing.T) {
+	s, file := open(t, time.Minute, func(context.Context, string, []byte) Answer { return Answer{Stdout: "yes"} })
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	garbage := bytes.Repeat([]byte("x"), 256<<10)
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}()
+	for i := range 400 {
+		c, err := net.Dial("tcp", s.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+		if i%2 == 0 {
+			continue // says nothing
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = c.Write(binary.BigEndian.AppendUint32(nil, 400<<20))
+		_, _ = c.Write(garbage)
+	}
+	if code, out, errs := ask1(file, "!pre", "{}"); code != 0 || out != "yes" {
+		t.Errorf("the run's own command: %d %q %q", code, out, errs)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	if grown := int64(now.HeapAlloc+now.StackInuse) - int64(before.HeapAlloc+before.StackInuse); grown > 5<<20 {
+		t.Errorf("strangers took %d bytes", grown)
+	}
 }

@@ -11,10 +11,18 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/drawbar/drawbar/internal/base/stranger"
 )
 
-// maxPayload bounds what a hook may be told: agents put whole files into it.
-const maxPayload = 256 << 20
+const (
+	// maxPayload bounds what a hook may be told: agents put whole files into it. As JSON it takes up to twice as much.
+	maxPayload = 256 << 20
+	// maxHello bounds the first frame of a command, and helloLimit the time for it: until the token in it is right, anybody on this
+	// machine may be talking.
+	maxHello   = 1 << 10
+	helloLimit = 5 * time.Second
+)
 
 // Answer is what the hook's command does: what it writes, and the code it exits with.
 type Answer struct {
@@ -36,6 +44,7 @@ type Server struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
+	room     *stranger.Room
 }
 
 // place is where a run is found: the content of its private file.
@@ -45,8 +54,12 @@ type place struct {
 	PatienceMs int64  `json:"patienceMs"`
 }
 
+// hello is the first frame of a command, question the second.
+type hello struct {
+	Token string `json:"token"`
+}
+
 type question struct {
-	Token   string `json:"token"`
 	Event   string `json:"event"`
 	Payload []byte `json:"payload"`
 }
@@ -60,7 +73,7 @@ func Open(handle Handler, patience time.Duration) (*Server, error) {
 	}
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
-	s := &Server{handle: handle, listener: l, token: hex.EncodeToString(secret[:]), patience: patience}
+	s := &Server{handle: handle, listener: l, token: hex.EncodeToString(secret[:]), patience: patience, room: stranger.New(stranger.Limit)}
 	s.digest = sha256.Sum256([]byte(s.token))
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.work.Go(s.serve)
@@ -100,10 +113,18 @@ func (s *Server) call(c net.Conn) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer func() { cancel(); stop(); _ = c.Close() }()
+	leave := s.room.Enter(c)
+	defer leave()
+	_ = c.SetReadDeadline(time.Now().Add(min(s.patience, helloLimit)))
+	var h hello
+	if readFrame(c, &h, maxHello) != nil || !s.authentic(h.Token) {
+		return // no word to a stranger
+	}
+	leave()
 	_ = c.SetReadDeadline(time.Now().Add(s.patience))
 	var q question
-	if readFrame(c, &q, maxPayload) != nil || !s.authentic(q.Token) {
-		return // no word to a stranger
+	if readFrame(c, &q, 2*maxPayload) != nil {
+		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
 	// The command says nothing more: the end of its connection is its end.

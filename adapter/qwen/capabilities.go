@@ -22,7 +22,7 @@ func capabilities() execution.Capabilities {
 		MaxContextStrategy:  execution.ContextLarge,
 		Notes: []string{
 			"a run that takes one prompt and asks nobody is one shot: what needs a permission is refused, with yolo everything is allowed",
-			"every other run, also one with images or a thinking effort, speaks the Agent Client Protocol; it has no structured output",
+			"every other run, also one with images or a thinking effort, speaks the Agent Client Protocol; it has no structured output, and a person's denial ends its turn, completed, without another model call",
 			"a system prompt is an argument, which other users of the machine can see; prepend is carried out as append",
 			"a prompt that begins with a slash is a command of qwen, and a path behind an @ in it is read by qwen",
 			"a thinking effort is taken for models that its settings list with a provider; images reach models only that it knows to see",
@@ -53,5 +53,12 @@ func capabilities() execution.Capabilities {
 			MaxTurns:          true, OutputTokenLimit: true,
 			Verbs: acpagent.Verbs(),
 		},
+	}
+}
+
+// narrow takes out what a run does not have: one without a second direction asks nobody.
+func narrow(req execution.Request, c *execution.Capabilities) {
+	if !twoWay(req) {
+		c.ApprovalInterrupts = execution.ApprovalsNone
 	}
 }

@@ -79,9 +79,11 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        spawn,
 		NewParser:    newParser,
 		Negotiate:    negotiate,
+		Narrow:       narrow,
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
+		Hasty:        true,
 	}, protocol(), twoWay), opts), sessions}
 }
 

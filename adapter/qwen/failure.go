@@ -81,8 +81,8 @@ var phrases = cliagent.Phrases{
 	{Part: "no saved session found", Code: execution.CodeSessionNotFound},
 	{Part: "failed to fork session", Code: execution.CodeSessionNotFound},
 	{Part: "failed to load forked session", Code: execution.CodeSessionNotFound},
-	{Part: "already exists (active or archived)", Code: execution.CodeSessionNotFound},
-	{Part: "is already in use", Code: execution.CodeSessionNotFound},
+	{Part: "already exists (active or archived)", Code: execution.CodeValidation},
+	{Part: "is already in use", Code: execution.CodeValidation},
 	{Part: "invalid --session-id", Code: execution.CodeSessionNotFound},
 	{Part: "no auth type is selected", Code: execution.CodeAuth},
 	{Part: "missing api key", Code: execution.CodeAuth},
@@ -203,6 +203,9 @@ func isNoise(line []byte) bool {
 	}
 	return false
 }
+
+// Noise reports whether a line of standard error says nothing about a failure.
+func (p *parser) Noise(line string) bool { return isNoise([]byte(line)) }
 
 // stderrLine reads one line of standard error. False means that it is not known.
 func stderrLine(line []byte, s *cliagent.Sink) bool {

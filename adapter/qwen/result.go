@@ -121,6 +121,8 @@ func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
 		o.message = cmp.Or(v[resultError].Str(), "qwen ended the turn with an error and did not say which")
 	case p.notice != nil && strings.HasSuffix(o.text, p.notice.text):
 		o.message = p.notice.text
+	case strings.HasPrefix(o.text, noticeMark) && p.lastText == "":
+		o.message = o.text // the line of the notice is lost
 	default:
 		p.structuredOf(o, v[resultStructured])
 		return o

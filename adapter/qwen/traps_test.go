@@ -107,6 +107,15 @@ func TestStreamedNotice(t *testing.T) {
 	}
 }
 
+// TestLostNotice: the result repeats the failure, and the line that said it first is missing.
+func TestLostNotice(t *testing.T) {
+	t.Parallel()
+	_, res := play(process.Exit{}, lineInit, resultOf("[API Error: 401 bad key]\nPlease wait."))
+	if res.Error.ErrorCode() != execution.CodeAuth {
+		t.Errorf("%s %+v", res.Status, res.Error)
+	}
+}
+
 // TestNoNotice: only the agent itself without tokens can say that a call of the model API failed.
 func TestNoNotice(t *testing.T) {
 	t.Parallel()

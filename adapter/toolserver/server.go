@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/stranger"
 )
 
 // Handler carries out a call. It is called concurrently. Its error is for a caller that cannot be reached, a tool that
@@ -82,13 +83,17 @@ func Open(tools []execution.Tool, handle Handler) (*Server, error) {
 	transport := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp },
 		&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: bodyLimit})
 	s.http = &http.Server{
-		Handler:           s.guard(transport),
-		ReadHeaderTimeout: 10 * time.Second,
+		Handler: s.guard(transport),
+		// Until the token of a request is right, anybody on this machine may be talking.
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       5 * time.Minute,
+		MaxHeaderBytes:    8 << 10,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ErrorLog:          log.New(io.Discard, "", 0), // what the agent sends wrong it is told; there is no other reader
 	}
 	go func() {
 		defer close(s.served)
-		_ = s.http.Serve(listener) // ends with ErrServerClosed
+		_ = s.http.Serve(stranger.Listener{Listener: listener, Room: stranger.New(stranger.Limit)}) // ends with ErrServerClosed
 	}()
 	return s, nil
 }
@@ -125,13 +130,20 @@ func (s *Server) Close() error {
 	return err
 }
 
+// connKey is the connection in the context of a request.
+type connKey struct{}
+
 // guard lets requests in that carry the token, and counts them.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.authorized(r) {
+			w.Header().Set("Connection", "close") // its body is not read
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "the bearer token of the run is missing or wrong", http.StatusUnauthorized)
 			return
+		}
+		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			stranger.Known(c)
 		}
 		if r.URL.Path != path {
 			http.NotFound(w, r)

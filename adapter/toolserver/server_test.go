@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -337,5 +340,59 @@ func TestOpenRefuses(t *testing.T) {
 		if s != nil {
 			t.Errorf("%s: a server", schema)
 		}
+	}
+}
+
+// TestStrangersTakeNoMemory: who does not know the token takes no memory, whatever it sends, and the agent gets through.
+func TestStrangersTakeNoMemory(t *testing.T) {
+	s, err := Open(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	address := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/mcp")
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}()
+	head := "POST /mcp HTTP/1.1\r\nHost: x\r\n"
+	for i := range 400 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+		switch i % 3 {
+		case 0: // says nothing
+		case 1:
+			_, _ = io.WriteString(c, head+"X: "+strings.Repeat("x", 256<<10))
+		default:
+			_, _ = io.WriteString(c, head+"Content-Length: 60000000\r\n\r\n"+strings.Repeat("x", 256<<10))
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/none", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Token())
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("the agent got %s", resp.Status)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	if grown := int64(now.HeapAlloc+now.StackInuse) - int64(before.HeapAlloc+before.StackInuse); grown > 8<<20 {
+		t.Errorf("strangers took %d bytes", grown)
 	}
 }

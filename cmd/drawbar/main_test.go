@@ -22,6 +22,12 @@ func TestMain(m *testing.M) {
 	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "acp-agent" {
 		playACP()
 	}
+	if os.Getenv(leakEnv) != "" && filepath.Base(os.Args[0]) == "claude" {
+		playLeak()
+	}
+	if os.Getenv(lingerEnv) != "" && filepath.Base(os.Args[0]) == "claude" {
+		playLinger()
+	}
 	if demo.IsAgent(os.Args, os.Getenv) || os.Getenv(actsAsDrawbar) != "" {
 		main()
 	}

@@ -163,7 +163,7 @@ func (a *App) encode(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Out.Write(append(b, '\n'))
+	_, err = a.Out.Write(append(EscapeJSON(b), '\n'))
 	return err
 }
 

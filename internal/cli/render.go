@@ -24,6 +24,10 @@ type Renderer struct {
 	said     bool // standard output has something
 	tools    map[string]string
 	names    map[string]string
+	denial   string // the reason of the last denial, which the failure of its call repeats
+
+	// Unrecorded says that no record of the run exists, so that its id leads nowhere. It is set before the first event.
+	Unrecorded bool
 }
 
 // NewRenderer makes a renderer for the app's streams. status may be nil.
@@ -135,6 +139,9 @@ func (r *Renderer) Event(e execution.Event) {
 		r.names[b.ToolCallID] = b.Server + "/" + b.ToolName
 		r.note("%s%s %s", indent, r.paint(bold, "● "+b.Server+"/"+b.ToolName), r.paint(dim, Summarize(b.Input)))
 	case execution.ToolError:
+		if b.Error == r.denial && b.Error != "" {
+			break
+		}
 		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
 	case execution.MCPToolError:
 		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
@@ -157,17 +164,18 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.ApprovalGranted:
 		r.note("%s%s", indent, r.paint(green, "  allowed"+because(b.Detail)))
 	case execution.ApprovalDenied:
-		verdict := "denied" + because(b.Reason)
-		if strings.HasPrefix(b.Reason, "denied") {
-			verdict = oneLine(b.Reason, 200)
+		r.denial = b.Reason
+		if by, ok := strings.CutPrefix(b.Reason, "denied "); ok {
+			r.note("%s%s", indent, r.paint(red, "  denied "+oneLine(by, 200)))
+			break
 		}
-		r.note("%s%s", indent, r.paint(red, "  "+verdict))
+		r.note("%s%s", indent, r.paint(red, "  denied"+because(b.Reason)))
 	case execution.InputRequired:
 		r.note("%s%s", indent, r.paint(yellow, "? "+printable(b.Question)))
 	case execution.QuestionWithdrawn:
 		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
 	case execution.Retry:
-		r.note("%s", r.paint(yellow, fmt.Sprintf("↻ attempt %d of %d in %s: %s", b.Attempt, b.MaxAttempts, time.Duration(b.DelayMs)*time.Millisecond, oneLine(b.Reason, 200))))
+		r.note("%s", r.paint(yellow, "↻ "+again(b)+": "+oneLine(b.Reason, 200)))
 	case execution.RateLimited:
 		r.note("%s", r.paint(yellow, "rate limited"+resets(b)))
 	case execution.ContextCompacted:
@@ -203,6 +211,21 @@ func (r *Renderer) Event(e execution.Event) {
 		r.breakLine()
 		r.finish(b.Result)
 	}
+}
+
+// again words a retry. Only what the agent states is said of its number and its delay.
+func again(b execution.Retry) string {
+	text := "another attempt"
+	if b.Attempt > 0 {
+		text = fmt.Sprintf("attempt %d", b.Attempt)
+		if b.MaxAttempts > 0 {
+			text += fmt.Sprintf(" of %d", b.MaxAttempts)
+		}
+	}
+	if b.DelayMs > 0 {
+		text += " in " + (time.Duration(b.DelayMs) * time.Millisecond).String()
+	}
+	return text
 }
 
 func (r *Renderer) name(id, name string) string {
@@ -249,11 +272,19 @@ func (r *Renderer) finish(res execution.Result) {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
 	}
 	if res.UnknownLines > 0 {
-		parts = append(parts, fmt.Sprintf("%d lines not understood", res.UnknownLines))
+		what := "lines"
+		if res.UnknownLines == 1 {
+			what = "line"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s not understood", res.UnknownLines, what))
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	if res.SessionID != "" {
-		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("run %s, session %s", res.RunID, execution.UnifiedSession(res.Agent, res.SessionID)))))
+		run := "run " + string(res.RunID)
+		if r.Unrecorded {
+			run = "not recorded"
+		}
+		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("%s, session %s", run, execution.UnifiedSession(res.Agent, res.SessionID)))))
 	}
 }
 

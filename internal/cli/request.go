@@ -21,7 +21,7 @@ type RequestFlags struct {
 	Model, Session, Fork, Cwd, Approve, Sandbox, Effort, System, SystemFile, SystemMode, Schema, Stream, Environment, RunID, ProjectID, Profile, File, Prompt string
 	MCP, Attach, Env, Tags, Skills, Fallback                                                                                                                  []string
 	AgentsDoc                                                                                                                                                 string
-	NoSession, Yolo, Deny, Debug                                                                                                                              bool
+	NoSession, Yolo, Deny, Debug, KeepRetrying                                                                                                                bool
 	Timeout, IdleTimeout, Grace                                                                                                                               time.Duration
 	Budget, Temperature, TopP                                                                                                                                 float64
 	TopK, MaxTurns, MaxOutputTokens, ThinkingBudget, Attempts                                                                                                 int
@@ -94,6 +94,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVar(&f.Profile, "profile", "", "named options to start from: drawbar profiles list")
 	fl.StringVar(&f.RunID, "run-id", "", "id of the run, a ULID (default: a new one)")
 	fl.IntVar(&f.Attempts, "attempts", 1, "attempts in all when the agent crashes, is rate limited or times out")
+	fl.BoolVar(&f.KeepRetrying, "keep-retrying", false, "let the agent go on when its credentials are refused repeatedly")
 	fl.StringArrayVar(&f.Fallback, "fallback", nil, "agent to try when the one before cannot do it (repeatable)")
 	fl.StringVarP(&f.Prompt, "prompt", "p", "", "the prompt, in place of words behind the agent's name")
 	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt; - is standard input")
@@ -155,7 +156,7 @@ func (f *RequestFlags) Options(app *App, cmd *cobra.Command, agentName string) (
 		ThinkingEffort: execution.ThinkingEffort(f.Effort), ThinkingBudgetTokens: f.ThinkingBudget, SystemPromptMode: execution.SystemPromptMode(f.SystemMode),
 		Stream: execution.StreamMode(f.Stream), Environment: execution.EnvironmentMode(f.Environment), MaxTurns: f.MaxTurns,
 		MaxOutputTokens: f.MaxOutputTokens, TopK: f.TopK, Skills: f.Skills, AgentsDoc: f.AgentsDoc, Tags: f.Tags, ProjectID: f.ProjectID,
-		RunID: execution.RunID(f.RunID), Debug: f.Debug}
+		RunID: execution.RunID(f.RunID), Debug: f.Debug, KeepRetrying: f.KeepRetrying}
 	for i, folder := range o.Skills { // --cwd is not where the person is
 		path, err := filepath.Abs(folder)
 		if err != nil {

@@ -4,6 +4,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/stranger"
 )
 
 // Call is one request. Verb is one of the verbs of a run, or "status", "close-input" and "answer".
@@ -45,8 +47,14 @@ type PendingQuestion struct {
 	Detail   string               `json:"detail,omitempty"`
 }
 
-// maxLine bounds a call: a prompt of 5 MB with its JSON escapes fits.
-const maxLine = 32 << 20
+const (
+	// maxLine bounds a call: a prompt of 5 MB with its JSON escapes fits. Beyond smallLine one is read at a time.
+	maxLine   = 32 << 20
+	smallLine = 64 << 10
+	// maxCallers bounds the connections; a further one takes the place of the oldest. callLimit bounds the time for one call.
+	maxCallers = 64
+	callLimit  = 10 * time.Second
+)
 
 // Server answers calls for one run.
 type Server struct {
@@ -57,6 +65,8 @@ type Server struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]struct{}
 	closed   bool
+	room     *stranger.Room
+	large    chan struct{} // one token: a large call is read
 }
 
 // Serve listens at path, which must not be in use, until Close. The socket is made for this user alone, and so is its
@@ -84,7 +94,7 @@ func Serve(path string, run *agent.Run) (*Server, error) {
 		l.Close()
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	s := &Server{listener: l, run: run, path: path, conns: map[net.Conn]struct{}{}}
+	s := &Server{listener: l, run: run, path: path, conns: map[net.Conn]struct{}{}, room: stranger.New(maxCallers), large: make(chan struct{}, 1)}
 	s.wg.Go(s.accept)
 	return s, nil
 }
@@ -108,25 +118,59 @@ func (s *Server) accept() {
 }
 
 func (s *Server) serve(c net.Conn) {
+	leave := s.room.Enter(c)
 	defer func() {
+		leave()
 		c.Close()
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
 	}()
-	in := bufio.NewScanner(c)
-	in.Buffer(make([]byte, 0, 4096), maxLine)
+	in := bufio.NewReader(c)
 	out := json.NewEncoder(c)
-	for in.Scan() {
+	for {
+		_ = c.SetDeadline(time.Now().Add(callLimit))
+		line, err := s.line(in)
+		if err != nil {
+			return
+		}
 		var call Call
 		reply := Reply{}
-		if err := json.Unmarshal(in.Bytes(), &call); err != nil {
+		if err := json.Unmarshal(line, &call); err != nil {
 			reply.Error = execution.Errorf(execution.CodeValidation, "control call: %v", err)
 		} else {
 			reply = Apply(s.run, call)
 		}
+		_ = c.SetDeadline(time.Now().Add(callLimit))
 		if out.Encode(reply) != nil {
 			return
+		}
+	}
+}
+
+// line reads one call.
+func (s *Server) line(in *bufio.Reader) (line []byte, err error) {
+	large := false
+	defer func() {
+		if large {
+			<-s.large
+		}
+	}()
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimSpace(line), nil
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case len(line) > maxLine:
+			return nil, bufio.ErrTooLong
+		case len(line) > smallLine && !large:
+			s.large <- struct{}{}
+			large = true
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -170,5 +172,36 @@ func TestBadCalls(t *testing.T) {
 			_ = s.Close() // it must not have been opened
 			t.Error("a socket was opened where others may write")
 		}
+	}
+}
+
+// TestCallsTakeNoMemory: large calls that never end are read one at a time, and further callers get through.
+func TestCallsTakeNoMemory(t *testing.T) {
+	run := conversation(t, adaptertest.Simple)
+	path := serve(t, run)
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	garbage := bytes.Repeat([]byte("x"), 512<<10)
+	var wg sync.WaitGroup
+	for range 150 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		wg.Go(func() {
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = c.Write(garbage)
+		})
+	}
+	wg.Wait()
+	if r, err := Do(t.Context(), path, Call{Verb: "status"}); err != nil || !r.OK {
+		t.Errorf("%+v %v", r, err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	if grown := int64(now.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("callers took %d bytes", grown)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Bounds of the log in memory. The oldest requests go first, and are counted.
@@ -143,8 +145,8 @@ func logEntry(r *http.Request, body []byte) Request {
 		Time: time.Now(), Method: r.Method, Path: redactQuery(r.URL), Headers: headers, BodyBytes: len(body),
 	}
 	// A tool of the agent that prints its environment carries the key back in the body.
-	for _, secret := range secrets {
-		body = bytes.ReplaceAll(body, []byte(secret), []byte(redacted(secret)))
+	for _, value := range secrets {
+		body = bytes.ReplaceAll(body, []byte(value), []byte(redacted(value)))
 	}
 	switch {
 	case len(body) == 0:
@@ -170,8 +172,8 @@ func quote(text []byte) json.RawMessage {
 	return b[1 : len(b)-1]
 }
 
-func redacted(secret string) string {
-	return fmt.Sprintf("redacted:%d chars", utf8.RuneCountInString(secret))
+func redacted(value string) string {
+	return fmt.Sprintf("redacted:%d chars", utf8.RuneCountInString(value))
 }
 
 // shortestSecret is the length from which a secret is also looked for in bodies; shorter ones are ordinary words.
@@ -182,7 +184,7 @@ func redactHeaders(h http.Header) (headers map[string]string, secrets []string) 
 	headers = make(map[string]string, len(h))
 	for name, values := range h {
 		name, value := strings.ToLower(name), strings.Join(values, ", ")
-		if secretName(name) {
+		if secret.Name(name) {
 			for _, v := range values {
 				if _, token, ok := strings.Cut(v, " "); ok {
 					v = token
@@ -198,15 +200,6 @@ func redactHeaders(h http.Header) (headers map[string]string, secrets []string) 
 	return headers, secrets
 }
 
-func secretName(name string) bool {
-	for _, word := range []string{"authorization", "api-key", "apikey", "token", "secret", "password", "cookie", "credential"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
-}
-
 // redactQuery returns the path and query of u without the values of keys, where Google's API takes them.
 func redactQuery(u *url.URL) string {
 	if u.RawQuery == "" {
@@ -215,7 +208,7 @@ func redactQuery(u *url.URL) string {
 	parts := strings.Split(u.RawQuery, "&")
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
-		if lower := strings.ToLower(name); lower == "key" || secretName(strings.ReplaceAll(lower, "_", "-")) {
+		if secret.Name(name) {
 			parts[i] = name + "=" + strings.ReplaceAll(redacted(value), " ", "+")
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/transport/process"
@@ -167,7 +169,8 @@ func (t *transaction) command(ctx context.Context, dir, program string, args []s
 	const tail = 1200
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	p, err := process.Start(ctx, process.Spec{Path: program, Args: args, Dir: dir, Env: append(append([]string(nil), t.e.o.Environ...), env...), StderrTail: tail, Merge: true})
+	p, err := process.Start(ctx, process.Spec{Path: program, Args: args, Dir: dir, Env: append(append([]string(nil), t.e.o.Environ...), env...),
+		StderrTail: 16 * tail, Merge: true}) // more than is kept, so that a secret at the edge is seen whole
 	if err != nil {
 		return shellResult{fault: err.Error(), code: -1}
 	}
@@ -177,7 +180,8 @@ func (t *transaction) command(ctx context.Context, dir, program string, args []s
 		}
 	}
 	exit := p.Wait()
-	r := shellResult{tail: exit.StderrTail, code: exit.Code}
+	said := secret.New(secret.Environ(t.e.o.Environ)).Text(exit.StderrTail)
+	r := shellResult{tail: strings.ToValidUTF8(said[max(0, len(said)-tail):], ""), code: exit.Code}
 	switch {
 	case ctx.Err() != nil && exit.Stopped:
 		r.fault = fmt.Sprintf("it took longer than %s", limit)

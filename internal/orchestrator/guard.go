@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
@@ -240,28 +242,17 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 	return &rep, nil
 }
 
-// shortestKept is how long a variable's value must be to be taken out of a result: a short one may be a word of it.
-const shortestKept = 12
-
 // redactor knows the secrets of this process's environment and of a turn's runtime.
-func (t *transaction) redactor(id string) *procenv.Redactor {
-	r := &procenv.Redactor{}
-	add := func(name, value string) {
-		if len(value) >= shortestKept && procenv.Telling(name) {
-			r.Add(value)
-		}
-	}
-	for _, entry := range t.e.o.Environ {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			add(name, value)
-		}
-	}
+func (t *transaction) redactor(id string) *secret.Redactor {
+	r := secret.New(secret.Environ(t.e.o.Environ))
 	if turn := t.state().ActiveTurns.At(id); turn != nil {
 		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
 		for name, value := range rt.Env.All() {
-			value, _ = procenv.Expand(value, procenv.Of(t.e.o.Environ))
-			add(name, value)
+			v, _ := procenv.Expand(value, procenv.Of(t.e.o.Environ))
+			r.Add(secret.Variable(name, v)...)
 		}
+		r.Add(secret.Args(rt.Command.List)...)
+		r.Add(secret.Args(rt.Args)...)
 	}
 	return r
 }
@@ -269,14 +260,22 @@ func (t *transaction) redactor(id string) *procenv.Redactor {
 // withoutSecrets takes secrets out of a staged result before anything of it is written: the record is read by others, and
 // committed. The staged file is written anew with the transaction, as it goes to the archive.
 func (t *transaction) withoutSecrets(id string, s *submission) {
-	clean := t.redactor(id).Bytes(s.data)
+	clean := cleanResult(t.redactor(id), s.data)
 	if bytes.Equal(clean, s.data) {
 		return
 	}
-	t.e.warn(fmt.Sprintf("the result of turn %s held the value of a secret variable, which was taken out; the worker has seen it", id))
+	t.e.warn(fmt.Sprintf("the result of turn %s held a secret, which was taken out; the worker has seen it", id))
 	if s.data = clean; t.workRoot(id) == t.e.root {
 		t.rewritten = map[string][]byte{s.where: clean}
 	}
+}
+
+// cleanResult is a staged result without secrets. It stays JSON where it is.
+func cleanResult(r *secret.Redactor, data []byte) []byte {
+	if json.Valid(data) {
+		return r.JSON(data, nil)
+	}
+	return r.Bytes(data)
 }
 
 // lost tells that a record is missing whose checkpoints the commits name: it is not part of a commit, so a clean sweep or a clone

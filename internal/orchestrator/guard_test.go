@@ -267,7 +267,7 @@ func TestSecretsOfAResultAreNotRecorded(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if worker == "leak" && !strings.Contains(p.read(protocol.HistoryFile), "key [redacted]") {
+		if worker == "leak" && !strings.Contains(p.read(protocol.HistoryFile), "key [REDACTED]") {
 			t.Errorf("the history says nothing of it: %s", p.read(protocol.HistoryFile))
 		}
 	}

@@ -339,7 +339,7 @@ func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) err
 		t.e.warn(fmt.Sprintf("the rejected result of turn %s is not kept: %v", f.TurnID, err))
 		return nil
 	}
-	tx.Files[protocol.RejectedDir+"/"+f.Name] = t.redactor(f.TurnID).Bytes(data)
+	tx.Files[protocol.RejectedDir+"/"+f.Name] = cleanResult(t.redactor(f.TurnID), data)
 	if t.workRoot(f.TurnID) == t.e.root {
 		tx.Remove = append(tx.Remove, where)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/procenv"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -24,9 +24,7 @@ const drain = 200 * time.Millisecond
 func (r *Runner) execute(ctx context.Context, phase string, h protocol.Hook, c Call, input []byte) execution {
 	ran := execution{redact: r.redactor()}
 	for name, value := range h.Env.All() {
-		if procenv.Telling(name) {
-			ran.redact.Add(value)
-		}
+		ran.redact.Add(secret.Variable(name, value)...)
 	}
 	begun := time.Now()
 	switch h.Type {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/procenv"
 )
@@ -28,9 +29,7 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 		ran.failure = fmt.Sprintf("the method %s is not POST", m)
 		return
 	}
-	if password, ok := req.URL.User.Password(); ok {
-		ran.redact.Add(password)
-	}
+	ran.redact.Add(secret.URL(h.URL)...)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	headers, err := r.headers(h, ran.redact)
@@ -71,7 +70,7 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 }
 
 // headers are a hook's headers with their variables put in; these become secrets.
-func (r *Runner) headers(h protocol.Hook, redact *procenv.Redactor) (http.Header, error) {
+func (r *Runner) headers(h protocol.Hook, redact *secret.Redactor) (http.Header, error) {
 	var env []string
 	for name, value := range h.Env.All() {
 		env = append(env, name+"="+value)
@@ -82,7 +81,7 @@ func (r *Runner) headers(h protocol.Hook, redact *procenv.Redactor) (http.Header
 		if len(missing) > 0 {
 			return nil, &procenv.MissingError{Where: "hooks." + h.Name + ".headers." + name, Names: missing}
 		}
-		if redact != nil && (v != value || procenv.Telling(name)) {
+		if redact != nil && (v != value || secret.Name(name)) {
 			redact.Add(v)
 		}
 		headers.Set(name, v)

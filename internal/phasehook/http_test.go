@@ -110,7 +110,7 @@ func TestHTTP(t *testing.T) {
 			if e.TimedOut != strings.HasPrefix(tt.path, "/slow") || time.Since(begun) > 4*time.Second {
 				t.Errorf("timed out %v after %v", e.TimedOut, time.Since(begun))
 			}
-			if tt.action == Warned && *e.Message != "token is [redacted] and [redacted]" {
+			if tt.action == Warned && *e.Message != "token is [REDACTED] and [REDACTED]" {
 				t.Errorf("message %q", *e.Message)
 			}
 			if audit := strings.Join(lines(t, root, protocol.HookAuditFile), "\n"); strings.Contains(audit, "s3cr3t") || strings.Contains(audit, "own-value") {

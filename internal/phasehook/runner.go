@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/procenv"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -264,6 +264,6 @@ func (r *Runner) now() time.Time {
 	return r.Now()
 }
 
-func (r *Runner) redactor() *procenv.Redactor { return procenv.NewRedactor(r.Environ) }
+func (r *Runner) redactor() *secret.Redactor { return secret.New(secret.Environ(r.Environ)) }
 
 func ptr[T any](v T) *T { return &v }

@@ -242,7 +242,7 @@ func TestStderrAndSecrets(t *testing.T) {
 	if n := len(out.Entries[0].StderrExcerpt); n != mostStderr {
 		t.Errorf("%d bytes of standard error are kept", n)
 	}
-	if e := out.Entries[1]; e.StderrExcerpt != "no: [redacted]\n" || *e.ExitCode != 3 {
+	if e := out.Entries[1]; e.StderrExcerpt != "no: [REDACTED]\n" || *e.ExitCode != 3 {
 		t.Errorf("%+v", e)
 	}
 	if audit := readAll(t, filepath.Join(root, filepath.FromSlash(protocol.HookAuditFile))); strings.Contains(audit, "sk-very-secret") {

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/procenv"
 )
 
 // The limits of what a hook may say.
@@ -33,7 +33,7 @@ type execution struct {
 	stdout   []byte
 	tooMuch  bool // stdout is not all of it
 	stderr   string
-	redact   *procenv.Redactor
+	redact   *secret.Redactor
 }
 
 // judgement is what is made of it.

@@ -1,5 +1,5 @@
-// Package procenv is the environment of a program that a governed run starts: looking up variables, expanding them in
-// settings, and keeping the values of secrets out of what is written.
+// Package procenv is the environment of a program that a governed run starts: looking up variables and expanding them in
+// settings.
 package procenv
 
 import (

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // BenchmarkBegin is what a run pays before its agent starts.
@@ -134,7 +135,7 @@ func manyRuns(tb testing.TB, dir string, n int) {
 	for i := range n {
 		at := start.Add(time.Duration(i) * time.Hour / 2)
 		m := Meta{RunID: testID(at, i), Agent: fmt.Sprintf("agent%d", i%7), Cwd: fmt.Sprintf("/work/p%d", i%100), Prompt: "do number " + fmt.Sprint(i),
-			Tags: []string{fmt.Sprintf("t%d", i%13)}, StartedAt: at}.file(secrets{})
+			Tags: []string{fmt.Sprintf("t%d", i%13)}, StartedAt: at}.file(&secret.Redactor{})
 		run := filepath.Join(dir, runsName, string(m.RunID))
 		if err := os.MkdirAll(run, 0o700); err != nil {
 			tb.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // faulty is a file whose writes fail, or hang, when told to.
@@ -35,7 +36,7 @@ func (f faulty) Write(p []byte) (int, error) {
 func beginFaulty(t *testing.T, s *Store, wrap func(file) file) *Writer {
 	t.Helper()
 	m := Meta{RunID: newID(), Agent: "fake", StartedAt: time.Now()}
-	w := &Writer{store: s, meta: m.file(secrets{}), dir: s.runDir(m.RunID), done: make(chan struct{}), wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
+	w := &Writer{store: s, secrets: &secret.Redactor{}, meta: m.file(&secret.Redactor{}), dir: s.runDir(m.RunID), done: make(chan struct{}), wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
 	if err := w.create(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,5 +168,34 @@ func TestDirectoryVanishes(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir(), runsName)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestResultWithoutRoom: a run whose result cannot be written in full is not lost, and its record says what is missing.
+func TestResultWithoutRoom(t *testing.T) {
+	t.Parallel()
+	dir := stateDir(t)
+	s := open(t, dir, Options{})
+	w := begin(t, s, Meta{})
+	if info, err := os.Stat(filepath.Join(w.dir, reserveName)); err != nil || info.Size() != reserveBytes {
+		t.Errorf("no room is kept: %v", err)
+	}
+	r := resultOf(1)
+	r.Metadata = map[string]any{"cannot": make(chan int)} // stands for the full disk
+	r.Error = execution.NewResultError(execution.CodeAuth, strings.Repeat("long ", 10_000))
+	err := w.Finish(r)
+	if err == nil || !strings.Contains(err.Error(), "text of the result") || strings.Contains(err.Error(), "whole") {
+		t.Errorf("told %v", err)
+	}
+	run, err := s.Get(string(w.meta.RunID))
+	if err != nil || run.State == execution.OutcomeLost || run.Live || run.Cost == nil {
+		t.Errorf("got %+v, %v", run, err)
+	}
+	b, err := os.ReadFile(filepath.Join(w.dir, resultName))
+	if err != nil || len(b) > reserveBytes/2 || !strings.Contains(string(b), "recordIncomplete") {
+		t.Errorf("%d bytes, %v: %.200s", len(b), err, b)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, reserveName)); err == nil {
+		t.Error("the room is kept after the end")
 	}
 }

@@ -1,9 +1,11 @@
 package runstore
 
 import (
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 const (
@@ -21,8 +23,9 @@ const (
 // when the stream ends. The order of the events never changes: what comes after a kept event waits behind it, at most
 // holdLimit. It is used by one goroutine.
 type hold struct {
-	secrets secrets
+	secrets *secret.Redactor
 	streams map[streamKey]*stream
+	logs    map[execution.LogSource]*secret.Lines
 	queue   []*heldEvent
 }
 
@@ -49,17 +52,9 @@ func (it *heldEvent) add(text string) {
 	}
 }
 
-// unspanned is open, or the beginning of the secret that it would cut in two.
-func unspanned(found []span, open int) int {
-	for _, sp := range found {
-		if sp.to > open {
-			return min(open, sp.from)
-		}
-	}
-	return open
+func newHold(s *secret.Redactor) *hold {
+	return &hold{secrets: s, streams: map[streamKey]*stream{}, logs: map[execution.LogSource]*secret.Lines{}}
 }
-
-func newHold(s secrets) *hold { return &hold{secrets: s, streams: map[streamKey]*stream{}} }
 
 // push takes the next event.
 func (h *hold) push(e execution.Event, now time.Time) {
@@ -71,7 +66,7 @@ func (h *hold) push(e execution.Event, now time.Time) {
 		if _, last := e.Body.(execution.Finished); last {
 			h.endAll()
 		}
-		h.enqueue(&heldEvent{event: e})
+		h.enqueue(&heldEvent{event: h.log(e)})
 		return
 	}
 	st := h.streams[key]
@@ -83,15 +78,15 @@ func (h *hold) push(e execution.Event, now time.Time) {
 		st.last.by, st.last = nil, nil
 	}
 	text, base := st.open+delta, st.shown
-	found, open := h.secrets.find(text, st.before)
-	open = unspanned(found, open)
-	it := &heldEvent{event: e, delta: true, text: hide(text, found, base, open)}
+	found := h.secrets.Find(text, st.before)
+	open := found.Open
+	it := &heldEvent{event: e, delta: true, text: found.Hide(base, open)}
 	if it.text != delta {
 		it.event.Raw = nil // the agent's own line has what was taken out
 	}
 	if stated, _ := accumulatedOf(e.Body); stated != "" {
-		found, open := h.secrets.find(stated, 0)
-		it.total = hide(stated, found, 0, unspanned(found, open))
+		found := h.secrets.Find(stated, 0)
+		it.total = found.Hide(0, found.Open)
 	}
 	if open > 0 {
 		st.before = text[open-1]
@@ -105,6 +100,24 @@ func (h *hold) push(e execution.Event, now time.Time) {
 		h.force(st)
 		st.before, st.open, st.shown = st.open[n-1], "", 0
 	}
+}
+
+// log takes out of a line of output what it only shows together with the lines before it.
+func (h *hold) log(e execution.Event) execution.Event {
+	b, ok := e.Body.(execution.Log)
+	if !ok {
+		return e
+	}
+	lines := h.logs[b.Source]
+	if lines == nil {
+		lines = &secret.Lines{Redactor: h.secrets}
+		h.logs[b.Source] = lines
+	}
+	if clean := lines.Text(b.Line); clean != b.Line {
+		b.Line = clean
+		e.Body, e.Raw = b, nil
+	}
+	return e
 }
 
 // enqueue lets the first event go when too many wait behind it.
@@ -122,8 +135,7 @@ func (h *hold) end(k streamKey) {
 		return
 	}
 	if st.last != nil {
-		found, _ := h.secrets.find(st.open, st.before)
-		st.last.add(hide(st.open, found, st.shown, len(st.open)))
+		st.last.add(h.secrets.Find(st.open, st.before).Hide(st.shown, len(st.open)))
 		st.last.by = nil
 	}
 	delete(h.streams, k)
@@ -141,13 +153,26 @@ func (h *hold) force(st *stream) {
 	if st == nil || st.last == nil {
 		return
 	}
-	if len(st.open) > tellingBytes {
-		st.last.add(redactedMark)
+	if tells(st.open) {
+		st.last.add(secret.Mark)
 	} else {
 		st.last.add(st.open[st.shown:])
 	}
 	st.shown = len(st.open)
 	st.last.by, st.last = nil, nil
+}
+
+// tells reports whether so much of a secret is there that it may not be written. The scheme of an address is none.
+func tells(open string) bool {
+	for _, scheme := range []string{"https://", "http://"} {
+		if strings.HasPrefix(scheme, open) {
+			return false
+		}
+	}
+	if _, rest, ok := strings.Cut(open, "://"); ok {
+		open = rest
+	}
+	return len(open) > tellingBytes
 }
 
 // ready takes out the events that can be written, and says how long the first of the others may still be kept: 0 when

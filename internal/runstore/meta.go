@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 const (
@@ -31,8 +32,8 @@ type Meta struct {
 	Parent       execution.RunID // the run that started this one, such as the earlier attempt or the race it belongs to
 	Detached     bool
 	ApprovalMode execution.ApprovalMode
-	// Secrets are values to take out of everything that is written, such as the keys in the agent's environment. Values of
-	// fewer than 6 characters are not looked for. They are not stored.
+	// Secrets are values to take out of everything that is written, such as the keys in the agent's environment. Ordinary words
+	// are not looked for. They are not stored.
 	Secrets []string
 }
 
@@ -54,17 +55,17 @@ type metaFile struct {
 	Process      process                `json:"process"`
 }
 
-func (m Meta) file(s secrets) metaFile {
+func (m Meta) file(s *secret.Redactor) metaFile {
 	tags := make([]string, len(m.Tags))
 	for i, t := range m.Tags {
-		tags[i] = s.text(t)
+		tags[i] = s.Text(t)
 	}
 	cwd := m.Cwd
 	if cwd != "" {
 		cwd = filepath.Clean(cwd)
 	}
-	return metaFile{V: metaVersion, RunID: m.RunID, Agent: s.text(m.Agent), Model: s.text(m.Model), Cwd: s.text(cwd),
-		Prompt: preview(m.Prompt, s), Tags: tags, ProjectID: s.text(m.ProjectID), Parent: m.Parent, Detached: m.Detached,
+	return metaFile{V: metaVersion, RunID: m.RunID, Agent: s.Text(m.Agent), Model: s.Text(m.Model), Cwd: s.Text(cwd),
+		Prompt: preview(m.Prompt, s), Tags: tags, ProjectID: s.Text(m.ProjectID), Parent: m.Parent, Detached: m.Detached,
 		ApprovalMode: m.ApprovalMode, StartedAt: m.StartedAt.UnixMilli(), Process: self()}
 }
 
@@ -80,12 +81,10 @@ func (m Meta) check() error {
 
 // preview is the beginning of a prompt. It is cut after the secrets are out, so that half of one cannot stay, and looks only
 // as far as the longest of them could reach.
-func preview(prompt string, s secrets) string {
+func preview(prompt string, s *secret.Redactor) string {
 	reach := previewLength*4 + 4096
-	if len(s.values) > 0 {
-		reach += len(s.values[0])
-	}
-	prompt = s.text(prompt[:min(len(prompt), reach)])
+	reach += s.Longest()
+	prompt = s.Text(prompt[:min(len(prompt), reach)])
 	n := 0
 	for i := range prompt {
 		if n == previewLength {

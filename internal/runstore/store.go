@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 const runsName = "runs"
@@ -89,7 +90,7 @@ func (s *Store) Begin(meta Meta) (*Writer, error) {
 	if meta.StartedAt.IsZero() {
 		meta.StartedAt = time.Now()
 	}
-	secrets := newSecrets(meta.Secrets)
+	secrets := secret.New(meta.Secrets)
 	w := &Writer{store: s, meta: meta.file(secrets), secrets: secrets, dir: s.runDir(meta.RunID), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
 	if err := s.start(w); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 const (
@@ -23,11 +25,14 @@ const (
 	urgent = 512
 )
 
+// structural are the names whose values make a record readable; they come from this program and are never secret.
+var structural = map[string]bool{"type": true, "runId": true, "schemaVersion": true, "v": true}
+
 // Writer records one run. It is safe for concurrent use; the events of a run come in the order of the calls. The nil
 // Writer records nothing.
 type Writer struct {
 	store   *Store
-	secrets secrets
+	secrets *secret.Redactor
 	dir     string
 	lock    *os.File
 
@@ -82,6 +87,10 @@ func (w *Writer) create() (err error) {
 	}
 	// A file system without locks costs only the judgement of readers elsewhere: see process.recording.
 	if w.lock, err = acquire(filepath.Join(w.dir, lockName), 0); err != nil && !isNoLock(err) {
+		return err
+	}
+	// A full disk must not make an ended run a lost one: this is room for its result.
+	if err = os.WriteFile(filepath.Join(w.dir, reserveName), make([]byte, reserveBytes), 0o600); err != nil {
 		return err
 	}
 	w.slimmer, w.hold = newSlimmer(), newHold(w.secrets)
@@ -283,15 +292,15 @@ func (w *Writer) line(e execution.Event) []byte {
 			return nil
 		}
 	}
-	return append(w.secrets.json(b), '\n')
+	return append(w.secrets.JSON(b, structural), '\n')
 }
 
 // noteSession keeps meta.json up to date, so that a session can be resumed although its run was lost.
 func (w *Writer) noteSession(s execution.SessionStart) {
 	w.mu.Lock()
-	w.meta.SessionID = w.secrets.text(s.SessionID)
+	w.meta.SessionID = w.secrets.Text(s.SessionID)
 	if s.Model != "" {
-		w.meta.Model = w.secrets.text(s.Model)
+		w.meta.Model = w.secrets.Text(s.Model)
 	}
 	m := w.meta
 	w.mu.Unlock()
@@ -370,27 +379,46 @@ func (w *Writer) end(r execution.Result) error {
 	close(w.stop)
 	<-w.done
 
-	errs := []error{w.shortfall()}
-	note := func(what string, err error, hint string) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("record run %s: %s: %w; %s", w.meta.RunID, what, err, hint))
-		}
-	}
+	var errs []error
 	room := "make room in " + w.store.dir + " or set DRAWBAR_STATE_DIR"
-	note("end of the events", w.segment.close(durable), room)
+	note := func(what string, err error, whole string) {
+		if err == nil {
+			return
+		}
+		hint := room
+		if whole != "" && len(errs) == 0 {
+			hint = whole
+		}
+		errs = append(errs, fmt.Errorf("record run %s: %s: %w; %s", w.meta.RunID, what, err, hint))
+	}
+	if err := w.shortfall(); err != nil {
+		errs = append(errs, err)
+	}
+	note("end of the events", w.segment.close(durable), "")
 	r.Events = nil
 	r.RunID, r.SchemaVersion = w.meta.RunID, execution.SchemaVersion
 	if r.Agent == "" {
 		r.Agent = w.meta.Agent
 	}
-	b, err := json.Marshal(r)
-	if err == nil {
-		b = append(w.secrets.json(b), '\n')
-		if err = writeAtomically(filepath.Join(w.dir, resultName), b, durable); err == nil && durable {
-			err = syncDir(w.dir)
+	if len(errs) > 0 {
+		r.Metadata = maps.Clone(r.Metadata)
+		if r.Metadata == nil {
+			r.Metadata = map[string]any{}
+		}
+		r.Metadata["recordIncomplete"] = errors.Join(errs...).Error()
+	}
+	_ = os.Remove(filepath.Join(w.dir, reserveName))
+	b, err := w.writeResult(r, durable)
+	if err != nil {
+		// The reserve has room for the head of it.
+		short := slimResult(r, err)
+		if slim, again := w.writeResult(short, durable); again == nil {
+			b = slim
+			note("text of the result", err, "")
+			err = nil
 		}
 	}
-	note("result", err, room)
+	note("result", err, "")
 	// The row and the line say what result.json says, secrets taken out.
 	head := headOf(r)
 	if err == nil {
@@ -404,6 +432,36 @@ func (w *Writer) end(r execution.Result) error {
 	}
 	note("run index", w.store.appendRunIndex(run), "the record itself is whole")
 	return errors.Join(errs...)
+}
+
+const (
+	reserveName  = "reserve"
+	reserveBytes = 8 << 10
+)
+
+// writeResult puts result.json in place and gives its content.
+func (w *Writer) writeResult(r execution.Result, durable bool) ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	b = append(w.secrets.JSON(b, structural), '\n')
+	if err = writeAtomically(filepath.Join(w.dir, resultName), b, durable); err == nil && durable {
+		err = syncDir(w.dir)
+	}
+	return b, err
+}
+
+// slimResult is what must be known of a result when there is no room for all of it.
+func slimResult(r execution.Result, why error) execution.Result {
+	if r.Error != nil {
+		e := *r.Error
+		e.Message, e.Metadata = e.Message[:min(len(e.Message), 1000)], nil
+		r.Error = &e
+	}
+	return execution.Result{SchemaVersion: r.SchemaVersion, BackendID: r.BackendID, RunID: r.RunID, Agent: r.Agent, Model: r.Model, SessionID: r.SessionID,
+		Status: r.Status, ExitReason: r.ExitReason, ExitCode: r.ExitCode, Signal: r.Signal, Error: r.Error, Cost: r.Cost, Usage: r.Usage, DurationMs: r.DurationMs,
+		TurnCount: r.TurnCount, Metadata: map[string]any{"recordIncomplete": "the text and trace of the result: " + why.Error()}}
 }
 
 // shortfall says what of the events is not in the record.

@@ -85,7 +85,7 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 			files = append(files, s.file)
 			where = name(s.file)
 		}
-		key := withoutLogins(s.key)
+		key := maskedKey(s.key)
 		values[key] += shown(s.key, s.value) + " (" + where + ")\n"
 		last[s.key] = s.value
 	}

@@ -100,7 +100,7 @@ func TestNoProgramOfATurnRuns(t *testing.T) {
 			}
 			sh(tt.attack)
 			sh("echo changed > a.txt; touch b.txt; echo new > new.txt")
-			_ = os.Remove(ran) // what the attack itself has run
+			_ = os.Remove(ran)                                          // what the attack itself has run
 			if fresh, err := open(t.Context(), root, env); err == nil { // else the one from before is what a command has
 				w = fresh
 			}

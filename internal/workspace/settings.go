@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // setting is one value of git's configuration.
@@ -126,9 +125,6 @@ func isQuiet(key, was, now string) bool {
 	return false
 }
 
-// assigned is a secret that a command is given.
-var assigned = regexp.MustCompile(`(?i)((?:passw(?:or)?d|token|secret|api-?key)[=: ]\s*)\S+`)
-
 // shownLength bounds what is shown of a value.
 const shownLength = 300
 
@@ -139,13 +135,11 @@ const hiddenMark = " #"
 // it differs when the value does.
 func shown(key, value string) string {
 	text := value
-	leaf := strings.ToLower(key[strings.LastIndexByte(key, '.')+1:])
-	switch {
-	case slices.ContainsFunc([]string{"header", "password", "passwd", "token", "secret", "cookie", "apikey"}, func(s string) bool { return strings.Contains(leaf, s) }) &&
-		!strings.HasSuffix(leaf, "file"):
-		text = "***"
-	default:
-		text = assigned.ReplaceAllString(withoutLogins(text), "$1***")
+	leaf := key[strings.LastIndexByte(key, '.')+1:]
+	if leaf == "extraheader" || secret.Setting(leaf) {
+		text = secret.Mark
+	} else {
+		text = masked(text)
 	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -163,26 +157,18 @@ func shown(key, value string) string {
 	return text
 }
 
-// withoutLogins takes the logins out of the addresses in a text.
-func withoutLogins(text string) string {
-	words := strings.Fields(text)
-	for _, word := range words {
-		at := strings.Index(word, "://")
-		if at < 0 || !strings.Contains(word[at:], "@") {
-			continue
-		}
-		begin := strings.LastIndexFunc(word[:at], func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+.-", r))
-		}) + 1
-		u, err := url.Parse(word[begin:])
-		if err != nil || u.User == nil {
-			text = strings.ReplaceAll(text, word, word[:at]+"://***")
-			continue
-		}
-		u.User = nil
-		text = strings.ReplaceAll(text, word[begin:], strings.Replace(u.String(), "://", "://***@", 1))
+// masked is a text, such as a command, without the secrets in its words.
+func masked(text string) string {
+	return new(secret.Redactor).Text(strings.Join(secret.MaskArgs(strings.Split(text, " "), secret.Mark), " "))
+}
+
+// maskedKey is a key without the login of an address in it.
+func maskedKey(key string) string {
+	section, rest, _ := strings.Cut(key, ".")
+	if at := strings.LastIndexByte(rest, '.'); at >= 0 {
+		return section + "." + secret.MaskURL(rest[:at], secret.Mark) + rest[at:]
 	}
-	return text
+	return key
 }
 
 // seen is a value of shown for people.

@@ -31,13 +31,14 @@ type status struct {
 
 // launch is a Spec made ready for a platform: absolute paths, open files.
 type launch struct {
-	path  string
-	argv  []string
-	dir   string
-	env   []string
-	files [3]*os.File // the ends of the process: stdin, stdout, stderr
-	pty   bool
-	mark  string // random, names the run in the process table
+	path    string
+	argv    []string
+	dir     string
+	env     []string
+	files   [3]*os.File // the ends of the process: stdin, stdout, stderr
+	pty     bool
+	mark    string // names the run in the process table
+	scratch []string
 
 	killLimit time.Duration
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +22,7 @@ func hostMain(args []string) {
 		panic(err)
 	}
 	p, err := Start(context.Background(), Spec{Path: self, Args: append([]string{args[0]}, args[2:]...), Dir: args[0],
-		Env: fakeEnviron(args[1]), KeepStdin: true})
+		Env: fakeEnviron(args[1]), KeepStdin: true, Scratch: []string{filepath.Join(args[0], "private")}, Run: args[0]})
 	if err != nil {
 		say(err.Error())
 		os.Exit(1)
@@ -33,7 +35,7 @@ func hostMain(args []string) {
 		}
 		for _, l := range lines {
 			if string(l.Data) == "ready" {
-				fmt.Printf("ready %d %d\n", p.PID(), p.child.(*kept).keeper.Pid)
+				fmt.Printf("ready %d %d %d\n", p.PID(), p.child.(*kept).keeper.Pid, hostWatcher.proc.Pid)
 			}
 		}
 	}
@@ -46,28 +48,7 @@ func TestHostKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			host := exec.Command(self, dir, name)
-			host.Env = fakeEnviron("host")
-			out, err := host.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := host.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line, _ := bufio.NewReader(out).ReadString('\n')
-			var agent, keeper int
-			if _, err := fmt.Sscanf(line, "ready %d %d", &agent, &keeper); err != nil {
-				_ = host.Process.Kill()
-				t.Fatalf("the host says %q", line)
-			}
-			if len(living(dir)) == 0 {
-				t.Error("nothing runs; the test proves nothing")
-			}
+			host, agent, keeper, _ := startHost(t, dir, name)
 			_ = host.Process.Kill()
 			_ = host.Wait()
 			killed := time.Now()
@@ -75,11 +56,138 @@ func TestHostKilled(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			noneLeft(t, dir)
+			scratchGone(t, dir)
 			if alive(agent) || alive(keeper) {
 				t.Errorf("agent alive: %t, keeper alive: %t", alive(agent), alive(keeper))
 			}
 			t.Logf("gone after %s", time.Since(killed).Round(100*time.Microsecond))
 		})
+	}
+}
+
+// startHost starts a program that runs the named fake, with a private folder in dir.
+func startHost(t *testing.T, dir, name string) (host *exec.Cmd, agent, keeper, watcher int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "private", "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	host = exec.Command(self, dir, name)
+	host.Env = fakeEnviron("host")
+	out, err := host.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if _, err := fmt.Sscanf(line, "ready %d %d %d", &agent, &keeper, &watcher); err != nil {
+		_ = host.Process.Kill()
+		t.Fatalf("the host says %q", line)
+	}
+	if len(living(dir)) == 0 {
+		t.Error("nothing runs; the test proves nothing")
+	}
+	return host, agent, keeper, watcher
+}
+
+// scratchGone waits until the private folder is gone.
+func scratchGone(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "private")
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+	t.Errorf("%s is left", path)
+}
+
+// TestHostAndKeeperKilled: when host and keeper are killed or stopped together, nothing of the run is left, and its private
+// folder neither.
+func TestHostAndKeeperKilled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		first, then syscall.Signal // to the keeper, before and after the end of the host
+		watcher     syscall.Signal
+		quit        bool // the host ends by SIGQUIT
+	}{
+		{name: "keeper first", first: syscall.SIGKILL},
+		{name: "host first", then: syscall.SIGKILL},
+		{name: "keeper stopped", first: syscall.SIGSTOP},
+		{name: "watcher killed", watcher: syscall.SIGKILL},
+		{name: "watcher stopped", watcher: syscall.SIGSTOP},
+		{name: "quit", quit: true},
+	} {
+		for _, name := range []string{"hang", "stubborn", "detach", "forker"} {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				host, agent, keeper, watcher := startHost(t, dir, name)
+				send := func(pid int, sig syscall.Signal) {
+					if sig != 0 {
+						_ = syscall.Kill(pid, sig)
+					}
+				}
+				send(watcher, c.watcher)
+				send(keeper, c.first)
+				if c.quit {
+					send(host.Process.Pid, syscall.SIGQUIT)
+				} else {
+					send(host.Process.Pid, syscall.SIGKILL)
+				}
+				send(keeper, c.then)
+				_ = host.Wait()
+				for begun := time.Now(); time.Since(begun) < 10*time.Second && (len(living(dir)) > 0 || alive(agent)); {
+					time.Sleep(5 * time.Millisecond)
+				}
+				noneLeft(t, dir)
+				if alive(agent) {
+					t.Error("the agent lives")
+				}
+				scratchGone(t, dir)
+				send(watcher, syscall.SIGKILL) // one that was stopped
+			})
+		}
+	}
+}
+
+// TestAllKilled: when host, keeper and watcher are killed together, the agent ends with its keeper, and what else lives can be
+// found and ended by the name of the run.
+func TestAllKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	host, agent, keeper, watcher := startHost(t, dir, "detach")
+	_ = host.Process.Signal(syscall.SIGSTOP) // or it would notice, and do its work
+	for s, _ := readStat(host.Process.Pid); s.state != 'T'; s, _ = readStat(host.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	for _, pid := range []int{watcher, keeper, host.Process.Pid} {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	_ = host.Wait()
+	for begun := time.Now(); time.Since(begun) < 10*time.Second && alive(agent); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if alive(agent) {
+		t.Error("the agent lives")
+	}
+	run := dir
+	left := len(living(dir))
+	if got := Survivors("other", run); left == 0 || got[run] < left || got["other"] != 0 {
+		t.Errorf("got %v of %d", got, left)
+	}
+	if n, err := EndSurvivors(run, 10*time.Second); err != nil || n < left {
+		t.Errorf("ended %d of %d: %v", n, left, err)
+	}
+	noneLeft(t, dir)
+	if got := Survivors(run); got[run] != 0 {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -29,6 +29,7 @@ type kept struct {
 	group  cgroup
 	end    chan status
 	limit  time.Duration
+	watch  string // the watcher's id of it
 
 	mu    sync.Mutex // orders writes to ctl
 	gone  chan struct{}
@@ -47,12 +48,8 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := []string{keeperEnv, "GOGC=off", "GOMEMLIMIT=64MiB", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
-	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
-		env = append(env, "GOCOVERDIR="+dir)
-	}
 	proc, err := os.StartProcess(keeperSelf, []string{keeperArg}, &os.ProcAttr{
-		Env: env, Files: []*os.File{l.files[0], l.files[1], l.files[2], theirs},
+		Env: keeperEnviron(), Files: []*os.File{l.files[0], l.files[1], l.files[2], theirs},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	_ = theirs.Close()
@@ -68,8 +65,12 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	if !l.withoutGroup {
 		k.group = ownGroup(l.mark)
 	}
+	watching := make(chan string, 1)
+	go func() { watching <- hostWatcher.add(watched{l.mark, l.scratch}) }()
 	refused, err := k.handshake(ctx, l)
+	k.watch = <-watching
 	if err != nil {
+		defer hostWatcher.ended(k.watch)
 		_ = ctl.Close() // tells a living keeper to end what it may have started
 		k.reap()
 		if !refused {
@@ -82,6 +83,15 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	return k, nil
 }
 
+// keeperEnviron is the environment of keepers and watchers.
+func keeperEnviron() []string {
+	env := []string{keeperEnv, "GOGC=off", "GOMEMLIMIT=64MiB", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
+		env = append(env, "GOCOVERDIR="+dir)
+	}
+	return env
+}
+
 // handshake hands the order to the keeper and waits until the agent runs; refused says that the keeper knows that it
 // does not.
 func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error) {
@@ -91,7 +101,7 @@ func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error
 	release := context.AfterFunc(ctx, func() { _ = k.ctl.SetDeadline(time.Unix(1, 0)) })
 	m := message{}
 	_, err = k.ctl.Write(encodeOrder(order{
-		path: l.path, argv: l.argv, dir: l.dir, env: l.env, pty: l.pty, mark: l.mark, group: k.group.path,
+		path: l.path, argv: l.argv, dir: l.dir, env: l.env, pty: l.pty, mark: l.mark, group: k.group.path, scratch: l.scratch,
 	}))
 	if err == nil {
 		m, err = readMessage(k.ctl)
@@ -165,6 +175,7 @@ func (k *kept) command(op, arg byte) error {
 }
 
 func (k *kept) finish() (int, error) {
+	defer hostWatcher.ended(k.watch)
 	limit := time.NewTimer(k.limit)
 	defer limit.Stop()
 	select {

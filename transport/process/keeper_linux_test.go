@@ -14,8 +14,8 @@ import (
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	for _, want := range []order{
-		{argv: []string{}, env: []string{}},
-		{path: "/bin/x", dir: "/d", mark: "ab", group: "/g", pty: true, argv: []string{"x", "", "y\nz"}, env: []string{"A=1", "B=" + strings.Repeat("b", 100_000)}},
+		{argv: []string{}, env: []string{}, scratch: []string{}},
+		{path: "/bin/x", dir: "/d", mark: "ab", group: "/g", pty: true, argv: []string{"x", "", "y\nz"}, env: []string{"A=1", "B=" + strings.Repeat("b", 100_000)}, scratch: []string{"/tmp/a b"}},
 	} {
 		b := encodeOrder(want)
 		if n := number(b); n != uint64(len(b)-8) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,8 +28,14 @@ func MaybeKeeper() {
 func init() { enterKeeper() }
 
 func enterKeeper() {
-	if len(os.Args) == 1 && os.Args[0] == keeperArg && os.Getenv("DRAWBAR_KEEPER") == "1" {
+	if len(os.Args) != 1 || os.Getenv("DRAWBAR_KEEPER") != "1" {
+		return
+	}
+	switch os.Args[0] {
+	case keeperArg:
 		runKeeper()
+	case watcherArg:
+		runWatcher()
 	}
 }
 
@@ -44,9 +51,13 @@ type keeper struct {
 	deaf    bool // the socket has ended or nothing more is expected from it
 	killing bool
 	killed  map[processID]bool
+	orphan  bool     // the host is gone
+	scratch []string // folders to remove then
 }
 
 func runKeeper() {
+	// The agent is killed when the thread that started it ends: this one, which stays for as long as the keeper.
+	runtime.LockOSThread()
 	syscall.CloseOnExec(controlFD)
 	// Whatever else the host program let through must not reach the agent.
 	_ = unix.CloseRange(controlFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
@@ -55,7 +66,7 @@ func runKeeper() {
 	if !ok {
 		os.Exit(0) // the host is gone before anything began
 	}
-	k := &keeper{pidfd: -1, group: cgroup{fd: -1}, killed: map[processID]bool{}}
+	k := &keeper{pidfd: -1, group: cgroup{fd: -1}, killed: map[processID]bool{}, scratch: o.scratch}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.fail(err)
 	}
@@ -89,7 +100,7 @@ func (k *keeper) fail(err error) {
 // start starts the agent in a session of its own, in the leaf of the control group where there can be one.
 func (k *keeper) start(o order) error {
 	attr := &syscall.ProcAttr{Dir: o.dir, Env: o.env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: o.pty, PidFD: &k.pidfd}}
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: o.pty, PidFD: &k.pidfd, Pdeathsig: syscall.SIGKILL}}
 	var err error
 	if k.group = makeGroup(o.group); k.group.path != "" {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, k.group.fd
@@ -186,6 +197,9 @@ func (k *keeper) reap() (some bool) {
 			}
 			send(append(news, message{op: opDone, a: int64(k.survivors())})...)
 			k.group.removeSoon()
+			if k.orphan {
+				removeAll(k.scratch)
+			}
 			os.Exit(0)
 		}
 		some = true
@@ -202,7 +216,9 @@ func (k *keeper) reap() (some bool) {
 func (k *keeper) obey() (kill bool) {
 	var b [2]byte
 	switch {
-	case !receive(b[:]), b[0] == opKill:
+	case !receive(b[:]):
+		k.orphan, k.deaf, k.killing = true, true, true
+	case b[0] == opKill:
 		k.deaf, k.killing = true, true
 	case b[0] == opSignal && !k.reaped:
 		_ = syscall.Kill(-k.agent, syscall.Signal(b[1]))

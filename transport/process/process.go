@@ -118,6 +118,11 @@ func prepare(s Spec) (launch, error) {
 	if s.Pty && !hasEnv(l.env, "TERM") {
 		l.env = append(l.env, "TERM=xterm-256color")
 	}
+	l.scratch = s.Scratch
+	if s.Run != "" {
+		l.mark = markOf(s.Run)
+		return l, nil
+	}
 	var mark [16]byte
 	_, _ = rand.Read(mark[:]) // never fails
 	l.mark = hex.EncodeToString(mark[:])
@@ -158,6 +163,9 @@ func (p *Process) open(l *launch) (ours []*os.File, err error) {
 			return ours, fmt.Errorf("open a pipe: %w", err)
 		}
 		ours = append(ours, r)
+		if s == Stdout && p.spec.Roomy {
+			growPipe(r)
+		}
 		t := p.tail
 		if s == Stdout && !p.spec.Merge {
 			t = nil

@@ -65,8 +65,18 @@ type Spec struct {
 	// Drain is how long after the exit of the process the streams may stay open in the hands of a descendant. Zero
 	// means 2 s, a negative value no waiting.
 	Drain time.Duration
+	// Roomy gives standard output the largest pipe that the system allows (Linux), for a program that exits before all it
+	// wrote has been read and loses what the pipe did not hold.
+	Roomy bool
 	// StderrTail bounds Exit.StderrTail in bytes. Zero means 4 KiB, a negative value keeps nothing.
 	StderrTail int
+
+	// Run names the run that the process belongs to, for Survivors and EndSurvivors. Two processes of one name do not run at
+	// once.
+	Run string
+	// Scratch are folders of the run that are removed with its processes when the calling program is gone. While it is there
+	// they are its own to remove, by RemoveScratch. Only keepers do that.
+	Scratch []string
 
 	withoutKeeper, withoutGroup bool          // for tests of what a platform lacks
 	killLimit                   time.Duration // for tests; zero means defaultKillLimit

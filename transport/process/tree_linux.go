@@ -53,7 +53,6 @@ func (t tree) kill(limit time.Duration) (int, error) {
 // find lists the living processes of the run.
 func (t tree) find() []procStat {
 	all := readAll()
-	env := []byte(markName + "=" + t.mark)
 	tag := strconv.FormatUint(tagOf(t.mark), 10)
 	self := os.Getpid()
 	member := make(map[int]bool)
@@ -61,7 +60,7 @@ func (t tree) find() []procStat {
 		if pid == self || s.dead() || s.start < t.start {
 			continue // what is older than the agent is none of its descendants
 		}
-		if pid == t.agent && s.start == t.start || hasMark(pid, env) || hasTag(pid, tag) {
+		if pid == t.agent && s.start == t.start || markOn(pid) == t.mark || hasTag(pid, tag) {
 			member[pid] = true
 		}
 	}
@@ -80,19 +79,6 @@ func (t tree) find() []procStat {
 		}
 	}
 	return found
-}
-
-func hasMark(pid int, mark []byte) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return false
-	}
-	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if bytes.Equal(v, mark) {
-			return true
-		}
-	}
-	return false
 }
 
 // The tag is a soft limit on the real-time CPU time of a process, so far away that it limits nothing. Unlike a
@@ -117,7 +103,29 @@ func tagLimit(pid int, mark string) error {
 	return unix.Prlimit(pid, rlimitRTTime, &unix.Rlimit{Cur: tagOf(mark), Max: old.Max}, nil)
 }
 
-func hasTag(pid int, tag string) bool {
+func hasTag(pid int, tag string) bool { return tagOn(pid) == tag }
+
+// tagOn is the tag of a process, as it is written; another text for one without.
+func tagOn(pid int) string {
 	limits, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
-	return err == nil && bytes.Contains(limits, []byte(" "+tag+" "))
+	if err != nil {
+		return ""
+	}
+	_, line, _ := bytes.Cut(limits, []byte("Max realtime timeout"))
+	tag, _, _ := bytes.Cut(bytes.TrimLeft(line, " "), []byte(" "))
+	return string(tag)
+}
+
+// markOn is the mark in the environment of a process, empty for one without.
+func markOn(pid int) string {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if mark, ok := bytes.CutPrefix(v, []byte(markName+"=")); ok {
+			return string(mark)
+		}
+	}
+	return ""
 }

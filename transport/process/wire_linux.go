@@ -42,12 +42,13 @@ type order struct {
 	path, dir, mark, group string
 	pty                    bool
 	argv, env              []string
+	scratch                []string // folders that go with the tree when the host is gone
 }
 
 // encodeOrder writes the length of the whole, the counts, and every string with its length before it.
 func encodeOrder(o order) []byte {
 	size := 0
-	for _, list := range [][]string{o.argv, o.env} {
+	for _, list := range [][]string{o.argv, o.env, o.scratch} {
 		for _, s := range list {
 			size += 8 + len(s)
 		}
@@ -61,7 +62,7 @@ func encodeOrder(o order) []byte {
 	for _, s := range []string{o.path, o.dir, o.mark, o.group} {
 		b = appendString(b, s)
 	}
-	for _, list := range [][]string{o.argv, o.env} {
+	for _, list := range [][]string{o.argv, o.env, o.scratch} {
 		b = appendNumber(b, uint64(len(list)))
 		for _, s := range list {
 			b = appendString(b, s)
@@ -84,7 +85,7 @@ func decodeOrder(b []byte) (o order, ok bool) {
 	}
 	o.pty = take(&b) == 1
 	o.path, o.dir, o.mark, o.group = text(), text(), text(), text()
-	for _, list := range []*[]string{&o.argv, &o.env} {
+	for _, list := range []*[]string{&o.argv, &o.env, &o.scratch} {
 		n := take(&b)
 		if n > uint64(len(b)/8) {
 			return o, false

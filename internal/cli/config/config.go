@@ -350,7 +350,7 @@ func (c *command) table(v shown) {
 		}
 		for i, o := range s.Origins {
 			state := ""
-			if i > 0 {
+			if i > 0 && !s.Joined {
 				state = "\toverridden"
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", s.Name, text(o.Value), o.Scope, o.File, o.Key, state)

@@ -4,19 +4,24 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // check is one finding. State is ok, note (worth knowing) or problem (something will not work).
@@ -49,7 +54,8 @@ func New(app *cli.App) *cobra.Command {
 				return err
 			}
 			checks := []check{{"drawbar", ok, fmt.Sprintf("%s, %s, %s/%s", app.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
-			checks = append(checks, platform(), record(app))
+			checks = append(checks, platform(), home(), record(app))
+			checks = append(checks, leftovers(app, client)...)
 			checks = append(checks, tools(cmd.Context())...)
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
 			checks = append(checks, own(app, dir)...)
@@ -82,11 +88,59 @@ func New(app *cli.App) *cobra.Command {
 func platform() check {
 	switch runtime.GOOS {
 	case "linux":
-		return check{"supervision", ok, "every process of an agent ends with its run, also when drawbar is killed", ""}
+		return check{"supervision", ok, "processes of an agent end with its run, also when drawbar and its keeper are killed", ""}
 	case "windows":
 		return check{"supervision", note, "a job object per run; this platform has been compiled, not run", ""}
 	}
 	return check{"supervision", note, "processes of an agent are found by parent and mark: best effort on this platform", ""}
+}
+
+// home tries to write where agents keep their sessions and logins; some of them end without a word when they cannot.
+func home() check {
+	c := check{Name: "home", State: problem, Do: "set HOME to a directory that you may write"}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		c.Found = err.Error()
+		return c
+	}
+	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
+	if err != nil {
+		c.Found = "agents cannot keep their sessions: " + err.Error()
+		return c
+	}
+	_ = f.Close() // nothing was written
+	_ = os.Remove(f.Name())
+	return check{"home", ok, dir + " can be written", ""}
+}
+
+// leftovers removes the private folders of runs that were killed, and names lost runs that have processes.
+func leftovers(app *cli.App, client *drawbar.Client) []check {
+	var found []check
+	removed, err := client.RemoveLeftovers()
+	switch {
+	case err != nil:
+		found = append(found, check{"private folders", problem, err.Error(), "remove them by hand"})
+	case len(removed) > 0:
+		found = append(found, check{"private folders", note, fmt.Sprintf("removed %d that killed runs left: %s", len(removed), strings.Join(removed, ", ")), ""})
+	}
+	s, err := app.Store()
+	if err != nil {
+		return found // record says why
+	}
+	defer s.Close()
+	lost, err := s.List(runstore.Filter{State: execution.OutcomeLost, Limit: 1000})
+	if err != nil {
+		return found
+	}
+	ids := make([]string, len(lost))
+	for i, r := range lost {
+		ids[i] = string(r.ID)
+	}
+	alive := process.Survivors(ids...)
+	for _, id := range slices.Sorted(maps.Keys(alive)) {
+		found = append(found, check{"lost run", problem, fmt.Sprintf("%s is lost, and %d of its processes still run", id, alive[id]), "drawbar stop " + id})
+	}
+	return found
 }
 
 // record tries to write where runs are recorded.

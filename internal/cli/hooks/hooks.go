@@ -37,8 +37,8 @@ There are three kinds:
   virtual  registered here for an event that the agent does not have: called from the events of "drawbar run", and cannot block.
 
 A command gets the call as JSON on standard input: agent, hookType, event, sessionId, data {tool_name, tool_input, prompt, cwd ...}.
-It allows with exit code 0 and denies with any other; its standard error says why. With exit code 0 it may print an object
-instead, {"decision": "allow" or "deny" or "modify", "message": TEXT, "modifiedInput": {...}}; members of modifiedInput take the
+It allows with exit code 0 and denies with any other; its standard error says why, to you and to the model (a
+runtime hook on Gemini: to you alone). With exit code 0 it may print an object instead, {"decision": "allow" or "deny" or "modify", "message": TEXT, "modifiedInput": {...}}; members of modifiedInput take the
 place of those of the tool's input. What takes too long or fails has denied, and so has one that modifies where the agent
 cannot give a tool another input ("drawbar agents show" says so).
 

@@ -211,7 +211,7 @@ func newSet(app *cli.App) *cobra.Command {
 }
 
 // oneRun are the flags of drawbar run that a profile cannot keep.
-var oneRun = strings.Fields("session fork no-session system system-file attach env run-id project-id agents-doc fallback prompt file profile")
+var oneRun = strings.Fields("session fork no-session system system-file attach env keep-retrying run-id project-id agents-doc fallback prompt file profile")
 
 func newDelete(app *cli.App) *cobra.Command {
 	var where string

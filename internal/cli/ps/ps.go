@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // New makes the command.
@@ -23,6 +24,7 @@ func New(app *cli.App) *cobra.Command {
 	var since, until string
 	cmd := &cobra.Command{
 		Use: "ps", Short: "List runs: the live ones, or all with --all",
+		Long: "List runs: the live ones, and lost ones whose processes still run; all with --all.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -46,7 +48,11 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.RecordError(err)
 			}
-			rows := look(cmd.Context(), runs)
+			rows, err := withSurvivors(s, f, runs)
+			if err != nil {
+				return cli.RecordError(err)
+			}
+			look(cmd.Context(), rows)
 			return app.Answer(rows, func() { show(app, rows, now, quiet) })
 		},
 	}
@@ -63,23 +69,49 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// row is a run with the questions that wait for a person.
+// row is a run with the questions that wait for a person, and with what still runs of it although it is lost.
 type row struct {
 	runstore.Run
-	Pending []control.PendingQuestion `json:"pending,omitempty"`
+	Pending   []control.PendingQuestion `json:"pending,omitempty"`
+	Processes int                       `json:"processes,omitempty"`
+}
+
+// withSurvivors adds to the live runs those that are lost and have processes that still run, and counts these.
+func withSurvivors(s *runstore.Store, f runstore.Filter, runs []runstore.Run) ([]row, error) {
+	only := f.Live
+	if only && f.State == "" {
+		f.Live, f.State = false, execution.OutcomeLost
+		lost, err := s.List(f)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, lost...)
+	}
+	var ids []string
+	for _, r := range runs {
+		if r.State == execution.OutcomeLost {
+			ids = append(ids, string(r.ID))
+		}
+	}
+	alive := process.Survivors(ids...)
+	rows := []row{}
+	for _, r := range runs {
+		if n := alive[string(r.ID)]; n > 0 || !only || r.State != execution.OutcomeLost {
+			rows = append(rows, row{Run: r, Processes: n})
+		}
+	}
+	return rows, nil
 }
 
 // patience bounds the question to a live run: one that hangs is listed as it is recorded.
 const patience = time.Second
 
 // look asks the live runs, all at once, whether they wait for a person. Only the process that drives a run knows that.
-func look(ctx context.Context, runs []runstore.Run) []row {
+func look(ctx context.Context, rows []row) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rows := make([]row, len(runs))
 	var wg sync.WaitGroup
-	for i, r := range runs {
-		rows[i].Run = r
+	for i, r := range rows {
 		if !r.Live {
 			continue
 		}
@@ -91,7 +123,6 @@ func look(ctx context.Context, runs []runstore.Run) []row {
 		})
 	}
 	wg.Wait()
-	return rows
 }
 
 // money is what a run cost; "-" where it cannot have cost anything yet, "?" where nobody knows.
@@ -115,11 +146,18 @@ func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 	w := app.ShortTable()
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
 	for _, r := range runs {
+		state := cli.EndOf(r.State, r.ErrorCode)
+		switch {
+		case r.Processes == 1:
+			state = string(r.State) + ", 1 process still runs"
+		case r.Processes > 1:
+			state = fmt.Sprintf("%s, %d processes still run", r.State, r.Processes)
+		}
 		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
 		if len(prompt) > 60 {
 			prompt = append(prompt[:59], '…')
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, cli.EndOf(r.State, r.ErrorCode), cli.Age(now.Sub(r.StartedAt)), money(r.Run), string(prompt))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), string(prompt))
 	}
 	w.Flush()
 	if len(runs) == 0 {

@@ -72,7 +72,7 @@ func (o *output) event(e execution.Event) {
 	if o.err = cmp.Or(o.err, err); o.err != nil {
 		return
 	}
-	o.buf.Write(b) // an error stays in the writer until it is flushed
+	o.buf.Write(cli.EscapeJSON(b)) // an error stays in the writer until it is flushed
 	o.buf.WriteByte('\n')
 }
 

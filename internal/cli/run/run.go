@@ -128,6 +128,9 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	}
 	out := newOutput(app, run, req.Run.Debug, status)
 	defer out.close()
+	if out.render != nil {
+		out.render.Unrecorded = !client.Recorded(run.ID())
+	}
 	var background sync.WaitGroup
 	over, end := context.WithCancel(ctx)
 	defer background.Wait()

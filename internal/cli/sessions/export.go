@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,12 +12,13 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
 func export(app *cli.App) *cobra.Command {
 	var format, output string
-	var force bool
+	var force, reveal bool
 	cmd := &cobra.Command{
 		Use: "export SESSION", Short: "Write a session as json, jsonl or markdown",
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -43,24 +46,53 @@ func export(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			export := func(w io.Writer) error {
+				if reveal {
+					return s.Export(cmd.Context(), w, args[0], f)
+				}
+				var b bytes.Buffer
+				if err := s.Export(cmd.Context(), &b, args[0], f); err != nil {
+					return err
+				}
+				_, err := w.Write(withoutSecrets(b.Bytes(), f))
+				return err
+			}
 			if output == "" {
 				out := app.Out
 				if cli.IsTerminal(out) {
 					out = cli.Harmless(out)
 				}
-				return s.Export(cmd.Context(), out, args[0], f)
+				return export(out)
 			}
-			if err := write(output, force, func(file *os.File) error { return s.Export(cmd.Context(), file, args[0], f) }); err != nil {
+			if err := write(output, force, func(file *os.File) error { return export(file) }); err != nil {
 				return err
 			}
 			app.Notef("wrote %s", output)
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&reveal, "reveal", false, "show secrets: values of this environment, and known kinds of keys")
 	cmd.Flags().StringVar(&format, "format", "markdown", "json, jsonl or markdown")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; default: standard output")
 	cmd.Flags().BoolVar(&force, "force", false, "replace the file of --output")
 	return cmd
+}
+
+// withoutSecrets takes out what the environment holds under names of secrets, and well-known kinds of keys: an export is made to be
+// passed on.
+func withoutSecrets(text []byte, f drawbar.SessionFormat) []byte {
+	r := secret.New(secret.Environ(os.Environ()))
+	switch f {
+	case drawbar.SessionMarkdown:
+		return r.Bytes(text)
+	case drawbar.SessionJSON:
+		return r.JSON(text, nil)
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		out = append(out, r.JSON(line, nil)...)
+	}
+	return out
 }
 
 // free refuses a place that cannot be written to, before anything is read.

@@ -20,7 +20,7 @@ func New(app *cli.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "stop RUN...", Short: "Stop runs and everything they started",
-		Long: "Stop runs and everything they started: the agent is asked to end, and ended after the grace period of its run. With --force the process that drives it is killed, and the agent's tree with it.",
+		Long: "Stop runs and everything they started: the agent is asked to end, and ended after the grace period of its run. With --force the process that drives it is killed, and the agent's tree with it. Of a lost run, whose driver is gone, the processes that still run are ended.",
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error { return stop(cmd.Context(), app, ids, force) },
 	}
@@ -34,7 +34,8 @@ const limit = 30 * time.Second
 type outcome struct {
 	RunID execution.RunID   `json:"runId"`
 	State execution.Outcome `json:"state"`
-	Was   string            `json:"was"` // live or ended
+	Was   string            `json:"was"`                      // live or ended
+	Ended int               `json:"endedProcesses,omitempty"` // of a lost run, that still ran
 }
 
 func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
@@ -65,13 +66,24 @@ func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
 				o.State = now.State
 			}
 		}
+		if o.State == execution.OutcomeLost {
+			// Nobody drives it any more, but what it started may live.
+			if o.Ended, err = process.EndSurvivors(string(run.ID), limit); err != nil {
+				return execution.Errorf(execution.CodeTimeout, "run %s is lost, and its processes do not end: %w", run.ID, err).WithHint("drawbar stop %s", run.ID)
+			}
+		}
 		outcomes = append(outcomes, o)
 	}
 	return app.Answer(outcomes, func() {
 		for _, o := range outcomes {
-			if o.Was == "ended" {
+			switch {
+			case o.Ended == 1:
+				app.Printf("%s %s; ended 1 process that still ran\n", o.RunID, o.State)
+			case o.Ended > 1:
+				app.Printf("%s %s; ended %d processes that still ran\n", o.RunID, o.State, o.Ended)
+			case o.Was == "ended":
 				app.Printf("%s had ended already: %s\n", o.RunID, o.State)
-			} else {
+			default:
 				app.Printf("%s %s\n", o.RunID, o.State)
 			}
 		}

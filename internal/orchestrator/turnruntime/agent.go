@@ -11,7 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/procenv"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // How an agent hands its result over (Runtime.ResultMode).
@@ -74,13 +74,13 @@ type order struct {
 	req        execution.Request
 	structured bool
 	notes      []string
-	redact     *procenv.Redactor
+	redact     *secret.Redactor
 }
 
 // prepare makes the request and negotiates it. Where the agent lacks something that has a second way, that way is taken.
 func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 	at := "runtimes." + d.RuntimeID
-	o := order{structured: d.Runtime.ResultMode == resultStructured, redact: procenv.NewRedactor(d.Environ)}
+	o := order{structured: d.Runtime.ResultMode == resultStructured, redact: secret.New(secret.Environ(d.Environ))}
 	if d.Runtime.Agent == "" {
 		return o, configError("%s.agent is missing", at).WithHint("name one of: drawbar agents list; then: drawbar govern config set %s.agent claude", at)
 	}

@@ -94,6 +94,10 @@ func (a *agentRuntime) note(j *job, e execution.Event, log *transcript) {
 		return
 	}
 	e.Raw = nil
+	if b, ok := e.Body.(execution.Log); ok {
+		b.Line = log.cleanLine(string(b.Source), b.Line)
+		e.Body = b
+	}
 	if line, err := e.MarshalJSON(); err == nil {
 		log.line("", line)
 	}

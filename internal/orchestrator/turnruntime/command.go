@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/procenv"
 )
@@ -35,7 +36,7 @@ type plan struct {
 	transport string
 	stdin     []byte
 	promptArg int // which argument gets the path of the prompt's file, -1 for none; it then holds {prompt_file}
-	redact    *procenv.Redactor
+	redact    *secret.Redactor
 	notes     []string
 }
 
@@ -214,7 +215,7 @@ func (d Dispatch) fill(at string, args []string, p *plan) error {
 
 // environment is what the program gets: everything that Drawbar has, the turn, and what the runtime sets.
 func (d Dispatch) environment(at string, p *plan) error {
-	p.redact = procenv.NewRedactor(d.Environ)
+	p.redact = secret.New(secret.Environ(d.Environ))
 	p.env = slices.Clone(d.Environ)
 	own, err := d.variables(at, p.redact)
 	if err != nil {
@@ -229,7 +230,7 @@ func (d Dispatch) environment(at string, p *plan) error {
 
 // variables are those that the runtime sets, expanded. What came from the environment, or has a name that tells, is kept out
 // of everything that is written.
-func (d Dispatch) variables(at string, redact *procenv.Redactor) (protocol.Ordered[string], error) {
+func (d Dispatch) variables(at string, redact *secret.Redactor) (protocol.Ordered[string], error) {
 	var own protocol.Ordered[string]
 	lookup := procenv.Of(d.Environ).Or(procenv.Getenv(d.Getenv))
 	var faults []string
@@ -243,9 +244,10 @@ func (d Dispatch) variables(at string, redact *procenv.Redactor) (protocol.Order
 		case strings.ContainsRune(v, 0):
 			return own, configError("%s.env.%s holds a NUL character", at, name).WithHint("take it out of %s", protocol.ConfigFile)
 		}
-		if v != value || procenv.Telling(name) {
+		if v != value {
 			redact.Add(v)
 		}
+		redact.Add(secret.Variable(name, v)...)
 		own.Set(name, v)
 	}
 	if len(faults) > 0 {

@@ -65,7 +65,7 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 		log.note("%s", n)
 	}
 	j := l.deps.job(d, w, filepath.Base(p.program), StageStarting)
-	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.MaskArgs(p.masked), p.dir,
+	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.Args(p.masked), p.dir,
 		p.transport, j.limit.UTC().Format(time.RFC3339))
 	c := &child{job: j, plan: p, log: log, vendor: vendor{now: l.deps.Now}, grace: d.grace(),
 		startup: setting(defaultStartup, d.Runtime.StartupWatchdogMS, d.Loop.StartupWatchdogMS),
@@ -79,6 +79,9 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 	}
 	j.attached(h.PID())
 	exit := c.follow(ctx, h)
+	if c.pieces > 0 {
+		log.note("%d lines with pieces of messages are left out", c.pieces)
+	}
 	log.note("ended: %s", describe(exit))
 	o := c.outcome(ctx, exit)
 	o.Detail, o.Hint = p.redact.Text(o.Detail), p.redact.Text(o.Hint)
@@ -131,6 +134,7 @@ type child struct {
 	plan   plan
 	log    *transcript
 	vendor vendor
+	pieces int // lines that are left out of the transcript
 
 	grace, startup, stale time.Duration
 	beats                 [2]time.Duration // before and after the first sign of life
@@ -218,7 +222,11 @@ func (c *child) read(h process.Handle) {
 			if l.Stream == process.Stderr {
 				mark = "[stderr] "
 			} else {
-				c.vendor.line(l.Data)
+				if c.vendor.line(l.Data) {
+					c.pieces++ // a secret in pieces is not seen, and the whole comes
+					c.sign(l.Stream.String(), c.now())
+					continue
+				}
 			}
 			c.log.line(mark, l.Data)
 			c.sign(l.Stream.String(), c.now())

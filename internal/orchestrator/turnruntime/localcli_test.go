@@ -99,10 +99,10 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(log, "\nthe key is [redacted] and [redacted]\n") || !strings.Contains(log, "\n[stderr] Bearer [redacted]\n") {
+	if !strings.Contains(log, "\nthe key is [REDACTED] and [REDACTED]\n") || !strings.Contains(log, "\n[stderr] Bearer [REDACTED]\n") {
 		t.Error(log)
 	}
-	if !strings.Contains(also.String(), "[stderr] Bearer [redacted]") {
+	if !strings.Contains(also.String(), "[stderr] Bearer [REDACTED]") {
 		t.Error("the caller's log lacks the output")
 	}
 	if info, err := os.Stat(filepath.Join(d.BundleDir, "evidence", "stdout.log")); err != nil || info.Mode().Perm() != 0o600 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // mostStaged bounds a staged result. A larger one is handed on as it is: whoever validates it says so.
@@ -122,6 +123,11 @@ func (d Dispatch) makeRoom() error {
 		to, err := d.evidence("older-result", ".json")
 		if err == nil {
 			err = os.Rename(path, to)
+		}
+		if err == nil {
+			if clean := secret.New(secret.Environ(d.Environ)).Bytes(s.data); !bytes.Equal(clean, s.data) {
+				err = os.WriteFile(to, clean, 0o600)
+			}
 		}
 		if err != nil {
 			return localError("move the older result to the evidence", err)

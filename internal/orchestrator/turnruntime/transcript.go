@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/procenv"
 )
 
 const (
@@ -23,7 +23,8 @@ const (
 // transcript is what a worker printed, as a file of the evidence: bounded, and without secrets. A disk that is full ends the
 // transcript and not the work.
 type transcript struct {
-	redact *procenv.Redactor
+	redact map[string]*secret.Lines // by mark
+	know   *secret.Redactor
 	also   io.Writer
 	now    func() time.Time
 	json   bool // every line is an object, those of Drawbar's own, too
@@ -39,7 +40,7 @@ type transcript struct {
 }
 
 // openTranscript appends to the evidence's file of the given name.
-func openTranscript(d Dispatch, name string, redact *procenv.Redactor, now func() time.Time) (*transcript, error) {
+func openTranscript(d Dispatch, name string, redact *secret.Redactor, now func() time.Time) (*transcript, error) {
 	dir := filepath.Join(d.BundleDir, "evidence")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, localError("make the folder of the evidence", err)
@@ -48,12 +49,12 @@ func openTranscript(d Dispatch, name string, redact *procenv.Redactor, now func(
 	if err != nil {
 		return nil, localError("open the transcript", err)
 	}
-	return &transcript{redact: redact, also: d.Log, now: now, file: f, w: bufio.NewWriter(f)}, nil
+	return &transcript{redact: map[string]*secret.Lines{}, know: redact, also: d.Log, now: now, file: f, w: bufio.NewWriter(f)}, nil
 }
 
 // line takes one line; mark stands before it.
 func (t *transcript) line(mark string, data []byte) {
-	data = t.redact.Bytes(data) // first: half a secret would not be found
+	data = t.clean(mark, data) // first: half a secret would not be found
 	switch {
 	case len(data) > transcriptLine && t.json:
 		data = t.own(fmt.Sprintf("an event of %d bytes is left out", len(data)))
@@ -77,6 +78,26 @@ func (t *transcript) line(mark string, data []byte) {
 		t.kept -= len(t.tail[0])
 		t.dropped += int64(len(t.tail[0]))
 	}
+}
+
+// clean takes the secrets out of one line.
+func (t *transcript) clean(mark string, data []byte) []byte {
+	if t.json {
+		return t.know.JSON(data, nil)
+	}
+	return []byte(t.cleanLine(mark, string(data)))
+}
+
+// cleanLine takes the secrets out of one line of the output that mark names.
+func (t *transcript) cleanLine(mark, line string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := t.redact[mark]
+	if lines == nil {
+		lines = &secret.Lines{Redactor: t.know}
+		t.redact[mark] = lines
+	}
+	return lines.Text(line)
 }
 
 // note is a line of Drawbar's own.

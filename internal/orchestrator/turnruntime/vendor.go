@@ -67,16 +67,19 @@ var recordKeys = jsonscan.NewKeySet("type", "subtype", "session_id", "model", "i
 	"terminal_reason", "result", "errors", "total_cost_usd", "usage", "modelUsage", "model_usage_since_last_result",
 	"thread_id", "error.message", "rate_limit_info.status", "rate_limit_info.resetsAt", "message.content", "item", "error_status", "error")
 
-// line takes a line of standard output.
-func (v *vendor) line(data []byte) {
+// line takes a line of standard output. piece says that it is a piece of a message whose whole comes in a line of its own.
+func (v *vendor) line(data []byte) (piece bool) {
 	if len(data) < 2 || data[0] != '{' {
-		return
+		return false
 	}
 	var r [recCount]jsonscan.Value
 	if jsonscan.Fields(data, r[:], recordKeys) != nil {
-		return
+		return false
 	}
 	typ, _ := r[recType].Plain()
+	if string(typ) == "stream_event" {
+		return true
+	}
 	switch string(typ) {
 	case "system":
 		if r[recSubtype].IsStr("init") {
@@ -124,6 +127,7 @@ func (v *vendor) line(data []byte) {
 			v.failed = codexFault(r[recError].Str())
 		}
 	}
+	return false
 }
 
 // claudeResult is the end of a turn of Claude Code, and of what speaks its stream-json.

@@ -1,0 +1,66 @@
+package cliagent
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/drawbar/drawbar/transport/pty"
+)
+
+// Noisy is a parser that knows lines of standard error which say nothing about a failure.
+type Noisy interface {
+	Noise(line string) bool
+}
+
+// plainLine is a line of standard error without control sequences, which would colour or move a terminal.
+func plainLine(line []byte) []byte {
+	if bytes.IndexByte(line, 0x1b) < 0 {
+		return line
+	}
+	var strip pty.Stripper
+	// The end of the line also ends a sequence that is cut off.
+	return bytes.TrimSuffix(strip.Strip(nil, append(bytes.Clone(line), '\n')), []byte{'\n'})
+}
+
+// complaint is the part of standard error that may say why a program failed: no control sequences, no stack traces, none of the
+// lines that the parser calls noise, and no line twice in a row.
+func complaint(tail string, p Parser) string {
+	noisy, _ := p.(Noisy)
+	var kept []string
+	for line := range strings.Lines(tail) {
+		line = strings.TrimRight(string(plainLine([]byte(strings.TrimRight(line, "\r\n")))), " \t\r")
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case isFrame(line, trimmed), noisy != nil && noisy.Noise(trimmed), len(kept) > 0 && kept[len(kept)-1] == line:
+		default:
+			kept = append(kept, line)
+		}
+	}
+	text := strings.TrimSpace(strings.Join(kept, "\n"))
+	if text == "" {
+		return ""
+	}
+	return validUTF8(text) + "\n"
+}
+
+// isFrame reports whether a line belongs to a stack trace of Node.js.
+func isFrame(line, trimmed string) bool {
+	return line != trimmed && strings.HasPrefix(trimmed, "at ") || strings.HasPrefix(trimmed, "node:internal/")
+}
+
+// beyond is what standard error says besides the message of the failure.
+func beyond(stderr, message string) string {
+	said := strings.Join(strings.Fields(message), " ")
+	var rest []string
+	for line := range strings.Lines(stderr) {
+		text := strings.Join(strings.Fields(line), " ")
+		if text == "" || strings.HasPrefix(text, "Node.js v") || strings.Contains(said, strings.TrimPrefix(strings.TrimPrefix(text, "Error: "), "error: ")) {
+			continue
+		}
+		rest = append(rest, strings.TrimRight(line, "\n"))
+	}
+	if len(rest) == 0 {
+		return ""
+	}
+	return strings.Join(rest, "\n") + "\n"
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lingerEnv makes this binary an agent that hangs, with a process that has left it.
+const lingerEnv = "DRAWBAR_TEST_LINGER"
+
+func playLinger() {
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
+		fmt.Println("2.1.329 (Claude Code)")
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == "left" {
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}
+	self, _ := os.Executable()
+	left := exec.Command(self, "left")
+	left.Args[0] = "claude"
+	left.Env = []string{lingerEnv + "=" + os.Getenv(lingerEnv)}
+	left.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := left.Start(); err != nil {
+		panic(err)
+	}
+	_, _ = fmt.Printf(`{"type":"system","subtype":"init","cwd":".","session_id":"11111111-2222-4333-8444-555555555555","mcp_servers":[],"model":"m","permissionMode":"default"}` + "\n")
+	if err := os.WriteFile(os.Getenv(lingerEnv), nil, 0o600); err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Minute)
+	os.Exit(0)
+}
+
+// lingering is a run that hangs, with a private folder.
+type lingering struct {
+	h       leakHome
+	cmd     *exec.Cmd
+	mark    string
+	helpers []int // keeper and watcher
+}
+
+func startLingering(t *testing.T) lingering {
+	t.Helper()
+	l := lingering{h: newLeakHome(t)}
+	l.mark = filepath.Join(l.h.dir, "mark")
+	l.h.env = append(slices.DeleteFunc(l.h.env, func(v string) bool { return strings.HasPrefix(v, leakEnv) }), lingerEnv+"="+l.mark)
+	servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"web": map[string]any{"type": "http", "url": "https://mcp.example/", "headers": map[string]string{"Authorization": "Bearer supersecret"}}}})
+	config := filepath.Join(l.h.dir, "mcp.json")
+	if err := os.WriteFile(config, servers, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.cmd = exec.Command(filepath.Join(l.h.dir, "bin", "drawbar"), "run", "claude", "--approve", "yolo", "--json", "--mcp", config, "-p", "hang")
+	l.cmd.Dir, l.cmd.Env = filepath.Join(l.h.dir, "repo"), l.h.env
+	if err := l.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = l.cmd.Process.Kill()
+		_ = l.cmd.Wait()
+		for _, pid := range l.alive() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	await(t, "the agent", func() bool { _, err := os.Stat(l.mark); return err == nil })
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", l.cmd.Process.Pid, l.cmd.Process.Pid))
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
+	for _, task := range tasks {
+		more, _ := os.ReadFile(task)
+		children = append(append(children, ' '), more...)
+	}
+	for f := range strings.FieldsSeq(string(children)) {
+		pid, _ := strconv.Atoi(f)
+		if !slices.Contains(l.helpers, pid) {
+			l.helpers = append(l.helpers, pid)
+		}
+	}
+	if len(l.helpers) != 2 || len(l.folders()) != 1 || len(l.alive()) != 2 {
+		t.Fatalf("helpers %v, private folders %v, processes %v", l.helpers, l.folders(), l.alive())
+	}
+	return l
+}
+
+// alive lists the agent's processes.
+func (l lingering) alive() []int {
+	var found []int
+	list, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range list {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || !bytes.Contains(env, []byte(lingerEnv+"="+l.mark+"\x00")) {
+			continue
+		}
+		args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		name, _, _ := strings.Cut(string(args), "\x00")
+		if filepath.Base(name) == "claude" && !bytes.Contains(stat, []byte(") Z ")) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func (l lingering) folders() []string {
+	list, _ := filepath.Glob(filepath.Join(l.h.dir, "tmp", "drawbar-*-*"))
+	return list
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Errorf("%s: waited in vain", what)
+}
+
+// TestKilledRunLeavesNothing: however drawbar ends, its agent's processes and private files go.
+func TestKilledRunLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(l lingering){
+		"kill":            func(l lingering) { _ = l.cmd.Process.Kill() },
+		"quit":            func(l lingering) { _ = l.cmd.Process.Signal(syscall.SIGQUIT) },
+		"stop --force":    func(l lingering) { l.h.run(t, nil, "drawbar", "stop", "--force", l.id(t)) },
+		"one helper dies": func(l lingering) { _ = syscall.Kill(l.helpers[0], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
+		"the other dies":  func(l lingering) { _ = syscall.Kill(l.helpers[1], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
+		"one stops":       func(l lingering) { _ = syscall.Kill(l.helpers[0], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
+		"the other stops": func(l lingering) { _ = syscall.Kill(l.helpers[1], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
+	} {
+		for i := range 2 {
+			t.Run(fmt.Sprintf("%s %d", name, i), func(t *testing.T) {
+				t.Parallel()
+				l := startLingering(t)
+				end(l)
+				_ = l.cmd.Wait()
+				await(t, "the end of the agent's processes", func() bool { return len(l.alive()) == 0 })
+				await(t, "the end of the private folder", func() bool { return len(l.folders()) == 0 })
+				for _, pid := range l.helpers { // one that was stopped
+					_ = syscall.Kill(pid, syscall.SIGCONT)
+				}
+			})
+		}
+	}
+}
+
+func (l lingering) id(t *testing.T) string {
+	t.Helper()
+	return strings.Fields(l.h.run(t, nil, "drawbar", "ps", "--all", "--quiet"))[0]
+}
+
+// TestLostRunWithProcesses: when everything that watched is killed at once, ps says what still runs, stop ends it, and doctor
+// removes the private folder.
+func TestLostRunWithProcesses(t *testing.T) {
+	t.Parallel()
+	l := startLingering(t)
+	id := l.id(t)
+	_ = l.cmd.Process.Signal(syscall.SIGSTOP) // or it would do its work
+	await(t, "the stop of drawbar", func() bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", l.cmd.Process.Pid))
+		return bytes.Contains(stat, []byte(") T "))
+	})
+	for _, pid := range append(l.helpers, l.cmd.Process.Pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	_ = l.cmd.Wait()
+	await(t, "the end of the agent itself", func() bool { return len(l.alive()) == 1 })
+	if out := l.h.run(t, nil, "drawbar", "ps"); !strings.Contains(out, "lost, 1 process still runs") {
+		t.Errorf("ps: %s", out)
+	}
+	if out := l.h.run(t, []string{"X=1"}, "drawbar", "doctor"); !strings.Contains(out, id+" is lost, and 1 of its processes still run") {
+		t.Errorf("doctor: %s", out)
+	}
+	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "lost; ended 1 process that still ran") {
+		t.Errorf("stop: %s", out)
+	}
+	if left := l.alive(); len(left) > 0 {
+		t.Errorf("%v live", left)
+	}
+	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "had ended already: lost") {
+		t.Errorf("stop again: %s", out)
+	}
+	if out := l.h.run(t, nil, "drawbar", "ps", "--quiet"); strings.Contains(out, id) {
+		t.Errorf("ps again: %s", out)
+	}
+	if len(l.folders()) != 1 {
+		t.Errorf("the private folder is gone too early: %v", l.folders())
+	}
+	if out := l.h.run(t, []string{"X=1"}, "drawbar", "doctor"); !strings.Contains(out, "removed 1 that killed runs left") || len(l.folders()) != 0 {
+		t.Errorf("doctor: %s", out)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+const lingerEnv = "DRAWBAR_TEST_LINGER"
+
+func playLinger() {}

@@ -1,0 +1,69 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+)
+
+// Words in the names of variables, headers, options and parameters that hold secrets. Each counts anywhere in a name.
+var (
+	words = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "AUTHORIZATION", "COOKIE",
+		"DATABASEURL", "WEBHOOK", "CONNSTR", "CONNECTIONSTR", "CONNECTIONUR"}
+	// variableWords name secrets in variables, headers and options, and ordinary things in settings files.
+	variableWords = []string{"AUTH", "PRIVATE"}
+	// wholeWords are too short to count inside another word.
+	wholeWords = []string{"PASS", "PWD", "DSN", "CONN", "CONNECTION", "PAT", "SIG", "SIGNATURE"}
+)
+
+// harmless are names that a word is in, and that hold no secret.
+var harmless = map[string]bool{
+	"SSHAUTHSOCK": true, "GPGTTY": true, "XAUTHORITY": true, "PWD": true, "OLDPWD": true, "INITCWD": true, "GOPRIVATE": true, "GOAUTH": true,
+	"SSHCONNECTION": true, "SSHCLIENT": true, "CONNECTION": true, "PROXYCONNECTION": true, "KEYTIMEOUT": true, "GNOMEKEYRINGCONTROL": true, "APTKEYDONTWARNONDANGEROUSUSAGE": true,
+}
+
+// harmlessWords are taken out of a name before it is judged.
+var harmlessWords = []string{"KEYBOARD", "KEYMAP", "KEYBINDING", "KEYFRAME", "KEYWORD", "MONKEY", "TURKEY", "AUTHOR", "BYPASS", "COMPASS"}
+
+// counts are words that make TOKENS a number of tokens.
+var counts = []string{"MAX", "MIN", "OUTPUT", "INPUT", "THINKING", "BUDGET", "LIMIT", "COUNT", "NUM", "WINDOW", "CONTEXT", "REASONING", "TOTAL"}
+
+// Name reports whether a variable, header, option or parameter of this name holds a secret.
+func Name(name string) bool {
+	upper := strings.ToUpper(strings.Trim(name, "-"))
+	flat := strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(upper)
+	if harmless[flat] {
+		return false
+	}
+	if contains(flat, "AUTHORIZATION") {
+		return true
+	}
+	for _, w := range harmlessWords {
+		flat = strings.ReplaceAll(flat, w, "")
+	}
+	if strings.HasSuffix(flat, "TOKENS") && contains(flat, counts...) {
+		flat = strings.TrimSuffix(flat, "TOKENS")
+	}
+	if contains(flat, words...) || contains(flat, variableWords...) {
+		return true
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(upper, func(r rune) bool { return r == '_' || r == '-' || r == '.' }), func(part string) bool {
+		return slices.Contains(wholeWords, part) || strings.HasSuffix(part, "PASS") && len(part) <= 8 && !slices.Contains(harmlessWords, part)
+	})
+}
+
+// Setting reports whether a setting of this name, in a configuration file, holds a secret. A setting that names a variable
+// holds none itself.
+func Setting(key string) bool {
+	upper := strings.ToUpper(key)
+	for _, end := range []string{"_ENV_VAR", "_ENV_KEY", "HELPER", "TOKENS"} {
+		if strings.HasSuffix(upper, end) {
+			return false
+		}
+	}
+	flat := strings.NewReplacer("_", "", "-", "").Replace(upper)
+	return contains(flat, words...)
+}
+
+func contains(name string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+}

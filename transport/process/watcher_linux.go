@@ -1,0 +1,187 @@
+package process
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	watcherArg = "drawbar-watcher"
+	// watcherWrite bounds the handing over of a run: a watcher that does not read is replaced.
+	watcherWrite = 200 * time.Millisecond
+	// keeperPatience is how long the keepers of a dead host are left to do their work.
+	keeperPatience = 300 * time.Millisecond
+)
+
+// watcher is the host's end of a second process that watches host and keepers: when the host is gone and its keepers are gone too
+// or stopped, it ends what they left, and removes private files. There is one for all runs of a host, and none without runs.
+type watcher struct {
+	mu   sync.Mutex
+	runs map[string]watched
+	proc *os.Process
+	ctl  *os.File
+}
+
+// watched is one process tree and the folders that go with it.
+type watched struct {
+	mark    string
+	scratch []string
+}
+
+var hostWatcher watcher
+
+// add has a process tree watched. That it cannot be is no reason not to run it: the keeper is the first to end it.
+func (w *watcher) add(one watched) (id string) {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	id = hex.EncodeToString(b[:])
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.runs == nil {
+		w.runs = map[string]watched{}
+	}
+	w.runs[id] = one
+	if w.proc != nil && w.send(id, one) == nil {
+		return id
+	}
+	w.stop()
+	if !w.start() {
+		return id
+	}
+	for id, one := range w.runs {
+		if w.send(id, one) != nil {
+			w.stop()
+			break
+		}
+	}
+	return id
+}
+
+// ended ends the watch over a tree that is gone, unless its folders are still there: those go with the host as well.
+func (w *watcher) ended(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.runs[id].scratch) == 0 {
+		w.drop(id)
+	}
+}
+
+// removed ends the watch over a folder that is gone.
+func (w *watcher) removed(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, one := range w.runs {
+		if slices.Contains(one.scratch, dir) {
+			w.drop(id)
+		}
+	}
+}
+
+// drop is called with the lock held.
+func (w *watcher) drop(id string) {
+	delete(w.runs, id)
+	switch {
+	case len(w.runs) == 0:
+		w.stop()
+	case w.proc != nil:
+		_ = w.send(id, watched{}) // at worst it looks for a tree that is gone
+	}
+}
+
+func (w *watcher) start() bool {
+	ours, theirs, err := controlPair()
+	if err != nil {
+		return false
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		_ = ours.Close()
+		return false
+	}
+	defer null.Close()
+	w.proc, err = os.StartProcess(keeperSelf, []string{watcherArg}, &os.ProcAttr{
+		Dir: "/", Env: keeperEnviron(), Files: []*os.File{null, null, null, theirs}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		_ = ours.Close()
+		w.proc = nil
+		return false
+	}
+	w.ctl = ours
+	return true
+}
+
+// stop ends the watcher before it sees the end of its socket, which would mean the end of the host.
+func (w *watcher) stop() {
+	if w.proc == nil {
+		return
+	}
+	_ = w.proc.Kill()
+	_, _ = w.proc.Wait()
+	_ = w.ctl.Close()
+	w.proc, w.ctl = nil, nil
+}
+
+// send hands one over; one without a mark is no longer watched.
+func (w *watcher) send(id string, one watched) error {
+	_ = w.ctl.SetWriteDeadline(time.Now().Add(watcherWrite))
+	_, err := w.ctl.Write(encodeOrder(order{path: id, mark: one.mark, scratch: one.scratch}))
+	return err
+}
+
+// runWatcher is the watcher's whole life.
+func runWatcher() {
+	syscall.CloseOnExec(controlFD)
+	writeSmall("/proc/self/comm", watcherArg)
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
+	runs := map[string]watched{}
+	for {
+		o, ok := receiveOrder()
+		if !ok {
+			break
+		}
+		if o.mark == "" {
+			delete(runs, o.path)
+		} else {
+			runs[o.path] = watched{o.mark, o.scratch}
+		}
+	}
+	var work sync.WaitGroup
+	for _, one := range runs {
+		work.Go(func() { one.end() })
+	}
+	work.Wait()
+	os.Exit(0)
+}
+
+// end waits for the keeper to end the tree, and does so itself when that takes too long.
+func (one watched) end() {
+	t := newTreeOf(one.mark, 0, 0)
+	for deadline := time.Now().Add(keeperPatience); time.Now().Before(deadline) && len(t.find()) > 0; {
+		time.Sleep(30 * time.Millisecond)
+	}
+	_, _ = t.kill(defaultKillLimit)
+	ownGroup(one.mark).removeSoon()
+	removeAll(one.scratch)
+}
+
+// RemoveScratch removes a folder that was in Spec.Scratch.
+func RemoveScratch(dir string) error {
+	err := os.RemoveAll(dir)
+	hostWatcher.removed(dir)
+	return err
+}
+
+// removeAll removes the folders of a run whose host is gone.
+func removeAll(scratch []string) {
+	for _, dir := range scratch {
+		_ = os.RemoveAll(dir)
+	}
+}
