@@ -21,6 +21,11 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 	id := j.dispatch.Turn.TurnID
 	err = e.locked(ctx, "step", func(t *transaction) error {
 		turn := t.state().ActiveTurns.At(id)
+		if turn == nil && t.state().ID() != j.dispatch.Run {
+			return execution.Errorf(execution.CodeConfig, "the record of run %s is gone: %s was removed or emptied while turn %s (%s) was under way, and the turn's result with it",
+				j.dispatch.Run, protocol.Dir, id, j.dispatch.RoleID).
+				WithHint("the project's files are as the turn left them: git status. Put %s back from a backup, or begin a new run: drawbar govern step", protocol.Dir)
+		}
 		if turn == nil || turn.Attempt != j.dispatch.Turn.Attempt {
 			rep = t.report(t.endedMeanwhile(id))
 			rep.turn(&j.dispatch.Turn)

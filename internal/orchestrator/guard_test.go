@@ -208,6 +208,19 @@ func TestLostRecord(t *testing.T) {
 	}
 }
 
+// TestTurnThatRemovesTheRecord is told at once, with what to do.
+func TestTurnThatRemovesTheRecord(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(runtimeOf("attack", "test -e .git/once || rm -rf .agentxchain; mkdir -p $AGENTXCHAIN_DISPATCH_DIR; touch .git/once"), ""))
+	_, err := p.engine().Step(t.Context(), StepOptions{})
+	if err == nil || !strings.Contains(err.Error(), "is gone: .agentxchain was removed or emptied while turn turn_") || strings.Contains(err.Error(), ".lock") ||
+		!strings.Contains(hint(err), "drawbar govern step") {
+		t.Fatalf("got %v; %s", err, hint(err))
+	}
+	p.git("clean", "-fdq")
+	p.step(OutcomeAccepted)
+}
+
 // TestSweptState is a record whose state and its copy are gone, and whose lines are not.
 func TestSweptState(t *testing.T) {
 	t.Parallel()

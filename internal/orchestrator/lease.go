@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,9 +75,13 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	return l, nil
 }
 
-// release gives the turn up and removes the file.
+// release gives the turn up and removes the file, which a worker may have removed already.
 func (l *lease) release() error {
-	return errors.Join(os.Remove(l.path), l.lock.Unlock())
+	err := os.Remove(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, l.lock.Unlock())
 }
 
 // anyCarried reports whether a turn of the project is being carried out.
