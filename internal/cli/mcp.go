@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -20,9 +19,9 @@ func ReadMCP(path string) ([]execution.MCPServer, error) { return ReadMCPFile("-
 // ReadMCPFile reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else
 // in it is refused by its place. flag is what named the file.
 func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
-	b, err := os.ReadFile(path)
+	b, err := readFlag(flag, path, maxFlagFile)
 	if err != nil {
-		return nil, Unreadable(flag, err)
+		return nil, err
 	}
 	type server struct {
 		Type    string            `json:"type"`

@@ -31,6 +31,7 @@ type options struct {
 	detach      bool
 	hooks       []string
 	hookTimeout time.Duration
+	trust       bool
 }
 
 // New makes the command.
@@ -59,6 +60,7 @@ elsewhere they are denied with a warning, unless --approve says otherwise.`,
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run's id")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to ask or tell in this run: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop (repeatable); see drawbar hooks --help")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "how long one command of a hook may take; then it has denied")
+	cli.TrustFlag(cmd, &o.trust)
 	return cmd
 }
 
@@ -95,7 +97,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
 	}
 	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
-	told, err := addHooks(app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, &opts)
+	told, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)
 	if err != nil {
 		return err
 	}

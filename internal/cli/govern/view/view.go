@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/project"
@@ -26,6 +29,42 @@ func Root(app *cli.App) (string, error) {
 		return "", err
 	}
 	return project.Find(dir)
+}
+
+// Trust asks for trust in what the project would run, before anything starts; see cli.App.Trust.
+func Trust(ctx context.Context, app *cli.App, yes bool) error {
+	root, err := Root(app)
+	if err != nil {
+		return err
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return err
+	}
+	if why := foreign(app, root); why != nil {
+		return why
+	}
+	return app.Trust(ctx, root, p.Items(), yes)
+}
+
+// foreign refuses a configuration of somebody else: they could exchange it at any moment.
+func foreign(app *cli.App, root string) error {
+	for _, path := range []string{root, filepath.Join(root, protocol.ConfigFile)} {
+		uid, is := repofile.Foreign(path)
+		if !is {
+			continue
+		}
+		dirs, err := app.Dirs(root)
+		if err != nil {
+			return err
+		}
+		if safe, err := dirs.Safe(root); err != nil || safe {
+			return err
+		}
+		return execution.Errorf(execution.CodeUntrusted, "%s belongs to another user (uid %d)", path, uid).
+			WithHint("if you trust them: drawbar config set safeDirectories '[%q]'", root)
+	}
+	return nil
 }
 
 // Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
@@ -42,6 +81,11 @@ func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, 
 	o := orchestrator.Options{
 		Agents: agents{app}, Owner: "drawbar govern " + command, Getenv: app.Getenv, Environ: os.Environ(), Notice: l.notice,
 	}
+	store, err := app.TrustStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Trust = store.Check
 	if cli.IsTerminal(app.In) && !app.JSON {
 		o.Approve, o.Answer = l.approve, l.answer
 	}
