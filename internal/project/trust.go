@@ -99,7 +99,7 @@ func describe(v any, kind string, command []string, other string) string {
 		return text + "\n" + err.Error()
 	}
 	for key, value := range members.All() {
-		if !slices.Contains([]string{"type", "command", "args", "name"}, key) {
+		if !slices.Contains([]string{"type", "command", "args", "name", "agent"}, key) {
 			text += "\n" + key + " " + string(value)
 		}
 	}

@@ -37,6 +37,9 @@ Trust does not follow what those programs read or start themselves, and says not
   drawbar trust --yes ../ci    # trust it as it is, without asking
   drawbar trust --revoke       # trust nothing here any more`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if yes && list || yes && revoke || list && revoke {
+				return cli.Usage("--yes, --list and --revoke contradict each other").WithHint("give one of them")
+			}
 			dir, err := app.ProjectDir()
 			if err != nil {
 				return err
@@ -62,7 +65,6 @@ Trust does not follow what those programs read or start themselves, and says not
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "trust everything as it is now, without asking")
 	cmd.Flags().BoolVar(&list, "list", false, "say what would run and whether it is trusted; ask nothing")
 	cmd.Flags().BoolVar(&revoke, "revoke", false, "forget what was trusted here")
-	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	app.DirFlag(cmd)
 	return cmd
 }
@@ -212,7 +214,7 @@ func forget(ctx context.Context, app *cli.App, places []place) error {
 	if err != nil {
 		return err
 	}
-	var gone []string
+	gone := []string{}
 	for _, p := range places {
 		had, err := store.Revoke(ctx, p.Root)
 		if err != nil {
@@ -222,10 +224,10 @@ func forget(ctx context.Context, app *cli.App, places []place) error {
 			gone = append(gone, p.Root)
 		}
 	}
-	if len(gone) == 0 {
-		return execution.Errorf(execution.CodeConfig, "nothing was trusted in %s", places[0].Root).WithHint("drawbar trust --list %s", places[0].Root)
-	}
 	return app.Answer(map[string]any{"revoked": gone}, func() {
+		if len(gone) == 0 {
+			app.Notef("nothing was trusted in %s", places[0].Root)
+		}
 		for _, root := range gone {
 			app.Printf("not trusted any more: %s\n", root)
 		}
