@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
 	"github.com/drawbar/drawbar/internal/project"
 	"github.com/drawbar/drawbar/internal/trust"
@@ -115,6 +116,9 @@ func trusts(ask func(string, []TrustItem) bool) (func(string, []TrustItem) error
 	}
 	store := trust.Store{File: trust.FileIn(dir)}
 	return func(root string, items []TrustItem) error {
+		if err := (config.Dirs{User: dir}).Own(root, protocol.ConfigFile); err != nil {
+			return err
+		}
 		pending, err := store.Pending(root, items)
 		if err != nil || len(pending) == 0 {
 			return err

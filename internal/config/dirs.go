@@ -91,6 +91,9 @@ func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
 			return d, execution.Errorf(execution.CodeConfig, "DRAWBAR_PROJECT_DIR: %q is no absolute path", d.Project)
 		}
 		d.Found, d.Root = isDir(d.Project), d.Project
+		if filepath.Base(d.Project) == ".drawbar" {
+			d.Root = filepath.Dir(d.Project)
+		}
 		return d, nil
 	}
 	d.Root = filepath.Clean(cwd)
@@ -143,6 +146,23 @@ func (d Dirs) Safe(dir string) (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(user.file.SafeDirectories, func(s string) bool { return s == "*" || real(s) == real(dir) }), nil
+}
+
+// Own refuses a file of a project that belongs to somebody else, who could exchange it at any moment, unless the user's file names the
+// project in safeDirectories.
+func (d Dirs) Own(root, name string) error {
+	for _, path := range []string{root, filepath.Join(root, name)} {
+		uid, is := repofile.Foreign(path)
+		if !is {
+			continue
+		}
+		if safe, err := d.Safe(root); err != nil || safe {
+			return err
+		}
+		return execution.Errorf(execution.CodeUntrusted, "%s belongs to another user (uid %d)", path, uid).
+			WithHint("if you trust them: drawbar config set safeDirectories '[%q]'", root)
+	}
+	return nil
 }
 
 // real is a path with its links followed, where it exists.

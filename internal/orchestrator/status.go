@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
@@ -109,7 +108,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
 	s.Next = next(run, s.Turns)
-	if err := e.trusted(p.Items()); execution.CodeOf(err) == execution.CodeUntrusted {
+	if err := e.trusted(p.Items()); err != nil {
 		s.NotTrusted = err.Error()
 	}
 	return s, nil

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
@@ -41,30 +39,14 @@ func Trust(ctx context.Context, app *cli.App, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if why := foreign(app, root); why != nil {
-		return why
+	dirs, err := app.Dirs(root)
+	if err != nil {
+		return err
+	}
+	if err := dirs.Own(root, protocol.ConfigFile); err != nil {
+		return err
 	}
 	return app.Trust(ctx, root, p.Items(), yes)
-}
-
-// foreign refuses a configuration of somebody else: they could exchange it at any moment.
-func foreign(app *cli.App, root string) error {
-	for _, path := range []string{root, filepath.Join(root, protocol.ConfigFile)} {
-		uid, is := repofile.Foreign(path)
-		if !is {
-			continue
-		}
-		dirs, err := app.Dirs(root)
-		if err != nil {
-			return err
-		}
-		if safe, err := dirs.Safe(root); err != nil || safe {
-			return err
-		}
-		return execution.Errorf(execution.CodeUntrusted, "%s belongs to another user (uid %d)", path, uid).
-			WithHint("if you trust them: drawbar config set safeDirectories '[%q]'", root)
-	}
-	return nil
 }
 
 // Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
