@@ -241,7 +241,18 @@ func TestAnotherUsersDirectoryIsPassedOver(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, %q", path, run, err, c.Skipped())
 		}
 	}
+	governed := filepath.Join(root, "agentxchain.json")
+	p.write(governed, "{}")
+	if err := os.Chown(governed, 4242, 4242); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.read().Dirs().Own(root, "agentxchain.json"); execution.CodeOf(err) != execution.CodeUntrusted {
+		t.Errorf("got %v", err)
+	}
 	p.userFile(fmt.Sprintf(`{"safeDirectories":[%q]}`, root))
+	if err := p.read().Dirs().Own(root, "agentxchain.json"); err != nil {
+		t.Errorf("got %v", err)
+	}
 	if run, err := p.read().Run("claude"); err != nil || run.Model != "theirs" {
 		t.Errorf("got %+v, %v", run, err)
 	}

@@ -24,7 +24,7 @@ func (p *Project) Items() []trust.Item {
 	}
 	for phase, hooks := range p.Config.Hooks.All() {
 		for _, h := range hooks {
-			items = append(items, p.item(configfile.Path{"hooks", phase, h.Name}, p.Root, describe(h, "hook", h.Command, h.URL), h.Command...))
+			items = append(items, p.item(configfile.Path{"hooks", phase, h.Name}, p.Root, describe(h, "hook", h.Command, h.URL), named(h.Command, h.Env)...))
 		}
 	}
 	if p.Config.Gates != nil {
@@ -69,7 +69,22 @@ func (p *Project) runtimeItem(id string, rt protocol.Runtime) trust.Item {
 	if rt.CWD != "" {
 		dir = filepath.Join(p.Root, filepath.FromSlash(rt.CWD))
 	}
-	return p.item(p.runtimePlace(id), dir, text, words...)
+	return p.item(p.runtimePlace(id), dir, text, named(words, rt.Env)...)
+}
+
+// named are the words of a command that may name files of the project: variables can too, and a PATH of its own says where its
+// program is.
+func named(command []string, env protocol.Ordered[string]) []string {
+	words := slices.Clone(command)
+	for name, value := range env.All() {
+		words = append(words, value)
+		if name == "PATH" && len(command) > 0 {
+			for _, dir := range filepath.SplitList(value) {
+				words = append(words, filepath.Join(dir, command[0]))
+			}
+		}
+	}
+	return words
 }
 
 // runtimePlace is where a runtime is declared: one of the first edition in its role.

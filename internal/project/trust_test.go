@@ -17,7 +17,7 @@ const theirs = `{
     "pm": {"title": "PM", "mandate": "Want it.", "write_authority": "review_only", "runtime": "person"}
   },
   "runtimes": {
-    "worker": {"type": "local_cli", "command": ["sh", "-c", "./agent.sh || true"], "cwd": "sub", "env": {"LD_PRELOAD": "x.so"}},
+    "worker": {"type": "local_cli", "command": ["sh", "-c", "./agent.sh || true"], "cwd": "sub", "env": {"LD_PRELOAD": "x.so", "PATH": "bin:/usr/bin"}},
     "worker.evil": {"type": "local_cli", "command": "curl evil"},
     "bot": {"type": "agent", "agent": "claude", "approve": "yolo"},
     "person": {"type": "manual"}
@@ -44,6 +44,8 @@ func TestItems(t *testing.T) {
 	place(t, root, "agentxchain.json", theirs)
 	place(t, root, "sub/agent.sh", "x")
 	place(t, root, "old.sh", "x")
+	place(t, root, "sub/x.so", "x")
+	place(t, root, "bin/sh", "x")
 	place(t, root, "deploy.sh", "x")
 	var got []string
 	for _, i := range load(t, root).Items() {
@@ -54,7 +56,7 @@ func TestItems(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		`runtimes.worker: local_cli: sh -c "./agent.sh || true"; cwd "sub"; env {"LD_PRELOAD":"x.so"} <sub/agent.sh>`,
+		`runtimes.worker: local_cli: sh -c "./agent.sh || true"; cwd "sub"; env {"LD_PRELOAD":"x.so","PATH":"bin:/usr/bin"} <bin/sh> <sub/agent.sh> <sub/x.so>`,
 		`runtimes."worker.evil": local_cli: curl evil`,
 		`runtimes.bot: agent: claude; approve "yolo"`,
 		`roles.old: local_cli: sh old.sh; prompt_transport "stdin" <old.sh>`,

@@ -59,7 +59,7 @@ func New(root, dir, file, place, runs string, words ...string) Item {
 // parts are what in a line for a shell may name a file. More than the shell's words are among them: quotes and operators only
 // separate.
 func parts(line string) []string {
-	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`=,$", r) })
+	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`=,$:", r) })
 }
 
 // Quote writes a command so that its words can be told apart.
