@@ -113,7 +113,7 @@ func Refusal(root string, pending []Change) error {
 	if first.Was != nil {
 		why = "it changed since you trusted it"
 	}
-	return execution.Errorf(execution.CodeUntrusted, "the project %s would run %s, and %s: nothing was started", root, what, why).
+	return execution.Errorf(execution.CodeUntrusted, "the project %s would run %s, and %s", root, what, why).
 		WithHint("drawbar trust %s shows it and asks; --trust trusts it as it is", root)
 }
 
