@@ -8,8 +8,11 @@ import (
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
 	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/trust"
 )
 
 // Governed carries the runs of a governed project: agents and people in roles who move a repository through phases and gates, on
@@ -21,6 +24,9 @@ type Governed struct{ *orchestrator.Local }
 
 // What the methods of Governed take and give.
 type (
+	// TrustItem is one thing of a project that would run, with the files of the project that it names.
+	TrustItem = trust.Item
+
 	// GovernStatus is where a run stands.
 	GovernStatus = orchestrator.Status
 	// GovernReport is how a turn or a decision ended, and what to type next.
@@ -66,6 +72,9 @@ type GovernOptions struct {
 	Client *Client
 	// Owner names this process to others who find the project locked; empty is the name of the program.
 	Owner string
+	// Trust is asked before something of the project runs that the user of this machine has not trusted by "drawbar trust": programs
+	// and agents of its runtimes, hooks, gate actions. True lets it run this time; nil refuses with PROJECT_NOT_TRUSTED.
+	Trust func(root string, items []TrustItem) bool
 	// Notice hears what happens while a method works; calls come one at a time. nil drops it.
 	Notice func(GovernNotice)
 	// Approve and Answer are asked by agents in prompt mode; nil means that nobody is there.
@@ -86,6 +95,9 @@ func OpenProject(dir string, o GovernOptions) (*Governed, error) {
 	opts := orchestrator.Options{
 		Owner: cmp.Or(o.Owner, os.Args[0]), Getenv: os.Getenv, Environ: os.Environ(), Notice: o.Notice, Approve: o.Approve, Answer: o.Answer,
 	}
+	if opts.Trust, err = trusts(o.Trust); err != nil {
+		return nil, err
+	}
 	if o.Client != nil {
 		opts.Agents = GovernedAgents{o.Client}
 	}
@@ -94,6 +106,32 @@ func OpenProject(dir string, o GovernOptions) (*Governed, error) {
 		return nil, err
 	}
 	return &Governed{local}, nil
+}
+
+// trusts holds items against what the user has trusted, and asks about the others.
+func trusts(ask func(string, []TrustItem) bool) (func(string, []TrustItem) error, error) {
+	dir, err := config.UserDir(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	store := trust.Store{File: trust.FileIn(dir)}
+	return func(root string, items []TrustItem) error {
+		if err := (config.Dirs{User: dir}).Own(root, protocol.ConfigFile); err != nil {
+			return err
+		}
+		pending, err := store.Pending(root, items)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
+		list := make([]TrustItem, len(pending))
+		for i, p := range pending {
+			list[i] = p.Item
+		}
+		if ask != nil && ask(root, list) {
+			return nil
+		}
+		return trust.Refusal(root, pending)
+	}, nil
 }
 
 // GovernedAgents lets the turns of governed runs be carried out by the agents of a client.

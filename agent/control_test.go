@@ -31,7 +31,7 @@ func TestDeadlines(t *testing.T) {
 		{"timeout is shortest", 4 * time.Second, 1000, 3000, 4 * time.Second, time.Second},
 		{"maxElapsedMs is shortest", 4 * time.Second, 3000, 1000, 4 * time.Second, time.Second},
 		{"options are shortest", 4 * time.Second, 3000, 2000, time.Second, time.Second},
-		{"longer than a duration can be", time.Second, 18_446_744_073_710, 0, 0, time.Second}, // times 10^6 it wraps around to 0.4 ms
+		{"longer than a duration can be", time.Second, 0, 18_446_744_073_710, 0, time.Second}, // times 10^6 it wraps around to 0.4 ms
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -53,6 +53,7 @@ func TestGovernedCurve(t *testing.T) {
 		c.Env = append(c.Env, "AGENTXCHAIN_TURN_ID=turn_1", "AGENTXCHAIN_STAGING_PATH="+filepath.Join(c.Dir, "result.json"))
 		return timed(c)
 	}
+	timed(s.command(t.Context(), bin, "trust", "--yes"))
 	timed(s.command(t.Context(), bin, "govern", "step")) // takes note of that commit
 	fmt.Printf("%d processes of git in a turn\n", s.gitProcesses(t))
 	fmt.Printf("%8s %14s %14s %14s %14s %14s %10s\n", "turns", "turn (median)", "its processor", "agent alone", "over it", "status", ".git KiB")

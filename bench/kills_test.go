@@ -136,7 +136,7 @@ func (o killing) run(ctx context.Context) (t tally, err error) {
 // newSubject makes a project and measures how long three turns take.
 func newSubject(ctx context.Context, o killing, n int) (*subject, error) {
 	s := &subject{o: o, root: filepath.Join(o.dir, fmt.Sprintf("project-%d", n))}
-	s.env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=c", "GIT_AUTHOR_EMAIL=c@localhost", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@localhost")
+	s.env = append(os.Environ(), "DRAWBAR_CONFIG_DIR="+filepath.Join(o.dir, "config"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=c", "GIT_AUTHOR_EMAIL=c@localhost", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@localhost")
 	if err := os.MkdirAll(s.root, 0o755); err != nil {
 		return nil, err
 	}
@@ -149,6 +149,9 @@ func newSubject(ctx context.Context, o killing, n int) (*subject, error) {
 		if out, err := s.command(ctx, "git", args...).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("git %s: %w: %s", args[0], err, out)
 		}
+	}
+	if out, err := s.command(ctx, o.drawbar, "trust", "--yes").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("trust the project: %w: %s", err, out)
 	}
 	begin := time.Now()
 	if out, err := s.command(ctx, o.drawbar, "govern", "run", "--max-turns", "3").CombinedOutput(); err != nil {

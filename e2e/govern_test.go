@@ -130,7 +130,16 @@ func newGoverned(t *testing.T, k kit, runtime string) *governed {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "e2e@localhost"}, {"config", "user.name", "e2e"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
 		g.git(args...)
 	}
+	g.trust()
 	return g
+}
+
+// trust says yes to what a test has written.
+func (g *governed) trust() {
+	g.t.Helper()
+	if o := g.command("trust", "--yes"); o.code != 0 {
+		g.t.Fatalf("drawbar trust: exit %d %s", o.code, o.stderr)
+	}
 }
 
 func (g *governed) git(args ...string) string {
@@ -469,6 +478,7 @@ func TestGovernedNegotiation(t *testing.T) {
 		}
 		// The person takes the sandbox back, and the turn goes on.
 		g.file("agentxchain.json", fmt.Sprintf(threeRoles, ""))
+		g.trust()
 		turn := g.govern("resume").TurnID
 		g.script(`{"tools":[`+k.write(filepath.Join(g.work, filepath.FromSlash(stagedPath(turn))), g.result(turn, "qa", "agent", nil))+`]}`, `{"text":"done"}`)
 		if r := g.govern("step"); r.Outcome != "accepted" || r.TurnID != turn {
@@ -556,5 +566,6 @@ func newReference(t *testing.T, k kit, left string) *governed {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "e2e@localhost"}, {"config", "user.name", "e2e"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
 		g.git(args...)
 	}
+	g.trust()
 	return g
 }

@@ -42,7 +42,8 @@ const (
 	CodeInvalidRequest ErrorCode = "INVALID_REQUEST" // the model API refused the request
 	CodeInvalidOutput  ErrorCode = "INVALID_OUTPUT"  // the agent's output breaks its own format, or the wanted schema
 	CodeToolBridge     ErrorCode = "TOOL_BRIDGE_ERROR"
-	CodeHookDenied     ErrorCode = "HOOK_DENIED" // a hook of the caller refused the message
+	CodeHookDenied     ErrorCode = "HOOK_DENIED"         // a hook of the caller refused the message
+	CodeUntrusted      ErrorCode = "PROJECT_NOT_TRUSTED" // a project would run something that its user has not trusted
 )
 
 // FailureCode is the error word of an execution result (BYOH execution adapter specification), with one addition:
@@ -126,6 +127,7 @@ const (
 	ExitAborted        = 13
 	ExitRateLimited    = 14
 	ExitContext        = 15
+	ExitUntrusted      = 16
 	ExitInterruptedKey = 130
 )
 
@@ -166,6 +168,7 @@ var errorTable = []ErrorRow{
 	{CodeInvalidOutput, FailureInvalidBackendOutput, ClassExtractionFailure, CategoryParse, true, ExitGeneral},
 	{CodeToolBridge, FailureToolBridge, ClassUnknownAPIError, CategoryPermanent, false, ExitGeneral},
 	{CodeHookDenied, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
+	{CodeUntrusted, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitUntrusted},
 }
 
 var errorCodes = func() []ErrorCode {

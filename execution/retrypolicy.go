@@ -3,6 +3,7 @@ package execution
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -66,12 +67,11 @@ func (p RetryPolicy) Delay(attempt int, random float64) time.Duration {
 }
 
 func (p RetryPolicy) validate(f *faults) {
-	if p.MaxAttempts < 1 {
-		f.addf("run.retryPolicy.maxAttempts", strconv.Itoa(p.MaxAttempts), ">= 1", "is out of range")
+	if p.MaxAttempts < 1 || p.MaxAttempts > MaxAttempts {
+		f.addf("run.retryPolicy.maxAttempts", strconv.Itoa(p.MaxAttempts), fmt.Sprintf("1 to %d", MaxAttempts), "is out of range")
 	}
-	if p.BaseDelayMs < 0 {
-		f.addf("run.retryPolicy.baseDelayMs", strconv.FormatInt(p.BaseDelayMs, 10), ">= 0", "is out of range")
-	}
+	duration("run.retryPolicy.baseDelayMs", p.BaseDelayMs, MaxRetryDelay, f)
+	duration("run.retryPolicy.maxDelayMs", p.MaxDelayMs, MaxRetryDelay, f)
 	if p.MaxDelayMs < p.BaseDelayMs {
 		f.addf("run.retryPolicy.maxDelayMs", strconv.FormatInt(p.MaxDelayMs, 10), ">= baseDelayMs", "is out of range")
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // RunOptions are the options of one run (agent-mux specification, RunOptions), less the callbacks, which belong to
@@ -279,24 +280,20 @@ func (o RunOptions) validate(f *faults) {
 	f.add(optional("run.sandbox", o.Sandbox, sandboxModes))
 	f.add(optional("run.invocation", o.Invocation, invocationModes))
 	f.add(optional("run.environment", o.Environment, environmentModes))
-	if o.ThinkingBudgetTokens != 0 && o.ThinkingBudgetTokens < 1024 {
-		f.addf("run.thinkingBudgetTokens", strconv.Itoa(o.ThinkingBudgetTokens), ">= 1024", "is too small")
+	if o.ThinkingBudgetTokens != 0 && (o.ThinkingBudgetTokens < 1024 || o.ThinkingBudgetTokens > MaxTokenCount) {
+		f.addf("run.thinkingBudgetTokens", strconv.Itoa(o.ThinkingBudgetTokens), fmt.Sprintf("1024 to %d", MaxTokenCount), "is out of range")
 	}
 	between("run.temperature", o.Temperature, 0, 2, f)
 	between("run.topP", o.TopP, 0, 1, f)
 	between("run.maxBudgetUsd", o.MaxBudgetUSD, 0, 1e9, f)
-	for name, v := range map[string]int{"run.topK": o.TopK, "run.maxTokens": o.MaxTokens, "run.maxOutputTokens": o.MaxOutputTokens, "run.maxTurns": o.MaxTurns} {
-		if v < 0 {
-			f.addf(name, strconv.Itoa(v), ">= 1", "is out of range")
-		}
-	}
-	for name, v := range map[string]int64{"run.timeout": o.TimeoutMs, "run.inactivityTimeout": o.InactivityTimeoutMs} {
-		if v < 0 {
-			f.addf(name, strconv.FormatInt(v, 10), "milliseconds >= 0", "is negative")
-		}
-	}
-	if o.GracePeriodMs != nil && *o.GracePeriodMs < 0 {
-		f.addf("run.gracePeriodMs", strconv.FormatInt(*o.GracePeriodMs, 10), "milliseconds >= 0", "is negative")
+	count("run.topK", o.TopK, MaxTokenCount, f)
+	count("run.maxTokens", o.MaxTokens, MaxTokenCount, f)
+	count("run.maxOutputTokens", o.MaxOutputTokens, MaxTokenCount, f)
+	count("run.maxTurns", o.MaxTurns, MaxTurnCount, f)
+	duration("run.timeout", o.TimeoutMs, MaxTimeout, f)
+	duration("run.inactivityTimeout", o.InactivityTimeoutMs, MaxTimeout, f)
+	if o.GracePeriodMs != nil {
+		duration("run.gracePeriodMs", *o.GracePeriodMs, MaxGrace, f)
 	}
 	if o.Cwd != "" && !absolute(o.Cwd) {
 		f.addf("run.cwd", strconv.Quote(o.Cwd), "an absolute path", "is relative")
@@ -329,6 +326,28 @@ func (o RunOptions) validate(f *faults) {
 		if _, err := ParseRunID(string(o.RunID)); err != nil {
 			f.addf("run.runId", strconv.Quote(clip(string(o.RunID), 40)), "a ULID", err.Error())
 		}
+	}
+}
+
+// The bounds of options: beyond them a number is a slip, or meant to keep something from ending.
+const (
+	MaxTimeout    = 30 * 24 * time.Hour // of a run, and of silence
+	MaxGrace      = 10 * time.Minute
+	MaxTurnCount  = 1_000_000
+	MaxTokenCount = 100_000_000
+	MaxAttempts   = 100
+	MaxRetryDelay = time.Hour
+)
+
+func count(field string, v, most int, f *faults) {
+	if v < 0 || v > most {
+		f.addf(field, strconv.Itoa(v), fmt.Sprintf("1 to %d", most), "is out of range")
+	}
+}
+
+func duration(field string, ms int64, most time.Duration, f *faults) {
+	if ms < 0 || ms > most.Milliseconds() {
+		f.addf(field, strconv.FormatInt(ms, 10), fmt.Sprintf("0 to %d milliseconds", most.Milliseconds()), "is out of range")
 	}
 }
 

@@ -59,6 +59,10 @@ func project(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("git %s: %v\n%s", line, err, out)
 		}
 	}
+	// What a script writes itself it trusts itself; a configuration that is not valid runs nothing.
+	if err := ts.Exec("drawbar", "trust", "--yes", dir); len(args) == 1 {
+		ts.Check(err)
+	}
 }
 
 // turns is "turns LINE...": what governed-agent does in its next turns, one argument each.

@@ -338,7 +338,7 @@ func TestGovernedRunKeepsNoSecret(t *testing.T) {
 			for _, line := range []string{"init -q -b main", "config user.name Tester", "config user.email tester@example.com", "add -A", "commit -q -m start"} {
 				h.run(t, nil, "git", strings.Fields(line)...)
 			}
-			out := h.run(t, nil, "drawbar", "govern", "step")
+			out := h.run(t, nil, "drawbar", "govern", "step", "--trust")
 			if !strings.Contains(out, "accepted") {
 				t.Fatalf("%.3000s", out)
 			}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +33,12 @@ type screen struct {
 func onTerminal(t *testing.T, columns uint16, script string, args ...string) *screen {
 	t.Helper()
 	dir := t.TempDir()
-	env := stage(t, dir)
+	return onTerminalIn(t, dir, stage(t, dir), columns, script, args...)
+}
+
+// onTerminalIn is onTerminal on a machine that stage made in dir.
+func onTerminalIn(t *testing.T, dir string, env []string, columns uint16, script string, args ...string) *screen {
+	t.Helper()
 	if script != "" {
 		parsed, err := modelserver.Parse([]byte(script))
 		if err != nil {
@@ -48,7 +55,7 @@ func onTerminal(t *testing.T, columns uint16, script string, args ...string) *sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(dir, "bin", "acp-agent")); err != nil {
+	if err := os.Symlink(self, filepath.Join(dir, "bin", "acp-agent")); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}
 	term, err := pty.Open(columns, 30)
@@ -201,5 +208,48 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 	s.keys("\x03")
 	if code := s.exit(); code != 0 {
 		t.Errorf("exit code %d:\n%q", code, s.shown())
+	}
+}
+
+// Trust is asked for on a terminal, once, before anything runs. Whoever says no, or typed ahead, trusts nothing.
+func TestTrustOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := append(stage(t, dir), "DRAWBAR_CONFIG_DIR="+filepath.Join(dir, "config"))
+	hooks := filepath.Join(dir, "work", ".drawbar", "hooks.json")
+	ran := filepath.Join(dir, "ran")
+	if err := os.MkdirAll(filepath.Dir(hooks), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hooks, []byte(`{"version":1,"hooks":[{"id":"theirs","agent":"*","hookType":"PreToolUse","handler":"command","target":"touch `+ran+`"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const asks = "Trust it? [y/n] "
+	run := func() *screen { return onTerminalIn(t, dir, env, 100, writesAFile, "run", "claude", "--yolo", "go") }
+
+	s := run()
+	s.keys("y\n") // before it asks
+	text := s.await(0, asks)
+	for _, want := range []string{".drawbar/hooks.json, hooks.theirs (new)", "touch " + ran} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the question does not show %q:\n%q", want, text)
+		}
+	}
+	s.keys("n\n")
+	if code := s.exit(); code != 16 {
+		t.Errorf("exit code %d:\n%q", code, s.shown())
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the hook ran before it was trusted")
+	}
+	s = run()
+	s.await(0, asks)
+	s.keys("y\n")
+	s.await(0, "Done.")
+	s.exit()
+	s = run()
+	s.exit()
+	if strings.Contains(s.shown(), asks) {
+		t.Errorf("it asks again:\n%q", s.shown())
 	}
 }

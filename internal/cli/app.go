@@ -34,7 +34,8 @@ type App struct {
 	JSON    bool // --json
 	NoColor bool // --no-color
 
-	dir string // --cwd, where DirFlag offers it
+	dir    string   // --cwd, where DirFlag offers it
+	warned []string // of directories that were passed over
 
 	// Overridden by tests; nil means this machine.
 	MakeClient func(drawbar.Options) (*drawbar.Client, error)

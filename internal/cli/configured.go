@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,28 @@ func (a *App) Config(cwd string) (*config.Config, error) {
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err)
 	}
-	return config.Read(dir, a.Getenv)
+	cfg, err := config.Read(dir, a.Getenv)
+	if err == nil {
+		a.passedOver(cfg.Dirs())
+	}
+	return cfg, err
+}
+
+// Dirs are the directories of Drawbar's own files for work in a directory.
+func (a *App) Dirs(cwd string) (config.Dirs, error) {
+	dirs, err := config.FindDirs(cwd, a.Getenv)
+	a.passedOver(dirs)
+	return dirs, err
+}
+
+// passedOver warns once of directories that belong to somebody else.
+func (a *App) passedOver(dirs config.Dirs) {
+	for _, why := range dirs.Skipped {
+		if !slices.Contains(a.warned, why) {
+			a.warned = append(a.warned, why)
+			a.Warnf("%s", why)
+		}
+	}
 }
 
 // DirFlag offers --cwd to a command that is about a project, and to those below it.
@@ -61,7 +83,8 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 	if err != nil {
 		return adapter.Entry{}, nil, err
 	}
-	if len(args) > 0 && !strings.ContainsAny(args[0], " \t\n") {
+	named := len(args) > 0 && !strings.ContainsAny(args[0], " \t\n")
+	if named && f.Profile == "" {
 		e, err := client.Adapters().Get(args[0])
 		return e, args, err
 	}
@@ -74,10 +97,14 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 		return adapter.Entry{}, nil, err
 	}
 	name := cfg.DefaultAgent()
-	if profile, err := f.profile(cfg); err != nil {
+	if profile, err := f.profile(cfg, ""); err != nil {
 		return adapter.Entry{}, nil, err
 	} else if profile.Agent != "" {
 		name = profile.Agent
+	}
+	if named {
+		e, err := client.Adapters().Get(args[0])
+		return e, args, err
 	}
 	if name == "" {
 		return adapter.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or choose one for always: drawbar config set defaultAgent claude", cmd.CommandPath())
@@ -86,8 +113,8 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 	return e, append([]string{name}, args...), err
 }
 
-// profile is the profile of the run, empty when it has none.
-func (f *RequestFlags) profile(cfg *config.Config) (config.ProfileData, error) {
+// profile is the profile of a run of an agent, empty when it has none.
+func (f *RequestFlags) profile(cfg *config.Config, agent string) (config.ProfileData, error) {
 	name := f.Profile
 	if name == "" {
 		name = cfg.Profile()
@@ -95,7 +122,7 @@ func (f *RequestFlags) profile(cfg *config.Config) (config.ProfileData, error) {
 	if name == "" {
 		return config.ProfileData{}, nil
 	}
-	return cfg.Profiles().Show(name)
+	return cfg.Profiles().For(name, agent)
 }
 
 // configured puts what is configured, and the profile, under what the flags state.
@@ -104,15 +131,18 @@ func (f *RequestFlags) configured(app *App, cmd *cobra.Command, cwd string, stat
 	if err != nil {
 		return stated, err
 	}
-	profile, err := f.profile(cfg)
+	profile, err := f.profile(cfg, stated.Agent)
 	if err != nil {
 		return stated, err
 	}
 	if profile.Agent != "" && profile.Agent != stated.Agent {
 		return stated, Usage("profile %s is for %s, and the agent is %s", profile.Name, profile.Agent, stated.Agent).WithHint("drawbar run %s --profile %s, or another profile", profile.Agent, profile.Name)
 	}
-	for _, what := range profile.Loosens {
-		app.Warnf("profile %s of this project allows %s (%s)", profile.Name, what, profile.ProjectPath)
+	if profile.Also != "" {
+		app.Notef("profile %s is yours; this project has another one of that name: --profile project/%s", profile.Name, profile.Name)
+	}
+	for _, ignored := range append(cfg.Ignored(stated.Agent), profile.Ignored...) {
+		app.Warnf("%s", ignored)
 	}
 	base, err := cfg.Run(stated.Agent)
 	if err != nil {

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/exactjson"
 )
 
 const mcpForm = `the file's form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
@@ -20,9 +17,9 @@ func ReadMCP(path string) ([]execution.MCPServer, error) { return ReadMCPFile("-
 // ReadMCPFile reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else
 // in it is refused by its place. flag is what named the file.
 func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
-	b, err := os.ReadFile(path)
+	b, err := readFlag(flag, path, maxFlagFile)
 	if err != nil {
-		return nil, Unreadable(flag, err)
+		return nil, err
 	}
 	type server struct {
 		Type    string            `json:"type"`
@@ -73,20 +70,13 @@ func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
 
 // strict decodes JSON without unknown members, and words its errors for people who know JSON and not Go.
 func strict(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			place := wrong.Field
-			if place == "" {
-				place = "the value"
-			}
-			return fmt.Errorf("%s cannot be of type %s", place, wrong.Value)
+	err := exactjson.Decode(b, v, nil)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		place := wrong.Field
+		if place == "" {
+			place = "the value"
 		}
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return fmt.Errorf("%s cannot be of type %s", place, wrong.Value)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind the JSON value")
-	}
-	return nil
+	return err
 }

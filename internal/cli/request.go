@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"mime"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
 // RequestFlags are the flags of the commands that make a request. Every flag ends in a field of the request.
@@ -219,9 +221,9 @@ func (f *RequestFlags) Options(app *App, cmd *cobra.Command, agentName string) (
 		return o, err
 	}
 	if f.Schema != "" {
-		b, err := os.ReadFile(f.Schema)
+		b, err := readFlag("--schema", f.Schema, maxFlagFile)
 		if err != nil {
-			return o, Unreadable("--schema", err)
+			return o, err
 		}
 		if !json.Valid(b) {
 			return o, Usage("--schema %s: the file holds no JSON", f.Schema)
@@ -280,14 +282,9 @@ func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need 
 		}
 		text = string(b)
 	case f.File != "":
-		file, err := os.Open(f.File)
+		b, err := readFlag("--file", f.File, MaxPrompt)
 		if err != nil {
-			return "", Unreadable("--file", err)
-		}
-		defer file.Close()
-		b, err := io.ReadAll(io.LimitReader(file, MaxPrompt+1))
-		if err != nil {
-			return "", Usage("read the prompt from %s: %v", f.File, err)
+			return "", err
 		}
 		text = string(b)
 	}
@@ -348,14 +345,31 @@ func (f *RequestFlags) system() (string, error) {
 	if f.SystemFile == "" {
 		return f.System, nil
 	}
-	b, err := os.ReadFile(f.SystemFile)
+	b, err := readFlag("--system-file", f.SystemFile, maxFlagFile)
 	if err != nil {
-		return "", Unreadable("--system-file", err)
+		return "", err
 	}
 	if strings.TrimSpace(string(b)) == "" {
 		return "", Usage("--system-file %s is empty", f.SystemFile)
 	}
 	return string(b), nil
+}
+
+// maxFlagFile bounds a file that a flag names and that is not the prompt.
+const maxFlagFile = 16 << 20
+
+// readFlag reads the file that a flag names: a file or a pipe, up to a bound.
+func readFlag(flag, path string, limit int64) ([]byte, error) {
+	b, err := repofile.Input(path, limit)
+	switch {
+	case errors.Is(err, repofile.ErrTooLarge):
+		return nil, Usage("%s %s is too large", flag, path).WithHint("at most %d MiB are read", limit>>20)
+	case errors.Is(err, repofile.ErrNotRegular):
+		return nil, Usage("%s %s is neither a file nor a pipe", flag, path).WithHint("name a file")
+	case err != nil:
+		return nil, Unreadable(flag, &fs.PathError{Op: "open", Path: path, Err: err})
+	}
+	return b, nil
 }
 
 func attachment(a string) (execution.Attachment, error) {
@@ -366,13 +380,13 @@ func attachment(a string) (execution.Attachment, error) {
 	if err != nil {
 		return execution.Attachment{}, Usage("--attach %s: %v", a, err)
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
+		return execution.Attachment{}, Usage("--attach %s is not a regular file", a)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return execution.Attachment{}, Unreadable("--attach", err)
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return execution.Attachment{}, Usage("--attach %s is no regular file", a)
-	}
 	return execution.Attachment{FilePath: path, Name: filepath.Base(path), MimeType: mime.TypeByExtension(filepath.Ext(path))}, nil
 }

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -56,19 +55,6 @@ type Config struct {
 	dirs        Dirs
 }
 
-// Dirs are the directories of the configuration.
-type Dirs struct {
-	User    string // config.json and profiles/ of this person
-	Project string // .drawbar of the nearest directory that has one, else that of the working directory
-	Found   bool   // Project exists
-}
-
-// UserFile is the configuration file of the user.
-func (d Dirs) UserFile() string { return filepath.Join(d.User, "config.json") }
-
-// ProjectFile is the configuration file of the project.
-func (d Dirs) ProjectFile() string { return filepath.Join(d.Project, "config.json") }
-
 // variables are what the environment can say. Durations are written as 90s or 20m.
 var variables = []struct {
 	name, key string
@@ -99,47 +85,6 @@ func Variables() map[string]string {
 	return m
 }
 
-// FindDirs finds the directories of the configuration for work in cwd. DRAWBAR_CONFIG_DIR and DRAWBAR_PROJECT_DIR
-// override them.
-func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
-	var d Dirs
-	if d.User = getenv("DRAWBAR_CONFIG_DIR"); d.User == "" {
-		base := getenv("XDG_CONFIG_HOME")
-		if base == "" || !filepath.IsAbs(base) {
-			var err error
-			if base, err = os.UserConfigDir(); err != nil {
-				return d, execution.Errorf(execution.CodeConfig, "find the configuration directory: %w", err).WithHint("set DRAWBAR_CONFIG_DIR")
-			}
-		}
-		d.User = filepath.Join(base, "drawbar")
-	}
-	if !filepath.IsAbs(d.User) {
-		return d, execution.Errorf(execution.CodeConfig, "DRAWBAR_CONFIG_DIR: %q is no absolute path", d.User)
-	}
-	if d.Project = getenv("DRAWBAR_PROJECT_DIR"); d.Project != "" {
-		if !filepath.IsAbs(d.Project) {
-			return d, execution.Errorf(execution.CodeConfig, "DRAWBAR_PROJECT_DIR: %q is no absolute path", d.Project)
-		}
-		d.Found = isDir(d.Project)
-		return d, nil
-	}
-	d.Project = filepath.Join(cwd, ".drawbar")
-	for dir := filepath.Clean(cwd); ; dir = filepath.Dir(dir) {
-		if candidate := filepath.Join(dir, ".drawbar"); isDir(candidate) {
-			d.Project, d.Found = candidate, true
-			return d, nil
-		}
-		if filepath.Dir(dir) == dir {
-			return d, nil
-		}
-	}
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // Read reads the configuration for work in cwd. Files that are not there are empty; one that cannot be used is a
 // CONFIG_ERROR with its name.
 func Read(cwd string, getenv func(string) string) (*Config, error) {
@@ -153,8 +98,8 @@ func Read(cwd string, getenv func(string) string) (*Config, error) {
 		return nil, err
 	}
 	c.layers = append(c.layers, env)
-	if !sameFile(dirs.User, dirs.Project) {
-		project, err := readLayer(ScopeProject, c.ProjectPath)
+	if !dirs.OneDirectory() {
+		project, err := dirs.readLayer(ScopeProject)
 		if err != nil {
 			return nil, err
 		}
@@ -162,18 +107,12 @@ func Read(cwd string, getenv func(string) string) (*Config, error) {
 	} else {
 		c.ProjectPath = ""
 	}
-	user, err := readLayer(ScopeUser, c.UserPath)
+	user, err := dirs.readLayer(ScopeUser)
 	if err != nil {
 		return nil, err
 	}
 	c.layers = append(c.layers, user)
 	return c, nil
-}
-
-func sameFile(a, b string) bool {
-	x, errA := os.Stat(a)
-	y, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
 // environment is the layer of the variables.
@@ -229,7 +168,7 @@ func (l layer) origin(key string) Origin {
 }
 
 // defaults are what holds where nothing is configured and it is worth knowing.
-var defaults = map[string]string{"approvalMode": `"prompt"`, "environment": `"inherit"`, "gracePeriodMs": "5000", "stream": `"auto"`}
+var defaults = map[string]string{"approvalMode": `"prompt"`, "environment": `"inherit"`, "gracePeriodMs": strconv.Itoa(defaultGrace), "stream": `"auto"`}
 
 // Values are all values that hold, sorted by key, with their origins. Objects that are merged key by key (env, agents) have
 // a value per key: env.NAME, agents.claude.model.
@@ -240,13 +179,42 @@ func (c *Config) Values() []Value {
 	}
 	for _, l := range slices.Backward(c.layers) {
 		for key, raw := range l.raw {
-			if key == "$schema" {
+			if key == "$schema" || l.scope == ScopeProject && narrowing(key) {
 				continue
 			}
 			l.values(found, key, key, raw)
 		}
+		if l.scope == ScopeProject {
+			general, _ := l.narrowed("", c.user("", ScopeUser))
+			for key, raw := range general {
+				if narrowing(key) {
+					l.values(found, key, key, raw)
+				}
+			}
+		}
+	}
+	// What is stated of an agent holds only as far as a tighter limit allows.
+	for key := range found {
+		name, option, ok := agentKey(key)
+		if !ok || !narrowing(option) {
+			continue
+		}
+		delete(found, key)
+		if o, from, err := c.resolve(name); err == nil && o[option] != nil {
+			found[key] = Value{key, o[option], from[option]}
+		}
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Value) int { return cmp.Compare(a.Key, b.Key) })
+}
+
+// agentKey takes agents.NAME.KEY apart. The name may have dots.
+func agentKey(key string) (name, option string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "agents.")
+	at := strings.LastIndexByte(rest, '.')
+	if !ok || at < 0 {
+		return "", "", false
+	}
+	return rest[:at], rest[at+1:], true
 }
 
 // values adds a value, or those of its keys where an object is merged.
@@ -305,7 +273,7 @@ func (c *Config) DefaultAgent() string {
 }
 
 // Profiles are the profiles of this place.
-func (c *Config) Profiles() Profiles { return Profiles{c.dirs} }
+func (c *Config) Profiles() Profiles { return Profiles{Dirs: c.dirs, config: c} }
 
 // Profile is the profile of runs that name none.
 func (c *Config) Profile() string { return first(c.layers, func(f File) string { return f.Profile }) }
@@ -348,27 +316,11 @@ func (c *Config) Models() []Model {
 }
 
 // Run is what is configured for runs of an agent: in each layer the agent's own values before the general ones, and stronger
-// layers before weaker ones.
+// layers before weaker ones. A project's limits count where they are tighter than the user's; Ignored names the others.
 func (c *Config) Run(agent string) (execution.RunOptions, error) {
-	var o execution.RunOptions
-	merged := Options{}
-	for _, l := range slices.Backward(c.layers) {
-		general := maps.Clone(l.raw)
-		for _, k := range []string{"$schema", "defaultAgent", "profile", "agents", "models"} {
-			delete(general, k)
-		}
-		if m, ok := general["defaultModel"]; ok {
-			delete(general, "defaultModel")
-			general["model"] = m
-		}
-		merged.Lay(general)
-		var own map[string]map[string]json.RawMessage
-		if raw := l.raw["agents"]; raw != nil {
-			if err := json.Unmarshal(raw, &own); err != nil {
-				return o, fileError(l.path, "agents: %v", err)
-			}
-		}
-		merged.Lay(own[agent])
+	merged, _, err := c.resolve(agent)
+	if err != nil {
+		return execution.RunOptions{}, err
 	}
 	o, err := merged.Decode()
 	if err != nil {
@@ -378,85 +330,98 @@ func (c *Config) Run(agent string) (execution.RunOptions, error) {
 	return o, nil
 }
 
-// Options are options of a run as their JSON names and values, so that what is stated can be told from what is not.
-type Options map[string]json.RawMessage
+// resolve puts the layers together for an agent, or for none, and says where each value is from.
+func (c *Config) resolve(agent string) (Options, map[string]Origin, error) {
+	merged, from := Options{}, map[string]Origin{}
+	for _, l := range slices.Backward(c.layers) {
+		own, err := l.options(agent)
+		if err != nil {
+			return nil, nil, err
+		}
+		if l.scope == ScopeProject {
+			own, _ = narrow(own, merged, l.path)
+		}
+		for key := range own {
+			from[key] = l.origin(key)
+		}
+		merged.Lay(own)
+	}
+	return merged, from, nil
+}
 
-// Lay puts other options over these: scalars and lists replace, env, thinkingOverride and retryPolicy are merged one level deep.
-func (o Options) Lay(over map[string]json.RawMessage) {
-	for key, raw := range over {
-		var under, top map[string]json.RawMessage
-		if (mergedObject(key) || key == "thinkingOverride") && json.Unmarshal(o[key], &under) == nil && json.Unmarshal(raw, &top) == nil && under != nil {
-			maps.Copy(under, top)
-			if b, err := json.Marshal(under); err == nil {
-				raw = b
+// user is what layers of the user say for an agent.
+func (c *Config) user(agent string, scopes ...Scope) Options {
+	merged := Options{}
+	for _, l := range slices.Backward(c.layers) {
+		if own, err := l.options(agent); err == nil && slices.Contains(scopes, l.scope) {
+			merged.Lay(own)
+		}
+	}
+	return merged
+}
+
+// Ignored says what of the project's configuration does not count for runs of an agent, because it allows more than the user does.
+func (c *Config) Ignored(agent string) []string {
+	for _, l := range c.layers {
+		if l.scope == ScopeProject {
+			_, ignored := l.narrowed(agent, c.user(agent, ScopeUser))
+			return ignored
+		}
+	}
+	return nil
+}
+
+// AllIgnored is Ignored for every agent that the configuration speaks of.
+func (c *Config) AllIgnored() []string {
+	list := c.Ignored("")
+	for _, name := range c.AgentNames() {
+		for _, why := range c.Ignored(name) {
+			if !slices.Contains(list, why) {
+				list = append(list, why)
 			}
 		}
-		o[key] = raw
 	}
+	return list
 }
 
-// Decode makes options of a run. An unknown key is an error.
-func (o Options) Decode() (execution.RunOptions, error) {
-	var run execution.RunOptions
-	b, err := json.Marshal(o)
+// Skipped says which .drawbar directories were passed over because they belong to somebody else.
+func (c *Config) Skipped() []string { return slices.Clone(c.dirs.Skipped) }
+
+// Dirs are the directories that the configuration was read from.
+func (c *Config) Dirs() Dirs { return c.dirs }
+
+// narrowed is what holds of a project's layer for an agent.
+func (l layer) narrowed(agent string, user Options) (held Options, ignored []string) {
+	own, err := l.options(agent)
 	if err != nil {
-		return run, err
+		return Options{}, nil // Run says so
 	}
-	if err := strict(b, &run); err != nil {
-		return run, err
-	}
-	return run, nil
+	return narrow(own, user, l.path)
 }
 
-// Of gives the options that are stated in run: those with another than the zero value.
-func Of(run execution.RunOptions) (Options, error) {
-	b, err := json.Marshal(run)
-	if err != nil {
-		return nil, err
+// options are the layer's options of runs of an agent, its own before the general ones.
+func (l layer) options(agent string) (Options, error) {
+	general := Options{}
+	general.Lay(l.raw)
+	for _, k := range []string{"$schema", "defaultAgent", "profile", "agents", "models", "safeDirectories"} {
+		delete(general, k)
 	}
-	o := Options{}
-	return o, json.Unmarshal(b, &o)
+	if m, ok := general["defaultModel"]; ok {
+		delete(general, "defaultModel")
+		general["model"] = m
+	}
+	own, err := l.agent(agent)
+	general.Lay(own)
+	return general, err
 }
 
-// Nearest is the known key that a wrong one probably means, empty when none is near.
-func Nearest(key string) string {
-	best, found := 30, ""
-	for _, k := range append([]string{"model", "agent", "price", "modelId"}, keys()...) {
-		// Of two that are as near the one of the same length is meant: letters are swapped more often than forgotten.
-		if d := 10*distance(key, k) + max(len(k)-len(key), len(key)-len(k)); d < best {
-			best, found = d, k
+// agent is what the layer says of one agent.
+func (l layer) agent(name string) (Options, error) {
+	var all map[string]Options
+	if raw := l.raw["agents"]; raw != nil {
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return nil, fileError(l.path, "agents: %v", err)
 		}
 	}
-	return found
-}
-
-// distance counts the letters to add, drop or change, without regard to case.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	last := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last[j]
-			if lower(a[i]) != lower(b[j]) {
-				change++
-			}
-			row[j+1] = min(change, last[j+1]+1, row[j]+1)
-		}
-		last = row
-	}
-	return last[len(b)]
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
+	return all[name], nil
 }

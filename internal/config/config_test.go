@@ -76,9 +76,9 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"defaultAgent": `global "claude"`, "defaultModel": `project "project-model"`, "timeout": "project 0", "maxTurns": "environment 7",
+		"defaultAgent": `global "claude"`, "defaultModel": `project "project-model"`, "timeout": "global 1000", "maxTurns": "environment 7",
 		"env.A": `global "1"`, "env.B": `global "2"`, "tags": `project ["theirs"]`, "retryPolicy.maxAttempts": "global 4", "retryPolicy.baseDelayMs": "global 10",
-		"agents.claude.model": `global "user-claude"`, "agents.claude.thinkingEffort": `global "high"`, "agents.claude.maxTurns": "project 9",
+		"agents.claude.model": `global "user-claude"`, "agents.claude.thinkingEffort": `global "high"`, "agents.claude.maxTurns": "environment 7",
 		"approvalMode": `default "prompt"`, "environment": `default "inherit"`, "gracePeriodMs": "default 5000", "stream": `default "auto"`,
 	}
 	if !reflect.DeepEqual(origins, want) {
@@ -89,7 +89,7 @@ func TestLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The project's general model goes before the user's model of one agent: layers first, then agents.
-	if claude.Model != "project-model" || claude.MaxTurns != 7 || claude.ThinkingEffort != execution.EffortHigh || claude.TimeoutMs != 0 || claude.Env["B"] != "2" || claude.RetryPolicy.MaxAttempts != 4 {
+	if claude.Model != "project-model" || claude.MaxTurns != 7 || claude.ThinkingEffort != execution.EffortHigh || claude.TimeoutMs != 1000 || claude.Env["B"] != "2" || claude.RetryPolicy.MaxAttempts != 4 {
 		t.Errorf("claude: %+v", claude)
 	}
 	codex, err := c.Run("codex")
@@ -259,31 +259,44 @@ func TestProfiles(t *testing.T) {
 	p := newPlace(t)
 	p.write(filepath.Join(p.user, "profiles", "fast.json"), `{"agent": "claude", "model": "small", "tags": ["a", "b"], "retryPolicy": {"maxAttempts": 2, "baseDelayMs": 5}}`)
 	p.projectFile("{}")
-	p.write(filepath.Join(filepath.Dir(p.work), ".drawbar", "profiles", "fast.json"), `{"model": "tiny", "tags": [], "approvalMode": "yolo", "retryPolicy": {"maxAttempts": 3}}`)
-	p.write(filepath.Join(filepath.Dir(p.work), ".drawbar", "profiles", "bad.json"), `{"model": `)
+	project := filepath.Join(filepath.Dir(p.work), ".drawbar", "profiles")
+	p.write(filepath.Join(project, "fast.json"), `{"model": "tiny", "maxTurns": 3}`)
+	p.write(filepath.Join(project, "theirs.json"), `{"model": "tiny"}`)
+	p.write(filepath.Join(project, "bad.json"), `{"model": `)
 	p.write(filepath.Join(p.user, "profiles", "one run.json"), `{}`)
 	dirs, err := FindDirs(p.work, p.getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles := Profiles{dirs}
+	profiles := Profiles{Dirs: dirs}
+	// A project's profile of the same name is another one: nothing of it is laid over the user's.
 	got, err := profiles.Show("fast")
-	if err != nil || got.Data.Model != "tiny" || got.Data.Agent != "claude" || len(got.Data.Tags) != 0 || got.Data.RetryPolicy.MaxAttempts != 3 || got.Data.RetryPolicy.BaseDelayMs != 5 ||
-		got.Scope != ScopeProject || !got.HasGlobalOverride || strings.Join(got.Loosens, ",") != "approvalMode yolo" {
+	if err != nil || got.Data.Model != "small" || got.Data.MaxTurns != 0 || got.Scope != ScopeUser || got.Also != filepath.Join(project, "fast.json") {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	got, err = profiles.Show("project/fast")
+	if err != nil || got.Data.Model != "tiny" || got.Data.Agent != "" || got.Data.MaxTurns != 3 || got.Scope != ScopeProject || !got.HasGlobalOverride || got.Also != "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := profiles.Show("theirs"); err != nil || got.Scope != ScopeProject || got.HasGlobalOverride {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	var names []string
 	list, err := profiles.List("")
-	if err != nil || len(list) != 2 || list[0].Name != "bad" || !strings.Contains(list[0].Corrupt, "bad.json") || list[1].Name != "fast" || list[1].Model != "tiny" {
+	for _, l := range list {
+		names = append(names, l.Name)
+	}
+	if err != nil || strings.Join(names, " ") != "bad fast project/fast theirs" || !strings.Contains(list[0].Corrupt, "bad.json") || list[2].Model != "tiny" {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	if list, err := profiles.List(ScopeUser); err != nil || len(list) != 1 || list[0].Model != "small" {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	run, err := profiles.Apply("fast", execution.RunOptions{Model: "mine", MaxTurns: 2})
-	if err != nil || run.Model != "mine" || run.MaxTurns != 2 || run.ApprovalMode != "yolo" {
+	if err != nil || run.Model != "mine" || run.MaxTurns != 2 || run.RetryPolicy.MaxAttempts != 2 {
 		t.Errorf("got %+v, %v", run, err)
 	}
-	for name, code := range map[string]execution.ErrorCode{"none": execution.CodeProfileNotFound, "bad": execution.CodeConfig, "../fast": execution.CodeValidation, "": execution.CodeValidation} {
+	for name, code := range map[string]execution.ErrorCode{"none": execution.CodeProfileNotFound, "project/none": execution.CodeProfileNotFound, "bad": execution.CodeConfig, "../fast": execution.CodeValidation, "project/../fast": execution.CodeValidation, "": execution.CodeValidation} {
 		if _, err := profiles.Show(name); execution.CodeOf(err) != code {
 			t.Errorf("%q: got %v, want %s", name, err, code)
 		}
@@ -291,7 +304,7 @@ func TestProfiles(t *testing.T) {
 	if profiles.Scope() != ScopeProject {
 		t.Errorf("a profile would be written to %s", profiles.Scope())
 	}
-	if path, err := profiles.Delete("fast", ""); err != nil || !strings.Contains(path, ".drawbar") {
+	if path, err := profiles.Delete("project/fast", ""); err != nil || !strings.Contains(path, ".drawbar") {
 		t.Errorf("got %s, %v", path, err)
 	}
 	if path, err := profiles.Delete("fast", ScopeProject); execution.CodeOf(err) != execution.CodeProfileNotFound {
@@ -308,16 +321,16 @@ func TestProfiles(t *testing.T) {
 func TestWhatAProfileCannotHave(t *testing.T) {
 	t.Parallel()
 	for _, key := range notInProfile {
-		if _, err := (Profiles{}).Encode("x", Options{key: json.RawMessage(`"x"`)}); err == nil || !strings.Contains(err.Error(), key) {
+		if _, err := (Profiles{}).Encode(ScopeUser, "x", Options{key: json.RawMessage(`"x"`)}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: got %v", key, err)
 		}
 	}
 	for name, o := range map[string]Options{"unknown": {"zzz": json.RawMessage("1")}, "out of range": {"maxTurns": json.RawMessage("-1")}, "wrong type": {"maxTurns": json.RawMessage(`"5"`)}} {
-		if _, err := (Profiles{}).Encode("x", o); execution.CodeOf(err) != execution.CodeValidation {
+		if _, err := (Profiles{}).Encode(ScopeUser, "x", o); execution.CodeOf(err) != execution.CodeValidation {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if b, err := (Profiles{}).Encode("x", Options{"maxTurns": json.RawMessage("5")}); err != nil || string(b) != "{\n  \"maxTurns\": 5\n}\n" {
+	if b, err := (Profiles{}).Encode(ScopeUser, "x", Options{"maxTurns": json.RawMessage("5")}); err != nil || string(b) != "{\n  \"maxTurns\": 5\n}\n" {
 		t.Errorf("got %s, %v", b, err)
 	}
 }

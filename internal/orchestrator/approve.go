@@ -21,6 +21,9 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 	if o.DryRun {
 		return e.dryApprove(o)
 	}
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	err = e.locked(ctx, "approve", func(t *transaction) error {
 		st := t.state()
 		gateID, by, to := o.gate(st)
@@ -111,6 +114,11 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 	kind, command := "phase_transition", "drawbar govern approve"
 	if completion {
 		kind = "run_completion"
+	}
+	if len(g.GateActions) > 0 {
+		if err := t.e.trusted(t.project.ItemsOf("gates", gateID)); err != nil {
+			return nil, err
+		}
 	}
 	for i, a := range g.GateActions {
 		label := a.Label

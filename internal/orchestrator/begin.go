@@ -25,6 +25,7 @@ import (
 // job is a turn that is ready to be carried, with the lease that keeps others off.
 type job struct {
 	dispatch turnruntime.Dispatch
+	project  *project.Project
 	runtime  turnruntime.Runtime
 	lease    *lease
 	mark     ledger.Mark // the record as the turn found it
@@ -33,6 +34,9 @@ type job struct {
 
 // begin makes a turn ready: the one that waits, or the next. The report is given instead when there is nothing to carry.
 func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return nil, nil, err
+	}
 	err = e.locked(ctx, "step", func(t *transaction) error {
 		if err := t.mayRun(); err != nil {
 			return err
@@ -337,7 +341,7 @@ func (t *transaction) dispatch(ctx context.Context, o StepOptions, id, dir strin
 		}
 		return nil, nil, err
 	}
-	j := &job{runtime: runtime, lease: l, started: t.e.o.Now()}
+	j := &job{project: t.project, runtime: runtime, lease: l, started: t.e.o.Now()}
 	rep, err := t.prepare(ctx, o, j, rt, id, dir, warnings)
 	if err != nil || rep != nil {
 		return nil, rep, errors.Join(err, l.release())
@@ -479,6 +483,9 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 }
 
 func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload map[string]any) (phasehook.Outcome, error) {
+	if err := t.e.trusted(t.project.ItemsOf("hooks", phase)); err != nil {
+		return phasehook.Outcome{}, err
+	}
 	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: "hook", TurnID: turn, Text: line}) }}
 	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
 	if phase == protocol.HookAfterDispatch {

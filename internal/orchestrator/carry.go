@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -83,8 +84,31 @@ func (e *Local) pause(ctx context.Context, d time.Duration, _ bool) error {
 	}
 }
 
+// mayCarry checks the turn's runtime as it is at this moment. In a worktree the files that it names have to be those of the project,
+// which were shown.
+func (e *Local) mayCarry(j *job) error {
+	items := j.project.ItemsOf("runtimes", j.dispatch.RuntimeID)
+	if err := e.trusted(items); err != nil || j.dispatch.WorkDir == e.root {
+		return err
+	}
+	there := *j.project
+	there.Root = j.dispatch.WorkDir
+	for i, item := range there.ItemsOf("runtimes", j.dispatch.RuntimeID) {
+		for _, f := range item.Files {
+			if f.Problem != "" || !slices.Contains(items[i].Files, f) {
+				return execution.Errorf(execution.CodeUntrusted, "the worktree of turn %s has another %s than the project, which is the one that was trusted", j.dispatch.Turn.TurnID, f.Path).
+					WithHint("commit the file, or restore it: git restore %s", f.Path)
+			}
+		}
+	}
+	return nil
+}
+
 // carry lets the runtime do the work. No lock is held: it may take hours, and others read and write the record meanwhile.
 func (e *Local) carry(ctx context.Context, j *job) (turnruntime.Outcome, error) {
+	if err := e.mayCarry(j); err != nil {
+		return turnruntime.Outcome{}, err
+	}
 	w := &watch{e: e, j: j}
 	out, err := j.runtime.Carry(ctx, j.dispatch, w)
 	w.close()

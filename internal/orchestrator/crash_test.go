@@ -19,7 +19,7 @@ import (
 func crashingEngine(*worker) {
 	number, _ := strconv.Atoi(os.Getenv("DRAWBAR_TEST_CRASH"))
 	os.Unsetenv(workerEnv)
-	e, err := Open(os.Getenv("DRAWBAR_TEST_ROOT"), Options{Getenv: os.Getenv, Environ: os.Environ(), Crash: func(point string) {
+	e, err := Open(os.Getenv("DRAWBAR_TEST_ROOT"), Options{Trust: anything, Getenv: os.Getenv, Environ: os.Environ(), Crash: func(point string) {
 		if strings.HasPrefix(point, "sync ") {
 			return // what a process has written outlives it, flushed or not
 		}

@@ -52,6 +52,9 @@ func (t *transaction) free(turn *protocol.Turn) error {
 
 // Accept takes the staged result of a turn. Its faults are reported and the turn stays for a correction.
 func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	err = e.locked(ctx, "accept", func(t *transaction) error {
 		turn, err := t.only(o.Turn, "accept")
 		if err != nil {
@@ -114,6 +117,9 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 
 // Reissue replaces a turn by a new one of the same role, with a fresh baseline.
 func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	err = e.locked(ctx, "reissue", func(t *transaction) error {
 		turn, err := t.only(named, "reissue")
 		if err != nil {
@@ -205,6 +211,9 @@ func head(st *protocol.State) *string {
 
 // Escalate hands the run to a person.
 func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	err = e.locked(ctx, "escalate", func(t *transaction) error {
 		if o.Reason == "" {
 			return execution.Errorf(execution.CodeValidation, "an escalation needs a reason").WithHint(`drawbar govern escalate --reason "..."`)
@@ -227,6 +236,9 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 
 // Unblock resolves an open entry of the human queue and clears the block that it stands for.
 func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	err = e.locked(ctx, "unblock", func(t *transaction) error {
 		if err := t.unblock(ctx, escalation); err != nil {
 			return err
@@ -245,6 +257,9 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 
 // Resume clears a block and makes the next turn ready, without carrying it.
 func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	o.Resume = true
 	j, rep, err := e.begin(ctx, o)
 	if err != nil {
@@ -258,6 +273,9 @@ func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
 
 // Restart takes up a run whose process died, or begins a new one where the last has ended.
 func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
 	err = e.lockedAs(ctx, "restart", o.AdoptState, func(t *transaction) error {
 		st := t.state()
 		if st.Status == protocol.RunCompleted || o.New {

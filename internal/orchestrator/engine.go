@@ -10,6 +10,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/trust"
 	"github.com/drawbar/drawbar/internal/workspace"
 )
 
@@ -55,6 +57,9 @@ type Options struct {
 	// Approve and Answer are asked by agents in prompt mode; nil means that nobody is there.
 	Approve func(context.Context, execution.ApprovalRequired) execution.Decision
 	Answer  func(context.Context, execution.InputRequired) (string, error)
+	// Trust is nil where the user has trusted all that items would run, else the error to end with; it starts and asks nothing. A nil
+	// Trust refuses every item: what a project says runs only after somebody said so.
+	Trust func(root string, items []trust.Item) error
 	// LockWait is how long a command waits for another that writes the record; 0 is 5 s.
 	LockWait time.Duration
 	// Crash is called at every step of a transaction. Tests end the process there.
@@ -112,6 +117,30 @@ func Open(root string, o Options) (*Local, error) {
 
 // Root is the project's folder.
 func (e *Local) Root() string { return e.root }
+
+// trusted refuses items that the user has not trusted.
+func (e *Local) trusted(items []trust.Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	if e.o.Trust != nil {
+		return e.o.Trust(e.root, items)
+	}
+	pending := make([]trust.Change, len(items))
+	for i, item := range items {
+		pending[i].Item = item
+	}
+	return trust.Refusal(e.root, pending)
+}
+
+// mayStart refuses a project of which anything is not trusted, before the record is touched. What runs is checked again where it does.
+func (e *Local) mayStart() error {
+	p, err := project.Load(e.root)
+	if err != nil {
+		return err
+	}
+	return e.trusted(p.Items())
+}
 
 // now is the time, and never before what the record says: a clock that was set back brings no events out of order.
 func (e *Local) now() protocol.Time {

@@ -28,16 +28,13 @@ const (
 	codeRepositoryChanged = "repository_changed"
 )
 
-// turnVariable is what every worker finds in its environment.
-const turnVariable = "AGENTXCHAIN_TURN_ID"
-
 // outside refuses a command that an agent types within its own turn: nobody approves, accepts or unblocks what is their own.
 func (t *transaction) outside() error {
-	id := t.e.o.Getenv(turnVariable)
+	id := t.e.o.Getenv(protocol.TurnVariable)
 	if id == "" || !t.state().ActiveTurns.Has(id) {
 		return nil
 	}
-	return execution.Errorf(execution.CodeCapability, "this was typed within turn %s (%s): an agent hands in its result and decides nothing about the run", id, turnVariable).
+	return execution.Errorf(execution.CodeCapability, "this was typed within turn %s (%s): an agent hands in its result and decides nothing about the run", id, protocol.TurnVariable).
 		WithHint("write the result to %s; a person types this command in a shell of their own", protocol.StagedFile(id))
 }
 

@@ -156,7 +156,7 @@ func TestAnAgentDecidesNothing(t *testing.T) {
 	inside := func(id string) *Local {
 		return p.engine(func(o *Options) {
 			o.Getenv = func(name string) string {
-				if name == turnVariable {
+				if name == protocol.TurnVariable {
 					return id
 				}
 				return ""

@@ -20,6 +20,9 @@ func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnR
 	if !governance.NeedsReplay(t.run, r.Role) {
 		return nil, nil
 	}
+	if err := t.e.trusted(t.project.ItemsOf("policies", "")); err != nil {
+		return nil, err
+	}
 	if len(r.Verification.MachineEvidence) == 0 {
 		return &governance.Replay{Overall: "not_reproducible", Reason: "the turn gives no command as evidence"}, nil
 	}

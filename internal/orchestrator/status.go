@@ -34,6 +34,7 @@ type Status struct {
 	Holder      *ledger.Holder           `json:"lock,omitempty"`       // who writes the record now
 	Unfinished  string                   `json:"unfinished,omitempty"` // a transaction that the next command finishes
 	Warnings    []string                 `json:"warnings,omitempty"`
+	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project would run
 	StartedAt   protocol.Time            `json:"started_at"`
 	CompletedAt protocol.Time            `json:"completed_at"`
 }
@@ -107,6 +108,9 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
 	s.Next = next(run, s.Turns)
+	if err := e.trusted(p.Items()); err != nil {
+		s.NotTrusted = err.Error()
+	}
 	return s, nil
 }
 

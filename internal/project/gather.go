@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/prompt"
@@ -185,14 +185,11 @@ func secretName(name string) bool {
 
 // readHead reads up to limit bytes of a regular file; links are followed within the folder only.
 func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err error) {
-	f, err := r.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in its place must not block
+	f, _, err := repofile.Open(r, name)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, false, errors.Join(errors.New("it is no regular file"), err)
-	}
 	data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	if int64(len(data)) > limit {
 		return data[:limit], true, err

@@ -157,8 +157,8 @@ func TestRolePromptFaults(t *testing.T) {
 		{"the named file is missing", "my.md", nil, "", "prompts.dev names my.md, which does not exist"},
 		{"out of the project", "../my.md", nil, "leads out of the project", ""},
 		{"absolute", "/etc/hostname", nil, "leads out of the project", ""},
-		{"through a link", "link.md", func(p string) error { return os.Symlink("/etc/hostname", p) }, "escapes", ""},
-		{"a folder", "dir", func(p string) error { return os.Mkdir(p, 0o755) }, "no regular file", ""},
+		{"through a link", "link.md", func(p string) error { return os.Symlink("/etc/hostname", p) }, "leads out of its folder", ""},
+		{"a folder", "dir", func(p string) error { return os.Mkdir(p, 0o755) }, "not a regular file", ""},
 		{"too large", "big.md", func(p string) error { return os.WriteFile(p, make([]byte, maxRolePrompt+1), 0o644) }, "larger than 256 KiB", ""},
 		{"not text", "bin.md", func(p string) error { return os.WriteFile(p, []byte{0xff, 0xfe, 0}, 0o644) }, "not UTF-8", ""},
 	} {

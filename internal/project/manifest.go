@@ -5,15 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/prompt"
 )
@@ -152,7 +150,7 @@ func fileName(name string) bool {
 
 func readManifest(dir *os.Root, turn string) (protocol.Manifest, *protocol.ManifestError) {
 	var m protocol.Manifest
-	f, _, err := openRegular(dir, manifestFile)
+	f, _, err := repofile.OpenPlain(dir, manifestFile)
 	if err != nil {
 		return m, &protocol.ManifestError{Type: missingManifest, Path: manifestFile, Detail: "there is no manifest: " + err.Error()}
 	}
@@ -218,7 +216,7 @@ func checkFile(dir *os.Root, want protocol.ManifestFile, keep bool) ([]byte, []p
 // is not read to its end: its digest is then none.
 func hashFile(dir *os.Root, name string, keep *bytes.Buffer) (protocol.ManifestFile, error) {
 	out := protocol.ManifestFile{Path: name}
-	f, fi, err := openRegular(dir, name)
+	f, fi, err := repofile.OpenPlain(dir, name)
 	if err != nil {
 		return out, err
 	}
@@ -235,29 +233,4 @@ func hashFile(dir *os.Root, name string, keep *bytes.Buffer) (protocol.ManifestF
 	out.Size, err = io.Copy(w, io.LimitReader(f, maxHashed+1))
 	out.SHA256 = hex.EncodeToString(h.Sum(nil))
 	return out, err
-}
-
-// openRegular opens a regular file of the folder, and nothing that somebody has put in its place: a link, a folder, or a
-// pipe that would block.
-func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	before, err := dir.Lstat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !before.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	fi, err := f.Stat()
-	if err == nil && !os.SameFile(before, fi) {
-		err = errors.New(name + " was replaced while it was opened")
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, fi, nil
 }

@@ -3,13 +3,13 @@ package project
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -133,57 +133,16 @@ func readConfig(root string) ([]byte, error) {
 	return data, nil
 }
 
-// errOversize is a file that is larger than may be read.
-var errOversize = errors.New("the file is too large")
-
 // ReadFile reads a regular file of the project: rel is relative to root, with slashes, and neither it nor a link on the way
 // leads out. More than limit bytes are refused. A file that is not there is fs.ErrNotExist.
 func ReadFile(root, rel string, limit int64) ([]byte, error) {
-	data, err := readWithin(root, rel, limit)
-	if err == nil {
-		return data, nil
-	}
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
-	}
-	e := execution.Errorf(execution.CodeConfig, "read %s in %s: %w", rel, root, err)
-	if errors.Is(err, errOversize) {
-		return nil, e.WithHint("at most %d bytes are read", limit)
-	}
-	return nil, e
-}
-
-func readWithin(root, rel string, limit int64) ([]byte, error) {
-	r, err := os.OpenRoot(root)
+	data, err := repofile.Read(root, rel, limit)
 	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.Close() }() // it was only read from
-	name := filepath.FromSlash(rel)
-	info, err := r.Stat(name) // before opening: opening a pipe would wait for a writer
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("is no regular file")
-	}
-	f, err := r.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if info, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("is no regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, errOversize
+		e := execution.Errorf(execution.CodeConfig, "read %s in %s: %w", rel, root, err)
+		if errors.Is(err, repofile.ErrTooLarge) {
+			return nil, e.WithHint("at most %d bytes are read", limit)
+		}
+		return nil, e
 	}
 	return data, nil
 }

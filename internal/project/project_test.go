@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -152,7 +153,7 @@ func TestReadFile(t *testing.T) {
 			t.Errorf("%s: read %q", rel, got)
 		}
 	}
-	if _, err := ReadFile(dir, "a/b.txt", 4); !errors.Is(err, errOversize) {
+	if _, err := ReadFile(dir, "a/b.txt", 4); !errors.Is(err, repofile.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
 	if _, err := ReadFile(dir, "a/none", 4); !errors.Is(err, fs.ErrNotExist) {

@@ -1,8 +1,6 @@
 package project
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
 	"os"
 	"path"
@@ -10,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
-
-// maxRule bounds what is read of one file of the rules.
-const maxRule = 16 << 20
 
 // Rules are the digests of the files that say what turns may do and what is asked of them: the configuration, the prompts of
 // the roles, and the programs of hooks that stand in the project. A turn that changed one of them would write its own rules.
@@ -28,7 +24,7 @@ func Rules(root string, c *protocol.Config) protocol.Ordered[string] {
 	for _, hooks := range c.Hooks.All() {
 		for _, h := range hooks {
 			for _, word := range h.Command {
-				if p := within(root, word); p != "" {
+				if p := repofile.Named(root, root, word); p != "" {
 					paths = append(paths, p)
 				}
 			}
@@ -42,26 +38,6 @@ func Rules(root string, c *protocol.Config) protocol.Ordered[string] {
 	return digests
 }
 
-// within is the path of a regular file that a word of a command names below the root; empty for everything else.
-func within(root, word string) string {
-	p := filepath.FromSlash(word)
-	if filepath.IsAbs(p) {
-		rel, err := filepath.Rel(root, p)
-		if err != nil {
-			return ""
-		}
-		p = rel
-	}
-	p = filepath.Clean(p)
-	if !filepath.IsLocal(p) || p == "." {
-		return ""
-	}
-	if info, err := os.Stat(filepath.Join(root, p)); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	return filepath.ToSlash(p)
-}
-
 func ruleDigest(root, p string) string {
 	info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(p)))
 	switch {
@@ -71,12 +47,11 @@ func ruleDigest(root, p string) string {
 		to, _ := os.Readlink(filepath.Join(root, filepath.FromSlash(p)))
 		return strings.TrimSpace(info.Mode().Type().String() + " " + to)
 	}
-	data, err := ReadFile(root, p, maxRule)
+	sum, err := repofile.Digest(root, p)
 	if err != nil {
 		return "unreadable"
 	}
-	sum := sha256.Sum256(data)
-	digest := "sha256:" + hex.EncodeToString(sum[:])
+	digest := "sha256:" + sum
 	if info.Mode()&fs.FileMode(0o111) != 0 && path.Dir(p) != protocol.PromptsDir {
 		digest += " x"
 	}

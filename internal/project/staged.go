@@ -10,9 +10,9 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governance/turnresult"
 )
@@ -104,18 +104,14 @@ func readRegular(dir *os.Root, name string) ([]byte, error) {
 	if !seen.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is %s: %w", name, kindOf(seen), ErrNotRegular)
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := repofile.OpenPlain(dir, name)
+	if errors.Is(err, repofile.ErrNotRegular) {
+		return nil, fmt.Errorf("%s was replaced while it was read: %w", name, ErrNotRegular)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !os.SameFile(seen, info) {
-		return nil, fmt.Errorf("%s was replaced while it was read: %w", name, ErrNotRegular)
-	}
 	if info.Size() > MaxStagedResult {
 		return nil, ErrTooLarge
 	}

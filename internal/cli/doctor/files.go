@@ -33,8 +33,11 @@ func own(app *cli.App, dir string) []check {
 		list = append(list, failed("configuration", err))
 	} else {
 		list = append(list, check{"configuration", ok, cfg.UserPath, ""})
+		for _, ignored := range cfg.AllIgnored() {
+			list = append(list, check{"configuration", note, ignored, "drawbar config show --origin"})
+		}
 	}
-	dirs, err := config.FindDirs(dir, app.Getenv)
+	dirs, err := app.Dirs(dir)
 	if err != nil {
 		return list // the configuration has said so
 	}
@@ -47,30 +50,23 @@ func own(app *cli.App, dir string) []check {
 			list = append(list, check{"profile", problem, p.Corrupt, "drawbar profiles delete " + p.Name + ", or repair the file by hand"})
 		}
 	}
-	return append(list, hooks(dirs)...)
+	return append(list, hooks(app, dirs)...)
 }
 
-func hooks(dirs config.Dirs) []check {
-	var list []check
-	files := hook.FilesIn(dirs.User, dirs.Project)
-	if _, err := hook.ReadFile(files.Global); err != nil {
-		list = append(list, failed("hooks", err))
-	}
-	project, err := hook.ReadFile(files.Project)
+func hooks(app *cli.App, dirs config.Dirs) []check {
+	files := hook.FilesIn(dirs)
+	store, err := app.TrustStore()
 	if err != nil {
-		return append(list, failed("hooks", err))
+		return []check{failed("hooks", err)}
 	}
-	if len(project) == 0 {
-		return list
-	}
-	trusted, err := files.Trusted(project)
+	_, pending, err := files.Read(store)
 	switch {
 	case err != nil:
-		list = append(list, failed("hooks", err))
-	case !trusted:
-		list = append(list, check{"hooks", note, fmt.Sprintf("the hooks of %s are not trusted and do not run", files.Project), "drawbar hooks list, then drawbar hooks trust"})
+		return []check{failed("hooks", err)}
+	case len(pending) > 0:
+		return []check{{"hooks", note, fmt.Sprintf("not trusted: %s would run %d commands, and no run starts here before", files.Project, len(pending)), "drawbar trust " + dirs.Root}}
 	}
-	return list
+	return nil
 }
 
 // settings looks whether the agents' own configuration files can be used.

@@ -34,6 +34,7 @@ var table = []Code{
 	{execution.ExitAborted, "aborted", "the run was aborted: drawbar stop, SIGTERM, a second Ctrl-C"},
 	{execution.ExitRateLimited, "rate-limited", "the provider's rate limit ended the run"},
 	{execution.ExitContext, "context", "the model's context window is full"},
+	{execution.ExitUntrusted, "untrusted", "the project would run something that you have not trusted; it was not run (drawbar trust)"},
 	{execution.ExitInterruptedKey, "interrupted", "the first Ctrl-C ended the run"},
 }
 

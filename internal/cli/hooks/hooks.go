@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/hook"
 )
 
@@ -42,8 +43,8 @@ runtime hook on Gemini: to you alone). With exit code 0 it may print an object i
 place of those of the tool's input. What takes too long or fails has denied, and so has one that modifies where the agent
 cannot give a tool another input ("drawbar agents show" says so).
 
-Registrations stand in hooks.json in Drawbar's configuration directory and in the project's .drawbar; those of the project go
-before global ones of the same id, and run only after "drawbar hooks trust".`,
+Registrations stand in hooks.json in Drawbar's configuration directory and in the project's .drawbar. Those of the project run
+after yours, in the project's directory, and never replace one of yours. They run only as you trusted them: see "drawbar trust".`,
 		Example: `  drawbar run claude --hook 'preToolUse=grep -qv "rm -rf"' "clean up"
   drawbar hooks add claude PreToolUse --command ./check-tool.sh
   drawbar hooks install codex PreToolUse ./check-tool.sh --trust
@@ -62,10 +63,10 @@ func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err e
 	if cwd, err = c.app.ProjectDir(); err != nil {
 		return cwd, dirs, files, err
 	}
-	if dirs, err = config.FindDirs(cwd, c.app.Getenv); err != nil {
+	if dirs, err = c.app.Dirs(cwd); err != nil {
 		return cwd, dirs, files, err
 	}
-	return cwd, dirs, hook.FilesIn(dirs.User, dirs.Project), nil
+	return cwd, dirs, hook.FilesIn(dirs), nil
 }
 
 // chosen is the scope of the flag.
@@ -121,26 +122,37 @@ func event(entry adapter.Entry, n adapter.NativeHooks, name string) (adapter.Nat
 }
 
 func (c *command) trustCommand() *cobra.Command {
-	return &cobra.Command{Use: "trust", Short: "Let the hooks of this project run, as they are now", Args: cli.Args(cobra.NoArgs),
+	return &cobra.Command{Use: "trust", Short: "Trust the hooks of this project as they are now; see drawbar trust", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, _, files, err := c.place()
 			if err != nil {
 				return err
 			}
-			list, err := hook.ReadFile(files.Project)
+			list, err := files.ReadScope(adapter.ScopeProject)
 			if err != nil {
 				return err
 			}
 			if len(list) == 0 {
 				return execution.Errorf(execution.CodeConfig, "this project has no hooks: there is nothing in %s", files.Project)
 			}
-			if err := files.Trust(cmd.Context()); err != nil {
+			store, err := c.app.TrustStore()
+			if err != nil {
 				return err
 			}
-			return c.app.Answer(map[string]any{"trusted": files.Project, "hooks": list}, func() {
+			if id := c.app.Getenv(protocol.TurnVariable); id != "" {
+				return execution.Errorf(execution.CodeUntrusted, "this was typed within turn %s, which trusts nothing", id).WithHint("a person types it in a shell of their own")
+			}
+			items := files.Items(list)
+			if err := files.Trust(cmd.Context(), store, items, true); err != nil {
+				return err
+			}
+			return c.app.Answer(map[string]any{"trusted": files.Project, "hooks": list, "items": items}, func() {
 				c.app.Printf("trusted %s\n", files.Project)
-				for _, r := range list {
-					c.app.Printf("  %s %s %s: %s %s\n", r.ID, r.Agent, r.HookType, r.Handler, r.Target)
+				for _, i := range items {
+					c.app.Printf("  %s: %s\n", i.Place, strings.ReplaceAll(i.Runs, "\n", ", "))
+					for _, f := range i.Files {
+						c.app.Printf("    with the file %s\n", f.Path)
+					}
 				}
 			})
 		}}
@@ -164,28 +176,30 @@ func (c *command) list() error {
 	if err != nil {
 		return err
 	}
-	global, err := hook.ReadFile(files.Global)
+	store, err := c.app.TrustStore()
 	if err != nil {
 		return err
 	}
-	project, err := hook.ReadFile(files.Project)
+	all, pending, err := files.Read(store)
 	if err != nil {
 		return err
 	}
-	trusted := true
-	if len(project) > 0 {
-		if trusted, err = files.Trusted(project); err != nil {
-			return err
-		}
+	trusted := len(pending) == 0
+	project, err := files.ReadScope(adapter.ScopeProject)
+	if err != nil {
+		return err
+	}
+	if !trusted {
+		all = hook.Merge(all, project)
 	}
 	client, err := c.app.Client()
 	if err != nil {
 		return err
 	}
 	rows := []row{}
-	for _, r := range hook.Merge(global, project) {
+	for n, r := range all {
 		x := row{Registration: r, Scope: adapter.ScopeGlobal, Kinds: map[string]hook.Kind{}}
-		if slices.ContainsFunc(project, func(p hook.Registration) bool { return p.ID == r.ID }) {
+		if n >= len(all)-len(project) { // the project's come last
 			x.Scope = adapter.ScopeProject
 		}
 		x.Running = r.On() && (trusted || x.Scope == adapter.ScopeGlobal)
@@ -233,7 +247,7 @@ func (c *command) list() error {
 			c.app.Notef("virtual hooks are called from the events of drawbar run and cannot block")
 		}
 		if !trusted {
-			c.app.Notef("the hooks of %s do not run until you say so: drawbar hooks trust", files.Project)
+			c.app.Notef("the hooks of %s do not run until you trust them: drawbar trust", files.Project)
 		}
 	})
 }

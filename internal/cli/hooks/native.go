@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,10 +18,12 @@ import (
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/adapter/hookrelay"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/configstore"
 	"github.com/drawbar/drawbar/internal/hook"
+	"github.com/drawbar/drawbar/internal/trust"
 )
 
 // maxPayload bounds what an agent says to one hook.
@@ -66,7 +70,7 @@ func (c *command) discover(names []string) error {
 			f := found{Agent: entry.Descriptor.Name, NativeHook: e, Installed: []adapter.ConfigScope{}}
 			for _, s := range []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject} {
 				place := n.PlaceHook(host, s, cwd, e.Name, "")
-				data, err := os.ReadFile(place.File)
+				data, err := readPlace(place)
 				if errors.Is(err, fs.ErrNotExist) {
 					continue
 				} else if err != nil {
@@ -74,7 +78,7 @@ func (c *command) discover(names []string) error {
 				}
 				on, err := hook.Installed(place, data, hook.Mark(f.Agent, e.Name))
 				if err != nil {
-					return execution.Errorf(execution.CodeConfig, "look for hooks: %w", err).WithHint("mend the file")
+					return execution.Errorf(execution.CodeConfig, "look for hooks: %w", err).WithHint("correct the file")
 				}
 				if on {
 					f.Installed = append(f.Installed, s)
@@ -101,6 +105,19 @@ func (c *command) discover(names []string) error {
 		}
 		w.Flush()
 	})
+}
+
+// readPlace reads the settings that a hook is in; those of a project only within it.
+func readPlace(place adapter.HookPlace) ([]byte, error) {
+	const limit = 16 << 20
+	if place.Within == "" {
+		return repofile.Own(place.File, limit)
+	}
+	rel, err := filepath.Rel(place.Within, place.File)
+	if err != nil {
+		return nil, err
+	}
+	return repofile.Read(place.Within, filepath.ToSlash(rel), limit)
 }
 
 func (c *command) handleCommand() *cobra.Command {
@@ -161,12 +178,20 @@ func (c *command) answer(ctx context.Context, entry adapter.Entry, n adapter.Nat
 	if err != nil {
 		return execution.HookResult{}, err
 	}
-	list, skipped, err := files.Read()
+	store, err := c.app.TrustStore()
 	if err != nil {
 		return execution.HookResult{}, err
 	}
-	if skipped {
-		c.app.Warnf("the hooks of %s are not trusted and do not run", files.Project)
+	list, pending, err := files.Read(store)
+	if err != nil {
+		return execution.HookResult{}, err
+	}
+	if len(pending) > 0 {
+		// An agent that changes what its user trusted must not get rid of it so.
+		if slices.ContainsFunc(pending, func(p trust.Change) bool { return p.Was != nil }) {
+			return execution.HookResult{}, fmt.Errorf("the hooks of %s changed since they were trusted; look at them: drawbar trust", files.Project)
+		}
+		c.app.Warnf("the hooks of %s are not trusted and do not run; look at them: drawbar trust", files.Project)
 	}
 	names := []string{e.Name}
 	if e.Event != "" {
@@ -202,9 +227,9 @@ Everything else in that file stays as it is, byte for byte. With a command the c
 				return err
 			}
 			// Settings that cannot be changed are found before anything is registered.
-			if data, err := os.ReadFile(place.File); err == nil {
+			if data, err := readPlace(place); err == nil {
 				if _, err := hook.Installed(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
-					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("mend the file: drawbar does not touch what it cannot parse")
+					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("correct the file: drawbar does not touch what it cannot parse")
 				}
 			}
 			var r *registered

@@ -119,10 +119,14 @@ func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool)
 	if err != nil {
 		return done, err
 	}
+	store, err := c.app.TrustStore()
+	if err != nil {
+		return done, err
+	}
 	if scope == adapter.ScopeGlobal && r.Handler != hook.Builtin {
 		r.Target = everywhere(r.Target, cwd)
 	}
-	err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+	err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 		if i := slices.IndexFunc(list, func(h hook.Registration) bool {
 			return again && h.Agent == r.Agent && h.HookType == r.HookType && h.Handler == r.Handler && h.Target == r.Target
 		}); i >= 0 {
@@ -201,14 +205,21 @@ func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
 	if c.scope != "" {
 		scopes = []adapter.ConfigScope{adapter.ConfigScope(c.scope)}
 	}
+	var in []adapter.ConfigScope
 	for _, s := range scopes {
-		list, err := hook.ReadFile(files.Path(s))
+		list, err := files.ReadScope(s)
 		if err != nil {
 			return files, "", err
 		}
 		if slices.ContainsFunc(list, func(r hook.Registration) bool { return r.ID == id }) {
-			return files, s, nil
+			in = append(in, s)
 		}
+	}
+	switch len(in) {
+	case 1:
+		return files, in[0], nil
+	case 2:
+		return files, "", cli.Usage("you and this project both have a hook %q", id).WithHint("--scope global or --scope project")
 	}
 	return files, "", execution.Errorf(execution.CodeConfig, "there is no hook %q", id).WithHint("drawbar hooks list")
 }
@@ -220,7 +231,11 @@ func (c *command) removeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+			store, err := c.app.TrustStore()
+			if err != nil {
+				return err
+			}
+			err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 				return slices.DeleteFunc(list, func(r hook.Registration) bool { return r.ID == args[0] }), nil
 			})
 			if err != nil {
@@ -239,8 +254,12 @@ func (c *command) setCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			store, err := c.app.TrustStore()
+			if err != nil {
+				return err
+			}
 			var changed hook.Registration
-			err = files.Change(cmd.Context(), scope, func(list []hook.Registration) ([]hook.Registration, error) {
+			err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 				for i := range list {
 					if list[i].ID == args[0] {
 						t.apply(cmd, &list[i])

@@ -26,6 +26,9 @@ func Show(app *cli.App, dir string, origin bool) error {
 		return err
 	}
 	values := cfg.Values()
+	for _, ignored := range cfg.AllIgnored() {
+		app.Warnf("%s", ignored)
+	}
 	return app.Answer(values, func() {
 		w := app.Table()
 		for _, v := range values {
@@ -71,22 +74,22 @@ func unknown(key string) error {
 }
 
 // file is where a scope is kept: global (the default) or project.
-func file(app *cli.App, dir, scope string) (config.Scope, string, error) {
-	dir, err := filepath.Abs(dir)
+func file(app *cli.App, dir, scope string) (s config.Scope, path, within string, err error) {
+	dir, err = filepath.Abs(dir)
 	if err != nil {
-		return "", "", cli.Usage("--cwd %s: %v", dir, err)
+		return "", "", "", cli.Usage("--cwd %s: %v", dir, err)
 	}
-	dirs, err := config.FindDirs(dir, app.Getenv)
+	dirs, err := app.Dirs(dir)
 	if err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
 	switch scope {
 	case "", "global", "user":
-		return config.ScopeUser, dirs.UserFile(), nil
+		return config.ScopeUser, dirs.UserFile(), "", nil
 	case "project":
-		return config.ScopeProject, dirs.ProjectFile(), nil
+		return config.ScopeProject, dirs.ProjectFile(), dirs.Within(config.ScopeProject), nil
 	}
-	return "", "", cli.Usage("--scope %q is no scope", scope).WithHint("global or project")
+	return "", "", "", cli.Usage("--scope %q is no scope", scope).WithHint("global or project")
 }
 
 // durations are the keys whose values may be written as 90s or 20m.
@@ -121,7 +124,7 @@ func edit(ctx context.Context, app *cli.App, dir, scope, key string, change func
 	if !config.Known(key) {
 		return unknown(key)
 	}
-	s, path, err := file(app, dir, scope)
+	s, path, within, err := file(app, dir, scope)
 	if err != nil {
 		return err
 	}
@@ -131,7 +134,7 @@ func edit(ctx context.Context, app *cli.App, dir, scope, key string, change func
 			return changed, err
 		}
 		return true, config.Check(s, path, d.Bytes())
-	}, configstore.Options{})
+	}, configstore.Options{Within: within})
 	if err != nil {
 		return err
 	}
@@ -164,6 +167,9 @@ func Validate(app *cli.App, dir string) error {
 		if _, err := cfg.Profiles().Show(name); err != nil {
 			return err
 		}
+	}
+	for _, ignored := range cfg.AllIgnored() {
+		app.Warnf("%s", ignored)
 	}
 	files := []string{cfg.UserPath}
 	if cfg.ProjectPath != "" {

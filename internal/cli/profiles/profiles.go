@@ -18,8 +18,9 @@ import (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "profiles", Short: "Name options of runs and use them again", Args: cli.Args(cobra.NoArgs),
-		Long: "A profile names options of drawbar run. It is a file in the user's configuration directory or in .drawbar of a project; what the " +
-			"project says goes over what the user says.",
+		Long: "A profile names options of drawbar run. It is a file in the user's configuration directory or in .drawbar of a project. Where both\n" +
+			"have one of a name, the name means the user's, and project/NAME the project's. A project's profile can only tighten what the\n" +
+			"user allows, and cannot name programs, variables, MCP servers or skills.",
 		Example: "  drawbar profiles set careful --agent claude --model opus --approve deny --max-turns 20\n  drawbar run --profile careful \"review the last commit\"",
 		RunE:    func(*cobra.Command, []string) error { return list(app, "") }}
 	cmd.AddCommand(newList(app), newShow(app), newSet(app), newDelete(app), newApply(app))
@@ -31,8 +32,11 @@ func open(app *cli.App) (config.Profiles, error) {
 	if err != nil {
 		return config.Profiles{}, err
 	}
-	dirs, err := config.FindDirs(dir, app.Getenv)
-	return config.Profiles{Dirs: dirs}, err
+	cfg, err := app.Config(dir)
+	if err != nil {
+		return config.Profiles{}, err
+	}
+	return cfg.Profiles(), nil
 }
 
 // scope reads --scope: global and user are the same.
@@ -78,11 +82,7 @@ func list(app *cli.App, where string) error {
 		w := app.Table()
 		fmt.Fprintln(w, "PROFILE\tSCOPE\tAGENT\tMODEL")
 		for _, f := range found {
-			s := string(f.Scope)
-			if f.HasGlobalOverride {
-				s += " over global"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, s, dash(f.Agent), dash(f.Model))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, f.Scope, dash(f.Agent), dash(f.Model))
 		}
 		w.Flush()
 		for _, f := range found {
@@ -101,7 +101,7 @@ func dash(s string) string {
 }
 
 func newShow(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "show NAME", Short: "Show a profile as it holds here", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "show NAME", Short: "Show the effective profile", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := open(app)
 			if err != nil {
@@ -116,6 +116,12 @@ func newShow(app *cli.App) *cobra.Command {
 					if path != "" {
 						app.Notef("from %s", path)
 					}
+				}
+				if d.Also != "" {
+					app.Notef("this project has another one: drawbar profiles show project/%s", d.Name)
+				}
+				for _, ignored := range d.Ignored {
+					app.Warnf("%s", ignored)
 				}
 				printOptions(app, d.Data)
 			})
@@ -151,7 +157,13 @@ func newSet(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s == "" {
+			name, inProject := strings.CutPrefix(args[0], "project/")
+			switch {
+			case inProject && s == config.ScopeUser:
+				return cli.Usage("%s is a profile of the project, not a global one", args[0]).WithHint("--scope project, or another name")
+			case inProject:
+				s = config.ScopeProject
+			case s == "":
 				s = p.Scope()
 			}
 			for _, name := range oneRun {
@@ -178,11 +190,11 @@ func newSet(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := p.Encode(args[0], o)
+			data, err := p.Encode(s, name, o)
 			if err != nil {
 				return err
 			}
-			path := p.Path(s, args[0])
+			path := p.Path(s, name)
 			if _, err := configstore.Edit(cmd.Context(), path, configfile.JSONC, func(d *configfile.Document) (bool, error) {
 				for key := range d.Value() {
 					if _, err := d.Unset(configfile.Path{key}); err != nil {
@@ -194,10 +206,10 @@ func newSet(app *cli.App) *cobra.Command {
 					return false, err
 				}
 				return true, d.Merge(nil, values)
-			}, configstore.Options{}); err != nil {
+			}, configstore.Options{Within: p.Dirs.Within(s)}); err != nil {
 				return err
 			}
-			return app.Answer(map[string]any{"name": args[0], "scope": s, "path": path, "data": json.RawMessage(data)}, func() {
+			return app.Answer(map[string]any{"name": name, "scope": s, "path": path, "data": json.RawMessage(data)}, func() {
 				app.Notef("wrote %s", path)
 			})
 		}}
@@ -215,7 +227,7 @@ var oneRun = strings.Fields("session fork no-session system system-file attach e
 
 func newDelete(app *cli.App) *cobra.Command {
 	var where string
-	cmd := &cobra.Command{Use: "delete NAME", Short: "Remove a profile: the project's, else the user's", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "delete NAME", Short: "Remove a profile; project/NAME is the project's", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := scope(where)
 			if err != nil {
@@ -231,7 +243,7 @@ func newDelete(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(map[string]string{"removed": path}, func() { app.Notef("removed %s", path) })
 		}}
-	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: the project's, else the global one)")
+	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: what the name means)")
 	app.DirFlag(cmd)
 	return cmd
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/sessions"
 	"github.com/drawbar/drawbar/internal/cli/skills"
 	"github.com/drawbar/drawbar/internal/cli/stop"
+	"github.com/drawbar/drawbar/internal/cli/trust"
 	"github.com/drawbar/drawbar/internal/cli/version"
 	"github.com/drawbar/drawbar/internal/cli/wait"
 )
@@ -116,7 +117,7 @@ func New(app *cli.App) *cobra.Command {
 	}
 	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app), govern.New(app))
 	add("know", agents.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), agents.NewDetect(app))
-	add("know", auth.New(app), config.New(app), profiles.New(app), mcp.New(app), models.New(app), negotiate.New(app), sessions.New(app), doctor.New(app), host.New(app))
+	add("know", auth.New(app), config.New(app), profiles.New(app), mcp.New(app), models.New(app), negotiate.New(app), sessions.New(app), doctor.New(app), host.New(app), trust.New(app))
 	add("know", hooks.New(app), skills.New(app), skills.NewSubagents(app), plugins.New(app))
 	add("test", demo.New(app), conform.New(app), model.New(app))
 	cmd.AddCommand(version.New(app), run.NewDetached(app), conform.NewEcho(app), exitCodes(app))

@@ -125,7 +125,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	}
 	req.Run.Interactive = entry.Adapter.Capabilities().Agent.InteractiveMode
 	opts := drawbar.RunOptions{Fallback: o.Fallback, Detached: true}
-	told, err := addHooks(app, entry, req.Run.Cwd, o.Hooks, o.HookTimeout, &opts)
+	told, err := addHooks(ctx, app, entry, req.Run.Cwd, o.Hooks, o.HookTimeout, false, &opts)
 	if err != nil {
 		return err
 	}

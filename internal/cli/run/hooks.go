@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,33 +12,49 @@ import (
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/config"
 	"github.com/drawbar/drawbar/internal/hook"
+	"github.com/drawbar/drawbar/internal/trust"
 )
 
 // addHooks gives a run the hooks of its command line, and those that are registered for events which the agent does not have:
-// they see Drawbar's own events and cannot block. The function that it returns waits for what they do.
-func addHooks(app *cli.App, entry adapter.Entry, cwd string, lines []string, timeout time.Duration, opts *drawbar.RunOptions) (told func(), err error) {
+// they see Drawbar's own events and cannot block. Hooks of the project that are not trusted are asked about, or refused. The function that it returns waits for what they do.
+func addHooks(ctx context.Context, app *cli.App, entry adapter.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (told func(), err error) {
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {
 			return nil, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)
 		}
 	}
-	dirs, err := config.FindDirs(cwd, app.Getenv)
+	dirs, err := app.Dirs(cwd)
 	if err != nil {
 		return nil, err
-	}
-	files := hook.FilesIn(dirs.User, dirs.Project)
-	list, skipped, err := files.Read()
-	if err != nil {
-		return nil, err
-	}
-	if skipped {
-		app.Warnf("the hooks of %s are not trusted and do not run; look at them with: drawbar hooks list, then: drawbar hooks trust", files.Project)
 	}
 	d := &hook.Dispatcher{Spawn: cliagent.Spawn, LogFile: filepath.Join(dirs.User, "hook-log.jsonl"), Trace: app.Err, Warn: app.Warnf, Timeout: timeout}
 	if opts.Hooks, err = d.Runtime(lines); err != nil {
 		return nil, err
+	}
+	store, err := app.TrustStore()
+	if err != nil {
+		return nil, err
+	}
+	files := hook.FilesIn(dirs)
+	list, pending, err := files.Read(store)
+	if err != nil {
+		return nil, err
+	}
+	if len(pending) > 0 {
+		items := make([]trust.Item, len(pending))
+		for i, p := range pending {
+			items[i] = p.Item
+		}
+		if err := app.Trust(ctx, dirs.Root, items, yes); err != nil {
+			return nil, err
+		}
+		if list, pending, err = files.Read(store); err != nil {
+			return nil, err
+		}
+		if len(pending) > 0 { // they changed in between
+			return nil, trust.Refusal(dirs.Root, pending)
+		}
 	}
 	var native []adapter.NativeHook
 	if n, ok := adapter.As[adapter.NativeHooks](entry.Adapter); ok {

@@ -27,6 +27,7 @@ type options struct {
 	detach      bool
 	hooks       []string
 	hookTimeout time.Duration
+	trust       bool
 }
 
 // New makes the command.
@@ -56,6 +57,7 @@ unless --approve says otherwise. A run whose output nobody reads any more goes o
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run's id")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to ask or tell in this run: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop (repeatable); see drawbar hooks --help")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "how long one command of a hook may take; then it has denied")
+	cli.TrustFlag(cmd, &o.trust)
 	return cmd
 }
 
@@ -92,7 +94,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
 	}
 	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
-	told, err := addHooks(app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, &opts)
+	told, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)
 	if err != nil {
 		return err
 	}

@@ -89,3 +89,6 @@ func Reserved(path string) bool {
 	}
 	return Operational(fold) && fold != TalkFile
 }
+
+// TurnVariable is the environment variable that names the turn to its worker.
+const TurnVariable = "AGENTXCHAIN_TURN_ID"

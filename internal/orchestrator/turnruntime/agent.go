@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
 // How an agent hands its result over (Runtime.ResultMode).
@@ -192,7 +193,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 			ThinkingEffort: execution.ThinkingEffort(d.Runtime.Thinking), Sandbox: execution.SandboxMode(d.Runtime.Sandbox),
 			InactivityTimeoutMs: setting(defaultStale, d.Runtime.IdleTimeoutMS, d.Loop.StaleTurnThresholdMS).Milliseconds(),
 			GracePeriodMs:       &grace,
-			Env:                 map[string]string{"AGENTXCHAIN_TURN_ID": d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR": d.BundleDir, "AGENTXCHAIN_STAGING_PATH": d.StagedPath},
+			Env:                 map[string]string{protocol.TurnVariable: d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR": d.BundleDir, "AGENTXCHAIN_STAGING_PATH": d.StagedPath},
 			Tags:                []string{"govern", "role:" + d.RoleID, "phase:" + d.Phase}}}
 	if d.Runtime.Session == sessionRole {
 		req.Run.SessionID = d.Session

@@ -224,7 +224,7 @@ func (d Dispatch) environment(at string, p *plan) error {
 	for name, value := range own.All() {
 		p.env = append(p.env, name+"="+value)
 	}
-	p.env = append(p.env, "AGENTXCHAIN_TURN_ID="+d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR="+d.BundleDir, "AGENTXCHAIN_STAGING_PATH="+d.StagedPath)
+	p.env = append(p.env, protocol.TurnVariable+"="+d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR="+d.BundleDir, "AGENTXCHAIN_STAGING_PATH="+d.StagedPath)
 	return nil
 }
 

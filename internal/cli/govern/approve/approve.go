@@ -26,11 +26,18 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen and change nothing")
+	cli.TrustFlag(cmd, new(bool))
 	return cmd
 }
 
 // Approve lets the gate pass and tells how that ended.
 func Approve(app *cli.App, cmd *cobra.Command, o orchestrator.ApproveOptions) error {
+	if !o.DryRun {
+		yes, _ := cmd.Flags().GetBool("trust") // an alias has it not
+		if err := view.Trust(cmd.Context(), app, yes); err != nil {
+			return err
+		}
+	}
 	e, done, err := view.Engine(app, cmd.Name(), false)
 	if err != nil {
 		return err

@@ -2,10 +2,12 @@ package setup
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
@@ -47,7 +49,7 @@ func config(app *cli.App) *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use: "set KEY VALUE", Short: "Write a value and change nothing else; what would not be valid is refused", Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: func(_ *cobra.Command, args []string) error { return set(app, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return set(cmd.Context(), app, args[0], args[1]) },
 	})
 	return cmd
 }
@@ -72,7 +74,7 @@ func (l *legacy) run(app *cli.App, cmd *cobra.Command, args []string) (bool, err
 		if len(args) != 1 || cmd.Flags().Changed("get") {
 			return true, cli.Usage("--set takes a key and a value").WithHint("drawbar govern config set %s VALUE", l.set)
 		}
-		return true, set(app, l.set, args[0])
+		return true, set(cmd.Context(), app, l.set, args[0])
 	case cmd.Flags().Changed("get"):
 		return true, get(app, l.get)
 	}
@@ -91,7 +93,7 @@ func get(app *cli.App, key string) error {
 	return app.Answer(setting{Key: key, Value: value}, func() { app.Printf("%s\n", plain(value)) })
 }
 
-func set(app *cli.App, key, value string) error {
+func set(ctx context.Context, app *cli.App, key, value string) error {
 	root, err := view.Root(app)
 	if err != nil {
 		return err
@@ -99,8 +101,16 @@ func set(app *cli.App, key, value string) error {
 	if key == "" {
 		return execution.Errorf(execution.CodeValidation, "config set needs a key").WithHint("drawbar govern config set KEY VALUE")
 	}
+	old, _ := project.Load(root) // an invalid one may be corrected step by step
+	keys, err := project.Keys(root, key)
+	if err != nil {
+		return err
+	}
 	before, after, err := project.Set(root, key, value)
 	if err != nil {
+		return err
+	}
+	if err := trustWritten(ctx, app, root, old, keys); err != nil {
 		return err
 	}
 	return app.Answer(setting{Key: key, Value: after, Before: before}, func() {
@@ -110,6 +120,23 @@ func set(app *cli.App, key, value string) error {
 			app.Printf("%s = %s (was %s)\n", key, plain(after), plain(before))
 		}
 	})
+}
+
+// trustWritten trusts what the user has just written, and nothing that stood there before.
+func trustWritten(ctx context.Context, app *cli.App, root string, old *project.Project, keys configfile.Path) error {
+	now, err := project.Load(root)
+	if err != nil {
+		return nil //nolint:nilerr // it is not valid yet, and runs nothing
+	}
+	store, err := app.TrustStore()
+	if err != nil {
+		return err
+	}
+	items, err := project.Written(store, old, now, keys)
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	return store.Trust(ctx, root, items, false)
 }
 
 // plain is a value for people: a text without its quotes, everything else indented.

@@ -87,10 +87,26 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 	if len(list) == 0 {
 		list = append(list, check{Name: "configuration", State: ok, Found: fmt.Sprintf("%s: %d roles, %d phases", protocol.ConfigFile, p.Config.Roles.Len(), len(p.Config.Phases()))})
 	}
+	list = append(list, trusted(app, p)...)
 	list = append(list, repository(ctx, root)...)
 	list = append(list, recordState(root)...)
 	list = append(list, hooks(p)...)
 	return append(list, runtimes(app, p)...)
+}
+
+// trusted says whether the user lets the project run anything.
+func trusted(app *cli.App, p *project.Project) []check {
+	store, err := app.TrustStore()
+	if err == nil {
+		err = store.Check(p.Root, p.Items())
+	}
+	switch {
+	case execution.CodeOf(err) == execution.CodeUntrusted:
+		return []check{{Name: "trust", State: note, Found: "not trusted: nothing of this project runs before you say so", Do: "drawbar trust " + p.Root}}
+	case err != nil:
+		return []check{failed("trust", err)}
+	}
+	return nil
 }
 
 // hooks asks what would keep a hook from being asked. None is run.

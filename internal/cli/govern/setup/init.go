@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func initialize(app *cli.App) *cobra.Command {
 				}
 				o.Goal = line
 			}
-			return scaffold(app, dir, o)
+			return scaffold(cmd.Context(), app, dir, o)
 		},
 	}
 	f := cmd.Flags()
@@ -100,12 +101,24 @@ type made struct {
 	Next    []string `json:"next"`
 }
 
-func scaffold(app *cli.App, dir string, o project.ScaffoldOptions) error {
+func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldOptions) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return cli.Usage("make the folder %s: %v", dir, err).WithHint("name a folder that you may write")
 	}
 	files, err := project.Scaffold(dir, o)
 	if err != nil {
+		return err
+	}
+	// The user wrote this configuration, by this command.
+	p, err := project.Load(dir)
+	if err != nil {
+		return err
+	}
+	store, err := app.TrustStore()
+	if err != nil {
+		return err
+	}
+	if err := store.Trust(ctx, p.Root, p.Items(), true); err != nil {
 		return err
 	}
 	m := made{Root: dir, Created: files}

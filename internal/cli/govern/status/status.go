@@ -92,6 +92,9 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 	if n := len(s.Warnings); n > 0 {
 		field("config", "%d to know: drawbar govern validate", n)
 	}
+	if s.NotTrusted != "" {
+		field("trust", "not trusted: nothing of this project runs; look at it: drawbar trust %s", s.Root)
+	}
 	field("next", "%s", s.Next)
 }
 

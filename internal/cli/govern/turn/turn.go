@@ -15,12 +15,22 @@ import (
 
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
-	return []*cobra.Command{step(app), run(app), resume(app), restart(app), accept(app), reject(app), reissue(app), checkpoint(app), escalate(app), unblock(app)}
+	list := []*cobra.Command{step(app), run(app), resume(app), restart(app), accept(app), reissue(app), escalate(app), unblock(app)}
+	for _, cmd := range list { // these may run something of the project
+		cli.TrustFlag(cmd, new(bool))
+	}
+	return append(list, reject(app), checkpoint(app))
 }
 
 // carry runs a command that may wait for a worker: Ctrl-C ends the worker and leaves the turn.
 func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, *orchestrator.Local) (orchestrator.Report, error)) error {
 	verbose, _ := cmd.Flags().GetBool("verbose") // few commands have it
+	if cmd.Flags().Lookup("trust") != nil {
+		yes, _ := cmd.Flags().GetBool("trust") // it is there
+		if err := view.Trust(cmd.Context(), app, yes); err != nil {
+			return err
+		}
+	}
 	e, done, err := view.Engine(app, cmd.Name(), verbose)
 	if err != nil {
 		return err
@@ -90,6 +100,12 @@ func run(app *cli.App) *cobra.Command {
 			}
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
 				return err
+			}
+			if !o.DryRun {
+				yes, _ := cmd.Flags().GetBool("trust") // it is there
+				if err := view.Trust(cmd.Context(), app, yes); err != nil {
+					return err
+				}
 			}
 			e, done, err := view.Engine(app, "run", o.Verbose)
 			if err != nil {

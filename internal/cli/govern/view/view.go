@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/project"
@@ -26,6 +27,26 @@ func Root(app *cli.App) (string, error) {
 		return "", err
 	}
 	return project.Find(dir)
+}
+
+// Trust asks for trust in what the project would run, before anything starts; see cli.App.Trust.
+func Trust(ctx context.Context, app *cli.App, yes bool) error {
+	root, err := Root(app)
+	if err != nil {
+		return err
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return err
+	}
+	dirs, err := app.Dirs(root)
+	if err != nil {
+		return err
+	}
+	if err := dirs.Own(root, protocol.ConfigFile); err != nil {
+		return err
+	}
+	return app.Trust(ctx, root, p.Items(), yes)
 }
 
 // Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
@@ -43,6 +64,11 @@ func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, 
 	o := orchestrator.Options{
 		Agents: agents{app}, Owner: "drawbar govern " + command, Getenv: app.Getenv, Environ: os.Environ(), Notice: l.notice,
 	}
+	store, err := app.TrustStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Trust = store.Check
 	if cli.IsTerminal(app.In) && !app.JSON {
 		o.Approve, o.Answer = l.approve, l.answer
 	}

@@ -1,0 +1,182 @@
+package repofile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Why a file is not read. errors.Is finds them.
+var (
+	ErrNotRegular = errors.New("is not a regular file")
+	ErrTooLarge   = errors.New("is too large")
+	ErrOutside    = errors.New("leads out of its folder")
+)
+
+// Read reads a regular file below root. name is relative to root, with slashes; neither it nor a link on the way leads out. More
+// than limit bytes are ErrTooLarge. A missing file is fs.ErrNotExist. Errors do not repeat the path.
+func Read(root, name string, limit int64) ([]byte, error) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer func() { _ = r.Close() }() // it was only read from
+	f, _, err := Open(r, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return all(f, limit)
+}
+
+// Open opens a regular file below root; links within root are followed. A pipe or a device in its place is refused and never waited
+// for.
+func Open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	local := filepath.FromSlash(name)
+	info, err := root.Stat(local) // before opening: opening a device may do something
+	if err != nil {
+		return nil, nil, reason(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, ErrNotRegular
+	}
+	f, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, reason(err)
+	}
+	now, err := f.Stat()
+	if err == nil && !now.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, reason(err)
+	}
+	return f, now, nil
+}
+
+// OpenPlain is Open for a file that is no link itself, and is the one that was looked at.
+func OpenPlain(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	before, err := root.Lstat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, nil, reason(err)
+	}
+	if !before.Mode().IsRegular() {
+		return nil, nil, ErrNotRegular
+	}
+	f, now, err := Open(root, name)
+	if err == nil && !os.SameFile(before, now) {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("%w: it was replaced while it was opened", ErrNotRegular)
+	}
+	return f, now, err
+}
+
+// Own reads a regular file of the user, wherever a link leads.
+func Own(path string, limit int64) ([]byte, error) {
+	return open(path, limit, func(m fs.FileMode) bool { return m.IsRegular() })
+}
+
+// Input reads what a person named on a command line: a file, or a pipe such as <(...) makes. Devices are refused, and what does not
+// end within limit is ErrTooLarge.
+func Input(path string, limit int64) ([]byte, error) {
+	return open(path, limit, func(m fs.FileMode) bool { return m&(fs.ModeDevice|fs.ModeDir) == 0 })
+}
+
+func open(path string, limit int64, fits func(fs.FileMode) bool) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, reason(err)
+	}
+	if !fits(info.Mode()) {
+		return nil, ErrNotRegular
+	}
+	flags := os.O_RDONLY
+	if info.Mode().IsRegular() {
+		flags |= syscall.O_NONBLOCK // a pipe that takes its place meanwhile is not waited for
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer func() { _ = f.Close() }()
+	if info, err = f.Stat(); err != nil {
+		return nil, reason(err)
+	}
+	if !fits(info.Mode()) {
+		return nil, ErrNotRegular
+	}
+	return all(f, limit)
+}
+
+func all(f *os.File, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, reason(err)
+	}
+	if int64(len(data)) > limit {
+		return nil, ErrTooLarge
+	}
+	return data, nil
+}
+
+// reason is an error of the file system without its path.
+func reason(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	if err != nil && strings.Contains(err.Error(), "escapes from parent") { // os.Root exports no value for it
+		return ErrOutside
+	}
+	return err
+}
+
+// maxDigest bounds a file that is digested.
+const maxDigest = 256 << 20
+
+// Digest is the SHA-256 of a regular file below root, as hexadecimal.
+func Digest(root, name string) (string, error) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return "", reason(err)
+	}
+	defer func() { _ = r.Close() }() // it was only read from
+	f, _, err := Open(r, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxDigest+1))
+	if err != nil {
+		return "", reason(err)
+	}
+	if n > maxDigest {
+		return "", fmt.Errorf("%w: at most %d bytes are digested", ErrTooLarge, int64(maxDigest))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Named is the path, relative to root and with slashes, of the regular file below root that a word of a command names from the folder
+// dir; empty when it names none. A link is followed, also out of root: what it leads to would run all the same, and is named by the link.
+func Named(root, dir, word string) string {
+	p := filepath.FromSlash(word)
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(dir, p)
+	}
+	rel, err := filepath.Rel(root, p)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return ""
+	}
+	if info, err := os.Stat(filepath.Join(root, rel)); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}

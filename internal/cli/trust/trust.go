@@ -1,0 +1,235 @@
+// Package trust is "drawbar trust": which projects may run what they bring.
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/hook"
+	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/trust"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var yes, list, revoke bool
+	cmd := &cobra.Command{
+		Use: "trust [DIR]", Short: "Show what a project would run, and let it", Args: cli.Args(cobra.MaximumNArgs(1)),
+		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether it may.
+
+A repository runs nothing until you trust it: commands of .drawbar/hooks.json; programs, agents, hooks and gate actions of
+agentxchain.json. Trust holds for the content that was shown, also of the files in the project that a command names. What is new
+or changed later is asked about again, with the difference. What you write by drawbar hooks add, drawbar govern init and drawbar
+govern config set is trusted as you write it.
+
+Trust does not follow what those programs read or start themselves, and says nothing about what agents read.`,
+		Example: `  drawbar trust                # show, then ask
+  drawbar trust --list         # show, and say what is trusted
+  drawbar trust --yes ../ci    # trust it as it is, without asking
+  drawbar trust --revoke       # trust nothing here any more`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if yes && list || yes && revoke || list && revoke {
+				return cli.Usage("--yes, --list and --revoke contradict each other").WithHint("give one of them")
+			}
+			dir, err := app.ProjectDir()
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				if dir, err = filepath.Abs(args[0]); err != nil {
+					return cli.Usage("%s: %v", args[0], err)
+				}
+			}
+			places, err := find(app, dir)
+			if err != nil {
+				return err
+			}
+			switch {
+			case revoke:
+				return forget(cmd.Context(), app, places)
+			case list:
+				return show(app, places)
+			}
+			return ask(cmd.Context(), app, dir, places, yes)
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "trust everything as it is now, without asking")
+	cmd.Flags().BoolVar(&list, "list", false, "say what would run and whether it is trusted; ask nothing")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "forget what was trusted here")
+	app.DirFlag(cmd)
+	return cmd
+}
+
+// place is a folder whose files would run something.
+type place struct {
+	Root  string
+	Items []trust.Item
+}
+
+// find lists the places around a directory: that of .drawbar, and that of agentxchain.json. Usually they are one.
+func find(app *cli.App, dir string) ([]place, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, cli.Usage("%s is not a directory", dir).WithHint("drawbar trust DIR")
+	}
+	dirs, err := app.Dirs(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := hook.FilesIn(dirs)
+	hooks, err := files.ReadScope(adapter.ScopeProject)
+	if err != nil {
+		return nil, err
+	}
+	places := []place{{dirs.Root, files.Items(hooks)}}
+	root, err := project.Find(dir)
+	if err != nil {
+		return places, nil //nolint:nilerr // nothing is governed here
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return nil, err
+	}
+	if real(root) == real(dirs.Root) {
+		places[0].Items = append(places[0].Items, p.Items()...)
+		return places, nil
+	}
+	return append(places, place{root, p.Items()}), nil
+}
+
+func real(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return path
+}
+
+// row is one item of the answer.
+type row struct {
+	Root string `json:"root"`
+	trust.Item
+	State string   `json:"state"`          // trusted, new or changed
+	Diff  []string `json:"diff,omitempty"` // of a changed one
+}
+
+func rows(app *cli.App, places []place) ([]row, error) {
+	store, err := app.TrustStore()
+	if err != nil {
+		return nil, err
+	}
+	list := []row{}
+	for _, p := range places {
+		pending, err := store.Pending(p.Root, p.Items)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range p.Items {
+			r := row{Root: p.Root, Item: i, State: "trusted"}
+			for _, c := range pending {
+				if !trust.Same(c.Item, i) {
+					continue
+				}
+				if r.State = "new"; c.Was != nil {
+					r.State, r.Diff = "changed", store.Lines(p.Root, c)
+				}
+			}
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}
+
+func show(app *cli.App, places []place) error {
+	list, err := rows(app, places)
+	if err != nil {
+		return err
+	}
+	return app.Answer(list, func() {
+		if len(list) == 0 {
+			app.Notef("this project runs nothing of its own")
+			return
+		}
+		w := app.Table()
+		fmt.Fprintln(w, "STATE\tFILE\tPLACE\tRUNS")
+		for _, r := range list {
+			runs, _, _ := strings.Cut(r.Runs, "\n")
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.State, r.File, r.Place, runs)
+		}
+		w.Flush()
+	})
+}
+
+func ask(ctx context.Context, app *cli.App, dir string, places []place, yes bool) error {
+	list, err := rows(app, places)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, p := range places {
+		total += len(p.Items)
+		store, err := app.TrustStore()
+		if err != nil {
+			return err
+		}
+		pending, err := store.Pending(p.Root, p.Items)
+		if err != nil {
+			return err
+		}
+		terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err)
+		if len(pending) > 0 && !app.JSON && (yes || !terminal) {
+			app.ShowTrust(store, p.Root, pending)
+		}
+		if err := app.Trust(ctx, p.Root, p.Items, yes); err != nil {
+			if e, ok := errors.AsType[*execution.Error](err); ok && !yes && !terminal {
+				return e.WithHint("drawbar trust --yes %s", p.Root)
+			}
+			return err
+		}
+		// What does not stand there any more is forgotten.
+		if len(p.Items) > 0 && len(pending) > 0 {
+			if err := store.Trust(ctx, p.Root, p.Items, true); err != nil {
+				return err
+			}
+		}
+	}
+	return app.Answer(map[string]any{"dir": dir, "trusted": true, "items": list}, func() {
+		if total == 0 {
+			app.Notef("this project runs nothing of its own")
+			return
+		}
+		app.Printf("trusted: %s\n", dir)
+	})
+}
+
+func forget(ctx context.Context, app *cli.App, places []place) error {
+	store, err := app.TrustStore()
+	if err != nil {
+		return err
+	}
+	gone := []string{}
+	for _, p := range places {
+		had, err := store.Revoke(ctx, p.Root)
+		if err != nil {
+			return err
+		}
+		if had {
+			gone = append(gone, p.Root)
+		}
+	}
+	return app.Answer(map[string]any{"revoked": gone}, func() {
+		if len(gone) == 0 {
+			app.Notef("nothing was trusted in %s", places[0].Root)
+		}
+		for _, root := range gone {
+			app.Printf("not trusted any more: %s\n", root)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/trust"
+)
+
+// TrustFlag offers --trust to a command that can run what a project says.
+func TrustFlag(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVar(yes, "trust", false, "trust what this project would run, as it is now, without asking")
+}
+
+// TrustStore is where this user's trust in projects is kept.
+func (a *App) TrustStore() (trust.Store, error) {
+	dir, err := config.UserDir(a.Getenv)
+	if err != nil {
+		return trust.Store{}, err
+	}
+	s := trust.Store{File: trust.FileIn(dir)}
+	if state, err := runstore.DefaultDir(); err == nil {
+		s.Copies = filepath.Join(state, "trusted")
+	}
+	return s, nil
+}
+
+// Trust passes when what a project would run is trusted: it was before, it is with yes, or a person on a terminal says so now.
+// Nobody can say so from within a turn.
+func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bool) error {
+	store, err := a.TrustStore()
+	if err != nil {
+		return err
+	}
+	pending, err := store.Pending(root, items)
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	refusal := trust.Refusal(root, pending)
+	if id := a.Getenv(protocol.TurnVariable); id != "" {
+		return execution.Errorf(execution.CodeUntrusted, "%w; this was typed within turn %s, which trusts nothing", refusal, id).WithHint("a person types it in a shell of their own")
+	}
+	if !yes {
+		if !IsTerminal(a.In) || !IsTerminal(a.Err) || a.JSON {
+			return refusal
+		}
+		a.Notef("The project %s would run:", root)
+		a.ShowTrust(store, root, pending)
+		line, err := a.Ask(ctx, "It runs as you, with all that you may do. Trust it? [y/n] ")
+		if answer := strings.ToLower(line); err != nil || answer != "y" && answer != "yes" {
+			return refusal
+		}
+	}
+	list := make([]trust.Item, len(pending))
+	for i, c := range pending {
+		list[i] = c.Item
+	}
+	return store.Trust(ctx, root, list, false)
+}
+
+// ShowTrust shows what is not trusted: all of what is new, of what changed the difference.
+func (a *App) ShowTrust(store trust.Store, root string, pending []trust.Change) {
+	for _, c := range pending {
+		what := "new"
+		if c.Was != nil {
+			what = "changed"
+		}
+		a.Notef("  %s, %s (%s)", c.File, c.Place, what)
+		for _, line := range store.Lines(root, c) {
+			a.Notef("    %s", line)
+		}
+	}
+}

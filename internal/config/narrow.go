@@ -1,0 +1,209 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// What a repository says can only narrow what its user allows. This file has that rule for options of runs: what a project may not
+// say at all, and which of two values of a key is the tighter one.
+
+// forbidden are the keys that are not taken from a project, whatever their value: they would run something, or decide about what is
+// the user's.
+var forbidden = []string{"env", "mcpServers", "skills", "profile", "safeDirectories"}
+
+// forbiddenValues are words that allow everything.
+var forbiddenValues = map[string]string{"approvalMode": string(execution.ApprovalYolo), "sandbox": string(execution.SandboxNone)}
+
+// checkProject refuses what a repository could use against the person who cloned it. It looks at the keys as they stand there: an
+// empty list would take the user's away.
+func (l *layer) checkProject() error {
+	if err := l.refuse("", l.raw); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.file.Agents)) {
+		own, err := l.agent(name)
+		if err != nil {
+			return err
+		}
+		if err := l.refuse("agents."+name+".", own); err != nil {
+			return err
+		}
+	}
+	for i, m := range l.file.Models {
+		if m.Price != nil {
+			return notInProject(l.path, fmt.Sprintf("models[%d].price", i))
+		}
+	}
+	return nil
+}
+
+func (l *layer) refuse(at string, raw Options) error {
+	for _, key := range forbidden {
+		if _, ok := raw[key]; ok {
+			return notInProject(l.path, at+key)
+		}
+	}
+	for key, word := range forbiddenValues {
+		if raw.text(key) == word {
+			return notInProject(l.path, at+key+": "+word)
+		}
+	}
+	return nil
+}
+
+func notInProject(path, what string) error {
+	return fileError(path, "%s is not taken from a project: whoever wrote the repository would decide about this machine", what).
+		WithHint("put it into your own file (drawbar config set --scope global ...), a profile of yours, or on the command line")
+}
+
+func (o Options) text(key string) (s string) {
+	_ = json.Unmarshal(o[key], &s) // checked when the file was read
+	return s
+}
+
+func (o Options) number(key string) (n float64) {
+	_ = json.Unmarshal(o[key], &n) // checked when the file was read
+	return n
+}
+
+// ranks are the keys with words, the tightest first; unset is the word that a project's is held against where the user has none.
+// Without a sandbox of the user's the agent's own holds, which may be its tightest.
+var ranks = map[string]struct {
+	words [][]string
+	unset string
+}{
+	"approvalMode":     {[][]string{{"deny"}, {"prompt"}, {"yolo"}}, "prompt"},
+	"sandbox":          {[][]string{{"read-only"}, {"workspace-write"}, {"none"}}, "read-only"},
+	"environment":      {[][]string{{"minimal"}, {"inherit"}}, "inherit"},
+	"systemPromptMode": {[][]string{{"append", "prepend"}, {"replace"}}, "append"},
+}
+
+// limits are the keys with numbers: less is tighter. The value is the limit where the user has none; zero says that 0 is no limit.
+var limits = map[string]struct {
+	unset float64
+	zero  bool
+}{
+	"maxTurns": {math.Inf(1), true}, "maxTokens": {math.Inf(1), true}, "maxOutputTokens": {math.Inf(1), true},
+	"timeout": {math.Inf(1), true}, "inactivityTimeout": {math.Inf(1), true},
+	"maxBudgetUsd": {math.Inf(1), false}, "gracePeriodMs": {defaultGrace, false},
+}
+
+const defaultGrace = 5000
+
+// narrowing reports whether a project's value of a key counts only where it is tighter.
+func narrowing(key string) bool {
+	_, rank := ranks[key]
+	_, limit := limits[key]
+	return rank || limit || key == "retryPolicy"
+}
+
+// narrow gives what holds of a project's options over the user's, and says what does not.
+func narrow(project, user Options, path string) (held Options, ignored []string) {
+	held = Options{}
+	for _, key := range slices.Sorted(maps.Keys(project)) {
+		raw := project[key]
+		if key == "retryPolicy" {
+			attempts, rest := attempts(raw), slices.DeleteFunc(members(raw), func(k string) bool { return k == "maxAttempts" || k == "maxRetries" || k == "max_retries" })
+			if most := allowed(user["retryPolicy"]); attempts > most {
+				ignored = append(ignored, fmt.Sprintf("%s: retryPolicy of %d attempts is ignored: you allow %d", path, attempts, most))
+			} else if attempts > 0 {
+				held[key] = json.RawMessage(fmt.Sprintf(`{"maxAttempts":%d}`, attempts))
+			}
+			if len(rest) > 0 {
+				ignored = append(ignored, fmt.Sprintf("%s: retryPolicy.%s is ignored: a project can only lower maxAttempts", path, strings.Join(rest, ", ")))
+			}
+			continue
+		}
+		if limit, loose := looser(key, project, user); loose {
+			ignored = append(ignored, fmt.Sprintf("%s: %s %s is ignored: %s", path, key, raw, limit))
+			continue
+		}
+		held[key] = raw
+	}
+	return held, ignored
+}
+
+// looser reports whether the project's value of a key allows more than the user's, and words the user's.
+func looser(key string, project, user Options) (limit string, loose bool) {
+	yours := fmt.Sprintf("yours is %s", user[key])
+	if r, ok := ranks[key]; ok {
+		word := user.text(key)
+		if word == "" {
+			word, yours = r.unset, "you have not allowed it"
+		}
+		rank := func(w string) int {
+			return slices.IndexFunc(r.words, func(same []string) bool { return slices.Contains(same, w) })
+		}
+		theirs := project.text(key)
+		return yours, theirs == "" && user[key] != nil || rank(theirs) > rank(word)
+	}
+	l, ok := limits[key]
+	if !ok {
+		return "", false
+	}
+	value := func(o Options) float64 {
+		switch n := o.number(key); {
+		case o[key] == nil:
+			return l.unset
+		case n == 0 && l.zero:
+			return math.Inf(1)
+		default:
+			return n
+		}
+	}
+	if user[key] == nil {
+		yours = fmt.Sprintf("the default is %g", l.unset)
+	}
+	return yours, value(project) > value(user)
+}
+
+// attempts is what a retry policy says of them, 0 for nothing.
+func attempts(raw json.RawMessage) int {
+	var p execution.RetryPolicy
+	said := slices.ContainsFunc(members(raw), func(k string) bool { return k == "maxAttempts" || k == "maxRetries" || k == "max_retries" })
+	if !said || json.Unmarshal(raw, &p) != nil {
+		return 0
+	}
+	return p.MaxAttempts
+}
+
+// allowed is how many attempts a user's policy allows: one without a policy, the default's where it names no number.
+func allowed(raw json.RawMessage) int {
+	if raw == nil {
+		return 1
+	}
+	var p execution.RetryPolicy
+	_ = json.Unmarshal(raw, &p) // checked when the file was read
+	return p.MaxAttempts
+}
+
+// members are the keys of an object, sorted.
+func members(raw json.RawMessage) []string {
+	var object map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &object) // no object has none
+	return slices.Sorted(maps.Keys(object))
+}
+
+// oneSpelling is a retry policy that says maxAttempts, whichever of its spellings it was written in.
+func oneSpelling(raw json.RawMessage) json.RawMessage {
+	var object map[string]json.RawMessage
+	n := attempts(raw)
+	if n == 0 || json.Unmarshal(raw, &object) != nil {
+		return raw
+	}
+	delete(object, "maxRetries")
+	delete(object, "max_retries")
+	object["maxAttempts"] = json.RawMessage(strconv.Itoa(n))
+	if b, err := json.Marshal(object); err == nil {
+		raw = b
+	}
+	return raw
+}

@@ -1,0 +1,97 @@
+// Package trust remembers which programs of a project its user lets run. An item is one thing that would run, with the digests of
+// the project's files that it names; a room that runs something lists its items here and asks before it starts anything. What is
+// trusted is content, not a name: an item that is new or different is not trusted.
+//
+// It starts nothing, asks nobody, and does not know what hooks, runtimes or gates are.
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/base/repofile"
+)
+
+// Item is one thing of a project that would run.
+type Item struct {
+	File  string `json:"file"`  // that it stands in, relative to the project, with slashes
+	Place string `json:"place"` // where it stands there
+	Runs  string `json:"runs"`  // all that decides what runs, as lines for a person
+	Files []File `json:"files,omitempty"`
+}
+
+// File is a file of the project that an item names: its content decides what runs too.
+type File struct {
+	Path    string `json:"path"` // relative to the project, with slashes
+	SHA256  string `json:"sha256,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it has no digest; then the item cannot be trusted
+}
+
+// New makes an item of the project at root. Every word, and every part of one, that names a regular file of the project, from the
+// folder dir or from root, becomes a file of the item: a word may be a line for a shell.
+func New(root, dir, file, place, runs string, words ...string) Item {
+	i := Item{File: file, Place: place, Runs: strings.TrimRight(runs, "\n")}
+	var paths []string
+	for _, word := range words {
+		for _, w := range append(parts(word), word) {
+			for _, from := range []string{dir, root} {
+				if p := repofile.Named(root, from, w); p != "" {
+					paths = append(paths, p)
+				}
+			}
+		}
+	}
+	slices.Sort(paths)
+	for _, p := range slices.Compact(paths) {
+		f := File{Path: p}
+		var err error
+		if f.SHA256, err = repofile.Digest(root, p); err != nil {
+			f.Problem = err.Error()
+		}
+		i.Files = append(i.Files, f)
+	}
+	return i
+}
+
+// parts are what in a line for a shell may name a file. More than the shell's words are among them: quotes and operators only
+// separate.
+func parts(line string) []string {
+	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`=,$:", r) })
+}
+
+// Quote writes a command so that its words can be told apart.
+func Quote(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		if out[i] = w; w == "" || strings.ContainsFunc(w, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\"'`\\$&|;<>()*?[]#~", r) }) {
+			b, _ := json.Marshal(w) // a string
+			out[i] = string(b)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// digest tells an item from every other one.
+func (i Item) digest() string {
+	b, _ := json.Marshal(i) // strings only
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// problem is why the item cannot be trusted, empty when it can.
+func (i Item) problem() string {
+	for _, f := range i.Files {
+		if f.Problem != "" {
+			return f.Path + " " + f.Problem
+		}
+	}
+	return ""
+}
+
+// Same reports whether two items are the same thing with the same content.
+func Same(a, b Item) bool { return a.digest() == b.digest() }
+
+func (i Item) sameplace(o Item) bool { return i.File == o.File && i.Place == o.Place }
