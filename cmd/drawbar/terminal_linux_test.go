@@ -157,6 +157,41 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
+// An agent in a role of a governed run asks the person at the terminal when nothing says otherwise.
+func TestGovernedAgentAsksOnATerminal(t *testing.T) {
+	t.Parallel()
+	const before = `cat > agentxchain.json <<END
+{"schema_version":"1.0","project":{"id":"p","name":"P"},
+ "roles":{"dev":{"title":"D","mandate":"Build.","write_authority":"authoritative","runtime":"agent"}},
+ "runtimes":{"agent":{"type":"agent","agent":"claude"}},
+ "routing":{"build":{"entry_role":"dev","allowed_next_roles":["dev"],"exit_gate":"built"}},"gates":{"built":{}}}
+END
+echo .agentxchain/ > .gitignore
+git init -q; git add -A; git commit -qm start`
+	for answer, made := range map[string]bool{"y\n": true, "n\n": false, "\nn\n": false} {
+		dir := t.TempDir()
+		env := stage(t, dir)
+		c := exec.Command("sh", "-ec", before)
+		c.Dir, c.Env = filepath.Join(dir, "work"), env
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		s := onTerminalIn(t, dir, env, 100, writesAFile, "govern", "step", "--trust")
+		text := s.await(0, "allow? [y/N] ")
+		if !strings.Contains(text, "made.txt") {
+			t.Errorf("the question does not say what for:\n%q", text)
+		}
+		if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); err == nil {
+			t.Fatal("it is made before the answer")
+		}
+		s.keys(answer)
+		s.exit()
+		if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); (err == nil) != made {
+			t.Errorf("%q: %v\n%q", answer, err, s.shown())
+		}
+	}
+}
+
 // What was typed before a question was shown does not answer it.
 func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	t.Parallel()

@@ -86,6 +86,8 @@ type RunReport struct {
 	Stop  string   `json:"stop_reason"` // completed, blocked, gate_held, human_turn, max_turns_reached, interrupted
 	Turns []Report `json:"turns"`
 	Last  Report   `json:"last"`
+	// Permissions are what happens when an agent asks for a permission, by role; of a dry run.
+	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`
 }
 
 // Why a run of many turns stopped.

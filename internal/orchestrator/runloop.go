@@ -150,7 +150,7 @@ func (e *Local) plan() (RunReport, error) {
 		return RunReport{}, err
 	}
 	st, cfg := t.state(), t.run.Config
-	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone)}
+	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone), Permissions: cfg.Permissions()}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}

@@ -34,6 +34,7 @@ type Status struct {
 	Holder      *ledger.Holder           `json:"lock,omitempty"`       // who writes the record now
 	Unfinished  string                   `json:"unfinished,omitempty"` // a transaction that the next command finishes
 	Warnings    []string                 `json:"warnings,omitempty"`
+	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // what happens when an agent asks for a permission, by role
 	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project would run
 	StartedAt   protocol.Time            `json:"started_at"`
 	CompletedAt protocol.Time            `json:"completed_at"`
@@ -76,7 +77,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		Project: p.Config.Project, Root: e.root, RunID: st.ID(), Status: st.Status, Phase: st.Phase, Phases: p.Config.Phases(), Gates: st.PhaseGateStatus,
 		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure, Budget: st.BudgetStatus,
 		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
-		Pending: pending(st), Turns: []TurnStatus{},
+		Pending: pending(st), Turns: []TurnStatus{}, Permissions: p.Config.Permissions(),
 	}
 	if s.Status == "" {
 		s.Status = protocol.RunIdle

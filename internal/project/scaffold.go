@@ -25,6 +25,8 @@ type ScaffoldOptions struct {
 	Goal     string
 	// Agent is an adapter of Drawbar that carries out the developer and the reviewers, and in full-local-cli everybody.
 	Agent string
+	// Approve is what happens when that agent asks for a permission: prompt (empty), yolo or deny.
+	Approve string
 	// DevCommand is the developer's program, as one line; it goes before Agent. How the prompt reaches it must be clear: it
 	// has {prompt} in it, or DevPromptTransport says so.
 	DevCommand         string

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"embed"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func (t Template) staff(c *protocol.Config, o ScaffoldOptions, dev protocol.Runt
 			role.WriteAuthority, rt = protocol.Authoritative, dev
 		}
 		if o.Agent != "" && (t.local || id != "pm") && (id != "dev" || o.DevCommand == "") {
-			rt = protocol.Runtime{Type: protocol.RuntimeAgent, Agent: o.Agent, Approve: "yolo"}
+			rt = protocol.Runtime{Type: protocol.RuntimeAgent, Agent: o.Agent, Approve: cmp.Or(o.Approve, protocol.ApprovePrompt)}
 		}
 		prefix := map[string]string{protocol.RuntimeManual: "manual-", protocol.RuntimeLocalCLI: "local-", protocol.RuntimeAgent: "agent-"}[rt.Type]
 		role.Runtime = prefix + strings.TrimPrefix(id, "eng_")

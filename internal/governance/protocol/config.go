@@ -157,6 +157,13 @@ func (r Role) MarshalJSON() ([]byte, error) {
 	return marshalKeep(plain(r), r.Extra)
 }
 
+// What happens to an agent's questions for permission (Runtime.Approve).
+const (
+	ApprovePrompt = "prompt"
+	ApproveYolo   = "yolo"
+	ApproveDeny   = "deny"
+)
+
 // Runtime is one entry of runtimes: how a role is carried out. Which fields count depends on Type.
 type Runtime struct {
 	Type         string               `json:"type,omitempty"`
@@ -173,9 +180,11 @@ type Runtime struct {
 	LivenessHeartbeatMS *int `json:"liveness_heartbeat_ms,omitempty"`
 
 	// Drawbar's own: an adapter in a role. Session "role" keeps one conversation per role.
-	Agent         string   `json:"agent,omitempty"`
-	Model         string   `json:"model,omitempty"`
-	Session       string   `json:"session,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Approve says what happens when the agent asks for a permission: "prompt" (default) asks the person at the terminal and blocks the
+	// turn where there is none, "yolo" allows everything without asking, "deny" refuses everything.
 	Approve       string   `json:"approve,omitempty"`
 	ResultMode    string   `json:"result,omitempty"` // "staged" (default) or "structured"
 	Thinking      string   `json:"thinking,omitempty"`
@@ -192,6 +201,28 @@ type Runtime struct {
 	// PollIntervalMS is the first edition's, of manual.
 	PollIntervalMS *int  `json:"poll_interval_ms,omitempty"`
 	Extra          Extra `json:"-"`
+}
+
+// Permission is the Approve that applies to an agent; empty for every other type.
+func (r Runtime) Permission() string {
+	switch {
+	case r.Type != RuntimeAgent:
+		return ""
+	case r.Approve == "":
+		return ApprovePrompt
+	}
+	return r.Approve
+}
+
+// Permissions are the modes of the roles that agents carry out, by role.
+func (c *Config) Permissions() Ordered[string] {
+	var all Ordered[string]
+	for id := range c.Roles.All() {
+		if _, rt, ok := c.RuntimeOf(id); ok && rt.Permission() != "" {
+			all.Set(id, rt.Permission())
+		}
+	}
+	return all
 }
 
 // UnmarshalJSON keeps unknown keys: those of the runtimes that are validated and refused are among them.

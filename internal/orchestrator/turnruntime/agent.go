@@ -91,13 +91,9 @@ func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 	if s := d.Runtime.Session; s != "" && s != sessionRole && s != "turn" {
 		return o, configError("%s.session is %q", at, s).WithHint("use role (one conversation per role) or turn (a new one each time)")
 	}
-	mode := execution.ApprovalMode(cmp.Or(d.Runtime.Approve, string(execution.ApprovalYolo)))
+	mode := execution.ApprovalMode(d.Runtime.Permission())
 	if !slices.Contains([]execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalDeny, execution.ApprovalPrompt}, mode) {
-		return o, configError("%s.approve is %q", at, mode).WithHint("use yolo, deny or prompt")
-	}
-	if mode == execution.ApprovalPrompt && d.Approve == nil {
-		return o, configError("%s.approve is prompt and nobody is there to ask", at).
-			WithHint("run it in a terminal, or: drawbar govern config set %s.approve yolo (or deny)", at)
+		return o, configError("%s.approve is %q", at, mode).WithHint("use prompt, yolo or deny")
 	}
 	o.req = a.request(d, mode, o.structured)
 	own, err := d.variables(at, o.redact)
@@ -171,6 +167,9 @@ func unsupported(d Dispatch, n execution.Negotiation) error {
 	e := execution.Errorf(execution.CodeCapability, "runtimes.%s: %s cannot carry out the turn of role %s: %s",
 		d.RuntimeID, d.Runtime.Agent, d.RoleID, strings.Join(why, "; "))
 	e.Agent, e.Capability = d.Runtime.Agent, capability
+	if capability == "approvalMode" {
+		return e.WithHint("say what becomes of its questions: drawbar govern config set runtimes.%s.approve yolo (it acts without asking), prompt or deny", d.RuntimeID)
+	}
 	if capability == "budget" {
 		return e.WithHint("name a model whose price is known: drawbar govern config set runtimes.%s.model MODEL; or take budget_usd out", d.RuntimeID)
 	}
@@ -200,6 +199,10 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 	}
 	if structured {
 		req.Run.OutputSchema = ResultSchema()
+	}
+	if mode == execution.ApprovalPrompt && d.Approve == nil {
+		// Nobody is there to ask: the first question ends the attempt, and the person who comes finds it.
+		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
 	}
 	return req
 }

@@ -97,8 +97,9 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		o.Detail = fmt.Sprintf("%s ended %s (%s) and left no result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
 		switch {
 		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
-			o.Detail += "; it asks for permission: " + lastLine(r.ApprovalRequest.Reason)
-			o.Hint = "let it: drawbar govern config set runtimes." + d.RuntimeID + ".approve yolo; or answer it in a terminal: drawbar govern step --resume"
+			o.Detail = fmt.Sprintf("%s asks for a permission and nobody is there to answer: %s. Answer it on a terminal: drawbar govern step --resume; or let it act without asking: "+
+				"drawbar govern config set runtimes.%s.approve yolo", d.Runtime.Agent, asked(r.ApprovalRequest), d.RuntimeID)
+			o.Hint = ""
 		case r.Status == execution.StatusNeedsClarification:
 			o.Detail += "; it asks: " + lastLine(finalText(r))
 			o.Hint = "answer it in a terminal: drawbar govern step --resume"
@@ -107,6 +108,15 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		}
 	}
 	return o, nil
+}
+
+// asked is what an agent asks for, in one line.
+func asked(q *execution.ApprovalRequest) string {
+	what := lastLine(q.Reason)
+	if tool, _ := q.Metadata["toolName"].(string); tool != "" && !strings.HasPrefix(what, tool) {
+		what = strings.TrimSpace(tool + " " + what)
+	}
+	return cmp.Or(what, "something that it does not name")
 }
 
 // fault is the agent's error as an outcome.

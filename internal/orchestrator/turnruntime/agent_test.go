@@ -102,7 +102,7 @@ func TestAgentWritesTheResult(t *testing.T) {
 	}
 	req := l.asked[0]
 	text := string(req.Message.Text)
-	if !strings.HasPrefix(text, "Do this.\n\n---\n\nKnow that.\n") || !strings.Contains(text, d.StagedPath) || req.Run.Cwd != d.Root || req.Run.ApprovalMode != execution.ApprovalYolo ||
+	if !strings.HasPrefix(text, "Do this.\n\n---\n\nKnow that.\n") || !strings.Contains(text, d.StagedPath) || req.Run.Cwd != d.Root || req.Run.ApprovalMode != execution.ApprovalPrompt ||
 		req.Run.SessionID != "" || req.Run.TimeoutMs < 50000 || req.Run.TimeoutMs > 60000 || req.Run.InactivityTimeoutMs != 600000 || *req.Run.GracePeriodMs != 10000 || req.Run.OutputSchema != nil {
 		t.Errorf("%+v", req)
 	}
@@ -362,8 +362,7 @@ func TestAgentTimes(t *testing.T) {
 }
 
 func TestAgentIsAskedWhatItMayDo(t *testing.T) {
-	d := seat(t)
-	d.Runtime.Approve = "prompt"
+	d := seat(t) // without approve: prompt
 	var asked []string
 	d.Approve = func(_ context.Context, q execution.ApprovalRequired) execution.Decision {
 		asked = append(asked, q.Action)
@@ -382,6 +381,39 @@ func TestAgentIsAskedWhatItMayDo(t *testing.T) {
 	}
 }
 
+// An agent that asks where nobody is there has done nothing that it was not allowed, and whoever comes reads what it asked for.
+func TestAgentAsksAndNobodyIsThere(t *testing.T) {
+	asks := func(c *adaptertest.Call) execution.Result {
+		answer, err := c.Ask(execution.ApprovalRequired{ID: "q1", Action: "write", ToolName: "Write", Detail: "made.txt", Risk: "low"})
+		if err == nil && answer.Approve {
+			stage(c, goodResult)
+		}
+		return adaptertest.Completed()
+	}
+	d := seat(t)
+	o := employ(asks).carry(t, context.Background(), d, &watcher{})
+	if o.Staged || o.Class != string(execution.StatusAwaitingApproval) || o.Transient {
+		t.Errorf("%+v", o)
+	}
+	for _, want := range []string{"fake asks for a permission and nobody is there to answer: Write made.txt", "drawbar govern step --resume",
+		"drawbar govern config set runtimes.agent-dev.approve yolo"} {
+		if !strings.Contains(o.Detail, want) {
+			t.Errorf("%q is not in %q", want, o.Detail)
+		}
+	}
+	for mode, staged := range map[string]bool{"yolo": true, "deny": false} {
+		d := seat(t)
+		d.Runtime.Approve = mode
+		if o := employ(asks).carry(t, context.Background(), d, &watcher{}); o.Staged != staged || o.Class == string(execution.StatusAwaitingApproval) {
+			t.Errorf("%s: %+v", mode, o)
+		}
+	}
+	// One that asks nothing needs nobody.
+	if o := employ(func(c *adaptertest.Call) execution.Result { stage(c, goodResult); return adaptertest.Completed() }).carry(t, context.Background(), seat(t), &watcher{}); !o.Staged {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestAgentIsNegotiatedFirst(t *testing.T) {
 	bare := &lab{fake: &adaptertest.Fake{Declared: adaptertest.Bare, Script: func(*adaptertest.Call) execution.Result {
 		return execution.Result{Status: execution.StatusCompleted, Output: &execution.Output{Text: goodResult}}
@@ -395,7 +427,7 @@ func TestAgentIsNegotiatedFirst(t *testing.T) {
 		"result":            {func(d *Dispatch) { d.Runtime.ResultMode = "by post" }, "by post", execution.CodeConfig},
 		"session":           {func(d *Dispatch) { d.Runtime.Session = "always" }, "always", execution.CodeConfig},
 		"approve":           {func(d *Dispatch) { d.Runtime.Approve = "maybe" }, "maybe", execution.CodeConfig},
-		"nobody to ask":     {func(d *Dispatch) { d.Runtime.Approve = "prompt" }, "nobody is there", execution.CodeConfig},
+		"it never asks":     {func(d *Dispatch) { d.Runtime.Approve = "prompt" }, "approval mode prompt", execution.CodeCapability},
 		"an approval mode":  {func(d *Dispatch) { d.Runtime.Approve = "deny" }, "approval mode", execution.CodeCapability},
 		"a budget of its":   {func(d *Dispatch) { d.Runtime.BudgetUSD = ptr(1.0) }, "budget", execution.CodeCapability},
 		"resuming":          {func(d *Dispatch) { d.Runtime.Session, d.Session = "role", "s" }, "resuming", execution.CodeCapability},
@@ -427,7 +459,7 @@ func TestAgentIsNegotiatedFirst(t *testing.T) {
 	}
 	l := &lab{fake: &adaptertest.Fake{Declared: plain, Script: bare.fake.Script}}
 	d := seat(t)
-	d.Runtime.ResultMode, d.BudgetUSD = "structured", ptr(2.0)
+	d.Runtime.Approve, d.Runtime.ResultMode, d.BudgetUSD = "yolo", "structured", ptr(2.0)
 	var said []string
 	d.Out = func(s string) { said = append(said, s) }
 	o := l.carry(t, context.Background(), d, &watcher{})

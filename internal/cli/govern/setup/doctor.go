@@ -194,6 +194,9 @@ func runtimes(app *cli.App, p *project.Project) []check {
 			continue
 		}
 		c := check{Name: name, State: ok, Found: fmt.Sprintf("%s, %s (%s)", rid, rt.Type, charter.WritePath(role.WriteAuthority, rt))}
+		if mode := rt.Permission(); mode != "" {
+			c.Found += "; " + view.Permission(mode)
+		}
 		if role.WriteAuthority == protocol.ReviewOnly && rt.Type == protocol.RuntimeLocalCLI {
 			c.State = note
 			c.Found += ": it could write; what it writes is found out afterwards and refused"

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/project"
 )
 
@@ -43,6 +46,12 @@ func initialize(app *cli.App) *cobra.Command {
 			} else if dir == "" {
 				dir = base
 			}
+			if o.Approve != "" && o.Agent == "" {
+				return cli.Usage("--approve is about the agent, and there is no --agent").WithHint("drawbar govern init --agent claude --approve %s", o.Approve)
+			}
+			if o.Approve != "" && !slices.Contains([]string{protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny}, o.Approve) {
+				return cli.Usage("--approve is %q", o.Approve).WithHint("use prompt, yolo or deny")
+			}
 			if o.Agent != "" {
 				if err := known(app, o.Agent); err != nil {
 					return err
@@ -65,6 +74,7 @@ func initialize(app *cli.App) *cobra.Command {
 	f.StringVar(&o.ID, "id", "", "id of the project (default: made from its name)")
 	f.StringVar(&o.Goal, "goal", "", "what the project is to reach, at most 500 characters")
 	f.StringVar(&o.Agent, "agent", "", "agent of Drawbar that develops and reviews, such as claude")
+	f.StringVar(&o.Approve, "approve", "", "when that agent asks for a permission: prompt, yolo or deny (default prompt)")
 	dev.before = f.NArg
 	f.Var(&dev, "dev-command", "the developer's program, with {prompt} where the prompt goes")
 	f.StringVar(&o.DevPromptTransport, "dev-prompt-transport", "", "how the prompt reaches it: argv, stdin or dispatch_bundle_only")
@@ -99,6 +109,8 @@ type made struct {
 	Root    string   `json:"root"`
 	Created []string `json:"created"`
 	Next    []string `json:"next"`
+	// Permissions are what happens when an agent asks for a permission, by role.
+	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`
 }
 
 func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldOptions) error {
@@ -121,7 +133,7 @@ func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldO
 	if err := store.Trust(ctx, p.Root, p.Items(), true); err != nil {
 		return err
 	}
-	m := made{Root: dir, Created: files}
+	m := made{Root: dir, Created: files, Permissions: p.Config.Permissions()}
 	if here, err := os.Getwd(); err == nil && here != dir {
 		m.Next = append(m.Next, "cd "+dir)
 	}
@@ -134,6 +146,10 @@ func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldO
 			app.Printf("  %s\n", f)
 		}
 		fmt.Fprintln(app.Out)
+		if m.Permissions.Len() > 0 {
+			app.Printf("permissions:\n")
+			view.Permissions(m.Permissions, func(line string) { app.Printf("  %s\n", line) })
+		}
 		app.Printf("next:\n")
 		for _, n := range m.Next {
 			app.Printf("  %s\n", n)

@@ -83,6 +83,7 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 	if s.NextRole != "" && s.Status != "blocked" && s.Status != "paused" {
 		field("role", "%s %s", s.NextRole, s.NextWhy)
 	}
+	view.Permissions(s.Permissions, func(line string) { field("agent", "%s", line) })
 	if s.Holder != nil {
 		field("lock", "%s (process %d) writes the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
 	}

@@ -84,6 +84,7 @@ func printRun(app *cli.App, r orchestrator.RunReport) {
 		for _, e := range r.Last.Errors {
 			field(app, "", "- "+e)
 		}
+		Permissions(r.Permissions, func(line string) { field(app, "agent", line) })
 	} else if r.Last.Outcome != orchestrator.OutcomeAccepted {
 		why(app, r.Last)
 	}
