@@ -34,7 +34,7 @@ const governedConfig = `{
     "dev": {"title": "Developer", "mandate": "Build it and show that it works.", "write_authority": "authoritative", "runtime": "agent"},
     "qa": {"title": "QA", "mandate": "Doubt it.", "write_authority": "review_only", "runtime": "agent"}
   },
-  "runtimes": {"person": {"type": "manual"}, "agent": {"type": "agent", "agent": "claude"}},
+  "runtimes": {"person": {"type": "manual"}, "agent": {"type": "agent", "agent": "claude", "approve": "yolo"}},
   "routing": {
     "planning": {"entry_role": "pm", "allowed_next_roles": ["pm", "human"], "exit_gate": "plan"},
     "implementation": {"entry_role": "dev", "allowed_next_roles": ["dev", "human"], "exit_gate": "built"},
@@ -74,6 +74,7 @@ func (s *stage) governed(ctx context.Context, client *drawbar.Client) (err error
 	s.app.Notef("")
 	s.app.Notef("The second part: a governed run. agentxchain.json says who works (pm is a person, dev and qa are agents), in which phases")
 	s.app.Notef("(planning, implementation, qa), and what each gate asks for. Scripted: the model, and the person. Real: rules, files, record.")
+	s.app.Notef("Its agents act without asking (\"approve\": \"yolo\"), in a folder made for the demo; without that line each asks on the terminal.")
 	for _, play := range []func(context.Context) error{g.plan, g.build, g.doubt, g.end} {
 		if err := play(ctx); err != nil {
 			return err
