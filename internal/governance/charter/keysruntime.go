@@ -43,7 +43,7 @@ func runtimeNode() Node {
 		key("model", str("agent, api_proxy: the model")),
 		key("session", one("agent: one conversation per role, or a new one per turn", "role", "turn").def("turn")),
 		key("approve", one("agent: what happens when it asks for a permission: a person at the terminal is asked (the turn is blocked where there is none), "+
-				"everything is allowed, everything is refused", protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny).def(protocol.ApprovePrompt)),
+			"everything is allowed, everything is refused", protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny).def(protocol.ApprovePrompt)),
 		key("result", one("agent: how the result comes: as a file it writes, or as structured output", "staged", "structured").def("staged")),
 		key("thinking", one("agent: how hard it is to think", "low", "medium", "high", "max")),
 		key("sandbox", one("agent: which sandbox of its own it works in", "read-only", "workspace-write", "none")),
