@@ -569,3 +569,46 @@ func newReference(t *testing.T, k kit, left string) *governed {
 	g.trust()
 	return g
 }
+
+// TestGovernedAgentsAskByDefault: an agent in a role asks before it writes. Where nobody is there nothing is written, the run is blocked
+// with what was asked and what to type, and the same turn goes on once a person has said that it may.
+func TestGovernedAgentsAskByDefault(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		g := newGoverned(t, k, "")
+		project := func(approve string) {
+			g.file("agentxchain.json", fmt.Sprintf(`{"schema_version": "1.0", "project": {"id": "calc", "name": "Calculator"},
+				"roles": {"dev": {"title": "Developer", "mandate": "Build it.", "write_authority": "authoritative", "runtime": "agent"}},
+				"runtimes": {"agent": {"type": "agent", "agent": %q%s}},
+				"routing": {"build": {"entry_role": "dev", "allowed_next_roles": ["dev", "human"], "exit_gate": "done"}}, "gates": {"done": {}}, "workflow_kit": {}}`, k.name, approve))
+			g.trust()
+		}
+		project("")
+		g.git("add", "-A")
+		g.git("commit", "-qm", "an agent")
+		made := filepath.Join(g.work, "made.txt")
+		script := func() { g.script(`{"tools":[`+escalated(k, made)+`]}`, `{"text":"Done."}`, `{"text":"Done."}`) }
+		script()
+		o := g.command("govern", "step", "--json")
+		var e struct{ Data report }
+		if err := json.Unmarshal([]byte(o.stdout), &e); err != nil {
+			t.Fatalf("%v: %s\n%s", err, o.stdout, o.stderr)
+		}
+		r := e.Data
+		if _, err := os.Stat(made); err == nil {
+			t.Error("it acted without being asked for")
+		}
+		if r.Outcome != "blocked" || len(r.Errors) == 0 || !strings.Contains(r.Errors[0], k.name+" asks for a permission and nobody is there to answer") ||
+			!strings.Contains(r.Errors[0], "drawbar govern config set runtimes.agent.approve yolo") {
+			t.Errorf("exit %d: %+v", o.code, r)
+		}
+		project(`, "approve": "yolo"`)
+		script()
+		o = g.command("govern", "step", "--resume", "--no-repair", "--json")
+		if err := json.Unmarshal([]byte(o.stdout), &e); err != nil {
+			t.Fatalf("%v: %s\n%s", err, o.stdout, o.stderr)
+		}
+		if _, err := os.Stat(made); err != nil || e.Data.TurnID != r.TurnID {
+			t.Errorf("with yolo: %v, exit %d, %+v", err, o.code, e.Data)
+		}
+	})
+}
