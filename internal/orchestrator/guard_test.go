@@ -101,6 +101,31 @@ func TestTurnThatUnbindsItselfIsHeld(t *testing.T) {
 	}
 }
 
+// TestWorktreeOfATurnIsBoundToo: the settings of a turn's own worktree, and what it does to those of the repository.
+func TestWorktreeOfATurnIsBoundToo(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"the worktree's settings":   `git config --worktree filter.x.clean "touch $AGENTXCHAIN_DISPATCH_DIR/ran; cat"`,
+		"the repository's settings": `git config filter.x.clean "touch $AGENTXCHAIN_DISPATCH_DIR/ran; cat"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, one(runtimeOf("attack", `printf '*.md filter=x\n' > .gitattributes; touch README.md; `+script), `,"workspace":"worktree"`))
+			p.git("config", "extensions.worktreeConfig", "true")
+			r := p.step(OutcomeBlocked)
+			if r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "git config filter.x.clean: was not set") {
+				t.Errorf("got %+v", r)
+			}
+			_ = filepath.WalkDir(p.root, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Name() == "ran" {
+					t.Errorf("the filter ran: %s", path)
+				}
+				return nil
+			})
+		})
+	}
+}
+
 const checked = `,"hooks":{"before_validation":[{"name":"check","type":"process","command":["sh","check.sh"],"timeout_ms":20000,"mode":"blocking"}]}`
 
 func (p *world) sh(script string) {

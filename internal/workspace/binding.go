@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -201,17 +202,23 @@ func hookFiles(dir string) []string {
 	return all
 }
 
-// filterPrograms are the files of the work tree that the commands of filters name: whoever changes one changes what git runs.
+// filterPrograms are the files that the commands of filters name, by path or as programs: whoever changes one changes what git runs.
 func (w *Workspace) filterPrograms(all []setting) []string {
 	var found []string
+	host := adapter.OSHost(nil)
 	for _, s := range all {
 		if !strings.HasPrefix(s.key, "filter.") {
 			continue
 		}
 		for word := range strings.FieldsFuncSeq(s.value, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=$", r) }) {
-			path := from(w.top, w.expand(word))
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && within(w.top, path) {
-				found = append(found, path)
+			paths := []string{from(w.top, w.expand(word))}
+			if program, err := host.LookPath(word); err == nil && filepath.Base(word) == word {
+				paths = append(paths, program)
+			}
+			for _, path := range paths {
+				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+					found = append(found, path)
+				}
 			}
 		}
 	}
@@ -251,9 +258,8 @@ func Rebounds(before, now protocol.Ordered[string]) []Rebound {
 	var list []Rebound
 	spoken := false // a setting is named that differs
 	for _, name := range slices.Compact(names) {
-		was, had := before.Get(name)
-		is, has := now.Get(name)
-		if was == is && had == has || !Binds(name) || strings.HasPrefix(name, bindConfig) {
+		was, is := stands(before, name), stands(now, name)
+		if was == is || !Binds(name) || strings.HasPrefix(name, bindConfig) {
 			continue
 		}
 		r := Rebound{Text: fmt.Sprintf("%s %s", name, differently(was, is)), Effect: Rules}
@@ -269,13 +275,20 @@ func Rebounds(before, now protocol.Ordered[string]) []Rebound {
 		list = append(list, r)
 	}
 	for _, name := range slices.Compact(names) {
-		was, _ := before.Get(name)
-		is, _ := now.Get(name)
+		was, is := stands(before, name), stands(now, name)
 		if strings.HasPrefix(name, bindConfig) && was != is && !spoken {
 			list = append(list, Rebound{Text: fmt.Sprintf("%s %s, without another setting in it", name, differently(was, is)), Effect: Harmless})
 		}
 	}
 	return list
+}
+
+// stands is what a binding says of a name; a file that is not there is like one that nothing names.
+func stands(all protocol.Ordered[string], name string) string {
+	if value, _ := all.Get(name); value != noFile {
+		return value
+	}
+	return ""
 }
 
 // Binds reports whether a name is one of Binding.
@@ -285,11 +298,10 @@ func Binds(name string) bool {
 }
 
 func differently(was, is string) string {
-	gone := func(s string) bool { return s == "" || s == noFile }
 	switch {
-	case gone(was):
+	case was == "":
 		return "is new"
-	case gone(is):
+	case is == "":
 		return "is gone"
 	}
 	return "changed"

@@ -103,6 +103,7 @@ var (
 		"diff.colormoved", "diff.renames", "fetch.prune", "fetch.prunetags", "gc.auto", "init.defaultbranch", "merge.conflictstyle", "merge.ff",
 		"pull.ff", "pull.rebase"}
 	quietOfBranch = []string{"description", "gh-merge-base", "merge", "pushremote", "rebase", "remote", "vscode-merge-base"}
+	quietOfLFS    = []string{"access", "locksverify", "repositoryformatversion"} // git-lfs writes them by itself
 	quietOfRemote = []string{"fetch", "gh-resolved", "prune", "prunetags", "pushurl", "tagopt", "url"}
 )
 
@@ -118,6 +119,8 @@ func isQuiet(key, was, now string) bool {
 	case "branch":
 		// An address may stand where the name of a remote is expected.
 		return slices.Contains(quietOfBranch, leaf) && (!strings.HasSuffix(leaf, "remote") || !strings.ContainsAny(now, "/\\:"))
+	case "lfs":
+		return slices.Contains(quietOfLFS, leaf)
 	case "remote":
 		address := leaf == "url" || leaf == "pushurl"
 		return slices.Contains(quietOfRemote, leaf) && (!address || was == "" && !strings.Contains(now, "::") && !strings.HasPrefix(now, "-"))
