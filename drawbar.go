@@ -5,7 +5,7 @@
 //
 //	client, err := drawbar.New(drawbar.Options{})
 //	run, err := client.Run(ctx, execution.Request{Message: execution.Message{Text: "fix the test"},
-//		Run: execution.RunOptions{Agent: "claude"}}, agent.Options{})
+//		Run: execution.RunOptions{Agent: "claude"}}, drawbar.RunOptions{})
 //	for event, err := range run.Events(ctx, 0) { ... }
 //	result, err := run.Result(ctx)
 //

@@ -202,7 +202,10 @@ func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL s
 	req := execution.Request{Message: execution.Message{Text: "the test fails, please fix it"},
 		Run: execution.RunOptions{Agent: "claude", Cwd: s.repo, Env: env, ApprovalMode: execution.ApprovalPrompt, TimeoutMs: limit.Milliseconds()}}
 	var opts drawbar.RunOptions
-	opts.OnApproval = s.approve
+	questions := cli.NewQuestions(s.app, nil)
+	opts.OnApproval = func(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
+		return s.approve(ctx, questions, q)
+	}
 	run, err := client.Run(ctx, req, opts)
 	if err != nil {
 		return execution.Result{}, err
@@ -217,15 +220,19 @@ func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL s
 			}
 			continue
 		}
+		if id := cli.QuestionID(e.Body); s.ask && cli.Pending(run, id) {
+			questions.GiveWay(id, render, run)
+			continue
+		}
 		render.Event(e)
 	}
 	return run.Result(context.WithoutCancel(ctx))
 }
 
 // approve answers the permission question: the person's, with --ask on a terminal, else a yes that says so.
-func (s *stage) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
+func (s *stage) approve(ctx context.Context, questions *cli.Questions, q execution.ApprovalRequired) execution.Decision {
 	if s.ask {
-		line, err := s.app.Ask(ctx, "  allow it? [y]es or [n]o: ")
+		line, err := questions.Ask(ctx, q)
 		if err != nil {
 			return execution.Decision{Reason: "no answer was given"}
 		}

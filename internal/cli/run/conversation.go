@@ -15,72 +15,14 @@ import (
 
 // conversation is a person at standard input.
 type conversation struct {
-	app    *cli.App
-	status *cli.StatusLine
-
-	mu    sync.Mutex
-	gates map[execution.QuestionID]*gate
-	shown Shown
-}
-
-// gate lets one question have the terminal: whoever shows the events opens it when the question's turn has come, and waits
-// until it is answered.
-type gate struct {
-	open   chan struct{}
-	done   chan struct{}
-	render *cli.Renderer // set before open is closed
-}
-
-func newConversation(app *cli.App, status *cli.StatusLine) *conversation {
-	return &conversation{app: app, status: status, gates: map[execution.QuestionID]*gate{}}
-}
-
-func (c *conversation) gate(id execution.QuestionID) *gate {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g := c.gates[id]
-	if g == nil {
-		g = &gate{open: make(chan struct{}), done: make(chan struct{})}
-		c.gates[id] = g
-	}
-	return g
-}
-
-// giveWay leaves the terminal to a question until it is answered or withdrawn. Everything before it is on the screen,
-// nothing else is written meanwhile.
-func (c *conversation) giveWay(id execution.QuestionID, render *cli.Renderer, pending func() bool) {
-	g := c.gate(id)
-	g.render = render
-	close(g.open)
-	// A question that another process answers first is never asked here, and nobody closes done.
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for pending() {
-		select {
-		case <-g.done:
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// ask shows a question when its turn has come and waits for a line.
-func (c *conversation) ask(ctx context.Context, e execution.Body, id execution.QuestionID) (string, error) {
-	g := c.gate(id)
-	defer close(g.done)
-	select {
-	case <-g.open:
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	c.status.Hold(true)
-	defer c.status.Hold(false)
-	return c.app.Ask(ctx, g.render.QuestionText(e))
+	app       *cli.App
+	questions *cli.Questions
+	shown     Shown
 }
 
 // approve asks for permission on the terminal.
 func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
-	line, err := c.ask(ctx, q, q.ID)
+	line, err := c.questions.Ask(ctx, q)
 	if err != nil {
 		return execution.Decision{Reason: "no answer was given"}
 	}
@@ -88,7 +30,7 @@ func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired
 }
 
 func (c *conversation) input(ctx context.Context, q execution.InputRequired) (string, error) {
-	return c.ask(ctx, q, q.ID)
+	return c.questions.Ask(ctx, q)
 }
 
 // Decide reads an answer to a permission question: yes, no, or a refusal with its reason.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -119,7 +118,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 
-	talk := newConversation(app, status)
+	talk := &conversation{app: app, questions: cli.NewQuestions(app, status)}
 	if terminal && !req.Run.Interactive {
 		opts.OnApproval = talk.approve
 		opts.OnInput = talk.input
@@ -157,14 +156,11 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 			keys.turns.Add(1)
 		}
 		question := cli.QuestionID(e.Body)
-		pending := func() bool {
-			return question != "" && slices.ContainsFunc(run.Pending(), func(q execution.Question) bool { return q.ID == question })
-		}
 		switch {
-		case !pending():
+		case !cli.Pending(run, question):
 			out.event(e)
 		case terminal && !req.Run.Interactive:
-			talk.giveWay(question, out.render, pending)
+			talk.questions.GiveWay(question, out.render, run)
 		default:
 			out.question(e)
 			talk.shown.Add(question)

@@ -64,6 +64,7 @@ func (s *signals) interrupt(count int) {
 	case s.interactive && idle && count == 1:
 		s.app.Notef("\npress Ctrl-C again to leave, or type a message")
 	case s.interactive && idle:
+		s.app.Notef("")
 		s.run.CloseInput()
 	case count == 2:
 		s.run.Abort(errors.New("interrupted twice from the keyboard"))

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Questions gives each question of a run the terminal to itself: whoever shows the events leaves it to the question when its turn
+// has come, so that all before it is on the screen and nothing else is written until it is answered. It is safe for concurrent
+// use.
+type Questions struct {
+	app    *App
+	status *StatusLine
+
+	mu    sync.Mutex
+	gates map[execution.QuestionID]*gate
+}
+
+// gate is opened by whoever shows the events, and done is closed by whoever asks.
+type gate struct {
+	open   chan struct{}
+	done   chan struct{}
+	render *Renderer // set before open is closed
+}
+
+// NewQuestions makes the questions of one run. status may be nil.
+func NewQuestions(app *App, status *StatusLine) *Questions {
+	return &Questions{app: app, status: status, gates: map[execution.QuestionID]*gate{}}
+}
+
+func (q *Questions) gate(id execution.QuestionID) *gate {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	g := q.gates[id]
+	if g == nil {
+		g = &gate{open: make(chan struct{}), done: make(chan struct{})}
+		q.gates[id] = g
+	}
+	return g
+}
+
+// GiveWay leaves the terminal to a pending question of the run until it is answered or withdrawn.
+func (q *Questions) GiveWay(id execution.QuestionID, render *Renderer, run *agent.Run) {
+	g := q.gate(id)
+	g.render = render
+	close(g.open)
+	// A question that another process answers first is never asked here, and nobody closes done.
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for Pending(run, id) {
+		select {
+		case <-g.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Pending reports whether a question of the run waits for an answer.
+func Pending(run *agent.Run, id execution.QuestionID) bool {
+	return id != "" && slices.ContainsFunc(run.Pending(), func(q execution.Question) bool { return q.ID == id })
+}
+
+// Ask shows a question when its turn has come and waits for a line.
+func (q *Questions) Ask(ctx context.Context, b execution.Body) (string, error) {
+	g := q.gate(QuestionID(b))
+	defer close(g.done)
+	select {
+	case <-g.open:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	q.status.Hold(true)
+	defer q.status.Hold(false)
+	return q.app.Ask(ctx, g.render.QuestionText(b))
+}
