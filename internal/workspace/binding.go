@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -97,7 +98,7 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 	}
 	home := w.variable("XDG_CONFIG_HOME")
 	if home == "" {
-		home = filepath.Join(w.variable("HOME"), ".config")
+		home = filepath.Join(w.home(), ".config")
 	}
 	for _, f := range []struct{ name, key, file string }{{bindAttributes, "core.attributesfile", "attributes"}, {bindExclude, "core.excludesfile", "ignore"}} {
 		path := filepath.Join(home, "git", f.file)
@@ -145,10 +146,13 @@ func (w *Workspace) variable(name string) string {
 	return ""
 }
 
+// home is the folder in which git looks for the user's settings.
+func (w *Workspace) home() string { return cmp.Or(w.variable("HOME"), w.variable("USERPROFILE")) }
+
 // expand is a path of a setting with the home folder in it.
 func (w *Workspace) expand(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(w.variable("HOME"), rest)
+		return filepath.Join(w.home(), rest)
 	}
 	return path
 }
