@@ -195,7 +195,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		var server *control.Server
 		if c.opts.Control {
 			var err error
-			if server, err = control.Serve(writer.Run().ControlPath(), run); err != nil {
+			if server, err = control.Serve(writer.Run().ControlPath(), run, writer.Clean); err != nil {
 				c.warn(fmt.Errorf("other commands cannot reach run %s: %w", run.ID(), err))
 			}
 		}

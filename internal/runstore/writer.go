@@ -491,6 +491,14 @@ func (w *Writer) Shortfall() error {
 	return errors.Join(errs...)
 }
 
+// Clean is a text without the run's secrets, as the record has it.
+func (w *Writer) Clean(text string) string {
+	if w == nil {
+		return text
+	}
+	return w.secrets.Text(text)
+}
+
 // Dir is the run's directory, empty for the nil Writer.
 func (w *Writer) Dir() string {
 	if w == nil {
