@@ -226,7 +226,9 @@ func TestTrustOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const asks = "Trust it? [y/n] "
-	run := func(typed string) *screen { return onTerminalIn(t, dir, env, 100, typed, writesAFile, "run", "claude", "--yolo", "go") }
+	run := func(typed string) *screen {
+		return onTerminalIn(t, dir, env, 100, typed, writesAFile, "run", "claude", "--yolo", "go")
+	}
 
 	s := run("y\n") // before it asks
 	text := s.await(0, asks)
