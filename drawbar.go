@@ -152,6 +152,13 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err := req.Validate(); err != nil {
 		return nil, err // before anything is written
 	}
+	if caps := entry.Adapter.Capabilities().Agent; caps.Skills && caps.SkillsFormat == "directory" {
+		for _, s := range req.Run.Skills {
+			if _, err := cliagent.SkillFolder(req.Run.Cwd, s); err != nil {
+				return nil, err
+			}
+		}
+	}
 	version, learn, err := c.checkVersion(entry.Descriptor, req)
 	if err != nil {
 		return nil, err
@@ -167,12 +174,9 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 			c.warn(err)
 		})
 	})
-	writer, err := c.record(req, entry.Descriptor, opts)
+	writer, err := c.record(req, entry.Descriptor, &opts)
 	if err != nil {
 		return nil, err
-	}
-	if writer != nil {
-		opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(writer.Append))
 	}
 	run, err := agent.New(backend).Start(ctx, req, opts.Options)
 	if err != nil {
@@ -191,7 +195,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		var server *control.Server
 		if c.opts.Control {
 			var err error
-			if server, err = control.Serve(writer.Run().ControlPath(), run); err != nil {
+			if server, err = control.Serve(writer.Run().ControlPath(), run, writer.Clean); err != nil {
 				c.warn(fmt.Errorf("other commands cannot reach run %s: %w", run.ID(), err))
 			}
 		}
@@ -384,11 +388,25 @@ func (c *Client) Recorded(id execution.RunID) bool {
 }
 
 // record begins the record of a run. Without one the run goes on: a full disk must not stop work. Its error is about the request:
-// the id of another run.
-func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOptions) (*runstore.Writer, error) {
+// the id of another run. The options are given what fills the record, and what says in the result that it is incomplete.
+func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOptions) (*runstore.Writer, error) {
+	missing := func(what func() error) {
+		add := opts.ResultMetadata
+		opts.ResultMetadata = func() map[string]any {
+			m := map[string]any{}
+			if err := what(); err != nil {
+				m[runstore.Incomplete] = err.Error()
+			}
+			if add != nil {
+				maps.Copy(m, add())
+			}
+			return m
+		}
+	}
 	s, err := c.openStore()
 	if err != nil || s == nil {
 		c.warn(err)
+		missing(func() error { return err })
 		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
@@ -399,8 +417,11 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts RunOpt
 	}
 	if err != nil {
 		c.warn(err)
+		missing(func() error { return err })
 		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
+	missing(w.Shortfall)
+	opts.Handlers = append(slices.Clone(opts.Handlers), agent.OnAny(w.Append))
 	return w, nil
 }
 

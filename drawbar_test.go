@@ -121,6 +121,25 @@ func TestClientFillsInAndRecords(t *testing.T) {
 	}
 }
 
+// TestUnrecordedRunSaysSo: who gets the result is told that its record is missing, whatever the caller adds.
+func TestUnrecordedRunSaysSo(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := client(t, drawbar.Options{StateDir: state})
+	var opts drawbar.RunOptions
+	opts.ResultMetadata = func() map[string]any { return map[string]any{"mine": 1} }
+	run, err := c.Run(t.Context(), execution.Request{Message: execution.Message{Text: "hello"}, Run: execution.RunOptions{Agent: "echo"}}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := run.Result(t.Context())
+	if why, _ := res.Metadata["recordIncomplete"].(string); err != nil || !strings.Contains(why, state) || res.Metadata["mine"] != 1 {
+		t.Errorf("got %v, %v", res.Metadata, err)
+	}
+}
+
 func TestClientRefuses(t *testing.T) {
 	c := client(t, drawbar.Options{NoRecord: true})
 	ctx := t.Context()

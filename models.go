@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // ModelDeclaration adds a model to an agent, or says something else about one that it declares: the fields that are stated
@@ -156,10 +157,15 @@ func (m Models) Validate(agentName, id string) (ModelValidation, error) {
 	return v, nil
 }
 
-// similar are at most five ids that have words of id in them, those with the most first.
+// similar are at most five ids that have words of id in them, those with the most first, then those that a typing mistake made id of.
 func similar(id string, list []execution.Model) []string {
 	words := strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r == '-' || r == '.' || r == '/' || r == '_' })
-	score := map[string]int{}
+	score, spelled := map[string]int{}, map[string]string{}
+	for _, have := range list {
+		for _, name := range append([]string{have.ID}, have.Aliases...) {
+			spelled[strings.ToLower(name)] = have.ID
+		}
+	}
 	var names []string
 	for _, have := range list {
 		for _, w := range words {
@@ -172,6 +178,11 @@ func similar(id string, list []execution.Model) []string {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(score[b], score[a]) })
+	for _, n := range near.Words(id, spelled) {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
 	return names[:min(len(names), 5)]
 }
 

@@ -74,6 +74,9 @@ func (r *Registry) change(ctx context.Context, name string, a action, o InstallO
 	}
 	if o.DryRun {
 		c.result.OK = true
+		if v, err := ParseVersion(c.wanted()); a != actionUninstall && err == nil && !meetsMinimum(v.String(), rec.descriptor.MinVersion) {
+			c.note(fmt.Sprintf("%s is below the minimum: Drawbar needs version %s or newer", v, rec.descriptor.MinVersion))
+		}
 		return c.result, nil
 	}
 	if err := c.run(ctx); err != nil {
@@ -244,6 +247,14 @@ func (c *change) run(ctx context.Context) error {
 			WithHint("see what it says: %s", c.result.Command)
 	}
 	return nil
+}
+
+// note adds to what the result says.
+func (c *change) note(text string) {
+	if c.result.Message != "" {
+		text = c.result.Message + "; " + text
+	}
+	c.result.Message = text
 }
 
 // conclude looks at what is there now and says what differs from what was wanted.

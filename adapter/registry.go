@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // Source says where an agent of the registry comes from.
@@ -245,66 +246,10 @@ func (r *Registry) find(name string) *record {
 func (r *Registry) unknown(name string) error {
 	e := execution.Errorf(execution.CodeUnknownAgent, "unknown agent %q", clip(name))
 	e.Agent = clip(name)
-	if near := nearest(name, r.names); len(near) > 0 {
-		return e.WithHint("did you mean %s? list the agents with: drawbar agents list", strings.Join(near, " or "))
+	if meant := near.Words(name, r.names); len(meant) > 0 {
+		return e.WithHint("did you mean %s? list the agents with: drawbar agents list", strings.Join(meant, " or "))
 	}
 	return e.WithHint("list the agents with: drawbar agents list")
-}
-
-// nearest finds at most three agents whose name or alias is a typing mistake away from what was asked for, or begins
-// with it, the nearest first. A name much longer than any agent's has no neighbours.
-func nearest(asked string, names map[string]string) []string {
-	if len(asked) > 100 {
-		return nil
-	}
-	asked = strings.ToLower(strings.Join(strings.Fields(asked), "-"))
-	if len(asked) < 2 {
-		return nil
-	}
-	distances := map[string]int{}
-	for candidate, name := range names {
-		d := editDistance(asked, candidate)
-		if strings.HasPrefix(candidate, asked) {
-			d = min(d, 1)
-		}
-		// A third of the letters may be wrong; of a very short name one.
-		if d > max(1, min(len(asked), len(candidate))/3) {
-			continue
-		}
-		if best, ok := distances[name]; !ok || d < best {
-			distances[name] = d
-		}
-	}
-	near := slices.SortedFunc(maps.Keys(distances), func(a, b string) int {
-		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
-	})
-	return near[:min(len(near), 3)]
-}
-
-// editDistance counts the letters to add, drop, change or swap with their neighbour to make b of a.
-func editDistance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	var before []int
-	last := make([]int, len(t)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range s {
-		row := make([]int, len(t)+1)
-		row[0] = i + 1
-		for j := range t {
-			change := last[j]
-			if s[i] != t[j] {
-				change++
-			}
-			row[j+1] = min(change, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && s[i] == t[j-1] && s[i-1] == t[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(t)]
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

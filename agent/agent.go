@@ -55,6 +55,9 @@ type Options struct {
 	Hooks Hooks
 	// Handlers see every event, in order, before any reader does. See On.
 	Handlers []Handler
+	// ResultMetadata adds to the metadata of the result what the caller alone knows of the run, before anybody is given the result.
+	// It is called once, when no event but finished is left to come; it must not wait for the run.
+	ResultMetadata func() map[string]any
 	// EventBuffer bounds the events kept for readers; older ones are dropped and a reader that missed some gets a Gap. 0
 	// is DefaultEventBuffer, less than 100 is 100.
 	EventBuffer int

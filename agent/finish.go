@@ -255,14 +255,22 @@ func (r *Run) fill(res *execution.Result) {
 	r.mu.Lock()
 	b := r.current
 	r.mu.Unlock()
+	add := map[string]any{}
+	if r.opts.ResultMetadata != nil {
+		maps.Copy(add, r.opts.ResultMetadata())
+	}
 	for key, value := range map[string]string{"agentVersion": b.Version, "untestedVersion": b.Untested} {
 		if value != "" {
-			res.Metadata = maps.Clone(res.Metadata)
-			if res.Metadata == nil {
-				res.Metadata = map[string]any{}
-			}
-			res.Metadata[key] = value
+			add[key] = value
 		}
+	}
+	if len(add) > 0 {
+		all := maps.Clone(res.Metadata)
+		if all == nil {
+			all = map[string]any{}
+		}
+		maps.Copy(all, add)
+		res.Metadata = all
 	}
 }
 

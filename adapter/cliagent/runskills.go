@@ -22,24 +22,18 @@ const (
 func (l *Launch) Skills(dir string) error {
 	names := map[string]string{}
 	for _, source := range l.Request.Run.Skills {
-		root := source
-		if !filepath.IsAbs(root) {
-			root = filepath.Join(l.Request.Run.Cwd, root)
+		root, err := SkillFolder(l.Request.Run.Cwd, source)
+		if err != nil {
+			return err
 		}
 		name := filepath.Base(root)
-		refuse := func(format string, args ...any) error {
-			return execution.Errorf(execution.CodeValidation, "run.skills: %s %s", source, fmt.Sprintf(format, args...)).
-				WithHint("name a folder with a SKILL.md, such as ./skills/review")
-		}
+		refuse := func(format string, args ...any) error { return refuseSkill(source, format, args...) }
 		if first, taken := names[name]; taken {
 			return refuse("has the name of %s", first)
 		}
 		names[name] = source
-		if info, err := os.Stat(filepath.Join(root, "SKILL.md")); err != nil || !info.Mode().IsRegular() {
-			return refuse("is no folder with a SKILL.md")
-		}
 		files, total := 0, int64(0)
-		err := fs.WalkDir(os.DirFS(root), ".", func(at string, d fs.DirEntry, err error) error {
+		err = fs.WalkDir(os.DirFS(root), ".", func(at string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return refuse("cannot be read: %v", err)
 			}
@@ -70,6 +64,23 @@ func (l *Launch) Skills(dir string) error {
 		}
 	}
 	return nil
+}
+
+// SkillFolder is the folder that a request's skill names from cwd. One without a SKILL.md is an error.
+func SkillFolder(cwd, source string) (string, error) {
+	root := source
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(cwd, root)
+	}
+	if info, err := os.Stat(filepath.Join(root, "SKILL.md")); err != nil || !info.Mode().IsRegular() {
+		return "", refuseSkill(source, "is no folder with a SKILL.md")
+	}
+	return root, nil
+}
+
+func refuseSkill(source, format string, args ...any) error {
+	return execution.Errorf(execution.CodeValidation, "run.skills: %s %s", source, fmt.Sprintf(format, args...)).
+		WithHint("name a folder with a SKILL.md, such as ./skills/review")
 }
 
 // SkillPlugin makes a plugin of the skills of the run, for agents that load one from a folder, and returns the folder; empty for none.

@@ -74,22 +74,35 @@ func startLingering(t *testing.T) lingering {
 		}
 	})
 	await(t, "the agent", func() bool { _, err := os.Stat(l.mark); return err == nil })
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", l.cmd.Process.Pid, l.cmd.Process.Pid))
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
-	for _, task := range tasks {
-		more, _ := os.ReadFile(task)
-		children = append(append(children, ' '), more...)
-	}
-	for f := range strings.FieldsSeq(string(children)) {
-		pid, _ := strconv.Atoi(f)
-		if !slices.Contains(l.helpers, pid) {
-			l.helpers = append(l.helpers, pid)
-		}
-	}
+	// The system's list of children is not complete while one of them is made.
+	await(t, "keeper and watcher", func() bool { l.helpers = l.children(); return len(l.helpers) == 2 })
 	if len(l.helpers) != 2 || len(l.folders()) != 1 || len(l.alive()) != 2 {
 		t.Fatalf("helpers %v, private folders %v, processes %v", l.helpers, l.folders(), l.alive())
 	}
 	return l
+}
+
+// children are the processes that drawbar itself started.
+func (l lingering) children() (pids []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
+	for _, task := range tasks {
+		list, _ := os.ReadFile(task)
+		for f := range strings.FieldsSeq(string(list)) {
+			pid, _ := strconv.Atoi(f)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// watcher is the helper that watches drawbar and the keeper, 0 for none.
+func (l lingering) watcher() int {
+	for _, pid := range l.children() {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(comm) == "drawbar-watcher\n" {
+			return pid
+		}
+	}
+	return 0
 }
 
 // alive lists the agent's processes.
@@ -136,6 +149,15 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 		"stop --force":    func(l lingering) { l.h.run(t, nil, "drawbar", "stop", "--force", l.id(t)) },
 		"one helper dies": func(l lingering) { _ = syscall.Kill(l.helpers[0], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
 		"the other dies":  func(l lingering) { _ = syscall.Kill(l.helpers[1], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
+		"one after another": func(l lingering) {
+			first := l.watcher()
+			_ = syscall.Kill(first, syscall.SIGKILL)
+			await(t, "another watcher", func() bool { w := l.watcher(); return w != 0 && w != first })
+			for _, pid := range l.helpers {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			_ = l.cmd.Process.Kill()
+		},
 		"one stops":       func(l lingering) { _ = syscall.Kill(l.helpers[0], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
 		"the other stops": func(l lingering) { _ = syscall.Kill(l.helpers[1], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
 	} {

@@ -33,11 +33,11 @@ type screen struct {
 func onTerminal(t *testing.T, columns uint16, script string, args ...string) *screen {
 	t.Helper()
 	dir := t.TempDir()
-	return onTerminalIn(t, dir, stage(t, dir), columns, script, args...)
+	return onTerminalIn(t, dir, stage(t, dir), columns, "", script, args...)
 }
 
-// onTerminalIn is onTerminal on a machine that stage made in dir.
-func onTerminalIn(t *testing.T, dir string, env []string, columns uint16, script string, args ...string) *screen {
+// onTerminalIn is onTerminal on a machine that stage made in dir. typed lies on the terminal before the program starts.
+func onTerminalIn(t *testing.T, dir string, env []string, columns uint16, typed, script string, args ...string) *screen {
 	t.Helper()
 	if script != "" {
 		parsed, err := modelserver.Parse([]byte(script))
@@ -67,6 +67,7 @@ func onTerminalIn(t *testing.T, dir string, env []string, columns uint16, script
 	s.cmd.Dir, s.cmd.Env = filepath.Join(dir, "work"), append(env, "TERM=xterm")
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = term.Slave, term.Slave, term.Slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	s.keys(typed)
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -260,10 +261,11 @@ func TestTrustOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const asks = "Trust it? [y/n] "
-	run := func() *screen { return onTerminalIn(t, dir, env, 100, writesAFile, "run", "claude", "--yolo", "go") }
+	run := func(typed string) *screen {
+		return onTerminalIn(t, dir, env, 100, typed, writesAFile, "run", "claude", "--yolo", "go")
+	}
 
-	s := run()
-	s.keys("y\n") // before it asks
+	s := run("y\n") // before it asks
 	text := s.await(0, asks)
 	for _, want := range []string{".drawbar/hooks.json, hooks.theirs (new)", "touch " + ran} {
 		if !strings.Contains(text, want) {
@@ -277,12 +279,12 @@ func TestTrustOnATerminal(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("the hook ran before it was trusted")
 	}
-	s = run()
+	s = run("")
 	s.await(0, asks)
 	s.keys("y\n")
 	s.await(0, "Done.")
 	s.exit()
-	s = run()
+	s = run("")
 	s.exit()
 	if strings.Contains(s.shown(), asks) {
 		t.Errorf("it asks again:\n%q", s.shown())

@@ -174,7 +174,7 @@ func (l *layer) check() error {
 			}
 		}
 	}
-	if p := l.file.Profile; p != "" && !IsProfileName(p) {
+	if p := l.file.Profile; p != "" && !IsProfileName(strings.TrimPrefix(p, inProject)) {
 		return fileError(l.path, "profile: %q is no name of a profile", p)
 	}
 	if l.scope == ScopeProject {

@@ -61,6 +61,9 @@ func TestFullDisk(t *testing.T) {
 		w.Append(execution.Event{Time: time.Now(), Body: execution.MessageStop{Text: "some words"}})
 		time.Sleep(200 * time.Microsecond)
 	}
+	if err := w.Shortfall(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("before the end: %v", err)
+	}
 	err := w.Finish(resultOf(1))
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "to 100") || !strings.Contains(err.Error(), "make room in "+s.dir) {
 		t.Errorf("finish: %v", err)
@@ -177,6 +180,13 @@ func TestResultWithoutRoom(t *testing.T) {
 	dir := stateDir(t)
 	s := open(t, dir, Options{})
 	w := begin(t, s, Meta{})
+	w.Append(execution.Event{Body: execution.Resumed{}})
+	for range 1000 { // until the writer has written
+		if info, err := os.Stat(filepath.Join(w.dir, reserveName)); err == nil && info.Size() == reserveBytes {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	if info, err := os.Stat(filepath.Join(w.dir, reserveName)); err != nil || info.Size() != reserveBytes {
 		t.Errorf("no room is kept: %v", err)
 	}

@@ -55,11 +55,12 @@ type Writer struct {
 	failedAt uint64
 
 	// of the goroutine
-	segment segment
-	slimmer *slimmer
-	hold    *hold
-	spare   []execution.Event // the memory of the last batch
-	written uint64            // the last event that was given to the file system
+	reserved bool
+	segment  segment
+	slimmer  *slimmer
+	hold     *hold
+	spare    []execution.Event // the memory of the last batch
+	written  uint64            // the last event that was given to the file system
 }
 
 // create makes the run's directory and its first files.
@@ -87,10 +88,6 @@ func (w *Writer) create() (err error) {
 	}
 	// A file system without locks costs only the judgement of readers elsewhere: see process.recording.
 	if w.lock, err = acquire(filepath.Join(w.dir, lockName), 0); err != nil && !isNoLock(err) {
-		return err
-	}
-	// A full disk must not make an ended run a lost one: this is room for its result.
-	if err = os.WriteFile(filepath.Join(w.dir, reserveName), make([]byte, reserveBytes), 0o600); err != nil {
 		return err
 	}
 	w.slimmer, w.hold = newSlimmer(), newHold(w.secrets)
@@ -264,6 +261,7 @@ func (w *Writer) write(batch []execution.Event, last bool) (wait time.Duration) 
 	if len(ready) == 0 || w.failed() {
 		return wait
 	}
+	w.reserve()
 	for _, e := range ready {
 		if err := w.segment.append(w.line(e)); err != nil {
 			w.fail(err)
@@ -391,7 +389,7 @@ func (w *Writer) end(r execution.Result) error {
 		}
 		errs = append(errs, fmt.Errorf("record run %s: %s: %w; %s", w.meta.RunID, what, err, hint))
 	}
-	if err := w.shortfall(); err != nil {
+	if err := w.Shortfall(); err != nil {
 		errs = append(errs, err)
 	}
 	note("end of the events", w.segment.close(durable), "")
@@ -405,13 +403,13 @@ func (w *Writer) end(r execution.Result) error {
 		if r.Metadata == nil {
 			r.Metadata = map[string]any{}
 		}
-		r.Metadata["recordIncomplete"] = errors.Join(errs...).Error()
+		r.Metadata[Incomplete] = errors.Join(errs...).Error()
 	}
 	_ = os.Remove(filepath.Join(w.dir, reserveName))
 	b, err := w.writeResult(r, durable)
 	if err != nil {
 		// The reserve has room for the head of it.
-		short := slimResult(r, err)
+		short := slimResult(r, errors.Join(append(errs[:len(errs):len(errs)], fmt.Errorf("the text and trace of the result: %w", err))...))
 		if slim, again := w.writeResult(short, durable); again == nil {
 			b = slim
 			note("text of the result", err, "")
@@ -434,10 +432,22 @@ func (w *Writer) end(r execution.Result) error {
 	return errors.Join(errs...)
 }
 
+// Incomplete is what the metadata of a result calls the faults of its record.
+const Incomplete = "recordIncomplete"
+
 const (
 	reserveName  = "reserve"
 	reserveBytes = 8 << 10
 )
+
+// reserve keeps room for the result, before the events take it: a full disk must not make an ended run a lost one. Where there is
+// no such room, there is nothing to keep.
+func (w *Writer) reserve() {
+	if !w.reserved {
+		w.reserved = true
+		_ = os.WriteFile(filepath.Join(w.dir, reserveName), make([]byte, reserveBytes), 0o600)
+	}
+}
 
 // writeResult puts result.json in place and gives its content.
 func (w *Writer) writeResult(r execution.Result, durable bool) ([]byte, error) {
@@ -461,11 +471,14 @@ func slimResult(r execution.Result, why error) execution.Result {
 	}
 	return execution.Result{SchemaVersion: r.SchemaVersion, BackendID: r.BackendID, RunID: r.RunID, Agent: r.Agent, Model: r.Model, SessionID: r.SessionID,
 		Status: r.Status, ExitReason: r.ExitReason, ExitCode: r.ExitCode, Signal: r.Signal, Error: r.Error, Cost: r.Cost, Usage: r.Usage, DurationMs: r.DurationMs,
-		TurnCount: r.TurnCount, Metadata: map[string]any{"recordIncomplete": "the text and trace of the result: " + why.Error()}}
+		TurnCount: r.TurnCount, Metadata: map[string]any{Incomplete: why.Error()}}
 }
 
-// shortfall says what of the events is not in the record.
-func (w *Writer) shortfall() error {
+// Shortfall says what of the events is known not to be in the record, nil while all are.
+func (w *Writer) Shortfall() error {
+	if w == nil {
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error
@@ -476,6 +489,14 @@ func (w *Writer) shortfall() error {
 		errs = append(errs, fmt.Errorf("record run %s: %d events were dropped because %s took them too slowly", w.meta.RunID, w.dropped, w.store.dir))
 	}
 	return errors.Join(errs...)
+}
+
+// Clean is a text without the run's secrets, as the record has it.
+func (w *Writer) Clean(text string) string {
+	if w == nil {
+		return text
+	}
+	return w.secrets.Text(text)
 }
 
 // Dir is the run's directory, empty for the nil Writer.

@@ -9,6 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,7 +38,7 @@ func New(root, dir, file, place, runs string, words ...string) Item {
 	i := Item{File: file, Place: place, Runs: strings.TrimRight(runs, "\n")}
 	var paths []string
 	for _, word := range words {
-		for _, w := range append(parts(word), word) {
+		for _, w := range named(root, dir, word) {
 			for _, from := range []string{dir, root} {
 				if p := repofile.Named(root, from, w); p != "" {
 					paths = append(paths, p)
@@ -60,6 +62,55 @@ func New(root, dir, file, place, runs string, words ...string) Item {
 // separate.
 func parts(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`=,$:", r) })
+}
+
+// maxNamed bounds the files that patterns of one word may stand for.
+const maxNamed = 1000
+
+// named are the paths that a word may name: itself, its parts, what stands behind a variable that holds the project's folder, what a
+// part stands for as a pattern of the shell, and what is meant from a folder that another part names.
+func named(root, dir, word string) []string {
+	all := append(parts(word), word)
+	if strings.Contains(word, "$") {
+		for _, p := range all[:len(all)-1] {
+			if _, rest, ok := strings.Cut(p, "/"); ok && rest != "" {
+				all = append(all, rest)
+			}
+		}
+	}
+	folders := []string{dir, root}
+	for _, p := range all {
+		for _, from := range []string{dir, root} {
+			if at := filepath.Join(from, filepath.FromSlash(p)); len(folders) < 16 && !filepath.IsAbs(p) && isFolder(at) && !slices.Contains(folders, at) {
+				folders = append(folders, at)
+			}
+		}
+	}
+	for _, p := range slices.Clone(all) {
+		for _, from := range folders {
+			at := filepath.FromSlash(p)
+			if !filepath.IsAbs(at) {
+				at = filepath.Join(from, at)
+			}
+			if !strings.ContainsAny(p, "*?[") {
+				all = append(all, at)
+				continue
+			}
+			// One folder of the project is looked into: whoever wrote the pattern wants a tree to be walked at most.
+			if rel, err := filepath.Rel(root, filepath.Dir(at)); err != nil || !filepath.IsLocal(rel) || strings.ContainsAny(rel, "*?[") {
+				continue
+			}
+			if found, err := filepath.Glob(at); err == nil {
+				all = append(all, found[:min(len(found), maxNamed)]...)
+			}
+		}
+	}
+	return all
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // Quote writes a command so that its words can be told apart.

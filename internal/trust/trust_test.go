@@ -67,6 +67,7 @@ func TestFilesThatAreNamed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("sub/run.py", "x")
+	s.write("deep/there.sh", "x")
 	for _, tt := range []struct {
 		words []string
 		want  string
@@ -76,6 +77,12 @@ func TestFilesThatAreNamed(t *testing.T) {
 		{[]string{"python3 run.py --x=../check.sh"}, "check.sh sub/run.py"},
 		{[]string{filepath.Join(s.root, "check.sh")}, "check.sh"},
 		{[]string{"true"}, ""},
+		{[]string{`sh "$CLAUDE_PROJECT_DIR/check.sh"`}, "check.sh"},
+		{[]string{"sh ${PWD}/check.sh; python3 ${PWD}/sub/run.py"}, "check.sh sub/run.py"},
+		{[]string{"sh ./ch*.sh"}, "check.sh"},
+		{[]string{"sh check.s[gh] r?n.py"}, "check.sh sub/run.py"},
+		{[]string{"cd ../deep && ./there.sh"}, "deep/there.sh"},
+		{[]string{"sh /etc/h*sts ../../*"}, ""},
 	} {
 		var paths []string
 		for _, f := range New(s.root, filepath.Join(s.root, "sub"), "f", "p", "r", tt.words...).Files {

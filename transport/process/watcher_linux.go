@@ -15,6 +15,8 @@ const (
 	watcherArg = "drawbar-watcher"
 	// watcherWrite bounds the handing over of a run: a watcher that does not read is replaced.
 	watcherWrite = 200 * time.Millisecond
+	// watcherLives bounds how often a watcher that ends is replaced: where none lives, none helps.
+	watcherLives = 10
 	// keeperPatience is how long the keepers of a dead host are left to do their work.
 	keeperPatience = 300 * time.Millisecond
 )
@@ -26,6 +28,7 @@ type watcher struct {
 	runs map[string]watched
 	proc *os.Process
 	ctl  *os.File
+	lost int // watchers that were killed
 }
 
 // watched is one process tree and the folders that go with it.
@@ -50,17 +53,33 @@ func (w *watcher) add(one watched) (id string) {
 	if w.proc != nil && w.send(id, one) == nil {
 		return id
 	}
+	w.restart()
+	return id
+}
+
+// restart has a new watcher watch all there is. It is called with the lock held.
+func (w *watcher) restart() {
 	w.stop()
 	if !w.start() {
-		return id
+		return
 	}
 	for id, one := range w.runs {
 		if w.send(id, one) != nil {
 			w.stop()
-			break
+			return
 		}
 	}
-	return id
+}
+
+// revive puts another watcher in the place of one that was killed, whose end of ctl closes then: it says nothing else.
+func (w *watcher) revive(ctl *os.File) {
+	_, _ = ctl.Read(make([]byte, 1))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctl == ctl && w.lost < watcherLives {
+		w.lost++
+		w.restart()
+	}
 }
 
 // ended ends the watch over a tree that is gone, unless its folders are still there: those go with the host as well.
@@ -115,6 +134,7 @@ func (w *watcher) start() bool {
 		return false
 	}
 	w.ctl = ours
+	go w.revive(ours)
 	return true
 }
 

@@ -67,8 +67,16 @@ func Get(app *cli.App, dir, key string) error {
 
 func unknown(key string) error {
 	e := cli.Usage("there is no key %q in Drawbar's configuration", key)
-	if near := config.Nearest(key); near != "" {
-		return e.WithHint("%s", near)
+	switch near := config.Nearest(key); {
+	case near == "":
+	case near != key:
+		return e.WithHint("did you mean %s?", near)
+	case key == "model":
+		return e.WithHint("defaultModel is the model of every agent, agents.AGENT.model that of one, as in agents.claude.model")
+	case key == "agent":
+		return e.WithHint("defaultAgent is the agent of runs that name none")
+	default:
+		return e.WithHint("%s is a key of the list models; see: drawbar config schema", key)
 	}
 	return e.WithHint("drawbar config schema")
 }
