@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -637,14 +638,27 @@ func (l *lab) processes() []string {
 type started struct {
 	l   *lab
 	cmd *exec.Cmd
+	in  io.WriteCloser
 	out *bufio.Scanner
 	err bytes.Buffer
 }
 
 func (l *lab) start(args ...string) *started {
 	l.t.Helper()
+	return l.startWith(false, args...)
+}
+
+// startWith is start, with a standard input or without one.
+func (l *lab) startWith(in bool, args ...string) *started {
+	l.t.Helper()
 	s := &started{l: l, cmd: exec.Command(binary, append([]string{"run", l.kit.name, "--json", "--cwd", l.work}, args...)...)}
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = l.environ(), l.work, &s.err
+	if in {
+		var err error
+		if s.in, err = s.cmd.StdinPipe(); err != nil {
+			l.t.Fatal(err)
+		}
+	}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		l.t.Fatal(err)
