@@ -96,7 +96,7 @@ func (r *run) refused(no *refusal) {
 
 // converse carries the process from its start to its result. False means that the consumer is gone.
 func (r *run) converse(ctx context.Context) (execution.Result, bool) {
-	r.silence = time.Duration(r.req.Run.InactivityTimeoutMs) * time.Millisecond
+	r.drive.silence = time.Duration(r.req.Run.InactivityTimeoutMs) * time.Millisecond
 	r.linger = make(chan struct{}, 1)
 	r.alarms = make(chan struct{}, 1)
 	var helpers sync.WaitGroup

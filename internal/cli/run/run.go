@@ -132,6 +132,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	defer out.close()
 	if out.render != nil {
 		out.render.Unrecorded = !client.Recorded(run.ID())
+		out.render.Unasked = req.Run.ApprovalMode == execution.ApprovalYolo
 	}
 	var background sync.WaitGroup
 	over, end := context.WithCancel(ctx)
