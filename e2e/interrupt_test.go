@@ -58,6 +58,9 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 		time.Sleep(300 * time.Millisecond) // the kernel merges pending signals of one kind
 		interrupt()
 		o := s.end()
+		if u := o.result.Usage; u == nil || u.Input < 400 && (o.result.Cost == nil || !o.result.Cost.Unpriced) {
+			t.Errorf("tokens of four calls, %+v, and the cost says nothing of a rest: %+v", u, o.result.Cost)
+		}
 		t.Logf("%s %+v, usage %+v, cost %+v, metadata %v", o.result.Outcome(), o.result.Error, o.result.Usage, o.result.Cost, o.result.Metadata)
 		if o.code != 0 || o.result.Status != execution.StatusCompleted || o.result.TurnCount != 4 {
 			t.Errorf("leaving: exit %d, %s, %d turns, %+v", o.code, o.result.Outcome(), o.result.TurnCount, o.result.Error)

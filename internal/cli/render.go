@@ -322,6 +322,8 @@ func Money(c *execution.Cost) string {
 		return "cost unknown"
 	case c.TotalUSD == nil:
 		return "price unknown"
+	case c.Unpriced:
+		return fmt.Sprintf("at least $%.4f (the rest is unknown)", *c.TotalUSD)
 	case c.Source == execution.CostFromTable:
 		return fmt.Sprintf("$%.4f (from the price table)", *c.TotalUSD)
 	}
