@@ -240,7 +240,8 @@ var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
 		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
 		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
-		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true}
+		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
+		"TestQuestionsOnATerminal": true, "TestInterruptKeepsTheConversation": true}
 	always = map[string]bool{"claude": true, "codex": true}
 	full   = os.Getenv("DRAWBAR_E2E_FULL") != ""
 )
