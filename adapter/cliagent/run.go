@@ -28,7 +28,6 @@ type run struct {
 	hook    *hooked // nil without a hook
 	handle  process.Handle
 	talking context.Context // ends with the conversation
-	silence time.Duration   // 0: none
 	linger  chan struct{}   // capacity 1: the linger begins
 	alarms  chan struct{}   // capacity 1: the parser has set its alarm
 

@@ -124,6 +124,8 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		opts.OnApproval = talk.approve
 		opts.OnInput = talk.input
 	}
+	received, release := catch()
+	defer release()
 	run, err := client.Run(ctx, req, opts)
 	if err != nil {
 		return err
@@ -138,7 +140,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	over, end := context.WithCancel(ctx)
 	defer background.Wait()
 	defer end()
-	keys := &signals{app: app, run: run, interactive: req.Run.Interactive}
+	keys := &signals{app: app, run: run, received: received, interactive: req.Run.Interactive}
 	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {
 		// A read of a terminal cannot be cancelled: this goroutine ends with the input or with the process.
