@@ -32,6 +32,9 @@ type collector struct {
 	turnUSD    float64
 	turnUsage  execution.Usage
 	turnPriced bool
+	inTurn     bool
+	turnSeen   bool // the model did something in this turn
+	unstated   bool // the tokens of a turn in which the model did something were not stated
 
 	steps      int // model calls begun, and
 	stepsDone  int // ended
@@ -98,7 +101,7 @@ func (c *collector) observe(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.TextDelta:
 		c.wentOn()
-		c.modelSeen = true
+		c.modelSeen, c.turnSeen = true, true
 		if own {
 			c.text.WriteString(b.Delta)
 			if !c.inMessage && !c.inStep {
@@ -120,6 +123,9 @@ func (c *collector) observe(e execution.Event) {
 		}
 	case execution.TurnStart:
 		c.failure = ""
+		if own {
+			c.inTurn, c.turnSeen = true, false
+		}
 	case execution.ThinkingDelta:
 		c.wentOn()
 		c.modelSeen = true
@@ -162,6 +168,9 @@ func (c *collector) observe(e execution.Event) {
 		u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens}
 		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 		c.modelSeen = c.modelSeen || !u.IsZero()
+		if !c.inTurn {
+			c.unstated = false // some backends state at the end what all turns used
+		}
 		c.usage, c.unpriced, c.turnUsage = c.usage.Add(u), c.unpriced.Add(u), c.turnUsage.Add(u)
 	case execution.CostEvent:
 		if b.Cost.TotalUSD == nil {
@@ -182,6 +191,8 @@ func (c *collector) observe(e execution.Event) {
 		if b.Reason == execution.TurnCompleted {
 			c.turnsDone++
 		}
+		c.unstated = c.unstated || c.turnUnstated()
+		c.inTurn = false
 		c.turnUSD, c.turnUsage, c.turnPriced = 0, execution.Usage{}, false
 	case execution.RateLimitError:
 		c.after = max(c.after, time.Duration(b.RetryAfterMs)*time.Millisecond)
@@ -206,7 +217,7 @@ func (c *collector) observe(e execution.Event) {
 func (c *collector) tool(e execution.Event, id, name string) {
 	c.toolCalls++
 	c.wentOn()
-	c.modelSeen = true
+	c.modelSeen, c.turnSeen = true, true
 	if e.Parent == "" {
 		c.stepTools++
 	}
@@ -330,6 +341,11 @@ func (c *collector) source() execution.CostSource {
 	return execution.CostFromTable
 }
 
+// turnUnstated reports whether the model did something in the turn that runs, and its tokens are not stated.
+func (c *collector) turnUnstated() bool {
+	return c.inTurn && c.turnSeen && c.turnUsage.IsZero() && !c.turnPriced
+}
+
 // cost is the cost of the run, nil when nothing was used.
 func (c *collector) cost() *execution.Cost {
 	if c.usage.IsZero() && !c.hasPrice && !c.hasTable {
@@ -341,6 +357,7 @@ func (c *collector) cost() *execution.Cost {
 		usd = &v
 	}
 	cost := execution.CostOf(c.usage, usd, c.source())
-	cost.Unpriced = !c.unpriced.IsZero() // a part of it may be priced
+	// A part of it may be priced, and a turn that broke off may have used tokens that nobody states.
+	cost.Unpriced = !c.unpriced.IsZero() || !c.hasPrice && (c.unstated || c.turnUnstated())
 	return &cost
 }

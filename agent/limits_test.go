@@ -248,6 +248,28 @@ func TestCostIsCountedOnce(t *testing.T) {
 			t.Errorf("cost events: %+v", n)
 		}
 	})
+	t.Run("a turn without tokens", func(t *testing.T) {
+		t.Parallel()
+		turn := func(c *at.Call, i int, used bool) {
+			c.Emit(execution.TurnStart{TurnIndex: i})
+			c.Say("hi")
+			if used {
+				tokens(c)
+			}
+			c.Emit(execution.TurnEnd{TurnIndex: i, Reason: execution.TurnInterrupted})
+		}
+		for _, at1 := range []bool{true, false} {
+			res, _ := run(t, unstated(func(c *at.Call) execution.Result {
+				c.Emit(execution.SessionStart{SessionID: "s-1"})
+				turn(c, 0, true)
+				turn(c, 1, at1)
+				return at.Completed()
+			}), request("x"), agent.Options{})
+			if res.Cost == nil || res.Cost.TotalUSD == nil || res.Cost.Unpriced == at1 {
+				t.Errorf("second turn with tokens %v: got %+v", at1, res.Cost)
+			}
+		}
+	})
 	t.Run("no price", func(t *testing.T) {
 		t.Parallel()
 		b := unstated(steps(2, tokens))

@@ -5,7 +5,10 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/drawbar/drawbar/execution"
 )
 
 // costs are what a command says by session.
@@ -97,5 +100,46 @@ func TestCostOfAStoppedRun(t *testing.T) {
 		if o := l.command("cost"); !strings.Contains(o.stdout, "0.20") {
 			t.Errorf("drawbar cost:\n%s", o.stdout)
 		}
+	})
+}
+
+// TestCostsOfBrokenRuns: what the record says of a session whose runs were interrupted, killed or timed out, and of a conversation, is
+// what the agent's own files say of it.
+func TestCostsOfBrokenRuns(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, fmt.Sprintf(`{"onExhausted":"text:more","defaults":{"usage":{"input":1000,"output":100}},"side":{"usage":{"input":90,"output":9}},"turns":[
+			{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"one"},{"text":"two"},{"text":"three"}]}`, k.shell("tail -f /dev/null")))
+		was := map[string]string{}
+		name := func(o outcome, what string) { was[o.result.SessionID] = what }
+		name(signalled(syscall.SIGINT)(l), "interrupted")
+		name(agentKilled(l), "killed")
+		name(l.run("--approve", "yolo", "--timeout", "12s", "--grace", "2s", "go"), "timed out")
+		s := l.startWith(true, "-i", "one")
+		for i, line := range []string{"two\n", "three\n", ""} {
+			s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.TurnEnd); return ok && e.Parent == "" })
+			if _, err := s.in.Write([]byte(line)); err != nil {
+				t.Fatalf("turn %d: %v", i, err)
+			}
+		}
+		if err := s.in.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name(s.end(), "conversation")
+		record, files := answer[costs](l, "cost", "--by", "session").lines(), answer[costs](l, "sessions", "cost", "--by", "session").lines()
+		for session, what := range was {
+			r, f := record[k.name+":"+session], files[k.name+":"+session]
+			t.Logf("%-12s record %s, files %s", what, r, f)
+			if what == "killed" && f == "" {
+				f = r // it was killed before it wrote that part of its file
+			}
+			if k.unstated[what] {
+				partly(t, "the tokens of a run that was "+what+" are in the session file only: its cost is unknown to the record")
+				f = "0/0 $0.000000"
+			}
+			if r != f {
+				t.Errorf("%s: the record has %q, want %q", what, r, f)
+			}
+		}
+		t.Logf("record %v, files %v", record, files)
 	})
 }

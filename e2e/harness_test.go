@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -120,11 +121,12 @@ type kit struct {
 	noLogin func(l *lab) // takes away what logs in besides keys and tokens
 	warm    func(l *lab) // spares every fresh home what the first start in it takes
 
-	structured    string // the tool that gives structured output; empty: the answer is the output
-	thinks        string // the model to name for a thinking effort; empty: the default
-	priced        string // the model to name for a budget; empty: the default
-	silentRetries bool   // failed requests are tried again for minutes without a sign of it
-	cutGoesOn     bool   // an answer that is cut off is gone on with, not asked for again
+	structured    string          // the tool that gives structured output; empty: the answer is the output
+	thinks        string          // the model to name for a thinking effort; empty: the default
+	priced        string          // the model to name for a budget; empty: the default
+	silentRetries bool            // failed requests are tried again for minutes without a sign of it
+	unstated      map[string]bool // the ends of a run after which nothing but its session file states its tokens
+	cutGoesOn     bool            // an answer that is cut off is gone on with, not asked for again
 }
 
 // can is what the agent declares.
@@ -182,7 +184,7 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
-		priced: "gpt-5.4",
+		priced: "gpt-5.4", unstated: map[string]bool{"killed": true},
 	},
 	{
 		name: "qwen",
@@ -205,6 +207,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
+		unstated:  map[string]bool{"killed": true},
 		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider, warm: copilotWarm,
 		slowStart: 12 * time.Second,
 		escalate: func(p string) string {
@@ -223,6 +226,7 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
 		},
+		unstated:      map[string]bool{"killed": true, "interrupted": true, "timed out": true},
 		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
 		slowStart: 12 * time.Second, patient: geminiPatient,
 	},
@@ -236,7 +240,8 @@ var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
 		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
 		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
-		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true}
+		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
+		"TestQuestionsOnATerminal": true, "TestInterruptKeepsTheConversation": true}
 	always = map[string]bool{"claude": true, "codex": true}
 	full   = os.Getenv("DRAWBAR_E2E_FULL") != ""
 )
@@ -637,14 +642,27 @@ func (l *lab) processes() []string {
 type started struct {
 	l   *lab
 	cmd *exec.Cmd
+	in  io.WriteCloser
 	out *bufio.Scanner
 	err bytes.Buffer
 }
 
 func (l *lab) start(args ...string) *started {
 	l.t.Helper()
+	return l.startWith(false, args...)
+}
+
+// startWith is start, with a standard input or without one.
+func (l *lab) startWith(in bool, args ...string) *started {
+	l.t.Helper()
 	s := &started{l: l, cmd: exec.Command(binary, append([]string{"run", l.kit.name, "--json", "--cwd", l.work}, args...)...)}
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = l.environ(), l.work, &s.err
+	if in {
+		var err error
+		if s.in, err = s.cmd.StdinPipe(); err != nil {
+			l.t.Fatal(err)
+		}
+	}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		l.t.Fatal(err)

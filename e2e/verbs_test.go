@@ -446,7 +446,7 @@ func TestDetachedRun(t *testing.T) {
 		d = l.command("run", k.name, "--cwd", l.work, "--grace", "2s", "-d", "hang")
 		id = strings.TrimSpace(d.stdout)
 		stop := l.command("stop", id)
-		if stop.code != 0 || !strings.Contains(stop.stdout, "aborted") {
+		if stop.code != 0 || !strings.Contains(stop.stdout, "cancelled") {
 			t.Errorf("stop: exit %d, %s%s", stop.code, stop.stdout, stop.stderr)
 		}
 		l.noSurvivors()

@@ -37,7 +37,8 @@ const (
 var costSources = []CostSource{CostFromAgent, CostFromTable}
 
 // Cost is a cost record (agent-mux specification, CostRecord). TotalUSD is nil when no price is known; the record then says
-// Unpriced, because unknown is not free.
+// Unpriced, because unknown is not free. With both, TotalUSD is a part: tokens of some models have no price, or those of a turn
+// that broke off were never stated.
 type Cost struct {
 	TotalUSD            *float64   `json:"totalUsd,omitempty"`
 	Unpriced            bool       `json:"unpriced,omitempty"`

@@ -43,13 +43,18 @@ func wantsAnswer(r *execution.Request) {
 func request() execution.Request { return clitest.Request() }
 
 // TestGoldens replays every transcript.
-func TestGoldens(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/golden/*.jsonl", Least: 35, Runs: transcripts, Check: check,
-		Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			return cliagent.Replay(newParser(r.Request), r.Stdout, nil, r.Exit, false)
-		},
-	}.Test(t)
+func TestGoldens(t *testing.T) { goldens.Test(t) }
+
+// TestDamaged replays them with one line lost or twice, and cut off.
+func TestDamaged(t *testing.T) {
+	goldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"subtype":"success"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`, `"result"`)})
+}
+
+var goldens = clitest.Goldens{
+	Pattern: "testdata/golden/*.jsonl", Least: 35, Runs: transcripts, Check: check,
+	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		return cliagent.Replay(newParser(r.Request), r.Stdout, nil, r.Exit, false)
+	},
 }
 
 func check(t *testing.T, events []execution.Event, res execution.Result) {

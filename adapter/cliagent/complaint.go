@@ -48,6 +48,9 @@ func isFrame(line, trimmed string) bool {
 	return line != trimmed && strings.HasPrefix(trimmed, "at ") || strings.HasPrefix(trimmed, "node:internal/")
 }
 
+// shortest is how long a message is at least of which a line of standard error can be a longer version.
+const shortest = 8
+
 // beyond is what standard error says besides the message of the failure.
 func beyond(stderr, message string) string {
 	said := strings.Join(strings.Fields(message), " ")
@@ -55,6 +58,9 @@ func beyond(stderr, message string) string {
 	for line := range strings.Lines(stderr) {
 		text := strings.Join(strings.Fields(line), " ")
 		if text == "" || strings.HasPrefix(text, "Node.js v") || strings.Contains(said, strings.TrimPrefix(strings.TrimPrefix(text, "Error: "), "error: ")) {
+			continue
+		}
+		if len(said) >= shortest && strings.HasPrefix(text, "Error") && strings.Contains(text, said) {
 			continue
 		}
 		rest = append(rest, strings.TrimRight(line, "\n"))

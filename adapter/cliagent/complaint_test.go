@@ -24,6 +24,9 @@ func TestComplaint(t *testing.T) {
 	if got := beyond(complaint(tail, &noisyParser{}), "no key"); got != "set a key\n" {
 		t.Errorf("%q", got)
 	}
+	if got := beyond("Error when talking to the API: {\"message\":\"no such field\"}\nset a key\n", "no such field"); got != "set a key\n" {
+		t.Errorf("%q", got)
+	}
 	if got := beyond("", "x"); got != "" {
 		t.Errorf("%q", got)
 	}

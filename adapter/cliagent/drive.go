@@ -18,9 +18,10 @@ type drive struct {
 	sink   *Sink
 	hooks  Hooks
 
-	terminal bool         // lines come from a terminal
-	strip    pty.Stripper // takes its control sequences out, also those that span lines
-	plain    []byte       // what is left of a line
+	silence  time.Duration // how long the agent may be silent; 0: for ever
+	terminal bool          // lines come from a terminal
+	strip    pty.Stripper  // takes its control sequences out, also those that span lines
+	plain    []byte        // what is left of a line
 }
 
 // guard turns a panic of call into an error that names it.

@@ -42,7 +42,7 @@ func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason)
 		fail(&res, execution.Errorf(execution.CodeInterrupted, "%s was interrupted", d.name), false)
 		res.ExitReason = execution.ExitInterrupted
 	case why == stopInactivity:
-		fail(&res, execution.Errorf(execution.CodeInactivityTimeout, "%s was silent for too long and was stopped", d.name), false)
+		fail(&res, execution.Errorf(execution.CodeInactivityTimeout, "%s was silent for %s and was stopped", d.name, d.silence), false)
 		res.ExitReason = execution.ExitInactivity
 	case !stated(res):
 		err, reason := unstated(d.name, exit, why)

@@ -28,7 +28,6 @@ type run struct {
 	hook    *hooked // nil without a hook
 	handle  process.Handle
 	talking context.Context // ends with the conversation
-	silence time.Duration   // 0: none
 	linger  chan struct{}   // capacity 1: the linger begins
 	alarms  chan struct{}   // capacity 1: the parser has set its alarm
 
@@ -96,7 +95,7 @@ func (r *run) refused(no *refusal) {
 
 // converse carries the process from its start to its result. False means that the consumer is gone.
 func (r *run) converse(ctx context.Context) (execution.Result, bool) {
-	r.silence = time.Duration(r.req.Run.InactivityTimeoutMs) * time.Millisecond
+	r.drive.silence = time.Duration(r.req.Run.InactivityTimeoutMs) * time.Millisecond
 	r.linger = make(chan struct{}, 1)
 	r.alarms = make(chan struct{}, 1)
 	var helpers sync.WaitGroup

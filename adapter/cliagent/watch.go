@@ -24,8 +24,8 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}) {
 	cancelled := ctx.Done()
 	var silent, lingered, due <-chan time.Time
 	var silence *time.Timer
-	if r.silence > 0 {
-		silence = time.NewTimer(r.silence)
+	if r.drive.silence > 0 {
+		silence = time.NewTimer(r.drive.silence)
 		defer silence.Stop()
 		silent = silence.C
 	}
@@ -107,7 +107,7 @@ func (r *run) checkSilence(now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.agentWaits() {
-		return r.silence
+		return r.drive.silence
 	}
 	since := r.since
 	if c, ok := r.handle.(outputClock); ok {
@@ -115,14 +115,14 @@ func (r *run) checkSilence(now time.Time) time.Duration {
 			since = last
 		}
 	}
-	if rest := since.Add(r.silence).Sub(now); rest > 0 {
+	if rest := since.Add(r.drive.silence).Sub(now); rest > 0 {
 		return rest
 	}
 	r.drive.sink.Emit(r.spec.Hooks.timeout())
 	r.drive.sink.Emit(execution.Timeout{Kind: execution.TimeoutInactivity})
 	r.stop(stopInactivity)
 	r.wake()
-	return r.silence
+	return r.drive.silence
 }
 
 // agentWaits reports whether there is a better reason for silence than an agent that hangs: it is being stopped, paused

@@ -50,13 +50,18 @@ var execCases = map[string]clitest.Run{
 }
 
 // TestExecGoldens replays recorded runs of codex exec.
-func TestExecGoldens(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/exec/*.jsonl", Least: 10, Runs: execCases, Listed: true, Check: check,
-		Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			return cliagent.Replay(newExecParser(r.Request), r.Stdout, r.Stderr, r.Exit, false)
-		},
-	}.Test(t)
+func TestExecGoldens(t *testing.T) { execGoldens.Test(t) }
+
+// TestDamagedRuns replays them with one line lost or twice, and cut off.
+func TestDamagedRuns(t *testing.T) {
+	execGoldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"turn.completed"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`)})
+}
+
+var execGoldens = clitest.Goldens{
+	Pattern: "testdata/exec/*.jsonl", Least: 10, Runs: execCases, Listed: true, Check: check,
+	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		return cliagent.Replay(newExecParser(r.Request), r.Stdout, r.Stderr, r.Exit, false)
+	},
 }
 
 func check(t *testing.T, events []execution.Event, res execution.Result) {

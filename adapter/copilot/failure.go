@@ -11,6 +11,11 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
+// Noise reports whether a line of standard error says nothing about a failure: this one follows every signal during a model call.
+func (p *parser) Noise(line string) bool {
+	return strings.HasPrefix(line, "Error executing prompt: Error: Cannot invoke native session after disposal")
+}
+
 // failure is why a turn failed, in the words of both sides.
 type failure struct {
 	code    execution.ErrorCode

@@ -314,3 +314,19 @@ func TestSubagentsAreApart(t *testing.T) {
 		t.Errorf("%+v", res.Output)
 	}
 }
+
+// TestLingering: after an answer, silence means that Copilot waits for a command that it started; a line takes that back.
+func TestLingering(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"", `{"type":"assistant.turn_start","data":{"turnId":"1"}}`} {
+		p, s := newParser(request()).(*parser), cliagent.NewSink(false)
+		for _, line := range []string{`{"type":"assistant.turn_start","data":{"turnId":"0"}}`, `{"type":"assistant.turn_end","data":{"turnId":"0"}}`, next} {
+			p.Line(process.Stdout, []byte(line), s)
+		}
+		s.Take()
+		p.Alarm(s)
+		if got := len(s.Take()); (got == 1) != (next == "") {
+			t.Errorf("after %q: %d events", next, got)
+		}
+	}
+}

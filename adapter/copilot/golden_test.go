@@ -31,14 +31,19 @@ var transcripts = map[string]clitest.Run{
 func request() execution.Request { return clitest.Request() }
 
 // TestGoldens replays every transcript.
-func TestGoldens(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/golden/*.jsonl", Least: 25, Runs: transcripts, Replay: replay,
-		Check: func(t *testing.T, events []execution.Event, _ execution.Result) {
-			clitest.CheckOrder(t, events)
-			checkClosed(t, events)
-		},
-	}.Test(t)
+func TestGoldens(t *testing.T) { goldens.Test(t) }
+
+// TestDamaged replays them with one line lost or twice, and cut off.
+func TestDamaged(t *testing.T) {
+	goldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"type":"result"`), Usage: clitest.Has(`Tokens"`), Text: clitest.Has(`"content"`, `"deltaContent"`)})
+}
+
+var goldens = clitest.Goldens{
+	Pattern: "testdata/golden/*.jsonl", Least: 25, Runs: transcripts, Replay: replay,
+	Check: func(t *testing.T, events []execution.Event, _ execution.Result) {
+		clitest.CheckOrder(t, events)
+		checkClosed(t, events)
+	},
 }
 
 // replay replays a transcript with the session that it was recorded with.

@@ -3,6 +3,7 @@ package copilot
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -44,6 +45,8 @@ type parser struct {
 	model   string
 	servers map[string]bool // MCP servers by name
 
+	lingers bool // a model call has ended and nothing has come since
+
 	names  *jsonscan.Interner
 	values [lineKeyCount]jsonscan.Value
 
@@ -81,8 +84,23 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
+	if p.lingers && src == process.Stdout {
+		p.lingers = false
+		s.AlarmIn(0)
+	}
 	if src == process.Stderr || jsonscan.Fields(line, p.values[:], lineKeys) != nil || !p.message(line, s) {
 		s.Unknown(src, line)
+	}
+}
+
+// lingering is how long Copilot may say nothing after a model call, when it has neither a tool to run nor another call to make.
+const lingering = 5 * time.Second
+
+// Alarm says why a run whose answer is there does not end: Copilot waits for commands that it started in the background.
+func (p *parser) Alarm(s *cliagent.Sink) {
+	if p.lingers && p.final == nil {
+		s.Emit(execution.Debug{Level: execution.DebugWarn,
+			Message: "copilot has answered and waits for a command that still runs; interrupt the run, or give it a --timeout"})
 	}
 }
 
@@ -106,6 +124,8 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	case "assistant.turn_start":
 		return p.stepStart(s)
 	case "assistant.turn_end":
+		p.lingers = true
+		s.AlarmIn(lingering)
 		return p.stepEnd(s)
 	case "assistant.turn_retry":
 		return p.retry(data, s)

@@ -42,16 +42,21 @@ var oneShotCases = map[string]clitest.Run{
 }
 
 // TestOneShotGoldens replays recorded runs of gemini --output-format stream-json.
-func TestOneShotGoldens(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/oneshot/*.jsonl", Least: 10, Runs: oneShotCases, Listed: true, Check: check,
-		Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			if r.Stderr == nil {
-				t.Fatalf("there is no %s.stderr", r.Base)
-			}
-			return cliagent.Replay(newOneShot(r.Request), r.Stdout, r.Stderr, r.Exit, false)
-		},
-	}.Test(t)
+func TestOneShotGoldens(t *testing.T) { oneShotGoldens.Test(t) }
+
+// TestDamagedRuns replays them with one line lost or twice, and cut off.
+func TestDamagedRuns(t *testing.T) {
+	oneShotGoldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"status":"success"`), Usage: clitest.Has(`_tokens"`), Text: clitest.Has(`"content"`)})
+}
+
+var oneShotGoldens = clitest.Goldens{
+	Pattern: "testdata/oneshot/*.jsonl", Least: 10, Runs: oneShotCases, Listed: true, Check: check,
+	Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		if r.Stderr == nil {
+			t.Fatalf("there is no %s.stderr", r.Base)
+		}
+		return cliagent.Replay(newOneShot(r.Request), r.Stdout, r.Stderr, r.Exit, false)
+	},
 }
 
 func check(t *testing.T, events []execution.Event, res execution.Result) {

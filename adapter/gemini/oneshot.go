@@ -267,6 +267,11 @@ func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		f.fill(&res)
 	case p.ended:
 		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
+	case p.begun && exit.Code == 0 && !exit.Stopped && exit.Signal == "":
+		// Seen with tool output of 5 MB: Gemini exits before a full pipe was read, and its result is lost.
+		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitCompleted
+		res.Error = execution.NewResultError(execution.CodeInvalidOutput,
+			"gemini ended without a result: it drops the end of a large output that was not read in time")
 	}
 	if p.text != "" && p.ended {
 		res.Output = &execution.Output{Text: p.text}

@@ -328,3 +328,13 @@ func TestUnknownLines(t *testing.T) {
 		t.Errorf("%d unknown lines, %s", res.UnknownLines, res.Status)
 	}
 }
+
+// TestLostEnd: an output without a result of a Gemini that went well lost its end.
+func TestLostEnd(t *testing.T) {
+	t.Parallel()
+	out := []byte(`{"type":"init","timestamp":"2026-11-20T11:45:28.080Z","session_id":"cf5c6b07-1e34-4da0-ba09-29d0c4ad72ac","model":"gemini-2.5-pro"}` + "\n")
+	_, res := cliagent.Replay(newOneShot(newRequest()), out, nil, process.Exit{}, false)
+	if res.Status != execution.StatusFailed || res.Error.ErrorCode() != execution.CodeInvalidOutput || !strings.Contains(res.Error.Message, "large output") {
+		t.Errorf("%s %+v", res.Status, res.Error)
+	}
+}

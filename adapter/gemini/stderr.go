@@ -90,8 +90,9 @@ func (e *stderr) attempt(s *cliagent.Sink) {
 // Noise reports whether a line of standard error says nothing about a failure.
 func (p *oneShot) Noise(line string) bool { return isNoise(line) }
 
+// isNoise knows the printed object after an error only by its lines that stay when the stack trace is taken out.
 func isNoise(line string) bool {
-	return begins(line, noise) && !strings.HasPrefix(line, "Error ")
+	return line == "{" || line == "}" || strings.HasPrefix(line, "status: ") || begins(line, noise) && !strings.HasPrefix(line, "Error ")
 }
 
 func begins(text string, with []string) bool {

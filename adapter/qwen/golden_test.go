@@ -54,26 +54,31 @@ func wantsBird(r *execution.Request) {
 func request() execution.Request { return clitest.Request() }
 
 // TestGoldens replays every transcript.
-func TestGoldens(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/golden/*.jsonl", Least: 40, Runs: transcripts,
-		Unknown: func(name string) bool {
-			return strings.HasSuffix(name, "_badflag") || strings.HasPrefix(name, "old_session")
-		},
-		Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			r.Exit.StderrTail = string(r.Stderr)
-			events, res := cliagent.Replay(newParser(r.Request), r.Stdout, r.Stderr, r.Exit, false)
-			if res.Error != nil {
-				e := *res.Error
-				e.Stderr = ""
-				delete(e.Metadata, "stderr")
-				res.Error = &e
-			}
-			return events, res
-		},
-		Check: func(t *testing.T, events []execution.Event, res execution.Result) {
-			clitest.CheckOrder(t, events)
-			clitest.CheckUsage(t, events, res)
-		},
-	}.Test(t)
+func TestGoldens(t *testing.T) { goldens.Test(t) }
+
+// TestDamaged replays them with one line lost or twice, and cut off.
+func TestDamaged(t *testing.T) {
+	goldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"subtype":"success"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`, `"result"`)})
+}
+
+var goldens = clitest.Goldens{
+	Pattern: "testdata/golden/*.jsonl", Least: 40, Runs: transcripts,
+	Unknown: func(name string) bool {
+		return strings.HasSuffix(name, "_badflag") || strings.HasPrefix(name, "old_session")
+	},
+	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		r.Exit.StderrTail = string(r.Stderr)
+		events, res := cliagent.Replay(newParser(r.Request), r.Stdout, r.Stderr, r.Exit, false)
+		if res.Error != nil {
+			e := *res.Error
+			e.Stderr = ""
+			delete(e.Metadata, "stderr")
+			res.Error = &e
+		}
+		return events, res
+	},
+	Check: func(t *testing.T, events []execution.Event, res execution.Result) {
+		clitest.CheckOrder(t, events)
+		clitest.CheckUsage(t, events, res)
+	},
 }

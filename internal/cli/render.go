@@ -26,6 +26,9 @@ type Renderer struct {
 	names    map[string]string
 	denial   string // the reason of the last denial, which the failure of its call repeats
 
+	// Unasked says that the approval mode yolo answers every question, so that none is shown.
+	Unasked bool
+
 	// Unrecorded says that no record of the run exists, so that its id leads nowhere. It is set before the first event.
 	Unrecorded bool
 }
@@ -160,8 +163,14 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.SubagentSpawn:
 		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, oneLine(b.Prompt, 120)))
 	case execution.ApprovalRequired:
+		if r.Unasked {
+			break
+		}
 		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, oneLine(b.Detail, 200)))
 	case execution.ApprovalGranted:
+		if r.Unasked {
+			break
+		}
 		r.note("%s%s", indent, r.paint(green, "  allowed"+because(b.Detail)))
 	case execution.ApprovalDenied:
 		r.denial = b.Reason
@@ -182,8 +191,6 @@ func (r *Renderer) Event(e execution.Event) {
 		r.note("%s", r.paint(dim, "the agent shortened its context"))
 	case execution.Interrupted:
 		r.note("%s", r.paint(yellow, "interrupted"))
-	case execution.Timeout:
-		r.note("%s", r.paint(red, "time limit reached: "+string(b.Kind)))
 	case execution.TurnLimit:
 		r.note("%s", r.paint(yellow, fmt.Sprintf("turn limit of %d reached", b.MaxTurns)))
 	case execution.InputCancelled:
@@ -315,6 +322,8 @@ func Money(c *execution.Cost) string {
 		return "cost unknown"
 	case c.TotalUSD == nil:
 		return "price unknown"
+	case c.Unpriced:
+		return fmt.Sprintf("at least $%.4f (the rest is unknown)", *c.TotalUSD)
 	case c.Source == execution.CostFromTable:
 		return fmt.Sprintf("$%.4f (from the price table)", *c.TotalUSD)
 	}

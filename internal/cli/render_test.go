@@ -20,6 +20,20 @@ func TestRenderDenialOnce(t *testing.T) {
 	}
 }
 
+// TestRenderUnasked: what the approval mode answers by itself is no question to a person.
+func TestRenderUnasked(t *testing.T) {
+	t.Parallel()
+	var out, err bytes.Buffer
+	r := NewRenderer(&App{Out: &out, Err: &err, NoColor: true}, false, nil)
+	r.Unasked = true
+	for _, b := range []execution.Body{execution.ApprovalRequired{ID: "q", Action: "Bash", Detail: "ls"}, execution.ApprovalGranted{ID: "q", Detail: "approval mode yolo"}} {
+		r.Event(execution.Event{Body: b})
+	}
+	if err.Len() > 0 {
+		t.Errorf("%q", err.String())
+	}
+}
+
 func TestRenderRetry(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]execution.Retry{

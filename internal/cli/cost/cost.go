@@ -72,6 +72,6 @@ func show(app *cli.App, r runstore.Report, by string) {
 	line("total", r.Total)
 	w.Flush()
 	if r.Total.Unpriced > 0 {
-		app.Notef("%d runs used tokens whose price is unknown: the sum is too low by them", r.Total.Unpriced)
+		app.Notef("%d runs used tokens whose number or price is unknown: the sum is too low by them", r.Total.Unpriced)
 	}
 }

@@ -36,6 +36,9 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	}
 	defer s.Close()
 	render := cli.NewRenderer(app, debug, nil)
+	if run, err := s.Get(id); err == nil { // a run that does not exist is the error of Events
+		render.Unasked = run.ApprovalMode == execution.ApprovalYolo
+	}
 	ended := false
 	for e, err := range s.Events(ctx, id, after, follow) {
 		if err != nil {

@@ -130,13 +130,15 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 		return err
 	}
 	defer told()
+	received, release := catch()
+	defer release()
 	run, err := client.Run(ctx, req, opts)
 	if err != nil {
 		return err
 	}
 	over, end := context.WithCancel(ctx)
 	obeyed := make(chan struct{})
-	go func() { defer close(obeyed); (&signals{app: app, run: run}).obey(over) }()
+	go func() { defer close(obeyed); (&signals{app: app, run: run, received: received}).obey(over) }()
 	defer func() { end(); <-obeyed }()
 	off := run.On(agent.On(func(e execution.Event, _ execution.TurnEnd) {
 		if e.Parent == "" {

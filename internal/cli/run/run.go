@@ -123,6 +123,8 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		opts.OnApproval = talk.approve
 		opts.OnInput = talk.input
 	}
+	received, release := catch()
+	defer release()
 	run, err := client.Run(ctx, req, opts)
 	if err != nil {
 		return err
@@ -131,12 +133,13 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	defer out.close()
 	if out.render != nil {
 		out.render.Unrecorded = !client.Recorded(run.ID())
+		out.render.Unasked = req.Run.ApprovalMode == execution.ApprovalYolo
 	}
 	var background sync.WaitGroup
 	over, end := context.WithCancel(ctx)
 	defer background.Wait()
 	defer end()
-	keys := &signals{app: app, run: run, interactive: req.Run.Interactive}
+	keys := &signals{app: app, run: run, received: received, interactive: req.Run.Interactive}
 	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {
 		// A read of a terminal cannot be cancelled: this goroutine ends with the input or with the process.

@@ -18,22 +18,27 @@ import (
 type signals struct {
 	app         *cli.App
 	run         *agent.Run
+	received    chan os.Signal
 	interactive bool         // an interrupt ends the turn and not the conversation
 	turns       atomic.Int64 // turns that were shown so far
+}
+
+// catch keeps signals from ending this process at once: a run that is recorded and not yet obeyed would be lost.
+func catch() (received chan os.Signal, stop func()) {
+	received = make(chan os.Signal, 4)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return received, func() { signal.Stop(received) }
 }
 
 // obey passes signals on until ctx is done. The first interrupt of a turn interrupts it, the second aborts the run, a third
 // ends this process at once. Between the turns of a conversation the first interrupt says how to leave and the second leaves.
 func (s *signals) obey(ctx context.Context) {
-	received := make(chan os.Signal, 4)
-	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(received)
 	interrupts, turn := 0, int64(-1)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case got := <-received:
+		case got := <-s.received:
 			if got != os.Interrupt {
 				s.run.Abort(fmt.Errorf("signal %s", got))
 				continue

@@ -1,0 +1,122 @@
+package clitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Damage holds the parser against damaged recordings: one line dropped, one line twice, the end cut off at each line.
+type Damage struct {
+	// Success reports whether a line is the agent's own statement that the run succeeded.
+	Success func(line []byte) bool
+	// Usage reports whether a line states tokens, which are not known elsewhere when it is lost.
+	Usage func(line []byte) bool
+	// Text reports whether a line has text of the answer, which is not known elsewhere when it is lost.
+	Text func(line []byte) bool
+}
+
+// TestDamaged replays every damaged variant of every transcript.
+func (g Goldens) TestDamaged(t *testing.T, d Damage) {
+	for _, file := range Glob(t, g.Pattern, g.Least) {
+		r := Recording{Base: strings.TrimSuffix(file, ".jsonl"), Request: Request(), Stdout: Read(t, file)}
+		r.Name = filepath.Base(r.Base)
+		run := g.Runs[r.Name]
+		if run.Request != nil {
+			run.Request(&r.Request)
+		}
+		r.Exit = run.Exit
+		if b, err := os.ReadFile(r.Base + ".stderr"); err == nil {
+			r.Stderr = b
+		}
+		lines := bytes.SplitAfter(bytes.TrimSuffix(r.Stdout, []byte("\n")), []byte("\n"))
+		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
+			_, whole := g.Replay(t, r)
+			for n := range 3 * len(lines) {
+				i, what := n/3, []string{"dropped", "doubled", "the last"}[n%3]
+				var kept [][]byte
+				switch what {
+				case "dropped":
+					kept = append(append(kept, lines[:i]...), lines[i+1:]...)
+				case "doubled":
+					kept = append(append(kept, lines[:i+1]...), append([][]byte{[]byte("\n")}, lines[i:]...)...)
+				default:
+					kept = append(kept, lines[:i+1]...)
+				}
+				damaged := r
+				damaged.Stdout = bytes.Join(kept, nil)
+				name := fmt.Sprintf("line %d of %d %s: %.200s", i+1, len(lines), what, lines[i])
+				events, res := g.Replay(t, damaged)
+				d.check(t, name, kept, events, res)
+				if what == "dropped" && whole.Status == execution.StatusCompleted && res.Status == execution.StatusCompleted {
+					if whole.Text != "" && res.Text == "" && !d.Text(lines[i]) {
+						t.Errorf("%s: the text is lost", name)
+					}
+					if whole.Usage != nil && res.Usage == nil && !d.Usage(lines[i]) {
+						t.Errorf("%s: the usage is lost", name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// check holds what was made of a damaged recording against what every run owes. Tools without an end are ended by package
+// agent, so the order of the events is not held here.
+func (d Damage) check(t *testing.T, name string, lines [][]byte, events []execution.Event, res execution.Result) {
+	t.Helper()
+	said := false
+	for _, line := range lines {
+		said = said || d.Success(line)
+	}
+	if res.Status == execution.StatusCompleted && !said {
+		t.Errorf("%s: completed without the agent's word for it: %s", name, render(res))
+	}
+	if err := res.Error; err != nil && strings.Contains(err.Message, "panicked") {
+		t.Errorf("%s: %s", name, err.Message)
+	}
+	for _, e := range events {
+		if b, ok := e.Body.(execution.ErrorEvent); ok && strings.Contains(b.Message, "panicked") {
+			t.Errorf("%s: %s", name, b.Message)
+		}
+	}
+	CheckUsage(&located{TB: t, name: name}, events, res)
+}
+
+func render(res execution.Result) string {
+	b, err := json.Marshal(res)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// located says with each error which mutation made it.
+type located struct {
+	testing.TB
+	name string
+}
+
+func (l *located) Errorf(format string, args ...any) {
+	l.Helper()
+	l.TB.Errorf("%s: "+format, append([]any{l.name}, args...)...)
+}
+
+// Has makes a Success, Usage or Text that looks for any of these strings in a line.
+func Has(any ...string) func(line []byte) bool {
+	return func(line []byte) bool {
+		for _, s := range any {
+			if bytes.Contains(line, []byte(s)) {
+				return true
+			}
+		}
+		return false
+	}
+}
