@@ -70,7 +70,7 @@ func startLingering(t *testing.T) lingering {
 		_ = l.cmd.Process.Kill()
 		_ = l.cmd.Wait()
 		for _, pid := range l.alive() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			send(pid, syscall.SIGKILL)
 		}
 	})
 	await(t, "the agent", func() bool { _, err := os.Stat(l.mark); return err == nil })
@@ -80,6 +80,13 @@ func startLingering(t *testing.T) lingering {
 		t.Fatalf("helpers %v, private folders %v, processes %v", l.helpers, l.folders(), l.alive())
 	}
 	return l
+}
+
+// send signals a process that may be gone. 0 and below would be the group of this test.
+func send(pid int, sig syscall.Signal) {
+	if pid > 1 {
+		_ = syscall.Kill(pid, sig)
+	}
 }
 
 // children are the processes that drawbar itself started.
@@ -147,19 +154,20 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 		"kill":            func(l lingering) { _ = l.cmd.Process.Kill() },
 		"quit":            func(l lingering) { _ = l.cmd.Process.Signal(syscall.SIGQUIT) },
 		"stop --force":    func(l lingering) { l.h.run(t, nil, "drawbar", "stop", "--force", l.id(t)) },
-		"one helper dies": func(l lingering) { _ = syscall.Kill(l.helpers[0], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
-		"the other dies":  func(l lingering) { _ = syscall.Kill(l.helpers[1], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
+		"one helper dies": func(l lingering) { send(l.helpers[0], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
+		"the other dies":  func(l lingering) { send(l.helpers[1], syscall.SIGKILL); _ = l.cmd.Process.Kill() },
 		"one after another": func(l lingering) {
-			first := l.watcher()
-			_ = syscall.Kill(first, syscall.SIGKILL)
+			first := 0 // it has its name a moment after it was started
+			await(t, "the watcher", func() bool { first = l.watcher(); return first != 0 })
+			send(first, syscall.SIGKILL)
 			await(t, "another watcher", func() bool { w := l.watcher(); return w != 0 && w != first })
 			for _, pid := range l.helpers {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+				send(pid, syscall.SIGKILL)
 			}
 			_ = l.cmd.Process.Kill()
 		},
-		"one stops":       func(l lingering) { _ = syscall.Kill(l.helpers[0], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
-		"the other stops": func(l lingering) { _ = syscall.Kill(l.helpers[1], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
+		"one stops":       func(l lingering) { send(l.helpers[0], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
+		"the other stops": func(l lingering) { send(l.helpers[1], syscall.SIGSTOP); _ = l.cmd.Process.Kill() },
 	} {
 		for i := range 2 {
 			t.Run(fmt.Sprintf("%s %d", name, i), func(t *testing.T) {
@@ -170,7 +178,7 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 				await(t, "the end of the agent's processes", func() bool { return len(l.alive()) == 0 })
 				await(t, "the end of the private folder", func() bool { return len(l.folders()) == 0 })
 				for _, pid := range l.helpers { // one that was stopped
-					_ = syscall.Kill(pid, syscall.SIGCONT)
+					send(pid, syscall.SIGCONT)
 				}
 			})
 		}
@@ -194,7 +202,7 @@ func TestLostRunWithProcesses(t *testing.T) {
 		return bytes.Contains(stat, []byte(") T "))
 	})
 	for _, pid := range append(l.helpers, l.cmd.Process.Pid) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		send(pid, syscall.SIGKILL)
 	}
 	_ = l.cmd.Wait()
 	await(t, "the end of the agent itself", func() bool { return len(l.alive()) == 1 })

@@ -85,7 +85,8 @@ func startHost(t *testing.T, dir, name string) (host *exec.Cmd, agent, keeper, w
 		t.Fatal(err)
 	}
 	line, _ := bufio.NewReader(out).ReadString('\n')
-	if _, err := fmt.Sscanf(line, "ready %d %d %d", &agent, &keeper, &watcher); err != nil {
+	// A signal to 0 or 1 would end this test, or more.
+	if _, err := fmt.Sscanf(line, "ready %d %d %d", &agent, &keeper, &watcher); err != nil || min(agent, keeper, watcher) < 2 {
 		_ = host.Process.Kill()
 		t.Fatalf("the host says %q", line)
 	}
