@@ -177,7 +177,7 @@ git init -q; git add -A; git commit -qm start`
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		s := onTerminalIn(t, dir, env, 100, writesAFile, "govern", "step", "--trust")
+		s := onTerminalIn(t, dir, env, 100, "", writesAFile, "govern", "step", "--trust")
 		text := s.await(0, "allow? [y/N] ")
 		if !strings.Contains(text, "made.txt") {
 			t.Errorf("the question does not say what for:\n%q", text)
