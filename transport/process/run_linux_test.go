@@ -80,9 +80,11 @@ func TestRun(t *testing.T) {
 func TestRunIsStopped(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"hang-silent", "stubborn"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		s := fake(t, name)
-		s.Grace = 100 * time.Millisecond
+		if s.Grace = 10 * time.Second; name == "stubborn" {
+			s.Grace = 100 * time.Millisecond
+		}
 		_, e := Run(ctx, s)
 		cancel()
 		if !errors.Is(e.Err, context.DeadlineExceeded) || !e.Stopped || e.Killed != (name == "stubborn") {
