@@ -168,8 +168,8 @@ func TestSkillOfARun(t *testing.T) {
 		if strings.Contains(log.String()[told:], "at the gate of drawbar") {
 			t.Errorf("the model was told of it in another run")
 		}
-		if o := l.run("--skill", filepath.Join(l.root, "none"), "hi"); o.result.Error.ErrorCode() != execution.CodeValidation {
-			t.Errorf("a folder that is not there: %s %+v", o.result.Status, o.result.Error)
+		if o := l.command("run", k.name, "--json", "--skill", filepath.Join(l.root, "none"), "hi"); o.code != execution.ExitUsage || !strings.Contains(o.stdout, string(execution.CodeValidation)) {
+			t.Errorf("a folder that is not there: exit code %d, %s", o.code, o.stdout)
 		}
 	})
 }
