@@ -18,7 +18,7 @@ type drive struct {
 	sink   *Sink
 	hooks  Hooks
 
-	silence  time.Duration // how long the agent may be silent; 0: for ever
+	silence  time.Duration // limit of the agent's silence; 0: none
 	terminal bool          // lines come from a terminal
 	strip    pty.Stripper  // takes its control sequences out, also those that span lines
 	plain    []byte        // what is left of a line

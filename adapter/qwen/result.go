@@ -144,7 +144,7 @@ func (p *parser) structuredOf(o *outcome, v jsonscan.Value) {
 }
 
 // account counts what the session used beside the agent's own model calls: for sub-agents and in the background. Of a session
-// that goes on only what is new counts; where nobody knows what is old, nothing of it does.
+// that is resumed only what is new counts. Where the usage before the run is unknown, only the agent's own calls do.
 func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
 	if p.req.Run.SessionID != "" || p.req.Run.ForkSessionID != "" {
 		if p.req.SessionUsage == nil {

@@ -62,7 +62,7 @@ type breach struct {
 	harmless []string // of git's settings, what runs nothing, hides nothing and leads nowhere
 }
 
-// told is the digest of what there is to say of git.
+// told is the digest of what was reported about git.
 func (b breach) told() string {
 	if len(b.git) == 0 {
 		return ""

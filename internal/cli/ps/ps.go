@@ -125,7 +125,7 @@ func look(ctx context.Context, rows []row) {
 	wg.Wait()
 }
 
-// money is what a run cost; "-" where it cannot have cost anything yet, "?" where nobody knows.
+// money is what a run cost; "-" before it can cost anything, "?" if the cost is unknown.
 func money(r runstore.Run) string {
 	switch {
 	case r.Cost != nil:
