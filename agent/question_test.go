@@ -308,6 +308,33 @@ func TestWithdrawnQuestion(t *testing.T) {
 	})
 }
 
+// TestDenialBehindTheTurn: a question may outlive its turn, and a denial of it begins no other, which nobody would end.
+func TestDenialBehindTheTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, backend(func(c *at.Call) execution.Result {
+			opened(c)
+			c.Emit(approvalOf("q"))
+			ended(c)
+			return chat(c)
+		}), conversation(), agent.Options{})
+		synctest.Wait()
+		if err := r.Deny("too late"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := r.Send("more", ""); err != nil {
+			t.Fatal(err)
+		}
+		r.CloseInput()
+		res, events := finish(t, r)
+		want(t, res, execution.StatusCompleted, "")
+		if starts, ends := len(bodies[execution.TurnStart](events)), len(bodies[execution.TurnEnd](events)); starts != 3 || ends != 3 {
+			t.Errorf("%d turns began and %d ended, want 3: %s", starts, ends, sketch(events))
+		}
+	})
+}
+
 // TestCallbackAgainstCaller: whoever answers first counts, the other's answer is dropped.
 func TestCallbackAgainstCaller(t *testing.T) {
 	t.Parallel()

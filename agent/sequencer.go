@@ -155,9 +155,14 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		s.ensureTurn(publish)
 		s.flush(e.Parent, publish)
 	case execution.ApprovalDenied:
-		s.ensureTurn(publish)
+		shown := s.asked[b.ID]
+		if !shown { // a question that was shown may outlive its turn, and its answer begins none
+			s.ensureTurn(publish)
+		}
 		s.flush(e.Parent, publish)
-		s.askFirst(e, b, publish)
+		if !shown {
+			s.askFirst(e, b, publish)
+		}
 	case execution.SessionResume, execution.SessionFork, execution.SessionCheckpoint, execution.PluginLoaded, execution.PluginInvoked,
 		execution.PluginError, execution.SkillLoaded, execution.SkillInvoked, execution.AgentdocRead, execution.ImageInputAck:
 		if !s.session {
@@ -208,9 +213,6 @@ func (s *sequencer) ask(id execution.QuestionID) {
 
 // askFirst shows the question that a denial answers, where nobody was asked: a rule or a hook denied the call.
 func (s *sequencer) askFirst(e execution.Event, b execution.ApprovalDenied, publish func(execution.Event)) {
-	if s.asked[b.ID] {
-		return
-	}
 	q := execution.ApprovalRequired{ID: b.ID, Action: cmp.Or(b.ToolName, "a tool call"), Detail: b.Reason, ToolName: b.ToolName, Risk: execution.RiskMedium}
 	s.run.col.unasked = true // nobody waits for an answer
 	publish(execution.Event{Parent: e.Parent, Origin: e.Origin, Body: q})
