@@ -174,6 +174,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 			c.warn(err)
 		})
 	})
+	opts.Secrets = append(slices.Clone(opts.Secrets), secrets(req, entry.Descriptor)...)
 	writer, err := c.record(req, entry.Descriptor, &opts)
 	if err != nil {
 		return nil, err
@@ -195,7 +196,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		var server *control.Server
 		if c.opts.Control {
 			var err error
-			if server, err = control.Serve(writer.Run().ControlPath(), run, writer.Clean); err != nil {
+			if server, err = control.Serve(writer.Run().ControlPath(), run); err != nil {
 				c.warn(fmt.Errorf("other commands cannot reach run %s: %w", run.ID(), err))
 			}
 		}
@@ -411,7 +412,7 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
 		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, StartedAt: time.Now(), Parent: opts.Parent,
-		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: secrets(req, d)})
+		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: opts.Secrets})
 	if errors.Is(err, runstore.ErrExists) {
 		return nil, execution.Errorf(execution.CodeValidation, "run %s is recorded already", req.Run.RunID).WithHint("leave out --run-id, or give another one")
 	}
@@ -425,7 +426,7 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 	return w, nil
 }
 
-// secrets are the values that must not be written: those of the environment and of what the request hands to the agent.
+// secrets are the values that must not be shown or written: those of the environment and of what the request hands to the agent.
 func secrets(req execution.Request, d adapter.Descriptor) []string {
 	list := secret.Environ(os.Environ())
 	for _, k := range d.Keys {

@@ -58,6 +58,9 @@ type Options struct {
 	// ResultMetadata adds to the metadata of the result what the caller alone knows of the run, before anybody is given the result.
 	// It is called once, when no event but finished is left to come; it must not wait for the run.
 	ResultMetadata func() map[string]any
+	// Secrets are values that nobody is to see in events, questions and the result: keys that the agent was given. Well-known shapes of
+	// keys are taken out besides, ordinary words are not. Tools, PreToolUse and the agent itself get everything as it is.
+	Secrets []string
 	// EventBuffer bounds the events kept for readers; older ones are dropped and a reader that missed some gets a Gap. 0
 	// is DefaultEventBuffer, less than 100 is 100.
 	EventBuffer int

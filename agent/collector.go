@@ -36,28 +36,27 @@ type collector struct {
 	turnSeen   bool // the model did something in this turn
 	unstated   bool // the tokens of a turn in which the model did something were not stated
 
-	steps      int // model calls begun, and
-	stepsDone  int // ended
-	stepTools  int // tool calls since the last step began
-	inStep     bool
-	modelSeen  bool // a sign of a model call was seen; without steps their number is unknown
-	toolCalls  int
-	retries    int
-	after      time.Duration
-	failure    execution.ErrorCode // of the last error event; empty after the agent went on
-	turnsDone  int                 // turns of the attempt that were completed
-	lastTurn   execution.TurnEnd
-	trace      []execution.TraceEvent
-	inMessage  bool
-	unasked    bool            // the permission question of the next event waits for nobody
-	retrying   execution.Retry // the last retry since the backend made progress; no reason for none
-	refusals   int             // model calls in a row that were refused for their credentials
-	collected  []execution.Event
-	wantEvents bool
+	steps     int // model calls begun, and
+	stepsDone int // ended
+	stepTools int // tool calls since the last step began
+	inStep    bool
+	modelSeen bool // a sign of a model call was seen; without steps their number is unknown
+	toolCalls int
+	retries   int
+	after     time.Duration
+	failure   execution.ErrorCode // of the last error event; empty after the agent went on
+	turnsDone int                 // turns of the attempt that were completed
+	lastTurn  execution.TurnEnd
+	trace     []execution.TraceEvent
+	inMessage bool
+	unasked   bool            // the permission question of the next event waits for nobody
+	retrying  execution.Retry // the last retry since the backend made progress; no reason for none
+	refusals  int             // model calls in a row that were refused for their credentials
+	collected []execution.Event
 }
 
 func newCollector(r *Run) *collector {
-	return &collector{name: r.backend.Name, started: time.Now(), wantEvents: r.req.Run.CollectEvents}
+	return &collector{name: r.backend.Name, started: time.Now()}
 }
 
 // use begins with another backend. What the one before has cost stays.
@@ -94,9 +93,6 @@ func (c *collector) traceAdd(e execution.Event, t execution.TraceEventType, data
 
 // observe takes note of a stamped event.
 func (c *collector) observe(e execution.Event) {
-	if c.wantEvents && !e.Terminal() {
-		c.collected = append(c.collected, e)
-	}
 	own := e.Parent == ""
 	switch b := e.Body.(type) {
 	case execution.TextDelta:

@@ -41,10 +41,14 @@ func (r *Run) push(b execution.Body) {
 
 // exclusive runs fn between two events and returns when it has run. It is for the goroutine that drives the run.
 func (r *Run) exclusive(fn func()) {
+	r.queueDo(fn)
+	r.pump(true)
+}
+
+func (r *Run) queueDo(fn func()) {
 	r.emitMu.Lock()
 	r.emitQ = append(r.emitQ, emission{do: fn})
 	r.emitMu.Unlock()
-	r.pump(true)
 }
 
 // pump processes the queue unless somebody else does. The driver waits for its turn instead of adding to what another
@@ -117,6 +121,10 @@ func (r *Run) process(em emission) {
 		return // nothing follows finished
 	}
 	if em.agent {
+		switch em.event.Body.(type) {
+		case execution.ApprovalRequired, execution.InputRequired:
+			em.event = r.hold.clean(em.event) // a question is asked in other ways than by its event, too
+		}
 		r.anticipate(em.event)
 	}
 	r.seq.order(em.event, r.publish)
@@ -125,7 +133,7 @@ func (r *Run) process(em emission) {
 	}
 }
 
-// publish stamps one event and hands it to collector, handlers and readers.
+// publish stamps one event, and hands it to the collector and, without its secrets, to handlers and readers.
 func (r *Run) publish(e execution.Event) {
 	now := time.Now()
 	if now.Before(r.seq.last) {
@@ -136,12 +144,37 @@ func (r *Run) publish(e execution.Event) {
 	e.Seq, e.Time, e.RunID = r.seq.n, now, r.ID()
 	e.Turn = max(r.seq.turn, 0)
 	e.Agent = r.col.name
+	if !e.Terminal() {
+		e = r.hold.clean(e)
+	}
 	r.col.observe(e)
 	if _, ok := e.Body.(execution.TurnStart); ok && e.Parent == "" {
 		r.turnStarted()
 	}
+	r.hold.push(e, now, r.show)
+	r.showHeld(now)
+}
+
+// show hands an event to handlers and readers.
+func (r *Run) show(e execution.Event) {
+	if r.req.Run.CollectEvents && !e.Terminal() {
+		r.col.collected = append(r.col.collected, e)
+	}
 	r.call(e)
 	r.log.append(e, e.Terminal())
+}
+
+// showHeld shows what need not be kept back any more, and comes again when the time of the rest is over.
+func (r *Run) showHeld(now time.Time) {
+	if wait := r.hold.ready(now, r.show); wait > 0 && r.held == nil {
+		r.held = time.AfterFunc(wait, func() {
+			r.queueDo(func() {
+				r.held = nil
+				r.showHeld(time.Now())
+			})
+			r.pump(false)
+		})
+	}
 }
 
 // call runs the handlers. The list is read under the lock because On may grow it meanwhile.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // finish makes the one result and ends the stream. Only its first call does.
@@ -18,7 +19,14 @@ func (r *Run) finish(res execution.Result) {
 		r.exclusive(func() {
 			res = r.outcome(res, end)
 			r.seq.finish(res, r.publish)
+			r.hold.endAll()
+			r.showHeld(time.Now())
 			r.fill(&res)
+			res = secret.Deep(r.hold.secrets, res)
+			res.Events = r.col.collected
+			if r.held != nil {
+				r.held.Stop()
+			}
 			r.mu.Lock()
 			final := finalState(res)
 			if !r.setLocked(final) {
@@ -251,7 +259,6 @@ func (r *Run) fill(res *execution.Result) {
 		res.Trace.Events = c.trace
 	}
 	r.traceEnd(res, now)
-	res.Events = c.collected
 	r.mu.Lock()
 	b := r.current
 	r.mu.Unlock()

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 type pendingQuestion struct {
@@ -46,10 +48,15 @@ func (r *Run) answerLocked(id execution.QuestionID, d execution.Decision) error 
 	if r.overLocked() {
 		return r.errorf(execution.CodeRunNotActive, "cannot answer, the run is %s", r.conditionLocked())
 	}
-	p := r.takeLocked(id)
+	p := r.findLocked(id)
 	if p == nil {
 		return r.errorf(execution.CodeInteractionNotFound, "no question %s is pending: it was answered or withdrawn", id)
 	}
+	if a, ok := p.q.Approval(); ok && bytes.Contains(d.Input, []byte(secret.Mark)) && bytes.Contains(a.Input, []byte(secret.Mark)) {
+		return r.errorf(execution.CodeValidation, "the new input of question %s has %s where the question hides a secret", id, secret.Mark).
+			WithHint("write the value out, or approve the input as it is")
+	}
+	r.takeLocked(id)
 	r.decideLocked(p.q, d)
 	return nil
 }
@@ -244,7 +251,9 @@ func (r *Run) callBack(p *pendingQuestion) {
 	}
 	r.mu.Lock()
 	if r.findLocked(p.q.ID) == p { // otherwise somebody else answered, or nobody waits any more
-		_ = r.answerLocked(p.q.ID, d)
+		if err := r.answerLocked(p.q.ID, d); err != nil {
+			_ = r.answerLocked(p.q.ID, execution.Decision{Reason: err.Error()})
+		}
 	}
 	r.mu.Unlock()
 	r.answered()

@@ -34,10 +34,12 @@ type Run struct {
 	emitting bool
 	idle     *sync.Cond
 	handlers []*Handler
-	// seq, col and alive belong to whoever processes.
+	// seq, col, hold, held and alive belong to whoever processes.
 	seq   sequencer
 	col   *collector
-	alive bool // the agent has given a sign of life
+	hold  *hold
+	held  *time.Timer // runs while something is kept back
+	alive bool        // the agent has given a sign of life
 
 	mu           sync.Mutex // guards everything below
 	state        execution.RunState
@@ -69,7 +71,7 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 	}
 	r.hooks = newHooking(opts.Hooks, r)
 	r.idle = sync.NewCond(&r.emitMu)
-	r.col = newCollector(r)
+	r.col, r.hold = newCollector(r), newHold(opts.Secrets)
 	r.seq.run = r
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if limit := r.limit(); limit > 0 {

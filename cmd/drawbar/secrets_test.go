@@ -258,8 +258,8 @@ func report(t *testing.T, what string, found map[string][]string) {
 	}
 }
 
-// TestRunKeepsNoSecret plants secrets in everything that an agent gets and prints, and looks for them in everything that is kept.
-func TestRunKeepsNoSecret(t *testing.T) {
+// TestRunShowsNoSecret plants secrets in everything that an agent gets and prints, and looks for them in everything that is shown and kept.
+func TestRunShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	h := newLeakHome(t)
 	servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{
@@ -274,12 +274,8 @@ func TestRunKeepsNoSecret(t *testing.T) {
 	for name, value := range given {
 		args = append(args, "--env", name+"="+value)
 	}
-	out := h.run(t, nil, "drawbar", args...)
-	// What the agent says reaches who asked for it.
-	if !strings.Contains(out, "Kx41") || !strings.Contains(out, "Kx81") {
-		t.Errorf("the conversation was changed: %.2000s", out)
-	}
-	h.run(t, []string{"DRAWBAR_TEST_LEAK_FAILS=1"}, "drawbar", args...)
+	text := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--json" })
+	shown := h.run(t, nil, "drawbar", args...) + h.run(t, nil, "drawbar", text...) + h.run(t, []string{"DRAWBAR_TEST_LEAK_FAILS=1"}, "drawbar", args...)
 	report(t, "run", h.leaked(t, "state", "tmp"))
 	// The arguments of the agent, as another user of the machine may see them.
 	b, err := os.ReadFile(filepath.Join(h.dir, "argv"))
@@ -291,10 +287,10 @@ func TestRunKeepsNoSecret(t *testing.T) {
 			t.Errorf("%s stands in the arguments of the agent", core)
 		}
 	}
-	all := h.run(t, nil, "drawbar", "ps", "--all", "--json") + h.run(t, nil, "drawbar", "logs", "--json", lastRun(t, h))
+	all := shown + joined([]byte(shown)) + h.run(t, nil, "drawbar", "ps", "--all", "--json") + h.run(t, nil, "drawbar", "logs", "--json", lastRun(t, h))
 	for _, core := range cores {
 		if strings.Contains(all, core) {
-			t.Errorf("%s is printed from the record", core)
+			t.Errorf("%s is printed", core)
 		}
 	}
 	if strings.Count(all, "[REDACTED]") < 100 {

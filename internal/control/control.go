@@ -60,7 +60,6 @@ const (
 type Server struct {
 	listener net.Listener
 	run      *agent.Run
-	clean    func(string) string
 	path     string
 	wg       sync.WaitGroup
 	mu       sync.Mutex
@@ -71,9 +70,8 @@ type Server struct {
 }
 
 // Serve listens at path, which must not be in use, until Close. The socket is made for this user alone, and so is its
-// directory when it is not there yet; one that others may write to is refused. What the agent says goes through clean, as it does on
-// its way into the record: replies are shown where records are.
-func Serve(path string, run *agent.Run, clean func(string) string) (*Server, error) {
+// directory when it is not there yet; one that others may write to is refused.
+func Serve(path string, run *agent.Run) (*Server, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
@@ -96,7 +94,7 @@ func Serve(path string, run *agent.Run, clean func(string) string) (*Server, err
 		l.Close()
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	s := &Server{listener: l, run: run, clean: clean, path: path, conns: map[net.Conn]struct{}{}, room: stranger.New(maxCallers), large: make(chan struct{}, 1)}
+	s := &Server{listener: l, run: run, path: path, conns: map[net.Conn]struct{}{}, room: stranger.New(maxCallers), large: make(chan struct{}, 1)}
 	s.wg.Go(s.accept)
 	return s, nil
 }
@@ -142,10 +140,6 @@ func (s *Server) serve(c net.Conn) {
 			reply.Error = execution.Errorf(execution.CodeValidation, "control call: %v", err)
 		} else {
 			reply = Apply(s.run, call)
-			for i := range reply.Pending {
-				q := &reply.Pending[i]
-				q.Text, q.Detail = s.clean(q.Text), s.clean(q.Detail)
-			}
 		}
 		_ = c.SetDeadline(time.Now().Add(callLimit))
 		if out.Encode(reply) != nil {

@@ -17,8 +17,8 @@
 //
 // Any number of processes write and read at once. One process records one run; any other reads it meanwhile, whole lines only.
 //
-// Secrets are taken out before anything is written, also where a stream brings them in pieces. Directories have mode 0700,
-// files 0600.
+// Events and results come without secrets from package agent; they are taken out of the request's own words here. Directories have
+// mode 0700, files 0600.
 //
 // Governed runs do not belong here (their record is the ledger), nor does the control of a live run: this package only
 // names its socket. Sessions and files of the agents themselves are the adapters' business.

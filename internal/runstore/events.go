@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/execution/deltas"
 )
 
 const (
@@ -33,7 +34,7 @@ func (s *Store) Events(ctx context.Context, idOrPrefix string, after uint64, fol
 			yield(execution.Event{}, err)
 			return
 		}
-		f := follower{id: id, dir: s.runDir(id), tail: newTail(s.runDir(id)), texts: newAccumulator()}
+		f := follower{id: id, dir: s.runDir(id), tail: newTail(s.runDir(id)), texts: &deltas.Accumulator{}}
 		f.ended = f.look
 		defer f.tail.close()
 		f.read(ctx, after, follow, yield)
@@ -44,7 +45,7 @@ type follower struct {
 	id    execution.RunID
 	dir   string
 	tail  *tail
-	texts *accumulator
+	texts *deltas.Accumulator
 	lines int
 	asked time.Time // when the writer was last looked for
 	over  error     // why there will be no more lines
@@ -101,7 +102,7 @@ func (f *follower) event(line []byte) (execution.Event, error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return e, fmt.Errorf("run %s: %w: line %d of %s or before: %v", f.id, ErrBadLine, f.lines, segmentName(f.tail.segment), err)
 	}
-	return f.texts.rebuild(e), nil
+	return f.texts.Rebuild(e), nil
 }
 
 // look says why no more lines will come, nil while some may.

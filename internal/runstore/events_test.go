@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/execution/deltas"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -121,7 +122,7 @@ func TestFollowAcrossSegments(t *testing.T) {
 	}
 	last := got[pieces+3].Body.(execution.TextDelta)
 	if want := fmt.Sprintf("piece %d;", pieces-1); !strings.HasSuffix(last.Accumulated, want) || strings.Count(last.Accumulated, ";") != pieces {
-		t.Errorf("the text across segments ends in %.40q", lastBytes(last.Accumulated))
+		t.Errorf("the text across segments ends in %q", last.Accumulated[max(0, len(last.Accumulated)-40):])
 	}
 	segments, err := filepath.Glob(filepath.Join(w.Dir(), "events-*.jsonl"))
 	if err != nil || len(segments) < 10 {
@@ -212,7 +213,7 @@ func TestLastLookAtTheEvents(t *testing.T) {
 	t.Parallel()
 	s := open(t, stateDir(t), Options{FlushEvery: time.Millisecond})
 	w := begin(t, s, Meta{})
-	f := follower{id: w.meta.RunID, dir: w.dir, tail: newTail(w.dir), texts: newAccumulator()}
+	f := follower{id: w.meta.RunID, dir: w.dir, tail: newTail(w.dir), texts: &deltas.Accumulator{}}
 	defer f.tail.close()
 	f.ended = func() error {
 		w.Append(execution.Event{Time: time.Now(), Body: execution.Finished{Result: resultOf(1)}})
@@ -355,7 +356,7 @@ func FuzzSegment(f *testing.F) {
 			rest = rest[n:]
 		}
 		var lines lineBuffer
-		fl := follower{texts: newAccumulator(), tail: newTail("")}
+		fl := follower{texts: &deltas.Accumulator{}, tail: newTail("")}
 		var got [][]byte
 		for idle := 0; idle < 3; {
 			line, err := lines.next(r)

@@ -36,7 +36,7 @@ func (f faulty) Write(p []byte) (int, error) {
 func beginFaulty(t *testing.T, s *Store, wrap func(file) file) *Writer {
 	t.Helper()
 	m := Meta{RunID: newID(), Agent: "fake", StartedAt: time.Now()}
-	w := &Writer{store: s, secrets: &secret.Redactor{}, meta: m.file(&secret.Redactor{}), dir: s.runDir(m.RunID), done: make(chan struct{}), wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
+	w := &Writer{store: s, meta: m.file(&secret.Redactor{}), dir: s.runDir(m.RunID), done: make(chan struct{}), wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
 	if err := w.create(); err != nil {
 		t.Fatal(err)
 	}

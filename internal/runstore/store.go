@@ -90,8 +90,7 @@ func (s *Store) Begin(meta Meta) (*Writer, error) {
 	if meta.StartedAt.IsZero() {
 		meta.StartedAt = time.Now()
 	}
-	secrets := secret.New(meta.Secrets)
-	w := &Writer{store: s, meta: meta.file(secrets), secrets: secrets, dir: s.runDir(meta.RunID), done: make(chan struct{}),
+	w := &Writer{store: s, meta: meta.file(secret.New(meta.Secrets)), dir: s.runDir(meta.RunID), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stop: make(chan struct{})}
 	if err := s.start(w); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/execution/deltas"
 )
 
 const (
@@ -25,16 +25,12 @@ const (
 	urgent = 512
 )
 
-// structural are the names whose values make a record readable; they come from this program and are never secret.
-var structural = map[string]bool{"type": true, "runId": true, "schemaVersion": true, "v": true}
-
 // Writer records one run. It is safe for concurrent use; the events of a run come in the order of the calls. The nil
 // Writer records nothing.
 type Writer struct {
-	store   *Store
-	secrets *secret.Redactor
-	dir     string
-	lock    *os.File
+	store *Store
+	dir   string
+	lock  *os.File
 
 	wake, space chan struct{} // one token each: events wait, room was made
 	stop        chan struct{} // closed when no more events come
@@ -57,8 +53,7 @@ type Writer struct {
 	// of the goroutine
 	reserved bool
 	segment  segment
-	slimmer  *slimmer
-	hold     *hold
+	slimmer  deltas.Slimmer
 	spare    []execution.Event // the memory of the last batch
 	written  uint64            // the last event that was given to the file system
 }
@@ -90,7 +85,6 @@ func (w *Writer) create() (err error) {
 	if w.lock, err = acquire(filepath.Join(w.dir, lockName), 0); err != nil && !isNoLock(err) {
 		return err
 	}
-	w.slimmer, w.hold = newSlimmer(), newHold(w.secrets)
 	return w.writeMeta(w.meta)
 }
 
@@ -200,22 +194,15 @@ func (w *Writer) loop() {
 	defer close(w.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	var wait time.Duration // until a kept-back event must be written
 	for {
-		if wait > 0 {
-			timer.Reset(wait)
-		} else {
-			timer.Stop()
-		}
 		select {
 		case <-w.wake:
 			w.gather(timer)
-		case <-timer.C:
 		case <-w.stop:
-			w.write(w.take(), true)
+			w.write(w.take())
 			return
 		}
-		wait = w.write(w.take(), false)
+		w.write(w.take())
 	}
 }
 
@@ -245,35 +232,30 @@ func (w *Writer) take() []execution.Event {
 	return batch
 }
 
-// write puts a batch into the file, but for what must wait; it says for how long. last ends all waiting.
-func (w *Writer) write(batch []execution.Event, last bool) (wait time.Duration) {
-	now := time.Now()
+// write puts a batch into the file.
+func (w *Writer) write(batch []execution.Event) {
+	if len(batch) == 0 || w.failed() {
+		return
+	}
+	w.reserve()
 	for _, e := range batch {
 		if start, ok := e.Body.(execution.SessionStart); ok && e.Parent == "" {
 			w.noteSession(start)
 		}
-		w.hold.push(w.slimmer.slim(e), now)
-	}
-	if last {
-		w.hold.endAll()
-	}
-	ready, wait := w.hold.ready(now)
-	if len(ready) == 0 || w.failed() {
-		return wait
-	}
-	w.reserve()
-	for _, e := range ready {
-		if err := w.segment.append(w.line(e)); err != nil {
+		if f, ok := e.Body.(execution.Finished); ok {
+			f.Result.Events = nil // they are all here
+			e.Body = f
+		}
+		if err := w.segment.append(w.line(w.slimmer.Slim(e))); err != nil {
 			w.fail(err)
-			return wait
+			return
 		}
 	}
 	if err := w.segment.flush(); err != nil {
 		w.fail(err)
-		return wait
+		return
 	}
-	w.written = ready[len(ready)-1].Seq
-	return wait
+	w.written = batch[len(batch)-1].Seq
 }
 
 // line is the stored form of an event. An event that has none leaves a note in its place.
@@ -290,15 +272,15 @@ func (w *Writer) line(e execution.Event) []byte {
 			return nil
 		}
 	}
-	return append(w.secrets.JSON(b, structural), '\n')
+	return append(b, '\n')
 }
 
 // noteSession keeps meta.json up to date, so that a session can be resumed although its run was lost.
 func (w *Writer) noteSession(s execution.SessionStart) {
 	w.mu.Lock()
-	w.meta.SessionID = w.secrets.Text(s.SessionID)
+	w.meta.SessionID = s.SessionID
 	if s.Model != "" {
-		w.meta.Model = w.secrets.Text(s.Model)
+		w.meta.Model = s.Model
 	}
 	m := w.meta
 	w.mu.Unlock()
@@ -406,24 +388,17 @@ func (w *Writer) end(r execution.Result) error {
 		r.Metadata[Incomplete] = errors.Join(errs...).Error()
 	}
 	_ = os.Remove(filepath.Join(w.dir, reserveName))
-	b, err := w.writeResult(r, durable)
+	err := w.writeResult(r, durable)
 	if err != nil {
 		// The reserve has room for the head of it.
 		short := slimResult(r, errors.Join(append(errs[:len(errs):len(errs)], fmt.Errorf("the text and trace of the result: %w", err))...))
-		if slim, again := w.writeResult(short, durable); again == nil {
-			b = slim
+		if w.writeResult(short, durable) == nil {
 			note("text of the result", err, "")
 			err = nil
 		}
 	}
 	note("result", err, "")
-	// The row and the line say what result.json says, secrets taken out.
-	head := headOf(r)
-	if err == nil {
-		head = resultHead{}
-		err = json.Unmarshal(b, &head)
-	}
-	run := w.meta.run(w.dir).ended(head, ended)
+	run := w.meta.run(w.dir).ended(headOf(r), ended)
 	w.release()
 	if err == nil && durable {
 		note("row", w.store.index.putAndWait(run), "the record itself is whole, and its row is made by the next drawbar ps that can")
@@ -449,17 +424,16 @@ func (w *Writer) reserve() {
 	}
 }
 
-// writeResult puts result.json in place and gives its content.
-func (w *Writer) writeResult(r execution.Result, durable bool) ([]byte, error) {
+// writeResult puts result.json in place.
+func (w *Writer) writeResult(r execution.Result, durable bool) error {
 	b, err := json.Marshal(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b = append(w.secrets.JSON(b, structural), '\n')
-	if err = writeAtomically(filepath.Join(w.dir, resultName), b, durable); err == nil && durable {
+	if err = writeAtomically(filepath.Join(w.dir, resultName), append(b, '\n'), durable); err == nil && durable {
 		err = syncDir(w.dir)
 	}
-	return b, err
+	return err
 }
 
 // slimResult is what must be known of a result when there is no room for all of it.
@@ -489,14 +463,6 @@ func (w *Writer) Shortfall() error {
 		errs = append(errs, fmt.Errorf("record run %s: %d events were dropped because %s took them too slowly", w.meta.RunID, w.dropped, w.store.dir))
 	}
 	return errors.Join(errs...)
-}
-
-// Clean is a text without the run's secrets, as the record has it.
-func (w *Writer) Clean(text string) string {
-	if w == nil {
-		return text
-	}
-	return w.secrets.Text(text)
 }
 
 // Dir is the run's directory, empty for the nil Writer.
