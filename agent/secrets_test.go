@@ -218,8 +218,8 @@ func TestQuestionIsNotHeld(t *testing.T) {
 		b := backend(func(c *at.Call) execution.Result {
 			opened(c)
 			c.Emit(calling...)
-			c.Emit(execution.ShellStdoutDelta{ToolCallID: "c", Delta: "it begins with eyJ"}, approvalOf("q"))
-			_, _ = c.Next()
+			c.Emit(execution.ShellStdoutDelta{ToolCallID: "c", Delta: "it begins with eyJ"})
+			_, _ = c.Ask(approvalOf("q"))
 			ended(c)
 			return at.Completed()
 		})
@@ -244,9 +244,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	b := backend(func(c *at.Call) execution.Result {
 		given = string(c.Request.Message.Text)
 		c.Emit(execution.SessionStart{SessionID: "s-1"}, execution.TurnStart{},
-			execution.ToolCallReady{ToolCallID: "c", ToolName: "sh", Input: input},
-			execution.ApprovalRequired{ID: "q", Action: "run", Detail: value, ToolName: "sh", ToolCallID: "c", Input: input})
-		answer, _ := c.Next()
+			execution.ToolCallReady{ToolCallID: "c", ToolName: "sh", Input: input})
+		answer, _ := c.Ask(execution.ApprovalRequired{ID: "q", Action: "run", Detail: value, ToolName: "sh", ToolCallID: "c", Input: input})
 		c.Emit(execution.ToolResultEvent{ToolCallID: "c", ToolName: "sh", Output: inJSON},
 			execution.Log{Line: "-----BEGIN PRIVATE KEY-----"}, execution.Log{Line: "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"},
 			execution.MessageStop{Text: value + " " + keys["slack"]}, execution.TurnEnd{})
@@ -305,9 +304,8 @@ func TestHiddenInputIsNotGiven(t *testing.T) {
 	input := json.RawMessage(`{"command":"login ` + keys["npm"] + `"}`)
 	b := backend(func(c *at.Call) execution.Result {
 		opened(c)
-		c.Emit(execution.ApprovalRequired{ID: "q", Action: "run", Input: input})
-		answer, _ := c.Next()
-		c.Emit(execution.Debug{Message: string(answer.(execution.Answer).Decision.Input)})
+		d, _ := c.Ask(execution.ApprovalRequired{ID: "q", Action: "run", Input: input})
+		c.Emit(execution.Debug{Message: string(d.Input)})
 		ended(c)
 		return at.Completed()
 	})
