@@ -10,6 +10,7 @@ type openWork struct {
 	order []string // ids in the order of their start
 	calls map[string]*openCall
 	cut   map[string]bool // ids that were ended here; what still comes of them is late
+	ended map[string]bool // ids of the turn that have a result; another is a repetition
 }
 
 // openCall is a tool call without a result.
@@ -30,11 +31,16 @@ func (w *openWork) start(id string, c openCall) {
 	w.calls[id] = &c
 	w.order = append(w.order, id)
 	delete(w.cut, id) // an agent may count its calls anew
+	delete(w.ended, id)
 }
 
 func (w *openWork) stop(id string) {
 	if c := w.calls[id]; c != nil {
 		delete(w.calls, id)
+		if w.ended == nil {
+			w.ended = map[string]bool{}
+		}
+		w.ended[id] = true
 		for i, other := range w.order {
 			if other == id {
 				w.order = append(w.order[:i], w.order[i+1:]...)
@@ -84,20 +90,20 @@ func (w *openWork) note(e execution.Event) {
 	}
 }
 
-// late reports whether an event belongs to a call that was ended here.
+// late reports whether an event belongs to a call that was ended here, or ends one that has ended.
 func (w *openWork) late(body execution.Body) bool {
-	if len(w.cut) == 0 {
+	if len(w.cut) == 0 && len(w.ended) == 0 {
 		return false
 	}
 	switch b := body.(type) {
 	case execution.ToolResultEvent:
-		return w.cut[b.ToolCallID]
+		return w.cut[b.ToolCallID] || w.ended[b.ToolCallID]
 	case execution.ToolError:
-		return w.cut[b.ToolCallID]
+		return w.cut[b.ToolCallID] || w.ended[b.ToolCallID]
 	case execution.MCPToolResult:
-		return w.cut[b.ToolCallID]
+		return w.cut[b.ToolCallID] || w.ended[b.ToolCallID]
 	case execution.MCPToolError:
-		return w.cut[b.ToolCallID]
+		return w.cut[b.ToolCallID] || w.ended[b.ToolCallID]
 	case execution.ShellStdoutDelta:
 		return w.cut[b.ToolCallID]
 	case execution.ShellStderrDelta:
@@ -133,5 +139,5 @@ func (w *openWork) end(withRun bool, publish func(execution.Event)) {
 		}
 		w.cut[id] = true
 	}
-	w.order, w.calls = nil, nil
+	w.order, w.calls, w.ended = nil, nil, nil
 }

@@ -61,7 +61,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		s.releaseFailure(publish)
 	}
 	if s.work.late(e.Body) {
-		return // its end was reported when its turn ended
+		return // its end was reported
 	}
 	switch b := e.Body.(type) {
 	case execution.SessionStart:

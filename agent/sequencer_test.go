@@ -76,6 +76,8 @@ func TestOrderIsMade(t *testing.T) {
 			c.Emit(delta("x"), execution.ErrorEvent{Code: execution.CodeProvider}, execution.TurnEnd{Reason: execution.TurnFailed})
 		}, at.Failed(execution.CodeProvider, "x"),
 			"session_start: turn_start 'x' turn_end:failed error session_end finished"},
+		{"result said twice", "", nil, func(c *at.Call) { c.Emit(ready, res, res, execution.ToolError{ToolCallID: "t", ToolName: "look"}) }, at.Completed(),
+			"session_start: turn_start tool_call_ready tool_result turn_end:completed session_end finished"},
 		{"error that was not the last word", "", nil, func(c *at.Call) { c.Emit(delta("x"), execution.AuthError{}, delta("y")) }, at.Completed(),
 			"session_start: turn_start 'x' auth_error 'y' turn_end:completed session_end finished"},
 		{"two errors", "", nil, func(c *at.Call) { c.Emit(delta("x"), execution.AuthError{}, execution.Crash{}) }, at.Failed(execution.CodeAgentCrash, "x"),

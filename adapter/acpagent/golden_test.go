@@ -42,6 +42,28 @@ func TestGoldens(t *testing.T) {
 // unfinished are conversations whose recording ends within a turn.
 var unfinished = map[string]bool{"claude-agent-acp-0.100.0_e401": true}
 
+// TestDamaged replays the conversations with one line of the agent lost or twice, and cut off.
+func TestDamaged(t *testing.T) {
+	clitest.Goldens{
+		Pattern: "testdata/wire/*.jsonl", Least: 20,
+		Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+			req := newRequest("hi")
+			asked(t, &req, clitest.Read(t, r.Base+".jsonl"))
+			events, res, _ := acptest.Replay(t, acpagent.Spec{Name: "acp"}, req, r.Stdout)
+			for _, e := range events { // the price is package agent's to add up
+				if c, ok := e.Body.(execution.CostEvent); ok {
+					usd := *c.Cost.TotalUSD
+					if res.Cost != nil {
+						usd += *res.Cost.TotalUSD
+					}
+					res.Cost = &execution.Cost{TotalUSD: &usd}
+				}
+			}
+			return events, res
+		},
+	}.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"stopReason":"end_turn"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`)})
+}
+
 // asked sets what the recorded client asked for: the session it loads, and its MCP servers.
 func asked(t *testing.T, req *execution.Request, transcript []byte) {
 	t.Helper()

@@ -47,8 +47,9 @@ type Goldens struct {
 	Pattern string // of the transcripts' paths
 	Least   int    // how many there are at least
 	Runs    map[string]Run
-	Listed  bool                   // a transcript that is not in Runs is a mistake
-	Unknown func(name string) bool // nil, or the transcripts with lines that no parser knows
+	Listed  bool                            // a transcript that is not in Runs is a mistake
+	Unknown func(name string) bool          // nil, or the transcripts with lines that no parser knows
+	Stdout  func(testing.TB, []byte) []byte // nil, or what the agent said in a recorded conversation
 	Replay  func(*testing.T, Recording) ([]execution.Event, execution.Result)
 	Check   func(*testing.T, []execution.Event, execution.Result)
 }

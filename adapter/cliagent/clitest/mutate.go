@@ -22,10 +22,14 @@ type Damage struct {
 	Text func(line []byte) bool
 }
 
-// TestDamaged replays every damaged variant of every transcript.
+// TestDamaged replays every damaged variant of every transcript. Of a conversation the agent's lines alone are replayed: what its client
+// said does not fit a damaged one.
 func (g Goldens) TestDamaged(t *testing.T, d Damage) {
 	for _, file := range Glob(t, g.Pattern, g.Least) {
-		r := Recording{Base: strings.TrimSuffix(file, ".jsonl"), Request: Request(), Stdout: Read(t, file)}
+		r := Recording{Base: strings.TrimSuffix(file, filepath.Ext(file)), Request: Request(), Stdout: Read(t, file)}
+		if g.Stdout != nil {
+			r.Stdout = g.Stdout(t, r.Stdout)
+		}
 		r.Name = filepath.Base(r.Base)
 		run := g.Runs[r.Name]
 		if run.Request != nil {
@@ -36,6 +40,7 @@ func (g Goldens) TestDamaged(t *testing.T, d Damage) {
 			r.Stderr = b
 		}
 		lines := bytes.SplitAfter(bytes.TrimSuffix(r.Stdout, []byte("\n")), []byte("\n"))
+		lines[len(lines)-1] = append(bytes.Clone(lines[len(lines)-1]), '\n')
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			_, whole := g.Replay(t, r)
@@ -46,7 +51,7 @@ func (g Goldens) TestDamaged(t *testing.T, d Damage) {
 				case "dropped":
 					kept = append(append(kept, lines[:i]...), lines[i+1:]...)
 				case "doubled":
-					kept = append(append(kept, lines[:i+1]...), append([][]byte{[]byte("\n")}, lines[i:]...)...)
+					kept = append(append(kept, lines[:i+1]...), lines[i:]...)
 				default:
 					kept = append(kept, lines[:i+1]...)
 				}
