@@ -193,6 +193,41 @@ git init -q; git add -A; git commit -qm start`
 	}
 }
 
+// Two terminals follow one run: one answers, the other shows it on a line of its own; Ctrl-C leaves the attached one alone.
+func TestTwoTerminals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	first := onTerminalIn(t, dir, env, 100, "", `{"turns":[{"tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}]},{"hang":true}]}`, "run", "claude", "write it")
+	const asks = "allow it? [y]es, [n]o, or a reason to refuse: "
+	shown := len(first.await(0, asks))
+	ps := exec.Command(filepath.Join(dir, "bin", "drawbar"), "ps", "--quiet")
+	ps.Dir, ps.Env = first.cmd.Dir, env
+	run, err := ps.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := strings.TrimSpace(string(run))
+	second := onTerminalIn(t, dir, env, 100, "", "", "attach", id)
+	second.await(0, asks)
+	second.keys("y\n")
+	if text := first.await(shown, "allowed"); !strings.Contains(text, asks+"\r\n") {
+		t.Errorf("the answer of the other terminal stands behind the question:\n%q", text)
+	}
+	second.await(0, "allowed")
+	second.keys("\x03")
+	second.await(0, "Run "+id+" goes on.")
+	if code := second.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, second.shown())
+	}
+	first.keys("\x03")
+	first.await(shown, "interrupted")
+	first.keys("\x03") // this agent obeys no interrupt
+	if code := first.exit(); code != 13 {
+		t.Errorf("exit code %d:\n%q", code, first.shown())
+	}
+}
+
 // What was typed before a question was shown does not answer it.
 func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	t.Parallel()

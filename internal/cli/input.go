@@ -83,6 +83,7 @@ func (a *App) Ask(ctx context.Context, question string) (string, error) {
 		}
 		line, err := a.ReadLine(ctx)
 		if err != nil {
+			_, _ = io.WriteString(a.Err, "\n") // answered elsewhere: what comes next does not stand behind the question
 			return "", err
 		}
 		if line = strings.TrimSpace(line); line != "" {

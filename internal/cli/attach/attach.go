@@ -43,11 +43,15 @@ func New(app *cli.App) *cobra.Command {
 			}
 			var shown run.Shown
 			go talk(ctx, app, r.ControlPath(), &shown) // a read of a terminal cannot be cancelled: it ends with the input or the process
-			return logs.Print(ctx, app, string(r.ID), after, true, debug, func(id execution.QuestionID) bool {
+			err = logs.Print(ctx, app, string(r.ID), after, true, debug, func(id execution.QuestionID) bool {
 				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
 				shown.Add(id)
 				return err == nil && slices.ContainsFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
 			})
+			if ctx.Err() != nil {
+				app.Notef("\nRun %s goes on. drawbar attach %[1]s follows it again, drawbar stop %[1]s ends it.", r.ID)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and lines that were not understood")
