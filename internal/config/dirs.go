@@ -23,6 +23,7 @@ type Dirs struct {
 	Root    string   // the project: files in Project do not lead out of it
 	Found   bool     // Project exists
 	Skipped []string // .drawbar directories that belong to somebody else and are passed over, as sentences
+	theirs  string   // why Project is among them: nothing of it is read, and nothing is written there
 }
 
 // UserFile is the configuration file of the user.
@@ -38,16 +39,25 @@ func (d Dirs) OneDirectory() bool {
 	return d.User == d.Project || errA == nil && errB == nil && os.SameFile(x, y)
 }
 
-// Within is the directory that a written file of a scope may not lead out of; empty for any.
-func (d Dirs) Within(s Scope) string {
-	if s != ScopeProject || !isDir(d.Root) {
-		return ""
+// Within is the directory that a written file of a scope may not lead out of; empty for any. A project's directory that belongs to
+// somebody else is an error.
+func (d Dirs) Within(s Scope) (string, error) {
+	switch {
+	case s != ScopeProject:
+		return "", nil
+	case d.theirs != "":
+		return "", execution.Errorf(execution.CodeUntrusted, "%s", d.theirs).WithHint("if you trust them: drawbar config set safeDirectories '[%q]'", d.Root)
+	case !isDir(d.Root):
+		return "", nil
 	}
-	return d.Root
+	return d.Root, nil
 }
 
-// ReadProject reads a file below Project. One that is not there is fs.ErrNotExist.
+// ReadProject reads a file below Project. One that is not there, or that belongs to somebody else, is fs.ErrNotExist.
 func (d Dirs) ReadProject(name string) ([]byte, error) {
+	if d.theirs != "" {
+		return nil, fs.ErrNotExist
+	}
 	rel, err := filepath.Rel(d.Root, d.Project)
 	if err != nil {
 		return nil, err
@@ -111,8 +121,11 @@ func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
 				}
 			}
 			if why == "" {
-				d.Root, d.Project, d.Found = dir, candidate, true
+				d.Root, d.Project, d.Found, d.theirs = dir, candidate, true, ""
 				return d, nil
+			}
+			if dir == d.Root {
+				d.theirs = why
 			}
 			d.Skipped = append(d.Skipped, fmt.Sprintf("%s is passed over: %s; if you trust them: drawbar config set safeDirectories '[%q]'", candidate, why, dir))
 		}

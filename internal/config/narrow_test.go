@@ -232,14 +232,25 @@ func TestAnotherUsersDirectoryIsPassedOver(t *testing.T) {
 	p := newPlace(t)
 	p.projectFile(`{"defaultModel":"theirs"}`)
 	root := filepath.Dir(p.work)
+	p.write(filepath.Join(root, ".drawbar", "profiles", "fast.json"), `{"model":"theirs"}`)
 	for _, path := range []string{".drawbar/config.json", ".drawbar"} {
 		if err := os.Chown(filepath.Join(root, path), 4242, 4242); err != nil {
 			t.Fatal(err)
 		}
-		c := p.read()
-		if run, err := c.Run("claude"); err != nil || run.Model != "" || len(c.Skipped()) != 1 || !strings.Contains(c.Skipped()[0], "4242") {
-			t.Errorf("%s: got %+v, %v, %q", path, run, err, c.Skipped())
+		work := p.work
+		for _, p.work = range []string{work, root} {
+			c := p.read()
+			if run, err := c.Run("claude"); err != nil || run.Model != "" || len(c.Skipped()) != 1 || !strings.Contains(c.Skipped()[0], "4242") {
+				t.Errorf("%s, in %s: got %+v, %v, %q", path, p.work, run, err, c.Skipped())
+			}
+			if _, err := c.Dirs().Within(ScopeProject); (execution.CodeOf(err) == execution.CodeUntrusted) != (p.work == root) {
+				t.Errorf("%s, in %s: writing: %v", path, p.work, err)
+			}
+			if list, err := c.Profiles().List(ScopeProject); err != nil || len(list) != 0 {
+				t.Errorf("%s, in %s: profiles %v, %v", path, p.work, list, err)
+			}
 		}
+		p.work = work
 	}
 	governed := filepath.Join(root, "agentxchain.json")
 	p.write(governed, "{}")

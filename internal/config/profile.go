@@ -107,6 +107,9 @@ func (p Profiles) List(scope Scope) ([]Profile, error) {
 				continue
 			}
 			d, err := p.of(s, name, "", mine[name])
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // gone meanwhile, or somebody else's
+			}
 			if err != nil {
 				d.Corrupt = err.Error()
 			}
@@ -333,6 +336,9 @@ func (p Profiles) remove(s Scope, name string) error {
 	path := p.Path(s, name)
 	if s != ScopeProject {
 		return os.Remove(path)
+	}
+	if _, err := p.read(s, name); errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	root, err := os.OpenRoot(p.Dirs.Root)
 	if err != nil {

@@ -205,8 +205,12 @@ func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.Conf
 	if _, err := f.ReadScope(scope); err != nil {
 		return err
 	}
+	within, err := f.dirs.Within(config.Scope(scope))
+	if err != nil {
+		return err
+	}
 	var before, after []Registration
-	_, err := configstore.Edit(ctx, path, configfile.JSON, func(d *configfile.Document) (bool, error) {
+	_, err = configstore.Edit(ctx, path, configfile.JSON, func(d *configfile.Document) (bool, error) {
 		var list []Registration
 		var err error
 		if data := d.Bytes(); len(bytes.TrimSpace(data)) > 0 && string(bytes.TrimSpace(data)) != "{}" {
@@ -233,7 +237,7 @@ func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.Conf
 			return false, err
 		}
 		return true, d.Set(configfile.Path{"hooks"}, value)
-	}, configstore.Options{Within: f.dirs.Within(config.Scope(scope))})
+	}, configstore.Options{Within: within})
 	if err != nil || scope != project {
 		return err
 	}

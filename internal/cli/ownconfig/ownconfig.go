@@ -95,7 +95,8 @@ func file(app *cli.App, dir, scope string) (s config.Scope, path, within string,
 	case "", "global", "user":
 		return config.ScopeUser, dirs.UserFile(), "", nil
 	case "project":
-		return config.ScopeProject, dirs.ProjectFile(), dirs.Within(config.ScopeProject), nil
+		within, err := dirs.Within(config.ScopeProject)
+		return config.ScopeProject, dirs.ProjectFile(), within, err
 	}
 	return "", "", "", cli.Usage("--scope %q is no scope", scope).WithHint("global or project")
 }

@@ -194,6 +194,10 @@ func newSet(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			within, err := p.Dirs.Within(s)
+			if err != nil {
+				return err
+			}
 			path := p.Path(s, name)
 			if _, err := configstore.Edit(cmd.Context(), path, configfile.JSONC, func(d *configfile.Document) (bool, error) {
 				for key := range d.Value() {
@@ -206,7 +210,7 @@ func newSet(app *cli.App) *cobra.Command {
 					return false, err
 				}
 				return true, d.Merge(nil, values)
-			}, configstore.Options{Within: p.Dirs.Within(s)}); err != nil {
+			}, configstore.Options{Within: within}); err != nil {
 				return err
 			}
 			return app.Answer(map[string]any{"name": name, "scope": s, "path": path, "data": json.RawMessage(data)}, func() {
