@@ -9,7 +9,9 @@ import (
 const gitPrefix = "git:"
 
 func (s *step) checkpointed(in Checkpointed) *Refused {
-	i := slices.IndexFunc(s.run.History, func(h protocol.HistoryEntry) bool { return h.TurnID == in.TurnID && h.Status != statusReissued })
+	i := slices.IndexFunc(s.run.History, func(h protocol.HistoryEntry) bool {
+		return h.TurnID == in.TurnID && h.Status != protocol.StatusReissued
+	})
 	if i < 0 {
 		return refuse(CodeTurnNotActive, NextStatus, "the turn %q has not been accepted in this run, it cannot be checkpointed", in.TurnID).
 			with("turn_id", in.TurnID)

@@ -114,7 +114,7 @@ func TestForwardRevisions(t *testing.T) {
 		{"code of the same role", "dev", entry("dev", "a.go"), []string{"a.go"}, []string{"a.go"}, nil},
 		{"other files", "dev", entry("dev", "a.go"), []string{"b.go"}, nil, nil},
 		{"accepted before", "dev", protocol.HistoryEntry{Role: "qa", AcceptedSequence: 1, FilesChanged: []string{"a.go"}}, []string{"a.go"}, nil, nil},
-		{"reissued", "dev", protocol.HistoryEntry{Role: "qa", Status: statusReissued, AcceptedSequence: 2, FilesChanged: []string{"a.go"}}, []string{"a.go"}, nil, nil},
+		{"reissued", "dev", protocol.HistoryEntry{Role: "qa", Status: protocol.StatusReissued, AcceptedSequence: 2, FilesChanged: []string{"a.go"}}, []string{"a.go"}, nil, nil},
 		{"what was observed goes before what was said", "dev", protocol.HistoryEntry{TurnID: "h", Role: "qa", AcceptedSequence: 2, FilesChanged: []string{"b.go"},
 			ObservedArtifact: &protocol.Observed{FilesChanged: []string{"a.go", "s.go"}, Siblings: []string{"s.go"}}}, []string{"a.go", "b.go", "s.go"}, []string{"a.go"}, nil},
 	} {

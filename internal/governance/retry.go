@@ -93,7 +93,7 @@ func (s *step) reissue(in ReissueTurn) *Refused {
 		n.RuntimeID = t.RuntimeID
 	}
 	h := protocol.HistoryEntry{TurnID: t.TurnID, RunID: s.st.ID(), Role: t.AssignedRole, Phase: s.st.Phase, RuntimeID: t.RuntimeID,
-		Status: statusReissued, Summary: "reissued as " + in.NewTurnID + ": " + reason, Decisions: []protocol.Decision{},
+		Status: protocol.StatusReissued, Summary: "reissued as " + in.NewTurnID + ": " + reason, Decisions: []protocol.Decision{},
 		Objections: []protocol.Objection{}, FilesChanged: []string{}, ArtifactsCreated: []string{}, ConcurrentWith: notNil(t.ConcurrentWith),
 		AssignedSequence: t.AssignedSequence, Attempt: t.Attempt, StartedAt: t.StartedAt, AcceptedAt: s.now}
 	s.run.History = append(s.run.History[:len(s.run.History):len(s.run.History)], h)
@@ -106,7 +106,7 @@ func (s *step) reissue(in ReissueTurn) *Refused {
 	s.join(n)
 	s.reserve(n.TurnID, n.AssignedRole)
 	s.relinkDelegation(t.TurnID, n.TurnID)
-	s.settle(t.TurnID, statusReissued)
+	s.settle(t.TurnID, protocol.StatusReissued)
 	s.add(Archive{t.TurnID})
 	s.add(WriteBundle{n.TurnID})
 	return nil

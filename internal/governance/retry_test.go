@@ -229,7 +229,7 @@ func TestGhostsAndStalledTurns(t *testing.T) {
 			w.status(protocol.RunActive)
 			re := w.run.State.ActiveTurns.At("turn_new")
 			h := w.run.History[len(w.run.History)-1]
-			if re == nil || re.Attempt != 2 || re.ReissuedFrom != dev || h.Status != statusReissued || w.run.State.ActiveTurns.Has(dev) ||
+			if re == nil || re.Attempt != 2 || re.ReissuedFrom != dev || h.Status != protocol.StatusReissued || w.run.State.ActiveTurns.Has(dev) ||
 				!w.run.State.BudgetReservations.Has("turn_new") || len(w.run.State.OpenHuman) != 0 {
 				t.Errorf("reissued as %+v, history %+v", re, h)
 			}

@@ -129,14 +129,11 @@ func (s *step) summary() protocol.RunSummary {
 	return sum
 }
 
-// statusReissued marks the history line of a turn that another one replaced.
-const statusReissued = "reissued"
-
 // accepted are the entries of accepted turns.
 func accepted(history []protocol.HistoryEntry) []protocol.HistoryEntry {
 	var all []protocol.HistoryEntry
 	for _, h := range history {
-		if !strings.EqualFold(h.Status, statusReissued) {
+		if !strings.EqualFold(h.Status, protocol.StatusReissued) {
 			all = append(all, h)
 		}
 	}

@@ -44,6 +44,9 @@ type HistoryEntry struct {
 	Extra                  Extra           `json:"-"`
 }
 
+// StatusReissued marks the history line of a turn that another one replaced.
+const StatusReissued = "reissued"
+
 // UnmarshalJSON keeps unknown keys.
 func (h *HistoryEntry) UnmarshalJSON(data []byte) error {
 	type plain HistoryEntry

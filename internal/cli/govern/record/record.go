@@ -77,16 +77,23 @@ func newest[T any](list []T, n int) []T {
 func history(app *cli.App) *cobra.Command {
 	var f runFlags
 	var role string
+	var byRun bool
 	cmd := &cobra.Command{
-		Use: "history", Short: "The accepted turns, oldest first",
+		Use: "history", Short: "The accepted turns, oldest first; with --runs the runs",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if byRun && (f.run != "" || role != "") {
+				return cli.Usage("--runs lists every run, and takes neither --run nor --role").WithHint("%s --run RUN", cmd.CommandPath())
+			}
 			_, v, err := read(app)
 			if err != nil {
 				return err
+			}
+			if byRun {
+				return listRuns(app, v, f.limit)
 			}
 			run, err := which(v, f.run, f.all)
 			if err != nil {
@@ -105,11 +112,11 @@ func history(app *cli.App) *cobra.Command {
 				t := app.ShortTable()
 				fmt.Fprintln(t, "TURN\tROLE\tPHASE\tSTATUS\tACCEPTED\tCOST\tSUMMARY")
 				for _, h := range entries {
-					cost := "-"
-					if h.Cost != nil && h.Cost.USD > 0 {
-						cost = fmt.Sprintf("$%.4f", h.Cost.USD)
+					usd := 0.0
+					if h.Cost != nil {
+						usd = h.Cost.USD
 					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), cost, oneLine(h.Summary))
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), dollars(usd), oneLine(h.Summary))
 				}
 				_ = t.Flush()
 			})
@@ -117,6 +124,7 @@ func history(app *cli.App) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&role, "role", "", "only turns of this role")
+	cmd.Flags().BoolVar(&byRun, "runs", false, "the runs of this project instead of turns")
 	return cmd
 }
 
