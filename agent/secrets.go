@@ -104,9 +104,9 @@ func (h *hold) push(e execution.Event, now time.Time, show func(execution.Event)
 		switch e.Body.(type) {
 		case execution.Finished:
 			h.endAll()
-		case execution.ApprovalRequired, execution.InputRequired:
+		case execution.ApprovalRequired, execution.InputRequired, execution.Interrupted, execution.Aborted, execution.Timeout, execution.Paused:
 			for _, st := range h.streams {
-				h.force(st) // nobody waits for a second to be asked
+				h.force(st) // nobody waits for a second to be asked, or to see that they were heard
 			}
 		}
 		h.enqueue(heldEvent{event: e}, show)
