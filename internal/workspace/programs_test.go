@@ -140,6 +140,8 @@ func everything(t *testing.T, w *Workspace, base protocol.Baseline) {
 		func() error { _, err := w.Observe(ctx, base, ""); return err },
 		func() error { _, err := w.Binding(ctx, ""); return err },
 		func() error { _, err := w.Heads(ctx); return err },
+		func() error { _, err := w.Diff(ctx, "", *base.HeadRef, false); return err },
+		func() error { _, _, err := w.DiffFrom(ctx, *base.HeadRef, "", false); return err },
 		func() error {
 			p, err := w.Prepare(ctx, CheckpointRequest{Paths: []string{"a.txt", "new.txt"}, Message: "checkpoint", Baseline: &base})
 			if err == nil {

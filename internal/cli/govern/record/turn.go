@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/project"
 )
 
@@ -46,7 +47,7 @@ func turn(app *cli.App) *cobra.Command {
 		},
 	}
 	show.Flags().StringVar(&file, "file", "", "print this file of the turn's bundle")
-	cmd.AddCommand(show)
+	cmd.AddCommand(show, turnDiff(app))
 	return cmd
 }
 
@@ -59,22 +60,9 @@ func showTurn(app *cli.App, id, file string) error {
 	if err != nil {
 		return err
 	}
-	if id == "" {
-		if keys := v.State.ActiveTurns.Keys(); len(keys) > 0 {
-			id = keys[0]
-		} else if len(history) > 0 {
-			id = history[len(history)-1].TurnID
-		}
-	}
-	s := shown{Active: v.State.ActiveTurns.At(id), Files: []string{}}
-	for i, h := range slices.Backward(history) {
-		if h.TurnID == id {
-			s.Entry = &history[i]
-			break
-		}
-	}
-	if s.Active == nil && s.Entry == nil {
-		return execution.Errorf(execution.CodeSessionNotFound, "the record has no turn %q", id).WithHint("drawbar govern history --all")
+	s := shown{Files: []string{}}
+	if id, s.Active, s.Entry, err = find(v, history, id); err != nil {
+		return err
 	}
 	s.Folder = protocol.ArchiveDir + "/" + id
 	if s.Active != nil {
@@ -96,6 +84,29 @@ func showTurn(app *cli.App, id, file string) error {
 		return printFile(app, dir, s, file)
 	}
 	return app.Answer(s, func() { printTurn(app, id, s) })
+}
+
+// find is a turn of the record, active or not; an empty id means the active turn, or the last accepted one.
+func find(v *ledger.View, history []protocol.HistoryEntry, id string) (string, *protocol.Turn, *protocol.HistoryEntry, error) {
+	if id == "" {
+		if keys := v.State.ActiveTurns.Keys(); len(keys) > 0 {
+			id = keys[0]
+		} else if len(history) > 0 {
+			id = history[len(history)-1].TurnID
+		}
+	}
+	var entry *protocol.HistoryEntry
+	for i, h := range slices.Backward(history) {
+		if h.TurnID == id {
+			entry = &history[i]
+			break
+		}
+	}
+	active := v.State.ActiveTurns.At(id)
+	if active == nil && entry == nil {
+		return id, nil, nil, execution.Errorf(execution.CodeSessionNotFound, "the record has no turn %q", id).WithHint("drawbar govern history --all")
+	}
+	return id, active, entry, nil
 }
 
 // printFile writes one file of the bundle as it is.

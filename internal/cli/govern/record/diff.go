@@ -1,0 +1,163 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/workspace"
+)
+
+// difference is the answer of turn diff and of diff.
+type difference struct {
+	From      string   `json:"from,omitempty"` // the commit before; empty for the parent of To
+	To        string   `json:"to,omitempty"`   // the commit after; empty for the files as they are
+	Patch     string   `json:"patch"`
+	Untracked []string `json:"untracked,omitempty"` // new files of the turn that runs, which are in no patch
+}
+
+func turnDiff(app *cli.App) *cobra.Command {
+	var stat bool
+	cmd := &cobra.Command{
+		Use: "diff [TURN]", Short: "What a turn changed in the files",
+		Long: "Show what a turn changed in the project's files: its checkpoint against the commit before it or, while it runs, the files as they\n" +
+			"are against the commit that it began from. Without TURN it is the active turn, or the last accepted one.",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			w, err := workspace.Open(cmd.Context(), root)
+			if err != nil {
+				return err
+			}
+			history, err := v.History("")
+			if err != nil {
+				return err
+			}
+			id := ""
+			if len(args) > 0 {
+				id = args[0]
+			}
+			id, active, entry, err := find(v, history, id)
+			if err != nil {
+				return err
+			}
+			if active != nil {
+				return showActive(cmd.Context(), app, w, root, *active, stat)
+			}
+			commit, err := checkpointOf(v, id, entry)
+			if err != nil {
+				return err
+			}
+			return showDiff(cmd.Context(), app, w, difference{To: commit}, stat)
+		},
+	}
+	statFlag(cmd, &stat)
+	return cmd
+}
+
+func diff(app *cli.App) *cobra.Command {
+	var stat bool
+	cmd := &cobra.Command{
+		Use: "diff TURN TURN", Short: "How the files after one turn differ from those after another",
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			w, err := workspace.Open(cmd.Context(), root)
+			if err != nil {
+				return err
+			}
+			history, err := v.History("")
+			if err != nil {
+				return err
+			}
+			var commits [2]string
+			for i, id := range args {
+				_, active, entry, err := find(v, history, id)
+				if err != nil {
+					return err
+				}
+				if active != nil {
+					return execution.Errorf(execution.CodeValidation, "turn %s is not accepted yet", id).WithHint("drawbar govern turn diff %s", id)
+				}
+				if commits[i], err = checkpointOf(v, id, entry); err != nil {
+					return err
+				}
+			}
+			return showDiff(cmd.Context(), app, w, difference{From: commits[0], To: commits[1]}, stat)
+		},
+	}
+	statFlag(cmd, &stat)
+	return cmd
+}
+
+func statFlag(cmd *cobra.Command, stat *bool) {
+	cmd.Flags().BoolVar(stat, "stat", false, "only the files, and how many lines of each changed")
+}
+
+// checkpointOf is the commit of an accepted turn. Drawbar names it in an event, the original in the history.
+func checkpointOf(v *ledger.View, id string, entry *protocol.HistoryEntry) (string, error) {
+	commit := entry.CheckpointSHA
+	_, err := v.Events(0, func(e protocol.Event) bool {
+		if e.EventType == "turn_checkpointed" && e.Turn != nil && e.Turn.TurnID == id {
+			var p struct {
+				SHA string `json:"checkpoint_sha"`
+			}
+			if json.Unmarshal(e.Payload, &p) == nil && p.SHA != "" {
+				commit = p.SHA
+			}
+		}
+		return true
+	})
+	if err == nil && commit == "" {
+		err = execution.Errorf(execution.CodeSessionNotFound, "turn %s has no checkpoint: no commit says what it changed", id).WithHint("drawbar govern turn show %s", id)
+	}
+	return commit, err
+}
+
+func showActive(ctx context.Context, app *cli.App, w *workspace.Workspace, root string, t protocol.Turn, stat bool) error {
+	if t.Baseline == nil || t.Baseline.HeadRef == nil {
+		return execution.Errorf(execution.CodeSessionNotFound, "turn %s began without a commit to compare with", t.TurnID).WithHint("drawbar govern turn show %s", t.TurnID)
+	}
+	dir := ""
+	if t.Worktree != "" {
+		dir = filepath.Join(root, filepath.FromSlash(t.Worktree))
+	}
+	patch, untracked, err := w.DiffFrom(ctx, *t.Baseline.HeadRef, dir, stat)
+	if err != nil {
+		return err
+	}
+	return answerDiff(app, difference{From: *t.Baseline.HeadRef, Patch: string(patch), Untracked: untracked})
+}
+
+func showDiff(ctx context.Context, app *cli.App, w *workspace.Workspace, d difference, stat bool) error {
+	patch, err := w.Diff(ctx, d.From, d.To, stat)
+	if err != nil {
+		return err
+	}
+	d.Patch = string(patch)
+	return answerDiff(app, d)
+}
+
+func answerDiff(app *cli.App, d difference) error {
+	return app.Answer(d, func() {
+		app.Printf("%s", d.Patch)
+		for _, path := range d.Untracked {
+			app.Printf("new file, not known to git yet: %s\n", path)
+		}
+		if d.Patch == "" && len(d.Untracked) == 0 {
+			app.Notef("no file differs")
+		}
+	})
+}
