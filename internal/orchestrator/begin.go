@@ -294,6 +294,12 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
 		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
 			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
+				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
+					rep := t.report(OutcomeFailed)
+					rep.turn(turn)
+					rep.Errors, rep.Hint, rep.Next = []string{where + " is not ready: " + err.Error()}, "finish "+where+", then: "+governance.NextStep, governance.NextStep
+					return nil, &rep, nil
+				}
 				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})
 				return nil, &rep, err
 			}
