@@ -56,6 +56,7 @@ func (s *step) accept(in AcceptTurn) *Refused {
 		return nil
 	}
 	a.Changes = append(a.Changes, s.renumber(a.result)...)
+	a.Changes = append(a.Changes, s.judged(a)...)
 	s.commit(a)
 	return nil
 }

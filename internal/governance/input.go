@@ -156,9 +156,10 @@ type Stalled struct {
 
 // Approve is a person's yes to what is pending: a phase transition, or with Completion the end of the run.
 type Approve struct {
-	Completion bool          `json:"completion,omitempty"`
-	Now        protocol.Time `json:"now"`
-	By         string        `json:"by,omitempty"`
+	Completion bool              `json:"completion,omitempty"`
+	Now        protocol.Time     `json:"now"`
+	By         protocol.Person   `json:"by,omitzero"`
+	GateFiles  map[string]string `json:"gate_files,omitempty"` // as they are now: what has gone since keeps the gate shut
 }
 
 // GateActionFailed says that an action of an approved gate failed: the approval stays pending.
@@ -242,6 +243,16 @@ type OperatorCommits struct {
 	SHAs []string      `json:"shas,omitempty"`
 }
 
+// RuleObjection is a person's word on an objection: acknowledged, resolved_by_human, or raised to open it again.
+type RuleObjection struct {
+	ID        string            `json:"id"`
+	Status    string            `json:"status"`
+	Reason    string            `json:"reason"`
+	Now       protocol.Time     `json:"now"`
+	By        protocol.Person   `json:"by,omitzero"`
+	GateFiles map[string]string `json:"gate_files,omitempty"` // for the request that the objection stopped
+}
+
 func (StartRun) input()         {}
 func (AssignTurn) input()       {}
 func (TakeUp) input()           {}
@@ -266,6 +277,7 @@ func (TimedOut) input()         {}
 func (SkipPhase) input()        {}
 func (Checkpointed) input()     {}
 func (OperatorCommits) input()  {}
+func (RuleObjection) input()    {}
 
 func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
@@ -291,3 +303,4 @@ func (i TimedOut) moment() protocol.Time         { return i.Now }
 func (i SkipPhase) moment() protocol.Time        { return i.Now }
 func (i Checkpointed) moment() protocol.Time     { return i.Now }
 func (i OperatorCommits) moment() protocol.Time  { return i.Now }
+func (i RuleObjection) moment() protocol.Time    { return i.Now }

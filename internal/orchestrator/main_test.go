@@ -558,3 +558,11 @@ func gone(pids string) bool {
 
 // anything trusts what a test has written.
 func anything(string, []trust.Item) error { return nil }
+
+func mustRead(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

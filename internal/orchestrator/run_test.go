@@ -31,14 +31,14 @@ func TestThreeRolesToCompletion(t *testing.T) {
 	if st := p.state(); st.Status != protocol.RunPaused || text(st.BlockedOn) != "human_approval:planned" {
 		t.Fatalf("%s on %s", st.Status, text(st.BlockedOn))
 	}
-	r, err := e.Approve(t.Context(), ApproveOptions{By: "ann"})
+	r, err := e.Approve(t.Context(), ApproveOptions{By: protocol.Person{Name: "ann"}})
 	if err != nil || r.EnteredPhase != "implementation" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if run, err = e.Run(t.Context(), RunOptions{}); err != nil || run.Stop != StopGateHeld || len(run.Turns) != 2 {
 		t.Fatalf("%+v %v", run, err)
 	}
-	if r, err = e.Approve(t.Context(), ApproveOptions{Completion: true, By: "ann"}); err != nil || r.Outcome != OutcomeCompleted {
+	if r, err = e.Approve(t.Context(), ApproveOptions{Completion: true, By: protocol.Person{Name: "ann"}}); err != nil || r.Outcome != OutcomeCompleted {
 		t.Fatalf("%+v %v", r, err)
 	}
 	var roles []string

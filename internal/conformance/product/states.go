@@ -42,11 +42,11 @@ func assign(ctx context.Context, w *world) (fields, error) {
 }
 
 func approveTransition(ctx context.Context, w *world) (fields, error) {
-	return w.apply(ctx, governance.Approve{Now: protocol.At(time.Now()), By: protocol.Human})
+	return w.apply(ctx, governance.Approve{Now: protocol.At(time.Now()), By: protocol.Person{}})
 }
 
 func approveCompletion(ctx context.Context, w *world) (fields, error) {
-	return w.apply(ctx, governance.Approve{Completion: true, Now: protocol.At(time.Now()), By: protocol.Human})
+	return w.apply(ctx, governance.Approve{Completion: true, Now: protocol.At(time.Now()), By: protocol.Person{}})
 }
 
 func resolveBlocked(ctx context.Context, w *world) (fields, error) {
