@@ -38,11 +38,12 @@ func (s *step) recordObjections(h protocol.HistoryEntry) {
 // catchUp brings the open objections to what the history says: of turns that something else than Drawbar accepted, and of records
 // that were written before they were kept.
 func catchUp(st *protocol.State, history []protocol.HistoryEntry) {
-	if len(history) == 0 || st.ObjectionsThrough == value(st.LastCompletedTurnID, "") {
+	turns := accepted(history)
+	if len(turns) == 0 || turns[len(turns)-1].TurnID == st.ObjectionsThrough {
 		return
 	}
-	from := 1 + slices.IndexFunc(history, func(h protocol.HistoryEntry) bool { return h.TurnID == st.ObjectionsThrough })
-	for _, h := range accepted(history[from:]) {
+	from := 1 + slices.IndexFunc(turns, func(h protocol.HistoryEntry) bool { return h.TurnID == st.ObjectionsThrough })
+	for _, h := range turns[from:] {
 		foldObjections(st, h)
 	}
 }
