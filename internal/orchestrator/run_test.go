@@ -404,3 +404,45 @@ func TestLeaseOfTheDead(t *testing.T) {
 		t.Errorf("held by %+v", c)
 	}
 }
+
+// The role that a turn proposes together with the next phase gets the next turn when that phase knows it, at once or after the approval.
+func TestTheProposedRoleOfTheNextPhase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		propose, want, why string
+		approve            bool
+	}{
+		"granted at once":      {propose: "qa", want: "qa", why: "was proposed by the last turn"},
+		"granted by a person":  {propose: "qa", want: "qa", why: "was proposed by the last turn", approve: true},
+		"unknown to the phase": {propose: "pm", want: "dev", why: "enters the phase implementation"},
+		"nobody":               {propose: "human", want: "dev", why: "enters the phase implementation", approve: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := three(manualRuntime, manualRuntime, manualRuntime, "")
+			if !c.approve {
+				config = strings.Replace(config, `".planning/PLAN.md"],"requires_human_approval":true`, `".planning/PLAN.md"]`, 1)
+			}
+			p := newProject(t, config)
+			p.write(".planning/PLAN.md", "# Plan\n")
+			p.git("add", "-A")
+			p.git("commit", "-qm", "plan")
+			r := p.byHand(OutcomeAccepted, func(r map[string]any) {
+				r["objections"] = []any{objection("OBJ-001", "low", "it may grow")}
+				r["phase_transition_request"], r["proposed_next_role"] = "implementation", c.propose
+			})
+			if len(r.Changes) > 0 && c.propose == "qa" {
+				t.Errorf("the proposal was changed: %+v", r.Changes)
+			}
+			if c.approve {
+				if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := p.engine().Status(t.Context())
+			if err != nil || s.NextRole != c.want || s.NextWhy != c.why {
+				t.Errorf("next is %s, it %s: %v", s.NextRole, s.NextWhy, err)
+			}
+		})
+	}
+}
