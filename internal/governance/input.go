@@ -20,6 +20,8 @@ type StartRun struct {
 	InheritedContext json.RawMessage         `json:"inherited_context,omitempty"`
 	Restart          bool                    `json:"restart,omitempty"`
 	RepoDecisions    []protocol.RepoDecision `json:"repo_decisions,omitempty"` // the active ones
+	// SignOffs are the contents of those files of gate.SignOffs that exist. Where another run came before, they do not count for this one.
+	SignOffs map[string]string `json:"sign_offs,omitempty"`
 }
 
 // AssignTurn gives a turn to a role. Next to do is its bundle, then Dispatched.

@@ -207,10 +207,6 @@ func (s *step) signed(more map[string]any, by protocol.Person) {
 
 // BlockingObjections are the open objections of a run that no gate passes.
 func BlockingObjections(run Run) []protocol.OpenObjection {
-	return blocking(&protocol.State{OpenObjections: OpenObjections(run)})
-}
-
-// blocking are the open objections that no gate passes.
-func blocking(st *protocol.State) []protocol.OpenObjection {
-	return slices.DeleteFunc(slices.Clone(st.OpenObjections), func(o protocol.OpenObjection) bool { return o.Severity != protocol.SeverityBlocking })
+	st := protocol.State{OpenObjections: OpenObjections(run)}
+	return st.Blocking()
 }

@@ -82,3 +82,34 @@ func TestAnActionThatUndoesItsGate(t *testing.T) {
 		t.Errorf("phase %s", p.state().Phase)
 	}
 }
+
+// What somebody signed in one run is not signed in the next: the file counts when it was changed since that run began.
+func TestASignOffHoldsForOneRun(t *testing.T) {
+	t.Parallel()
+	config := strings.Replace(review(""), `"gates":{"shipped":{"requires_human_approval":true}}`, `"gates":{"shipped":{"requires_files":[".planning/PM_SIGNOFF.md",".planning/ROADMAP.md"]}}`, 1)
+	p := newProject(t, config)
+	p.write(".planning/PM_SIGNOFF.md", "Approved: YES\n")
+	p.write(".planning/ROADMAP.md", "# Roadmap\n")
+	p.git("add", "-A")
+	p.git("commit", "-qm", "signed")
+	if r := p.byHand(OutcomeAccepted, objecting("the end")); r.Status != protocol.RunCompleted {
+		t.Fatalf("the first run: %+v", r.Gate)
+	}
+	if _, err := p.engine().Restart(t.Context(), RestartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r := p.byHand(OutcomeAccepted, objecting("the end"))
+	if r.Gate == nil || len(r.Gate.Reasons) != 1 || !strings.Contains(r.Gate.Reasons[0], "PM_SIGNOFF.md was signed in an earlier run") {
+		t.Fatalf("the second run: %s %+v", r.Status, r.Gate)
+	}
+	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	if text := p.read(protocol.BundleDir(turn) + "/PROMPT.md"); !strings.Contains(text, "signed in an earlier run") {
+		t.Error("PROMPT.md does not say so")
+	}
+	p.write(".planning/PM_SIGNOFF.md", "Approved: YES\n\nOf the second run.\n")
+	p.stage(turn, strings.Replace(handWritten(p, turn, ".planning/PM_SIGNOFF.md"), `"objections":[]`, `"objections":[],"run_completion_request":true`, 1))
+	if r := p.step(OutcomeAccepted); r.Status != protocol.RunCompleted {
+		t.Errorf("signed anew: %+v", r.Gate)
+	}
+	p.sound()
+}

@@ -35,6 +35,8 @@ type Input struct {
 	// Role and TurnID are of the asking turn: it counts as a turn of its role in Phase. An empty role counts for nobody.
 	Role   string
 	TurnID string
+	// Prior are the digests of sign-offs that stood when the run began: they were given in an earlier one.
+	Prior protocol.Ordered[string]
 	// Objections are those that are open and block.
 	Objections []protocol.OpenObjection
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -81,6 +82,7 @@ type State struct {
 	Sessions             Ordered[string]      `json:"role_sessions,omitzero"`           // Drawbar's own: the agent's session of each role
 	OpenHuman            []OpenEscalation     `json:"open_human_escalations,omitempty"` // Drawbar's own: what waits for a person
 	OpenObjections       []OpenObjection      `json:"open_objections,omitempty"`        // Drawbar's own: what nobody has resolved
+	PriorSignOffs        Ordered[string]      `json:"prior_signoffs,omitzero"`          // Drawbar's own: digests of what was signed before the run
 	ObjectionsThrough    string               `json:"objections_through,omitempty"`     // Drawbar's own: the last turn that OpenObjections knows of
 	Extra                Extra                `json:"-"`
 }
@@ -135,6 +137,11 @@ func (s *State) Clone() State {
 		panic(err)
 	}
 	return c
+}
+
+// Blocking are the open objections that no gate passes.
+func (s *State) Blocking() []OpenObjection {
+	return slices.DeleteFunc(slices.Clone(s.OpenObjections), func(o OpenObjection) bool { return o.Severity != SeverityBlocking })
 }
 
 // ID is the run's id; empty before the first run.

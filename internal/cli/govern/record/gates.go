@@ -70,7 +70,7 @@ func gates(app *cli.App) *cobra.Command {
 				}
 				x := gateView{Phase: phase, Gate: routed.ExitGate, Status: v.State.PhaseGateStatus.At(routed.ExitGate), Present: phase == v.State.Phase,
 					Verification: g.RequiresVerificationPass, Human: g.RequiresHumanApproval, Credentialed: g.Credentialed,
-					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history}))}
+					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history, Prior: v.State.PriorSignOffs}))}
 				if x.Present {
 					x.Objections = governance.BlockingObjections(governance.Run{Config: p.Config, State: v.State, History: history})
 				}
