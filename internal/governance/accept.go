@@ -56,6 +56,7 @@ func (s *step) accept(in AcceptTurn) *Refused {
 		return nil
 	}
 	a.Changes = append(a.Changes, s.renumber(a.result)...)
+	a.Changes = append(a.Changes, s.judged(a)...)
 	s.commit(a)
 	return nil
 }
@@ -248,16 +249,14 @@ func (s *step) record(a *acceptance, h protocol.HistoryEntry) {
 	}
 }
 
-// recommend is who the turn says is next: nobody where a person is, the role that enters the phase where the proposal is not legal.
+// recommend is who the turn says is next, in the phase as it is or in the one that it asks for: NextRole decides whether they may.
+// It is nobody where a person is.
 func (s *step) recommend(r *protocol.TurnResult) *string {
-	switch {
-	case r.ProposedNextRole == protocol.Human || r.Status == protocol.ResultNeedsHuman || r.Status == protocol.ResultBlocked:
+	if r.ProposedNextRole == protocol.Human || r.Status == protocol.ResultNeedsHuman || r.Status == protocol.ResultBlocked {
 		return nil
-	case legalIn(s.run, s.st.Phase, r.ProposedNextRole):
-		return &r.ProposedNextRole
 	}
-	if role := fallbackRole(s.run); role != "" {
-		return &role
+	if legalIn(s.run, s.st.Phase, r.ProposedNextRole) || r.Transition() != "" && legalIn(s.run, r.Transition(), r.ProposedNextRole) {
+		return &r.ProposedNextRole
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package governance
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -11,14 +13,16 @@ func (s *step) approve(in Approve) *Refused {
 	if st.Status != protocol.RunPaused && st.Status != protocol.RunBlocked {
 		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, nothing waits for an approval", st.Status)
 	}
-	by := or(in.By, protocol.Human)
 	if in.Completion {
 		p := st.PendingCompletion
 		if p == nil {
 			return s.nothingPending("the end of the run")
 		}
+		if r := s.stillPasses(p.Gate, gate.Completion(s.gateInput(p.RequestedByTurn, "", in.GateFiles))); r != nil {
+			return r
+		}
 		s.settleApproval(st.PendingCompletion.Gate)
-		s.approved(p.Gate, "run_completion", p.RequestedByTurn, by)
+		s.approved(p.Gate, "run_completion", p.RequestedByTurn, in.By)
 		s.complete(p.Gate, p.RequestedByTurn, false)
 		return nil
 	}
@@ -29,11 +33,30 @@ func (s *step) approve(in Approve) *Refused {
 	if !slices.Contains(s.run.Config.Phases(), p.To) {
 		return refuse(CodeInvalidConfig, NextValidate, "the pending transition is to the phase %q, which routing does not name", p.To)
 	}
+	if r := s.stillPasses(p.Gate, gate.PhaseExit(s.gateInput(p.RequestedByTurn, p.To, in.GateFiles))); r != nil {
+		return r
+	}
 	s.settleApproval(p.Gate)
-	s.approved(p.Gate, "phase_transition", p.RequestedByTurn, by)
+	s.approved(p.Gate, "phase_transition", p.RequestedByTurn, in.By)
 	st.BlockedOn, st.BlockedReason = nil, nil
 	s.advance(p.To, p.Gate, "approved", p.RequestedByTurn)
 	return nil
+}
+
+// stillPasses refuses an approval of a gate that would not be pending were it asked now.
+func (s *step) stillPasses(pending string, d gate.Decision) *Refused {
+	next := NextGates
+	if pending != "" {
+		next += " " + pending
+	}
+	if d.GateID != "" && pending != "" && d.GateID != pending {
+		return refuse(CodeGateFailed, NextGates+" "+d.GateID, "the gate %s waits, and the phase %s ends with the gate %s now", pending, s.st.Phase, d.GateID)
+	}
+	if d.Passed() {
+		return nil
+	}
+	return refuse(CodeGateFailed, next, "the gate %s does not pass now: %s", or(pending, "of the phase "+s.st.Phase), strings.Join(d.Reasons, "; ")).
+		with("reasons", d.Reasons)
 }
 
 func (s *step) nothingPending(what string) *Refused {
@@ -50,8 +73,10 @@ func (s *step) settleApproval(gate string) {
 	s.gateStatus(gate, protocol.GatePassed)
 }
 
-func (s *step) approved(gate, kind, turn, by string) {
-	s.emit("gate_approved", s.eventTurn(turn), map[string]any{"gate_id": gate, "gate_type": kind, "by": by})
+func (s *step) approved(gate, kind, turn string, by protocol.Person) {
+	more := map[string]any{"gate_id": gate, "gate_type": kind}
+	s.signed(more, by)
+	s.emit("gate_approved", s.eventTurn(turn), more)
 }
 
 func (s *step) gateActionFailed(in GateActionFailed) *Refused {

@@ -81,7 +81,7 @@ func (s *step) renumber(r *protocol.TurnResult) []protocol.Change {
 	seen := map[string]bool{}
 	for i := range r.Objections {
 		o := &r.Objections[i]
-		if s.run.ObjectionIDs[o.ID] || seen[o.ID] {
+		if seen[o.ID] || s.run.ObjectionIDs[o.ID] && !speaksOf(*o, s.lastWord(o.ID)) {
 			id := objections.next()
 			changed(fmt.Sprintf("objections[%d].id", i), o.ID, id, "the record has an objection of this id already")
 			o.ID = id

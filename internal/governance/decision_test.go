@@ -90,7 +90,9 @@ func TestACollidingObjectionIsRenumbered(t *testing.T) {
 		r.Objections = []protocol.Objection{{ID: "OBJ-001", Severity: "low", Statement: "a"}, {ID: "OBJ-001", Severity: "low", Statement: "b"}}
 	}
 	w.accept(w.turn("pm"), objects)
-	w.accept(w.turn("pm"), objects)
+	w.accept(w.turn("pm"), func(r *protocol.TurnResult) {
+		r.Objections = []protocol.Objection{{ID: "OBJ-001", Severity: "low", Statement: "c"}, {ID: "OBJ-001", Severity: "low", Statement: "d"}}
+	})
 	var got []string
 	for _, h := range w.run.History {
 		for _, o := range h.Objections {
@@ -100,8 +102,8 @@ func TestACollidingObjectionIsRenumbered(t *testing.T) {
 	if diff := cmp.Diff([]string{"OBJ-001", "OBJ-002", "OBJ-003", "OBJ-004"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(w.run.ObjectionIDs) != 4 || len(OpenObjections(w.run.History)) != 4 {
-		t.Errorf("known are %v, open are %v", w.run.ObjectionIDs, OpenObjections(w.run.History))
+	if len(w.run.ObjectionIDs) != 4 || len(OpenObjections(w.run)) != 4 {
+		t.Errorf("known are %v, open are %v", w.run.ObjectionIDs, OpenObjections(w.run))
 	}
 }
 

@@ -20,6 +20,8 @@ type StartRun struct {
 	InheritedContext json.RawMessage         `json:"inherited_context,omitempty"`
 	Restart          bool                    `json:"restart,omitempty"`
 	RepoDecisions    []protocol.RepoDecision `json:"repo_decisions,omitempty"` // the active ones
+	// SignOffs are the contents of those files of gate.SignOffs that exist. Where another run came before, they do not count for this one.
+	SignOffs map[string]string `json:"sign_offs,omitempty"`
 }
 
 // AssignTurn gives a turn to a role. Next to do is its bundle, then Dispatched.
@@ -156,9 +158,10 @@ type Stalled struct {
 
 // Approve is a person's yes to what is pending: a phase transition, or with Completion the end of the run.
 type Approve struct {
-	Completion bool          `json:"completion,omitempty"`
-	Now        protocol.Time `json:"now"`
-	By         string        `json:"by,omitempty"`
+	Completion bool              `json:"completion,omitempty"`
+	Now        protocol.Time     `json:"now"`
+	By         protocol.Person   `json:"by,omitzero"`
+	GateFiles  map[string]string `json:"gate_files,omitempty"` // as they are now: what has gone since keeps the gate shut
 }
 
 // GateActionFailed says that an action of an approved gate failed: the approval stays pending.
@@ -242,6 +245,16 @@ type OperatorCommits struct {
 	SHAs []string      `json:"shas,omitempty"`
 }
 
+// RuleObjection is a person's word on an objection: acknowledged, resolved_by_human, or raised to open it again.
+type RuleObjection struct {
+	ID        string            `json:"id"`
+	Status    string            `json:"status"`
+	Reason    string            `json:"reason"`
+	Now       protocol.Time     `json:"now"`
+	By        protocol.Person   `json:"by,omitzero"`
+	GateFiles map[string]string `json:"gate_files,omitempty"` // for the request that the objection stopped
+}
+
 func (StartRun) input()         {}
 func (AssignTurn) input()       {}
 func (TakeUp) input()           {}
@@ -266,6 +279,7 @@ func (TimedOut) input()         {}
 func (SkipPhase) input()        {}
 func (Checkpointed) input()     {}
 func (OperatorCommits) input()  {}
+func (RuleObjection) input()    {}
 
 func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
@@ -291,3 +305,4 @@ func (i TimedOut) moment() protocol.Time         { return i.Now }
 func (i SkipPhase) moment() protocol.Time        { return i.Now }
 func (i Checkpointed) moment() protocol.Time     { return i.Now }
 func (i OperatorCommits) moment() protocol.Time  { return i.Now }
+func (i RuleObjection) moment() protocol.Time    { return i.Now }

@@ -19,6 +19,8 @@ const (
 	NextStatus     = "drawbar govern status"
 	NextValidate   = "drawbar govern validate"
 	NextCheckpoint = "drawbar govern checkpoint"
+	NextGates      = "drawbar govern gates"
+	NextObjections = "drawbar govern objections"
 )
 
 // NextCommand is what a person types to bring the run forward. It is never empty.
@@ -36,6 +38,9 @@ func NextCommand(run Run) string {
 		}
 		return resumeCommand(run, blockedTurn(st))
 	case protocol.RunPaused:
+		if len(BlockingObjections(run)) > 0 {
+			return NextObjections + " --open"
+		}
 		return NextApprove
 	case protocol.RunActive:
 		for _, t := range st.ActiveTurns.All() {

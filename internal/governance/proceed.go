@@ -65,7 +65,8 @@ func (s *step) drain(files map[string]string) {
 
 // gateInput is what a gate is decided from, for the turn that asked.
 func (s *step) gateInput(turn, request string, files map[string]string) gate.Input {
-	in := gate.Input{Config: s.run.Config, Phase: s.st.Phase, Request: request, Files: files, History: accepted(s.run.History), TurnID: turn}
+	in := gate.Input{Config: s.run.Config, Phase: s.st.Phase, Request: request, Files: files, History: accepted(s.run.History), TurnID: turn,
+		Objections: s.st.Blocking(), Prior: s.st.PriorSignOffs}
 	for _, h := range in.History {
 		if h.TurnID == turn {
 			in.Verification, in.Role = h.Verification.Status, h.Role
@@ -111,6 +112,23 @@ func (s *step) tryTransition(q protocol.PendingPhase, files map[string]string) {
 		s.gateFailed(d, "phase_transition", q.RequestedByTurn, q.RequestedAt)
 	default:
 		s.warn("phase_transition_"+d.Action, "the request to enter the phase "+q.To+" is not followed")
+	}
+}
+
+// askAgain decides the last request anew that a gate refused, when nothing is left that it was refused for.
+func (s *step) askAgain(files map[string]string) {
+	f := s.st.LastGateFailure
+	if f == nil || s.st.Status != protocol.RunActive || !s.drained() || f.Phase != s.st.Phase || f.RequestedByTurn != value(s.st.LastCompletedTurnID, "") {
+		return
+	}
+	if f.GateType == "run_completion" {
+		if gate.Completion(s.gateInput(f.RequestedByTurn, "", files)).Passed() {
+			s.tryCompletion(protocol.PendingEnd{RequestedByTurn: f.RequestedByTurn, RequestedAt: s.now}, files)
+		}
+		return
+	}
+	if gate.PhaseExit(s.gateInput(f.RequestedByTurn, f.ToPhase, files)).Passed() {
+		s.tryTransition(protocol.PendingPhase{From: f.Phase, To: f.ToPhase, RequestedByTurn: f.RequestedByTurn, RequestedAt: s.now}, files)
 	}
 }
 

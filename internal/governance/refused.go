@@ -33,6 +33,8 @@ const (
 	CodePolicyEscalation  = "policy_escalation"
 	CodeProtocolError     = "protocol_error"
 	CodeUnknownEscalation = "unknown_escalation"
+	CodeGateFailed        = "gate_failed"
+	CodeUnknownObjection  = "unknown_objection"
 	CodeNothingPending    = "nothing_pending"
 	CodeEmptyField        = "empty_required_field"
 	CodeInvalidEnum       = "invalid_enum_value"

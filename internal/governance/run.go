@@ -49,6 +49,7 @@ func newStep(run Run, in Input) *step {
 	if s.run.Config == nil {
 		s.run.Config = &protocol.Config{}
 	}
+	catchUp(s.st, s.run.History)
 	return s
 }
 
@@ -113,6 +114,8 @@ func (s *step) apply(in Input) *Refused {
 		return s.skipPhase(in)
 	case OperatorCommits:
 		return s.operatorCommits(in)
+	case RuleObjection:
+		return s.ruleObjection(in)
 	}
 	return refuse(CodeInvalidTransition, NextStatus, "no rule is known for this input")
 }

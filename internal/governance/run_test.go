@@ -30,7 +30,7 @@ func TestARunFromStartToEnd(t *testing.T) {
 	}
 	w.refused(Unblock{Now: w.tick()}, CodeApprovalPending)
 	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Now: w.tick(), Baseline: clean()}, CodeApprovalPending)
-	w.must(Approve{Now: w.tick(), By: "ann"})
+	w.must(Approve{Now: w.tick(), By: protocol.Person{Name: "ann"}})
 
 	dev := w.turn("dev")
 	w.accept(dev, asksFor("qa"), changes("main.go"))

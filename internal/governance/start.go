@@ -1,8 +1,11 @@
 package governance
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -34,6 +37,11 @@ func (s *step) start(in StartRun) *Refused {
 	for _, d := range in.RepoDecisions {
 		if d.Status == "" || d.Status == "active" {
 			st.RepoDecisions = append(st.RepoDecisions, d)
+		}
+	}
+	if old.ID() != "" {
+		for _, path := range slices.Sorted(maps.Keys(in.SignOffs)) {
+			st.PriorSignOffs.Set(path, gate.Digest(in.SignOffs[path]))
 		}
 	}
 	st.BudgetStatus = budgetStatus(s.run.Config, protocol.BudgetStatus{})

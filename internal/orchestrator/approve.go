@@ -26,10 +26,14 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 	}
 	err = e.locked(ctx, "approve", func(t *transaction) error {
 		st := t.state()
+		o.By = t.person(ctx, o.By)
 		gateID, by, to := o.gate(st)
 		if gateID == "" {
 			// The rules know best why there is nothing to approve.
 			return t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+		}
+		if err := t.mayApprove(o); err != nil {
+			return err
 		}
 		g, _ := t.run.Config.Gate(gateID)
 		held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": st.Phase, "to": to, "requested_by_turn": by})
@@ -45,7 +49,11 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 			return err
 		}
 		from := st.Phase
-		if err := t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By}); err != nil {
+		in, err := t.approval(o) // an action may have changed what the gate asks for
+		if err != nil {
+			return err
+		}
+		if err := t.do(in); err != nil {
 			return err
 		}
 		kind := "approve_phase"
@@ -82,6 +90,24 @@ func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
 	return "", "", ""
 }
 
+// approval is the input of an approval, with the gate's files as they are now.
+func (t *transaction) approval(o ApproveOptions) (governance.Approve, error) {
+	files, err := t.gateFiles(t.e.root, t.state().Phase)
+	return governance.Approve{Completion: o.Completion, Now: t.e.now(), By: o.By, GateFiles: files}, err
+}
+
+// mayApprove refuses an approval that the rules would refuse now, before any hook or action of the gate runs.
+func (t *transaction) mayApprove(o ApproveOptions) error {
+	in, err := t.approval(o)
+	if err != nil {
+		return err
+	}
+	if _, effects := governance.Transition(t.run, in); refused(effects) != nil {
+		return refusal(*refused(effects))
+	}
+	return nil
+}
+
 // dryApprove says what an approval would do. It takes no lock, which would be a change.
 func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
 	t, err := e.look()
@@ -91,6 +117,9 @@ func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
 	gateID, _, to := o.gate(t.state())
 	if gateID == "" {
 		return Report{}, t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+	}
+	if err := t.mayApprove(o); err != nil {
+		return Report{}, err
 	}
 	g, _ := t.run.Config.Gate(gateID)
 	rep := t.report(OutcomeDone)

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/charter"
+	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
@@ -158,7 +159,19 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 	if err != nil {
 		return err
 	}
-	in := governance.StartRun{RunID: newID("run"), Now: t.e.now(), Provenance: provenance, Restart: restart, RepoDecisions: active}
+	signOffs := map[string]string{}
+	for _, phase := range t.run.Config.Phases() {
+		files, err := t.gateFiles(t.e.root, phase)
+		if err != nil {
+			return err
+		}
+		for _, path := range gate.SignOffs(t.run.Config, phase) {
+			if content, ok := files[path]; ok {
+				signOffs[path] = content
+			}
+		}
+	}
+	in := governance.StartRun{RunID: newID("run"), Now: t.e.now(), Provenance: provenance, Restart: restart, RepoDecisions: active, SignOffs: signOffs}
 	if err := t.do(in); err != nil {
 		return err
 	}
@@ -294,6 +307,12 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
 		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
 			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
+				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
+					rep := t.report(OutcomeFailed)
+					rep.turn(turn)
+					rep.Errors, rep.Hint, rep.Next = []string{where + " is not ready: " + err.Error()}, "finish "+where+", then: "+governance.NextStep, governance.NextStep
+					return nil, &rep, nil
+				}
 				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})
 				return nil, &rep, err
 			}

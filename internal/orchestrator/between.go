@@ -22,6 +22,9 @@ func (t *transaction) leaveMark(ctx context.Context, id string) {
 	if turn == nil || turn.Baseline == nil || turn.Worktree != "" || t.work.Kind() != workspace.Git {
 		return
 	}
+	if rt := t.run.Config.Runtimes.At(turn.RuntimeID); rt.Type == protocol.RuntimeManual {
+		return // a person's turn: what people change is the turn's, whether or not a command waits for it
+	}
 	now, err := t.work.Baseline(ctx)
 	if err != nil {
 		return

@@ -26,7 +26,7 @@ func (t *transaction) gateLines(files map[string]string) []string {
 		return nil
 	}
 	var lines []string
-	for _, f := range gate.Inspect(gate.Input{Config: cfg, Phase: phase, Files: files, History: t.run.History}) {
+	for _, f := range gate.Inspect(gate.Input{Config: cfg, Phase: phase, Files: files, History: t.run.History, Prior: t.state().PriorSignOffs}) {
 		switch {
 		case len(f.Problems) > 0:
 			lines = append(lines, f.Problems...)

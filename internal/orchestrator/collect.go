@@ -42,6 +42,12 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 			rep = orEmpty(held)
 			return err
 		}
+		if !out.Staged {
+			// What lies there is not what the worker handed in: a draft, or half a result. It stays.
+			rep, err = t.nothing(ctx, j, out)
+			t.mark(ctx, id, rep, err)
+			return err
+		}
 		data, where, err := project.ReadStaged(j.dispatch.WorkDir, id)
 		switch {
 		case t.restored != "" && err == nil:
@@ -54,12 +60,17 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		default:
 			rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair, person: person})
 		}
-		if err == nil && !rep.retry {
-			t.leaveMark(ctx, id)
-		}
+		t.mark(ctx, id, rep, err)
 		return err
 	})
 	return rep, err
+}
+
+// mark leaves the mark of an attempt that ended without an acceptance and is not followed by another at once.
+func (t *transaction) mark(ctx context.Context, id string, rep Report, err error) {
+	if err == nil && !rep.retry {
+		t.leaveMark(ctx, id)
+	}
 }
 
 // endedMeanwhile tells how a turn ended that another command decided while it was carried.
@@ -105,7 +116,7 @@ func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
 // nothing decides a turn that ended without a result.
 func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outcome) (Report, error) {
 	id := j.dispatch.Turn.TurnID
-	if out.Cancelled {
+	if out.Cancelled || out.Draft {
 		if out.Cost != nil {
 			if _, err := t.commit(ctx, "interrupted", id, nil); err != nil {
 				return Report{}, err
@@ -113,7 +124,10 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 		}
 		rep := t.report(OutcomeInterrupted)
 		rep.turn(t.state().ActiveTurns.At(id))
-		rep.Next = governance.NextStep
+		rep.Next, rep.Hint = governance.NextStep, out.Hint
+		if out.Draft {
+			rep.Code, rep.Errors = out.Class, []string{out.Detail}
+		}
 		return rep, nil
 	}
 	in := governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: out.Class, Detail: out.Detail, ExitCode: out.ExitCode, Transient: out.Transient}

@@ -271,6 +271,19 @@ func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
 	return e.ready(ctx, j)
 }
 
+// Assign makes the next turn ready, without clearing anything and without carrying it.
+func (e *Local) Assign(ctx context.Context, o StepOptions) (Report, error) {
+	o.Resume = false
+	j, rep, err := e.begin(ctx, o)
+	if err != nil {
+		return Report{}, err
+	}
+	if rep != nil {
+		return *rep, nil
+	}
+	return e.ready(ctx, j)
+}
+
 // Restart takes up a run whose process died, or begins a new one where the last has ended.
 func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err error) {
 	if err := e.mayStart(); err != nil {

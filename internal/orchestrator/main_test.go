@@ -179,6 +179,13 @@ func (p *world) heard(kind string) (all []string) {
 	return all
 }
 
+// forget drops what was heard.
+func (p *world) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notices = nil
+}
+
 // step carries a turn and wants it to end so.
 func (p *world) step(want string, o ...StepOptions) Report {
 	p.t.Helper()
@@ -551,3 +558,11 @@ func gone(pids string) bool {
 
 // anything trusts what a test has written.
 func anything(string, []trust.Item) error { return nil }
+
+func mustRead(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

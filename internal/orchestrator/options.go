@@ -1,6 +1,10 @@
 package orchestrator
 
-import "time"
+import (
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
 
 // StepOptions choose the turn of a step.
 type StepOptions struct {
@@ -56,7 +60,15 @@ type ApproveOptions struct {
 	Completion bool // the end of the run; else the phase
 	Either     bool // whichever is pending
 	DryRun     bool
-	By         string
+	By         protocol.Person
+}
+
+// ObjectionOptions are a person's word on an objection.
+type ObjectionOptions struct {
+	ID     string
+	Status string // acknowledged, resolved_by_human, or raised: it is open again
+	Reason string
+	By     protocol.Person
 }
 
 // EscalateOptions say what a person has to do.

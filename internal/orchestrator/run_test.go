@@ -31,14 +31,14 @@ func TestThreeRolesToCompletion(t *testing.T) {
 	if st := p.state(); st.Status != protocol.RunPaused || text(st.BlockedOn) != "human_approval:planned" {
 		t.Fatalf("%s on %s", st.Status, text(st.BlockedOn))
 	}
-	r, err := e.Approve(t.Context(), ApproveOptions{By: "ann"})
+	r, err := e.Approve(t.Context(), ApproveOptions{By: protocol.Person{Name: "ann"}})
 	if err != nil || r.EnteredPhase != "implementation" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if run, err = e.Run(t.Context(), RunOptions{}); err != nil || run.Stop != StopGateHeld || len(run.Turns) != 2 {
 		t.Fatalf("%+v %v", run, err)
 	}
-	if r, err = e.Approve(t.Context(), ApproveOptions{Completion: true, By: "ann"}); err != nil || r.Outcome != OutcomeCompleted {
+	if r, err = e.Approve(t.Context(), ApproveOptions{Completion: true, By: protocol.Person{Name: "ann"}}); err != nil || r.Outcome != OutcomeCompleted {
 		t.Fatalf("%+v %v", r, err)
 	}
 	var roles []string
@@ -402,5 +402,47 @@ func TestLeaseOfTheDead(t *testing.T) {
 	defer free.Stop()
 	if c := carrier(root, "turn_1"); c != nil {
 		t.Errorf("held by %+v", c)
+	}
+}
+
+// The role that a turn proposes together with the next phase gets the next turn when that phase knows it, at once or after the approval.
+func TestTheProposedRoleOfTheNextPhase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		propose, want, why string
+		approve            bool
+	}{
+		"granted at once":      {propose: "qa", want: "qa", why: "was proposed by the last turn"},
+		"granted by a person":  {propose: "qa", want: "qa", why: "was proposed by the last turn", approve: true},
+		"unknown to the phase": {propose: "pm", want: "dev", why: "enters the phase implementation"},
+		"nobody":               {propose: "human", want: "dev", why: "enters the phase implementation", approve: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := three(manualRuntime, manualRuntime, manualRuntime, "")
+			if !c.approve {
+				config = strings.Replace(config, `".planning/PLAN.md"],"requires_human_approval":true`, `".planning/PLAN.md"]`, 1)
+			}
+			p := newProject(t, config)
+			p.write(".planning/PLAN.md", "# Plan\n")
+			p.git("add", "-A")
+			p.git("commit", "-qm", "plan")
+			r := p.byHand(OutcomeAccepted, func(r map[string]any) {
+				r["objections"] = []any{objection("OBJ-001", "low", "it may grow")}
+				r["phase_transition_request"], r["proposed_next_role"] = "implementation", c.propose
+			})
+			if len(r.Changes) > 0 && c.propose == "qa" {
+				t.Errorf("the proposal was changed: %+v", r.Changes)
+			}
+			if c.approve {
+				if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := p.engine().Status(t.Context())
+			if err != nil || s.NextRole != c.want || s.NextWhy != c.why {
+				t.Errorf("next is %s, it %s: %v", s.NextRole, s.NextWhy, err)
+			}
+		})
 	}
 }

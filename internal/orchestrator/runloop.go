@@ -99,7 +99,7 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 		if !o.AutoApprove || g.Credentialed {
 			return StopGateHeld
 		}
-		rep, err := e.Approve(ctx, ApproveOptions{Either: true, By: "drawbar govern run --auto-approve"})
+		rep, err := e.Approve(ctx, ApproveOptions{Either: true, By: protocol.Person{Name: "drawbar govern run --auto-approve"}})
 		if err != nil {
 			e.warn(fmt.Sprintf("the gate could not be approved: %v", err))
 			return StopGateHeld

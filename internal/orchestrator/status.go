@@ -27,6 +27,7 @@ type Status struct {
 	Reason      *protocol.BlockedReason  `json:"blocked_reason,omitempty"`
 	Pending     string                   `json:"pending_gate,omitempty"`
 	Gate        *protocol.GateFailure    `json:"last_gate_failure,omitempty"`
+	Objections  []protocol.OpenObjection `json:"open_objections,omitempty"`
 	Budget      protocol.BudgetStatus    `json:"budget"`
 	NextRole    string                   `json:"next_role,omitempty"`
 	NextWhy     string                   `json:"next_role_reason,omitempty"`
@@ -96,6 +97,12 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	}
 	run := governance.Run{Config: p.Config, State: *st}
 	run.State.Phase = s.Phase
+	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // of another program, or of before they were kept
+		if run.History, err = e.history.Read(v, st.ID()); err != nil {
+			return Status{}, err
+		}
+	}
+	s.Objections = governance.OpenObjections(run)
 	for id, turn := range st.ActiveTurns.All() {
 		ts := TurnStatus{Turn: *turn, Carrier: carrier(e.root, id)}
 		if ts.Carrier != nil {

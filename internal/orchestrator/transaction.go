@@ -131,7 +131,7 @@ func refusal(r governance.Refused) error {
 	switch r.Code {
 	case governance.CodeInvalidConfig:
 		code = execution.CodeConfig
-	case governance.CodeInvalidInput, governance.CodeUnknownRole, governance.CodeUnknownRuntime:
+	case governance.CodeInvalidInput, governance.CodeUnknownRole, governance.CodeUnknownRuntime, governance.CodeUnknownObjection:
 		code = execution.CodeValidation
 	}
 	e := &execution.Error{Code: code, Message: r.Message, Cause: r}

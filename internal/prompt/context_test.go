@@ -28,6 +28,7 @@ func whole(t testing.TB) Input {
 	s.InheritedContext = json.RawMessage(`{"parent_run_id":"run_0","parent_status":"completed","parent_completed_at":"2026-01-01","parent_phases_completed":["planning"],
 		"parent_roles_used":["pm"],"recent_decisions":[{"id":"DEC-800","statement":"Ads"}],"recent_accepted_turns":[{"turn_id":"turn_z","role":"pm","summary":"Planned."}]}`)
 	in.History = []protocol.HistoryEntry{planned(), accepted(), {TurnID: "turn_gone", Status: "reissued"}}
+	in.State.OpenObjections = []protocol.OpenObjection{open(accepted())}
 	in.Decisions = []protocol.LedgerDecision{{ID: "DEC-001", Phase: "planning", Role: "pm", Statement: "No guests"},
 		{ID: "DEC-002", Phase: "implementation", Role: "dev", Statement: "Carts are | maps\n| x"}}
 	s.BlockedOn = ptr("human:dns")
@@ -91,7 +92,7 @@ func TestContextSections(t *testing.T) {
 		{"write path", func(in *Input) { in.WritePath = "" }, []string{"- **Effective write path for this role:** planning_only"}},
 		{"repo decisions", func(in *Input) { in.State.RepoDecisions = nil }, []string{"## Active Repo Decisions", "- **DEC-900** (scope): No | ads (replaces DEC-800)"}},
 		{"inherited", func(in *Input) { in.State.InheritedContext = nil }, []string{"## Inherited Run Context", "- **Parent run:** run_0"}},
-		{"last turn", func(in *Input) { in.History = nil }, []string{"## Last Accepted Turn", "### Files Changed", "### Verification", "### Observed Artifact", "### Open Objections",
+		{"last turn", func(in *Input) { in.History, in.State.OpenObjections = nil, nil }, []string{"## Last Accepted Turn", "### Files Changed", "### Verification", "### Observed Artifact", "### Open Objections",
 			"- **Summary:** Built the cart | and ## Escalation ```\n", "  - OBJ-002 (high): No limit | is named."}},
 		{"files of the workspace", func(in *Input) { in.Files = nil }, []string{"### Changed File Previews", "`````\npackage cart", "_Not text; not shown._", "_Not shown: files of this name hold secrets._",
 			"### `.planning/IMPLEMENTATION_NOTES.md` — exists", "## Changes\n\nA cart."}},

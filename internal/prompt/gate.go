@@ -27,7 +27,8 @@ func (in *Input) exit() (exit, bool) {
 		return e, false
 	}
 	ask := gate.Input{Config: in.Config, Phase: in.State.Phase, Request: in.next(), Files: in.GateFiles,
-		Verification: protocol.VerificationPass, History: in.History, Role: in.roleID(), TurnID: in.TurnID}
+		Verification: protocol.VerificationPass, History: in.History, Role: in.roleID(), TurnID: in.TurnID,
+		Prior: in.State.PriorSignOffs, Objections: in.State.Blocking()}
 	e.files = gate.Inspect(ask)
 	e.now = decide(ask)
 	bare := *in.Config
@@ -36,7 +37,7 @@ func (in *Input) exit() (exit, bool) {
 	g.RequiresFiles, g.RequiresVerificationPass = nil, false
 	gates.Set(e.id, g)
 	bare.Gates, bare.WorkflowKit = &gates, &protocol.WorkflowKit{}
-	ask.Config = &bare
+	ask.Config, ask.Objections = &bare, nil
 	e.then = decide(ask)
 	return e, true
 }

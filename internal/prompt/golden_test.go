@@ -29,12 +29,14 @@ func situations(t *testing.T) map[string]Input {
 	add("first-manual", "pm", "planning", func(*Input) {})
 	add("writer", "dev", "implementation", func(in *Input) {
 		in.History = []protocol.HistoryEntry{planned()}
+		in.State.OpenObjections = []protocol.OpenObjection{open(planned())}
 		in.Decisions = []protocol.LedgerDecision{{ID: "DEC-001", Phase: "planning", Role: "pm", Statement: "No guests"}}
 		in.State.BudgetReservations.Set("turn_now", protocol.Reservation{ReservedUSD: 2})
 		in.State.PhaseGateStatus.Set("signoff", "passed")
 	})
 	add("retry", "dev", "implementation", func(in *Input) {
 		in.History = []protocol.HistoryEntry{planned()}
+		in.State.OpenObjections = []protocol.OpenObjection{open(planned())}
 		in.now().Attempt = 2
 		in.now().LastRejection = &protocol.Rejection{TurnID: "turn_now", Attempt: 1, Reason: "the turn result is not valid", FailedStage: "artifact",
 			ValidationErrors: []string{"files_changed: src/a.go changed and is not listed"}}
@@ -43,6 +45,7 @@ func situations(t *testing.T) map[string]Input {
 	out["reviewer"] = whole(t)
 	add("last-phase", "qa", "qa", func(in *Input) {
 		in.History = []protocol.HistoryEntry{planned(), accepted()}
+		in.State.OpenObjections = []protocol.OpenObjection{open(accepted())}
 		in.file("src/cart.go", "package cart\n")
 	})
 	add("proposer", "arch", "implementation", func(in *Input) { in.WritePath = "proposal_apply_required" })

@@ -129,6 +129,22 @@ func (in *Input) allowed() []string {
 	return roles
 }
 
+// nextPhase is the phase after the current one, and the roles that may have its first turn and not the next of this one.
+func (in *Input) nextPhase() (phase string, roles []string) {
+	phases := in.Config.Phases()
+	i := slices.Index(phases, in.State.Phase)
+	if i < 0 || i+1 >= len(phases) {
+		return "", nil
+	}
+	next, _ := in.Config.Phase(phases[i+1])
+	for _, r := range append([]string{next.EntryRole}, next.AllowedNextRoles...) {
+		if r != "" && r != protocol.Human && !slices.Contains(in.allowed(), r) && !slices.Contains(roles, r) {
+			roles = append(roles, r)
+		}
+	}
+	return phases[i+1], roles
+}
+
 // challenge reports whether the turn must raise an objection: a reviewer unless the rules say otherwise, a role of the
 // first edition always.
 func (in *Input) challenge() bool {

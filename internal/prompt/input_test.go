@@ -93,6 +93,13 @@ func accepted() protocol.HistoryEntry {
 		Cost: &protocol.Cost{InputTokens: 1200, OutputTokens: 300, USD: 0.0123}}
 }
 
+// open is an objection of a turn as the state has it.
+func open(h protocol.HistoryEntry) protocol.OpenObjection {
+	o := h.Objections[0]
+	o.Status = "raised"
+	return protocol.OpenObjection{Objection: o, TurnID: h.TurnID, Role: h.Role, Phase: h.Phase}
+}
+
 // planned is a turn of the pm that came before it.
 func planned() protocol.HistoryEntry {
 	return protocol.HistoryEntry{TurnID: "turn_pm", RunID: "run_1", Role: "pm", Phase: "planning", Status: "completed", Summary: "Wrote the plan.",

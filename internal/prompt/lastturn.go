@@ -171,7 +171,7 @@ func (in *Input) log(d *doc) {
 
 // decisionHistory is the record's decisions, and the objections of this run that nobody has settled.
 func (in *Input) decisionHistory(d *doc) {
-	open := in.openObjections()
+	open := in.State.OpenObjections
 	if len(in.Decisions) == 0 && len(open) == 0 {
 		return
 	}
@@ -196,38 +196,11 @@ func (in *Input) decisionHistory(d *doc) {
 	open = open[max(0, total-maxObjections):]
 	rows := make([][]string, 0, len(open))
 	for _, o := range open {
-		rows = append(rows, []string{o.ID, o.Severity, o.role, o.AgainstTurnID, o.Statement})
+		rows = append(rows, []string{o.ID, o.Severity, o.Status, o.Role, o.AgainstTurnID, o.Statement})
 	}
-	d.table([]string{"ID", "Severity", "Raised by", "Against", "Statement"}, rows)
+	d.table([]string{"ID", "Severity", "Status", "Raised by", "Against", "Statement"}, rows)
 	d.gap()
 	if total > len(open) {
 		d.para("_The last %d of %d open objections._", len(open), total)
 	}
-}
-
-type raised struct {
-	protocol.Objection
-	role string
-}
-
-// openObjections are the objections of the run whose last word does not settle them, in the order they were raised.
-func (in *Input) openObjections() []raised {
-	var order protocol.Ordered[raised]
-	for _, h := range in.History {
-		for _, o := range h.Objections {
-			switch o.Status {
-			case "resolved", "resolved_by_human", "resolved_by_director":
-				order.Delete(o.ID)
-			default:
-				if !order.Has(o.ID) {
-					order.Set(o.ID, raised{o, h.Role})
-				}
-			}
-		}
-	}
-	out := make([]raised, 0, order.Len())
-	for _, o := range order.All() {
-		out = append(out, o)
-	}
-	return out
 }

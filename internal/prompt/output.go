@@ -139,6 +139,11 @@ func (in *Input) fieldRules(d *doc) {
 	d.linef("- `objections` is an array%s. Each has an `id` of the form `OBJ-` and digits (%s is the next free one), a `severity` of %s, and a `statement`; "+
 		"`against_turn_id` names the turn it is about.", map[bool]string{true: " of at least one", false: ", perhaps empty"}[in.challenge()],
 		code(in.nextObjection()), codes(protocol.Severities()))
+	if open := in.State.OpenObjections; len(open) > 0 {
+		d.linef("- What became of an open objection of CONTEXT.md stands in the same array, under its own id with a new `status`: `acknowledged`, `escalated`, "+
+			"or `\"status\": \"resolved\"`, and with a `statement` that says why, such as `{\"id\": %q, \"severity\": %q, \"status\": \"resolved\", \"statement\": \"...\"}`. "+
+			"What blocks is resolved by the role that raised it, or by a person; until then no gate passes.", open[0].ID, open[0].Severity)
+	}
 	d.line("- `files_changed` is an array of paths relative to the project, as strings; files of the orchestrator are not listed.")
 	d.line("- `verification.status` is `pass`, `fail` or `skipped`. `pass` needs exit code 0 of every command in `machine_evidence`, or an " +
 		"`expected_exit_code` that says which other code is right.")

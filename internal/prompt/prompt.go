@@ -66,6 +66,9 @@ func (in *Input) rules(d *doc) {
 	}
 	if roles := in.allowed(); len(roles) > 0 {
 		d.linef("5. **Propose who acts next:** one of %s. Routing decides.", codes(roles))
+		if next, roles := in.nextPhase(); next != "" && len(roles) > 0 {
+			d.linef("   With a request for the phase %s it may be one of %s instead; without the phase the proposal has no effect.", code(next), codes(roles))
+		}
 	} else {
 		d.line("5. **Propose who acts next.** Routing decides.")
 	}

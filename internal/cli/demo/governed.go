@@ -134,7 +134,7 @@ func (g *governed) plan(ctx context.Context) error {
 	case e := <-done:
 		return errors.Join(e.err, g.tell(e.rep, orchestrator.OutcomeAccepted))
 	}
-	return g.pass(ctx, orchestrator.ApproveOptions{By: "the demo"})
+	return g.pass(ctx, orchestrator.ApproveOptions{By: protocol.Person{Name: "the demo"}})
 }
 
 // build is the developer's turn: its first result claims what its own evidence denies.
@@ -180,7 +180,7 @@ func (g *governed) doubt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.pass(ctx, orchestrator.ApproveOptions{Completion: true, By: "the demo"})
+	return g.pass(ctx, orchestrator.ApproveOptions{Completion: true, By: protocol.Person{Name: "the demo"}})
 }
 
 // end verifies the record and says what to type next.
@@ -267,7 +267,7 @@ func (g *governed) pass(ctx context.Context, o orchestrator.ApproveOptions) erro
 		if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
 			return errNotApproved
 		}
-		why, o.By = "", "the person at the demo"
+		why, o.By = "", protocol.Person{Name: "the person at the demo"}
 	}
 	g.prompt("approve", why)
 	rep, err := g.engine.Approve(ctx, o)

@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/alias"
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
+	"github.com/drawbar/drawbar/internal/cli/govern/objection"
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
 	"github.com/drawbar/drawbar/internal/cli/govern/status"
@@ -34,6 +35,8 @@ func New(app *cli.App) *cobra.Command {
 		switch c.Name() {
 		case "verify":
 			c.AddCommand(conformance.NewProtocol(app))
+		case "objections":
+			c.AddCommand(objection.New(app)...)
 		case "conformance":
 			check := conformance.NewProtocol(app)
 			check.Use = "check"

@@ -3,7 +3,9 @@ package product
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
+	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/project"
@@ -39,16 +41,20 @@ func (w *world) gateInput() (gate.Input, error) {
 	if in.History, err = w.history(); err != nil {
 		return in, err
 	}
+	in.Objections = governance.BlockingObjections(governance.Run{State: w.state, History: in.History})
 	in.Files, _, err = project.GateFiles(w.dir, w.config, in.Phase)
 	return in, err
 }
 
-func phaseExit(_ context.Context, w *world) (fields, error) {
+func phaseExit(ctx context.Context, w *world) (fields, error) {
 	in, err := w.gateInput()
 	if err != nil {
 		return nil, err
 	}
 	d := gate.PhaseExit(in)
+	if err := w.same(ctx, false, in, &d); err != nil {
+		return nil, err
+	}
 	switch d.Action {
 	case gate.Advance:
 		return fields{"result": "success", "action": d.Action, "new_phase": d.To}, nil
@@ -63,12 +69,31 @@ func phaseExit(_ context.Context, w *world) (fields, error) {
 	return fields{"result": "success", "action": d.Action, "phase_unchanged": same, "state_unchanged": same, "reason": d.Reason()}, err
 }
 
-func runCompletion(_ context.Context, w *world) (fields, error) {
+// same has the engine decide, where a request can come that far: a turn that asks for what does not follow is not accepted.
+func (w *world) same(ctx context.Context, completion bool, in gate.Input, d *gate.Decision) error {
+	switch {
+	case d.Action == gate.UnknownPhase, d.Action == gate.NotFinalPhase, d.Action == gate.NoRequest, d.GateID == "" && d.Action == gate.GateFailed:
+		return nil
+	}
+	action, err := w.asked(ctx, completion, in)
+	if err != nil {
+		return fmt.Errorf("ask the engine: %w", err)
+	}
+	if action != d.Action {
+		d.Action, d.Reasons, d.MissingFiles, d.MissingVerification = action, []string{"the engine decides otherwise"}, nil, false
+	}
+	return nil
+}
+
+func runCompletion(ctx context.Context, w *world) (fields, error) {
 	in, err := w.gateInput()
 	if err != nil {
 		return nil, err
 	}
 	d := gate.Completion(in)
+	if err := w.same(ctx, true, in, &d); err != nil {
+		return nil, err
+	}
 	switch d.Action {
 	case gate.Complete:
 		return fields{"result": "success", "action": d.Action, "new_status": protocol.RunCompleted}, nil

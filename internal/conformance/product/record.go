@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/drawbar/drawbar/internal/governance/turnresult"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator"
-	"github.com/drawbar/drawbar/internal/trust"
 )
 
 // accept accepts a staged result by the engine that ends governed turns. Why it does not is said in the words of the
@@ -45,7 +43,7 @@ func accept(ctx context.Context, w *world) (fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := orchestrator.Open(w.dir, orchestrator.Options{Owner: owner, Getenv: os.Getenv, Environ: os.Environ(), Trust: func(string, []trust.Item) error { return nil }}) // made by this program
+	engine, err := w.engine()
 	if err != nil {
 		return nil, err
 	}

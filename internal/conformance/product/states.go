@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/orchestrator"
 )
 
 // owner names the holder of a project's lock.
@@ -37,16 +37,21 @@ func assign(ctx context.Context, w *world) (fields, error) {
 	if err := w.args(&args); err != nil {
 		return nil, err
 	}
-	return w.apply(ctx, governance.AssignTurn{Role: args.Role, TurnID: newID("turn_"), Now: protocol.At(time.Now()),
-		Baseline: protocol.Baseline{Kind: "no_git", Clean: true, CapturedAt: protocol.At(time.Now())}})
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Assign(ctx, orchestrator.StepOptions{Role: args.Role})
+	}, orchestrator.OutcomeAssigned)
 }
 
 func approveTransition(ctx context.Context, w *world) (fields, error) {
-	return w.apply(ctx, governance.Approve{Now: protocol.At(time.Now()), By: protocol.Human})
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Approve(ctx, orchestrator.ApproveOptions{})
+	}, orchestrator.OutcomeDone)
 }
 
 func approveCompletion(ctx context.Context, w *world) (fields, error) {
-	return w.apply(ctx, governance.Approve{Completion: true, Now: protocol.At(time.Now()), By: protocol.Human})
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Approve(ctx, orchestrator.ApproveOptions{Completion: true})
+	}, orchestrator.OutcomeCompleted)
 }
 
 func resolveBlocked(ctx context.Context, w *world) (fields, error) {
@@ -59,11 +64,7 @@ func resolveBlocked(ctx context.Context, w *world) (fields, error) {
 	if args.Action != "resume" {
 		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("a blocked run is resumed, not %q", args.Action)})
 	}
-	files, _, err := project.GateFiles(w.dir, w.config, w.state.Phase)
-	if err != nil {
-		return nil, err
-	}
-	return w.apply(ctx, governance.Unblock{Now: protocol.At(time.Now()), By: protocol.Human, GateFiles: files})
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.Unblock(ctx, "") }, orchestrator.OutcomeDone, orchestrator.OutcomePaused)
 }
 
 // changeState asks for a change of the state by name.

@@ -35,6 +35,10 @@ type Input struct {
 	// Role and TurnID are of the asking turn: it counts as a turn of its role in Phase. An empty role counts for nobody.
 	Role   string
 	TurnID string
+	// Prior are the digests of sign-offs that stood when the run began: they were given in an earlier one.
+	Prior protocol.Ordered[string]
+	// Objections are those that are open and block.
+	Objections []protocol.OpenObjection
 }
 
 // Decision is the outcome of a request to leave a phase or to end the run.
@@ -138,6 +142,13 @@ func decide(in Input, d Decision, pass string) Decision {
 	d.Action = pass
 	id, g, ok := exitGate(in.Config, in.Phase)
 	d.GateID = id
+	for _, o := range in.Objections {
+		d.Reasons = append(d.Reasons, fmt.Sprintf("Objection %s of %s blocks and is %s: %s", o.ID, o.Role, o.Status, o.Statement))
+	}
+	if !ok && len(d.Reasons) > 0 {
+		d.Action = GateFailed
+		return d
+	}
 	if !ok {
 		if id != "" {
 			d.Reasons = []string{fmt.Sprintf("Gate %q is named in routing but not declared in gates: it is open.", id)}

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -79,6 +81,31 @@ func Requirements(c *protocol.Config, phase string) []Requirement {
 	return list
 }
 
+// isSignOff reports whether a file is somebody's word that something is good, which holds for one run.
+func isSignOff(r Requirement) bool {
+	return slices.Contains(r.Semantics, PMSignoff) || slices.Contains(r.Semantics, ShipVerdict)
+}
+
+// SignOffs are the files of a phase's gate that are somebody's word.
+func SignOffs(c *protocol.Config, phase string) []string {
+	if _, _, ok := exitGate(c, phase); !ok {
+		return nil
+	}
+	var list []string
+	for _, r := range Requirements(c, phase) {
+		if isSignOff(r) {
+			list = append(list, r.Path)
+		}
+	}
+	return list
+}
+
+// Digest is the digest of a sign-off.
+func Digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // merge adds a word that is not empty and not there.
 func merge(list []string, word string) []string {
 	if word == "" || slices.Contains(list, word) {
@@ -114,6 +141,9 @@ func Inspect(in Input) []Finding {
 				if why := checkContent(s, content, rule{path: r.Path, phase: in.Phase, sections: r.Sections}); why != "" {
 					f.Problems = append(f.Problems, why)
 				}
+			}
+			if len(f.Problems) == 0 && isSignOff(r) && in.Prior.Has(r.Path) && in.Prior.At(r.Path) == Digest(content) {
+				f.Problems = append(f.Problems, fmt.Sprintf("%s was signed in an earlier run and has not changed since: sign it anew, for example with the date.", r.Path))
 			}
 			if r.Owner != "" && !participated(in, r.Owner) {
 				f.Problems = append(f.Problems, fmt.Sprintf("%s belongs to role %q, which has no accepted turn in phase %q.", r.Path, r.Owner, in.Phase))

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -80,6 +81,9 @@ type State struct {
 	LastCompletedTurn    *CompletedTurn       `json:"last_completed_turn,omitempty"`
 	Sessions             Ordered[string]      `json:"role_sessions,omitzero"`           // Drawbar's own: the agent's session of each role
 	OpenHuman            []OpenEscalation     `json:"open_human_escalations,omitempty"` // Drawbar's own: what waits for a person
+	OpenObjections       []OpenObjection      `json:"open_objections,omitempty"`        // Drawbar's own: what nobody has resolved
+	PriorSignOffs        Ordered[string]      `json:"prior_signoffs,omitzero"`          // Drawbar's own: digests of what was signed before the run
+	ObjectionsThrough    string               `json:"objections_through,omitempty"`     // Drawbar's own: the last turn that OpenObjections knows of
 	Extra                Extra                `json:"-"`
 }
 
@@ -133,6 +137,11 @@ func (s *State) Clone() State {
 		panic(err)
 	}
 	return c
+}
+
+// Blocking are the open objections that no gate passes.
+func (s *State) Blocking() []OpenObjection {
+	return slices.DeleteFunc(slices.Clone(s.OpenObjections), func(o OpenObjection) bool { return o.Severity != SeverityBlocking })
 }
 
 // ID is the run's id; empty before the first run.
@@ -276,6 +285,37 @@ func (e *Escalation) UnmarshalJSON(data []byte) error {
 func (e Escalation) MarshalJSON() ([]byte, error) {
 	type plain Escalation
 	return marshalKeep(plain(e), e.Extra)
+}
+
+// OpenObjection is an objection that nobody has resolved yet.
+type OpenObjection struct {
+	Objection
+	TurnID   string `json:"turn_id"` // that raised it
+	Role     string `json:"role"`
+	Phase    string `json:"phase"`
+	RaisedAt Time   `json:"raised_at"`
+}
+
+// Person is somebody who decides, as git knows them, and the user of the system that typed it.
+type Person struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+	User  string `json:"user,omitempty"`
+}
+
+// String is the person as git writes it, or what is known of them; a person where nothing is.
+func (p Person) String() string {
+	switch {
+	case p.Name != "" && p.Email != "":
+		return p.Name + " <" + p.Email + ">"
+	case p.Name != "":
+		return p.Name
+	case p.Email != "":
+		return p.Email
+	case p.User != "":
+		return p.User
+	}
+	return Human
 }
 
 // OpenEscalation is an entry of the human queue that is not resolved yet.

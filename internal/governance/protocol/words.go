@@ -138,10 +138,28 @@ func Categories() []string {
 // Severities are the severities of objections.
 func Severities() []string { return []string{"low", "medium", "high", "blocking"} }
 
+// The states of an objection.
+const (
+	ObjectionRaised             = "raised"
+	ObjectionAcknowledged       = "acknowledged"
+	ObjectionResolved           = "resolved"
+	ObjectionEscalated          = "escalated"
+	ObjectionResolvedByHuman    = "resolved_by_human"
+	ObjectionResolvedByDirector = "resolved_by_director"
+)
+
 // ObjectionStatuses are the states of an objection.
 func ObjectionStatuses() []string {
-	return []string{"raised", "acknowledged", "resolved", "escalated", "resolved_by_human", "resolved_by_director"}
+	return []string{ObjectionRaised, ObjectionAcknowledged, ObjectionResolved, ObjectionEscalated, ObjectionResolvedByHuman, ObjectionResolvedByDirector}
 }
+
+// ObjectionSettled reports whether an objection of this status is open no longer.
+func ObjectionSettled(status string) bool {
+	return status == ObjectionResolved || status == ObjectionResolvedByHuman || status == ObjectionResolvedByDirector
+}
+
+// SeverityBlocking is the severity of an objection that no gate passes.
+const SeverityBlocking = "blocking"
 
 // HookPhases are the moments at which hooks run. The last but two and the last can only advise: after_acceptance and
 // on_escalation.
@@ -181,6 +199,7 @@ var eventTypes = []string{
 	"ghost_retry_exhausted", "auto_retried_productive_timeout", "productive_timeout_retry_exhausted",
 	"retained_claude_auth_escalation_reclassified", "state_reconciled_operator_commits", "operator_commit_reconcile_refused",
 	"charter_materialization_required", "artifact_type_auto_normalized", "staged_result_auto_normalized",
+	"objection_updated", // Drawbar's own
 }
 
 // EventTypes are the types an event may have.

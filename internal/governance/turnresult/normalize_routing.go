@@ -145,5 +145,14 @@ func (p *pass) legalRole() {
 	if !p.completed() || role == protocol.Human || placeholder(role) || len(p.allowed) == 0 || slices.Contains(p.allowed, role) {
 		return
 	}
+	if next := p.next(); next != "" && p.request() == next && followsIn(p.routing, next, role) {
+		return // it is proposed for the phase that is asked for
+	}
 	p.set("proposed_next_role", encode(p.allowedRole()), "routing_illegal_for_phase_"+p.phases[p.phase])
+}
+
+// followsIn reports whether routing lets a role have the first turn of a phase.
+func followsIn(routing func(string) (protocol.Phase, bool), phase, role string) bool {
+	r, ok := routing(phase)
+	return ok && (role == r.EntryRole || slices.Contains(r.AllowedNextRoles, role))
 }

@@ -54,6 +54,9 @@ func (s *subject) nextRole(f *faults) {
 	if role == protocol.Human {
 		return
 	}
+	if asked := s.request(); asked != "" && followsIn(s.Config.Phase, asked, role) {
+		return
+	}
 	if allowed, ok := s.allowed(); ok {
 		if !slices.Contains(allowed, role) {
 			f.add("next_role_not_allowed", "proposed_next_role", quoted(role)+" may not follow in the phase "+s.phase, list(withHuman(allowed)))

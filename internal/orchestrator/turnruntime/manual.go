@@ -55,8 +55,8 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	said := ""
 	for {
 		s := d.look()
-		if blank := unfilled(s.data); s.valid() && blank != "" {
-			s.fault = fmt.Errorf("%s still says %s", d.shown(s.path), blank)
+		if err := Ready(s.data); s.valid() && err != nil {
+			s.fault = fmt.Errorf("%s %w", d.shown(s.path), err)
 		}
 		switch {
 		case s.valid():
@@ -75,14 +75,24 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 		case <-over.C:
 			detail := "nobody wrote a result within " + short(m.deps.Now().Sub(j.begun))
 			if said != "" {
-				detail += "; what is there is not ready: " + said
+				return Outcome{Class: ClassTimeout, Draft: true, Detail: detail + "; what is there is not ready: " + said, Meta: j.latency(nil),
+					Hint: "finish " + d.shown(d.StagedPath) + ", then: drawbar govern step"}, nil
 			}
 			return Outcome{Class: ClassTimeout, Detail: detail, Meta: j.latency(nil),
-				Hint: "write " + d.StagedPath + ", then: drawbar govern step --resume"}, nil
+				Hint: "write " + d.shown(d.StagedPath) + ", then: drawbar govern step --resume"}, nil
 		case <-ctx.Done():
-			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.StagedPath + ", then: drawbar govern step"}, nil
+			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.shown(d.StagedPath) + ", then: drawbar govern step"}, nil
 		}
 	}
+}
+
+// Ready says why a result is not ready to be judged: it cannot be read, or a blank of the template is left in it.
+func Ready(data []byte) error {
+	if blank := unfilled(data); blank != "" {
+		return fmt.Errorf("still says %s", blank)
+	}
+	_, err := decode(data)
+	return err
 }
 
 // watchFolder tells of changes in a folder. Where the file system cannot tell, it never does; the poll remains.

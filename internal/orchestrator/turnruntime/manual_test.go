@@ -142,7 +142,7 @@ func TestManualTimeout(t *testing.T) {
 	}
 	w := &watcher{}
 	o := carry(t, context.Background(), d, w)
-	if o.Class != ClassTimeout || o.Staged || !strings.Contains(o.Detail, "not ready") || !strings.Contains(o.Hint, d.StagedPath) {
+	if o.Class != ClassTimeout || o.Staged || !strings.Contains(o.Detail, "not ready") || !o.Draft || !strings.Contains(o.Hint, d.shown(d.StagedPath)) {
 		t.Errorf("%+v", o)
 	}
 	if len(w.progress) < 4 {

@@ -96,6 +96,8 @@ type Outcome struct {
 	Session string
 	// Cancelled says that the caller's context ended the work.
 	Cancelled bool
+	// Draft says that the wait for a person ended while they have a result in the making: nobody touches it, and the turn stays.
+	Draft bool
 }
 
 // Progress is what is known while the work goes on.

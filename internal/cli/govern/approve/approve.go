@@ -2,8 +2,6 @@
 package approve
 
 import (
-	"os/user"
-
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
@@ -20,7 +18,7 @@ func New(app *cli.App) *cobra.Command {
 			"Without an argument it is whichever gate waits.",
 		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := orchestrator.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: who()}
+			o := orchestrator.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who()}
 			o.Completion = len(args) == 1 && args[0] == "completion"
 			return Approve(app, cmd, o)
 		},
@@ -50,12 +48,4 @@ func Approve(app *cli.App, cmd *cobra.Command, o orchestrator.ApproveOptions) er
 		return err
 	}
 	return view.Tell(app, r)
-}
-
-func who() string {
-	u, err := user.Current()
-	if err != nil {
-		return "operator"
-	}
-	return u.Username
 }

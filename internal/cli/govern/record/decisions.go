@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 )
@@ -94,75 +93,4 @@ func repoDecisions(app *cli.App, v *ledger.View, f runFlags) error {
 		}
 		_ = t.Flush()
 	})
-}
-
-// objection is an objection with the turn that raised it.
-type objection struct {
-	protocol.Objection
-	TurnID string `json:"turn_id"`
-	Role   string `json:"role"`
-	Phase  string `json:"phase"`
-	Open   bool   `json:"open"`
-}
-
-func objections(app *cli.App) *cobra.Command {
-	var f runFlags
-	var open bool
-	cmd := &cobra.Command{
-		Use: "objections", Short: "What was objected to, oldest first",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			_, v, err := read(app)
-			if err != nil {
-				return err
-			}
-			run, err := which(v, f.run, f.all)
-			if err != nil {
-				return err
-			}
-			entries, err := v.History(run)
-			if err != nil {
-				return err
-			}
-			still := map[string]bool{}
-			for _, o := range governance.OpenObjections(entries) {
-				still[o.ID] = true
-			}
-			var list []objection
-			for _, h := range entries {
-				for _, o := range h.Objections {
-					if !open || still[o.ID] {
-						list = append(list, objection{o, h.TurnID, h.Role, h.Phase, still[o.ID]})
-					}
-				}
-			}
-			list = newest(list, f.limit)
-			return app.Answer(nonNil(list), func() {
-				if len(list) == 0 {
-					app.Notef("nobody objects")
-					return
-				}
-				t := app.ShortTable()
-				fmt.Fprintln(t, "ID\tSEVERITY\tSTATUS\tROLE\tAGAINST\tSTATEMENT")
-				for _, o := range list {
-					state := o.Status
-					if state == "" {
-						state = "raised"
-					}
-					against := o.AgainstTurnID
-					if against == "" {
-						against = "-"
-					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Severity, state, o.Role, against, oneLine(o.Statement))
-				}
-				_ = t.Flush()
-			})
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&open, "open", false, "only those that stand")
-	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/project"
@@ -23,6 +24,8 @@ type gateView struct {
 	Credentialed bool           `json:"credentialed"`
 	Actions      []string       `json:"gate_actions,omitempty"`
 	Pending      bool           `json:"pending"`
+	// Objections are those that keep the gate shut.
+	Objections []protocol.OpenObjection `json:"blocking_objections,omitempty"`
 }
 
 func gates(app *cli.App) *cobra.Command {
@@ -67,7 +70,10 @@ func gates(app *cli.App) *cobra.Command {
 				}
 				x := gateView{Phase: phase, Gate: routed.ExitGate, Status: v.State.PhaseGateStatus.At(routed.ExitGate), Present: phase == v.State.Phase,
 					Verification: g.RequiresVerificationPass, Human: g.RequiresHumanApproval, Credentialed: g.Credentialed,
-					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history}))}
+					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history, Prior: v.State.PriorSignOffs}))}
+				if x.Present {
+					x.Objections = governance.BlockingObjections(governance.Run{Config: p.Config, State: v.State, History: history})
+				}
 				for _, a := range g.GateActions {
 					x.Actions = append(x.Actions, a.Run)
 				}
@@ -111,6 +117,10 @@ func printGates(app *cli.App, list []gateView) {
 			for _, why := range f.Problems {
 				app.Printf("    %-22s - %s\n", "", why)
 			}
+		}
+		for _, o := range g.Objections {
+			app.Printf("    %-22s %s of %s: %s\n", "blocked by", o.ID, o.Role, oneLine(o.Statement))
+			app.Printf("    %-22s drawbar govern objections resolve %s --reason \"...\"\n", "", o.ID)
 		}
 		if g.Verification {
 			app.Printf("    a verification that passed\n")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
 )
 
@@ -67,6 +68,14 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 		if s.Reason != nil && s.Reason.Recovery.Detail != "" {
 			field("", "%s", s.Reason.Recovery.Detail)
 		}
+	}
+	for _, o := range s.Objections {
+		if o.Severity == protocol.SeverityBlocking {
+			field("objection", "%s of %s blocks: %s", o.ID, o.Role, strings.Join(strings.Fields(o.Statement), " "))
+		}
+	}
+	if n := len(s.Objections); n > 0 {
+		field("", "%d open: drawbar govern objections --open", n)
 	}
 	if s.Budget.RemainingUSD != nil {
 		field("budget", "$%.4f spent, $%.4f left", s.Budget.SpentUSD, *s.Budget.RemainingUSD)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"os/user"
 	"sync"
 	"syscall"
 
@@ -27,6 +28,15 @@ func Root(app *cli.App) (string, error) {
 		return "", err
 	}
 	return project.Find(dir)
+}
+
+// Who is the user who typed the command; the engine adds whom git knows.
+func Who() protocol.Person {
+	u, err := user.Current()
+	if err != nil {
+		return protocol.Person{}
+	}
+	return protocol.Person{User: u.Username}
 }
 
 // Trust asks for trust in what the project would run, before anything starts; see cli.App.Trust.

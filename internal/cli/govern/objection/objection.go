@@ -1,0 +1,46 @@
+// Package objection is what a person types about an objection: "drawbar govern objections resolve", acknowledge, reopen.
+package objection
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// New makes the commands.
+func New(app *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		rule(app, "resolve", "Resolve an objection; the gate that it stopped is asked again", protocol.ObjectionResolvedByHuman),
+		rule(app, "acknowledge", "Say that an objection was read; it stays open", protocol.ObjectionAcknowledged),
+		rule(app, "reopen", "Open an objection again that was resolved or acknowledged", protocol.ObjectionRaised),
+	}
+}
+
+func rule(app *cli.App, name, short, status string) *cobra.Command {
+	o := orchestrator.ObjectionOptions{Status: status}
+	cmd := &cobra.Command{
+		Use: name + " OBJECTION", Short: short, Example: "  drawbar govern objections " + name + ` OBJ-001 --reason "the backup was tested"`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.ID, o.By = args[0], view.Who()
+			if o.Reason == "" {
+				return cli.Usage("a reason is needed: it goes into the record").WithHint(`%s %s --reason "..."`, cmd.CommandPath(), o.ID)
+			}
+			e, done, err := view.Engine(app, "objections "+name, false)
+			if err != nil {
+				return err
+			}
+			r, err := e.RuleObjection(cmd.Context(), o)
+			done()
+			if err != nil {
+				return err
+			}
+			return view.Tell(app, r)
+		},
+	}
+	cmd.Flags().StringVar(&o.Reason, "reason", "", "why (required)")
+	return cmd
+}

@@ -1,0 +1,94 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+)
+
+// objections lists them; what changes them is added by those above. "list" is the same by another name.
+func objections(app *cli.App) *cobra.Command {
+	cmd := listObjections(app, "objections")
+	cmd.Args = cli.Args(cobra.NoArgs)
+	cmd.AddCommand(listObjections(app, "list"))
+	return cmd
+}
+
+func listObjections(app *cli.App, use string) *cobra.Command {
+	var f runFlags
+	var open bool
+	cmd := &cobra.Command{
+		Use: use, Short: "What was objected to and what became of it, oldest first",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			_, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			run, err := which(v, f.run, f.all)
+			if err != nil {
+				return err
+			}
+			entries, err := v.History(run)
+			if err != nil {
+				return err
+			}
+			lines, err := v.Ledger()
+			if err != nil {
+				return err
+			}
+			var notes []protocol.LedgerNote
+			for _, l := range lines {
+				if l.Note != nil {
+					notes = append(notes, *l.Note)
+				}
+			}
+			// Every run numbers its own.
+			var list []governance.ObjectionStory
+			for i, j := 0, 0; i < len(entries); i = j {
+				for j = i; j < len(entries) && entries[j].RunID == entries[i].RunID; j++ { //nolint:revive // the loop finds the end of the run
+				}
+				list = append(list, governance.Objections(entries[i:j], notes)...)
+			}
+			list = newest(slices.DeleteFunc(list, func(o governance.ObjectionStory) bool { return open && !o.Open }), f.limit)
+			return app.Answer(nonNil(list), func() { printObjections(app, list) })
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&open, "open", false, "only those that nobody has resolved")
+	return cmd
+}
+
+func printObjections(app *cli.App, list []governance.ObjectionStory) {
+	if len(list) == 0 {
+		app.Notef("nobody objects")
+		return
+	}
+	t := app.ShortTable()
+	fmt.Fprintln(t, "ID\tSEVERITY\tSTATUS\tROLE\tAGAINST\tSTATEMENT")
+	for _, o := range list {
+		against := o.AgainstTurnID
+		if against == "" {
+			against = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Severity, o.Status, o.Role, against, oneLine(o.Statement))
+	}
+	_ = t.Flush()
+	for _, o := range list {
+		for _, w := range o.Words[1:] {
+			who := w.By
+			if who == "" {
+				who = w.Role + " (" + w.TurnID + ")"
+			}
+			app.Printf("%s %s by %s: %s\n", o.ID, w.Status, who, oneLine(w.Text))
+		}
+	}
+}
