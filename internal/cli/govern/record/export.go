@@ -127,11 +127,11 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 	return doc, err
 }
 
-// write makes the file, which may not be there: an export never replaces another.
+// write makes the file, which may not be there: neither an export nor a report replaces another.
 func write(app *cli.App, path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "write the export: %w", err).WithHint("name a file that is not there yet")
+		return execution.Errorf(execution.CodeConfig, "write: %w", err).WithHint("name a file that is not there yet")
 	}
 	if _, err = f.Write(b); err == nil {
 		err = f.Sync()
@@ -140,7 +140,7 @@ func write(app *cli.App, path string, b []byte) error {
 		err = closeErr
 	}
 	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "write the export %s: %w", path, err)
+		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err)
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {

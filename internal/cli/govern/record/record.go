@@ -1,5 +1,5 @@
 // Package record holds the commands that read the record of governed runs: history, turn show and diff, diff, decisions, objections, events,
-// gates, verify, export. They take no lock.
+// gates, verify, report, export. They take no lock.
 package record
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
-	return []*cobra.Command{history(app), turn(app), diff(app), decisions(app), objections(app), events(app), gates(app), verify(app), export(app)}
+	return []*cobra.Command{history(app), turn(app), diff(app), decisions(app), objections(app), events(app), gates(app), verify(app), report(app), export(app)}
 }
 
 // read opens the record of the command's project.
@@ -42,6 +42,10 @@ func which(v *ledger.View, named string, all bool) (string, error) {
 		return "", execution.Errorf(execution.CodeSessionNotFound, "there is no run yet").WithHint("drawbar govern step")
 	}
 	return v.State.ID(), nil
+}
+
+func noRun(id string) error {
+	return execution.Errorf(execution.CodeSessionNotFound, "the record has no run %q", id).WithHint("drawbar govern history --runs")
 }
 
 // runFlags choose a run.

@@ -1,0 +1,239 @@
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// runReport is what a person wants to know of a run.
+type runReport struct {
+	Project    protocol.Project            `json:"project"`
+	Run        runLine                     `json:"run"`
+	Phase      string                      `json:"phase,omitempty"` // of the present run
+	Gates      protocol.Ordered[string]    `json:"gates"`
+	Turns      []protocol.HistoryEntry     `json:"turns"`
+	Decisions  []protocol.LedgerDecision   `json:"decisions"`
+	Objections []governance.ObjectionStory `json:"objections"`
+	Rulings    []ruling                    `json:"rulings"` // what people and policies decided
+	Stops      []protocol.Event            `json:"stops"`   // what went wrong on the way
+}
+
+// ruling is a decision of a person or of a policy.
+type ruling struct {
+	At   protocol.Time `json:"at"`
+	What string        `json:"what"`
+	By   string        `json:"by,omitempty"`
+	Why  string        `json:"why,omitempty"`
+}
+
+// stops are the events that tell of work that was lost, refused or held.
+var stops = []string{"turn_rejected", "turn_reissued", "acceptance_failed", "run_blocked", "gate_failed", "turn_stalled", "turn_start_failed", "turn_conflicted",
+	"human_escalation_raised", "budget_exceeded_warn"}
+
+func report(app *cli.App) *cobra.Command {
+	var f runFlags
+	var out string
+	cmd := &cobra.Command{
+		Use: "report", Short: "What happened in a run, as a page to read: turns, decisions, objections, who approved what",
+		Long: "Write what happened in a run as a page in Markdown, to standard output or to a file that is not there yet. Whether the record can\n" +
+			"be believed is the question of verify.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			run, err := which(v, f.run, false)
+			if err != nil {
+				return err
+			}
+			r, err := reportOf(root, v, run)
+			if err != nil {
+				return err
+			}
+			if out != "" && out != "-" {
+				return write(app, out, []byte(page(r)))
+			}
+			return app.Answer(r, func() { app.Printf("%s", page(r)) })
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
+	return cmd
+}
+
+func reportOf(root string, v *ledger.View, run string) (r runReport, err error) {
+	p, err := project.Load(root)
+	if err != nil {
+		return r, err
+	}
+	runs, err := runsOf(v)
+	if err != nil {
+		return r, err
+	}
+	i := slices.IndexFunc(runs, func(l runLine) bool { return l.RunID == run })
+	if i < 0 {
+		return r, noRun(run)
+	}
+	r = runReport{Project: p.Config.Project, Run: runs[i], Decisions: []protocol.LedgerDecision{}, Rulings: []ruling{}, Stops: []protocol.Event{}}
+	if r.Run.Present {
+		r.Phase, r.Gates = v.State.Phase, v.State.PhaseGateStatus
+	}
+	if r.Turns, err = v.History(run); err != nil {
+		return r, err
+	}
+	mine := map[string]bool{}
+	for _, h := range r.Turns {
+		mine[h.TurnID] = true
+	}
+	lines, err := v.Ledger()
+	if err != nil {
+		return r, err
+	}
+	var notes []protocol.LedgerNote
+	for _, l := range lines {
+		switch {
+		case !l.Of(run, mine):
+		case l.Note != nil:
+			notes = append(notes, *l.Note)
+		default:
+			r.Decisions = append(r.Decisions, *l.Decision)
+		}
+	}
+	r.Turns, r.Objections = nonNil(r.Turns), nonNil(governance.Objections(r.Turns, notes))
+	_, err = v.Events(0, func(e protocol.Event) bool {
+		if e.RunID == run {
+			r.note(e)
+		}
+		return true
+	})
+	return r, err
+}
+
+// note takes from an event what the report tells.
+func (r *runReport) note(e protocol.Event) {
+	var p struct {
+		Gate      string `json:"gate_id"`
+		By        string `json:"by"`
+		Comment   string `json:"comment"`
+		Reason    string `json:"reason"`
+		Rule      string `json:"rule"`
+		Objection string `json:"objection_id"`
+		Status    string `json:"status"`
+	}
+	_ = json.Unmarshal(e.Payload, &p) // what has another form has nothing to tell
+	why := cmp.Or(p.Comment, p.Reason, p.Rule)
+	switch e.EventType {
+	case "gate_approved":
+		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "approved the gate " + p.Gate, p.By, why})
+	case "gate_declined":
+		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "declined the gate " + p.Gate, p.By, why})
+	case "objection_updated":
+		if p.By != "" {
+			r.Rulings = append(r.Rulings, ruling{e.Timestamp, "called objection " + p.Objection + " " + p.Status, p.By, why})
+		}
+	case "human_escalation_resolved", "escalation_resolved":
+		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "settled what the run waited for", p.By, why})
+	default:
+		if slices.Contains(stops, e.EventType) {
+			r.Stops = append(r.Stops, e)
+		}
+	}
+}
+
+// page is the report in Markdown.
+func page(r runReport) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	table := func(title string, head []string, n int, row func(int) []string) {
+		if n == 0 {
+			return
+		}
+		line("\n## %s\n", title)
+		line("| %s |", strings.Join(head, " | "))
+		line("|%s", strings.Repeat("---|", len(head)))
+		for i := range n {
+			cells := row(i)
+			for j, c := range cells {
+				cells[j] = cmp.Or(strings.ReplaceAll(oneLine(c), "|", `\|`), "-")
+			}
+			line("| %s |", strings.Join(cells, " | "))
+		}
+	}
+	line("# %s: run %s\n", cmp.Or(r.Project.Name, r.Project.ID), r.Run.RunID)
+	line("* status: %s", cmp.Or(string(r.Run.Status), "unknown"))
+	if r.Run.Blocked != "" {
+		line("* blocked: %s", r.Run.Blocked)
+	}
+	if r.Phase != "" && r.Run.Status != protocol.RunCompleted {
+		line("* phase: %s", r.Phase)
+	}
+	line("* phases with work: %s", cmp.Or(strings.Join(r.Run.Phases, ", "), "none"))
+	line("* began: %s, ended: %s", at(r.Run.StartedAt), at(r.Run.EndedAt))
+	line("* turns: %d by %s", r.Run.Turns, cmp.Or(strings.Join(r.Run.Roles, ", "), "nobody"))
+	line("* cost: %s", dollars(r.Run.CostUSD))
+	for gate, status := range r.Gates.All() {
+		line("* gate %s: %s", gate, status)
+	}
+	table("Turns", []string{"turn", "role", "phase", "status", "verification", "accepted", "took", "cost", "files", "summary"}, len(r.Turns), func(i int) []string {
+		h, took, usd := r.Turns[i], "", 0.0
+		if h.DurationMS > 0 {
+			took = view.Duration(h.DurationMS)
+		}
+		if h.Cost != nil {
+			usd = h.Cost.USD
+		}
+		return []string{h.TurnID, h.Role, h.Phase, h.Status, h.NormalizedVerification.Status, at(h.AcceptedAt), took, dollars(usd), strings.Join(h.FilesChanged, ", "), h.Summary}
+	})
+	table("Decisions", []string{"id", "role", "category", "status", "statement", "rationale"}, len(r.Decisions), func(i int) []string {
+		d := r.Decisions[i]
+		return []string{d.ID, d.Role, d.Category, d.Status, d.Statement, d.Rationale}
+	})
+	table("Objections", []string{"id", "severity", "status", "role", "against", "statement", "last word"}, len(r.Objections), func(i int) []string {
+		o := r.Objections[i]
+		last := o.Words[len(o.Words)-1]
+		said := ""
+		if len(o.Words) > 1 {
+			said = cmp.Or(last.By, last.Role) + ": " + last.Text
+		}
+		return []string{o.ID, o.Severity, o.Status, o.Role, o.AgainstTurnID, o.Statement, said}
+	})
+	table("Who decided", []string{"when", "who", "what", "why"}, len(r.Rulings), func(i int) []string {
+		d := r.Rulings[i]
+		return []string{at(d.At), d.By, d.What, d.Why}
+	})
+	table("What went wrong on the way", []string{"when", "what", "turn", "why"}, len(r.Stops), func(i int) []string {
+		e := r.Stops[i]
+		turn := ""
+		if e.Turn != nil {
+			turn = e.Turn.TurnID
+		}
+		return []string{at(e.Timestamp), strings.ReplaceAll(e.EventType, "_", " "), turn, whyOf(e)}
+	})
+	return b.String()
+}
+
+// whyOf is the reason that an event states.
+func whyOf(e protocol.Event) string {
+	var p struct {
+		Reason  string   `json:"reason"`
+		Message string   `json:"message"`
+		Detail  string   `json:"detail"`
+		Reasons []string `json:"reasons"`
+		Errors  []string `json:"errors"`
+	}
+	_ = json.Unmarshal(e.Payload, &p)
+	return cmp.Or(p.Reason, p.Detail, p.Message, strings.Join(p.Reasons, "; "), strings.Join(p.Errors, "; "))
+}
