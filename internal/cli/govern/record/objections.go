@@ -53,10 +53,13 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 			}
 			// Every run numbers its own.
 			var list []governance.ObjectionStory
-			for i, j := 0, 0; i < len(entries); i = j {
-				for j = i; j < len(entries) && entries[j].RunID == entries[i].RunID; j++ { //nolint:revive // the loop finds the end of the run
+			for len(entries) > 0 {
+				n := 1
+				for n < len(entries) && entries[n].RunID == entries[0].RunID {
+					n++
 				}
-				list = append(list, governance.Objections(entries[i:j], notes)...)
+				list = append(list, governance.Objections(entries[:n], notes)...)
+				entries = entries[n:]
 			}
 			list = newest(slices.DeleteFunc(list, func(o governance.ObjectionStory) bool { return open && !o.Open }), f.limit)
 			return app.Answer(nonNil(list), func() { printObjections(app, list) })
