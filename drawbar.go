@@ -167,6 +167,11 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		backend.DefaultModel = cmp.Or(c.configuredModel(entry.Descriptor.Name, req), backend.DefaultModel)
 	}
 	req.SessionUsage = c.usedBefore(ctx, entry, req)
+	if began := time.Now(); opts.SessionUsage == nil {
+		opts.SessionUsage = func(agent, session string) execution.Usage {
+			return c.SessionUsage(context.WithoutCancel(ctx), SessionSpan{Agent: agent, Session: session, Fork: req.Run.ForkSessionID, Since: began, Env: req.Run.Env})
+		}
+	}
 	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)
 	c.swept.Do(func() {
 		c.open.Go(func() {
@@ -228,14 +233,7 @@ func (c *Client) backend(e adapter.Entry) agent.Backend {
 // configuredModel is the model that an agent's own settings name for a run, empty where they do not or cannot be read. The agent
 // reports broken settings itself.
 func (c *Client) configuredModel(name string, req execution.Request) string {
-	host := c.host
-	host.Getenv = func(key string) string {
-		if v, ok := req.Run.Env[key]; ok {
-			return v
-		}
-		return c.host.Getenv(key)
-	}
-	m, err := (&Client{registry: c.registry, host: host}).Config().Get(name, ConfigPlace{Project: req.Run.Cwd})
+	m, err := (&Client{registry: c.registry, host: c.hostOf(req.Run.Env)}).Config().Get(name, ConfigPlace{Project: req.Run.Cwd})
 	if err != nil || m.Native["profile"] != nil { // a profile may name another
 		return ""
 	}
@@ -370,7 +368,10 @@ func (c *Client) openStore() (*runstore.Store, error) {
 			return nil, err
 		}
 	}
-	s, err := runstore.Open(dir, runstore.Options{Logger: c.opts.Logger, LazyIndex: lazyIndex})
+	s, err := runstore.Open(dir, runstore.Options{Logger: c.opts.Logger, LazyIndex: lazyIndex, Price: c.models.Price,
+		Used: func(agent, session, fork string, since, until time.Time) execution.Usage {
+			return c.SessionUsage(context.Background(), SessionSpan{Agent: agent, Session: session, Fork: fork, Since: since, Until: until})
+		}})
 	if err != nil {
 		return nil, err
 	}

@@ -86,6 +86,18 @@ func (m Models) Model(agentName, id string) (execution.Model, error) {
 	return execution.Model{}, e
 }
 
+// Price is what a model of an agent costs, by its id, an alias, or the dated name that an agent states; nil when that is not known.
+func (m Models) Price(agentName, id string) *execution.Price {
+	list, err := m.List(agentName)
+	if err != nil {
+		return nil // an agent that is gone
+	}
+	if have := execution.FindModel(list, id); have != nil {
+		return have.Price
+	}
+	return nil
+}
+
 // ModelStatus is what is known of a model id.
 type ModelStatus string
 

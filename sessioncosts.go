@@ -3,7 +3,9 @@ package drawbar
 import (
 	"cmp"
 	"context"
+	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -43,12 +45,12 @@ type (
 // calls without a price are counted apart, since unknown is not free. The error is about the query or the context; files
 // that cannot be read are in Problems.
 func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionCosts, error) {
-	return c.sessionCosts(ctx, q, nil)
+	return c.sessionCosts(ctx, c.host, q, nil)
 }
 
 // costOfSessions is what sessions cost, by unified id.
 func (c *Client) costOfSessions(ctx context.Context, agent string, paths []string) (map[string]execution.Cost, error) {
-	r, err := c.sessionCosts(ctx, SessionCostQuery{By: usage.GroupSession, Agent: agent}, paths)
+	r, err := c.sessionCosts(ctx, c.host, SessionCostQuery{By: usage.GroupSession, Agent: agent}, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +69,8 @@ func (c *Client) costOfSessions(ctx context.Context, agent string, paths []strin
 	return costs, nil
 }
 
-// sessionCosts is SessionCosts, of all files or of those in only.
-func (c *Client) sessionCosts(ctx context.Context, q SessionCostQuery, only []string) (SessionCosts, error) {
+// sessionCosts is SessionCosts on a host, of all files or of those in only.
+func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q SessionCostQuery, only []string) (SessionCosts, error) {
 	if q.Agent != "" {
 		e, err := c.registry.Get(q.Agent)
 		if err != nil {
@@ -92,7 +94,7 @@ func (c *Client) sessionCosts(ctx context.Context, q SessionCostQuery, only []st
 		return SessionCosts{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
 			WithHint("what Drawbar's own runs of it cost: drawbar cost --agent %s", q.Agent)
 	}
-	o := usage.Options{Host: c.host, Only: only}
+	o := usage.Options{Host: host, Only: only}
 	if !c.opts.NoRecord {
 		dir := c.opts.StateDir
 		if dir == "" {
@@ -150,17 +152,85 @@ func (c *Client) usedBefore(ctx context.Context, e adapter.Entry, req execution.
 	if !ok || session == "" {
 		return nil
 	}
-	agent := e.Descriptor.Name
-	files := usage.SessionFiles(ctx, c.host, usage.Source{Agent: agent, Log: log}, session)
+	agent, host := e.Descriptor.Name, c.hostOf(req.Run.Env)
+	files := usage.Files(ctx, host, usage.Source{Agent: agent, Log: log}, func(file string, _ time.Time) bool {
+		base := path.Base(file)
+		return strings.TrimSuffix(base, path.Ext(base)) == session
+	})
 	if len(files) == 0 {
 		return nil
 	}
-	report, err := c.sessionCosts(ctx, SessionCostQuery{Agent: agent}, files)
+	report, err := c.sessionCosts(ctx, host, SessionCostQuery{Agent: agent}, files)
 	if err != nil {
 		c.warn(err)
 		return nil
 	}
-	t := report.Total
-	return &execution.Usage{Input: t.InputTokens, Output: t.OutputTokens, Cached: t.CacheReadTokens, CacheWrite: t.CacheWriteTokens,
-		Total: t.InputTokens + t.OutputTokens + t.CacheReadTokens + t.CacheWriteTokens}
+	used := usageOf(report.Total)
+	used.Thinking = 0 // agents that state sums state none of it
+	return &used
+}
+
+// sessionScan bounds how long the end of a run waits for the reading of session files.
+const sessionScan = 10 * time.Second
+
+// SessionSpan is a part of an agent's session.
+type SessionSpan struct {
+	Agent   string
+	Session string
+	Fork    string            // the session that this one is a fork of: what it repeats does not count
+	Since   time.Time         // calls at or after it
+	Until   time.Time         // calls before it; zero: all
+	Env     map[string]string // of the run, for agents whose files are found by variables
+}
+
+// SessionUsage is what an agent used in a part of a session, by the files that the agent keeps; zero when these do not say. It
+// reads the files that changed since the part began.
+func (c *Client) SessionUsage(ctx context.Context, s SessionSpan) execution.Usage {
+	e, err := c.registry.Get(s.Agent)
+	if err != nil || s.Session == "" {
+		return execution.Usage{}
+	}
+	log, ok := adapter.As[adapter.UsageLog](e.Adapter)
+	if !ok {
+		return execution.Usage{}
+	}
+	agent, host := e.Descriptor.Name, c.hostOf(s.Env)
+	changed := s.Since.Add(-time.Second) // the time of a file lags behind the clock
+	files := usage.Files(ctx, host, usage.Source{Agent: agent, Log: log}, func(file string, modified time.Time) bool {
+		return !modified.Before(changed) || s.Fork != "" && strings.Contains(file, s.Fork)
+	})
+	if len(files) == 0 {
+		return execution.Usage{}
+	}
+	ctx, stop := context.WithTimeout(ctx, sessionScan)
+	defer stop()
+	report, err := c.sessionCosts(ctx, host, SessionCostQuery{By: usage.GroupSession, Agent: agent, Since: s.Since.Truncate(time.Millisecond), Until: s.Until}, files)
+	if err != nil {
+		c.warn(err)
+		return execution.Usage{}
+	}
+	for _, g := range report.Groups {
+		if g.Key == agent+":"+s.Session {
+			return usageOf(g.Sum)
+		}
+	}
+	return execution.Usage{}
+}
+
+func usageOf(s usage.Sum) execution.Usage {
+	return execution.Usage{Input: s.InputTokens, Output: s.OutputTokens, Thinking: s.ThinkingTokens, Cached: s.CacheReadTokens, CacheWrite: s.CacheWriteTokens,
+		Total: s.InputTokens + s.OutputTokens + s.CacheReadTokens + s.CacheWriteTokens}
+}
+
+// hostOf is this machine as a run with variables of its own sees it.
+func (c *Client) hostOf(env map[string]string) adapter.Host {
+	host := c.host
+	host.Home = cmp.Or(env["HOME"], host.Home)
+	host.Getenv = func(key string) string {
+		if v, ok := env[key]; ok {
+			return v
+		}
+		return c.host.Getenv(key)
+	}
+	return host
 }

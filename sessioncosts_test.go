@@ -44,6 +44,10 @@ func costsClient(t *testing.T, o drawbar.Options) (*drawbar.Client, string) {
 		if err := os.WriteFile(p, []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		long := time.Now().Add(-time.Hour) // no run of a test has changed it
+		if err := os.Chtimes(p, long, long); err != nil {
+			t.Fatal(err)
+		}
 	}
 	h := adapter.OSHost(nil)
 	h.Home, h.Getenv = home, func(string) string { return "" }
@@ -139,5 +143,60 @@ func TestSessionCostsWithoutRecord(t *testing.T) {
 	}
 	if _, err := c.SessionCosts(t.Context(), drawbar.SessionCostQuery{Tag: "x"}); execution.CodeOf(err) != execution.CodeValidation {
 		t.Errorf("%v", err)
+	}
+}
+
+// broken is noted that dies after a call of the model, whose tokens stand in its session file only.
+type broken struct{ noted }
+
+func (broken) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) iter.Seq2[execution.Event, error] {
+	return func(yield func(execution.Event, error) bool) {
+		f, err := os.OpenFile(filepath.Join(req.Run.Env["CLAUDE_CONFIG_DIR"], "projects", "-w", "ours.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = fmt.Fprintf(f, `{"message":{"id":"%s","model":"claude-opus-4-6","usage":{"output_tokens":40}},"requestId":"r","type":"assistant","timestamp":"%s","cwd":"/w","sessionId":"ours"}`+"\n",
+				req.Run.RunID, time.Now().UTC().Format("2006-01-02T15:04:05.000Z"))
+			_ = f.Close()
+		}
+		if err != nil {
+			yield(execution.Event{}, err)
+			return
+		}
+		_ = yield(execution.Event{Body: execution.SessionStart{SessionID: "ours", Model: "claude-opus-4-6"}}, nil) && yield(execution.Event{Body: execution.TurnStart{}}, nil) &&
+			yield(execution.Event{Body: execution.TextDelta{Delta: "so", Accumulated: "so"}}, nil) &&
+			yield(execution.Event{Body: execution.Finished{Result: execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(execution.CodeAgentCrash, "killed")}}}, nil)
+	}
+}
+
+// TestCostOfBrokenRuns: each run of a session has what its agent noted while it ran, and no more.
+func TestCostOfBrokenRuns(t *testing.T) {
+	home := t.TempDir()
+	p := filepath.Join(home, "projects", "-w", "ours.jsonl")
+	if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(`{"message":{"id":"old","model":"claude-opus-4-6","usage":{"output_tokens":1000}},"requestId":"r","type":"assistant","timestamp":"2026-11-01T10:00:00.000Z","cwd":"/w","sessionId":"ours"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := drawbar.New(drawbar.Options{StateDir: filepath.Join(t.TempDir(), "state"), Agents: []adapter.Descriptor{{Name: "broken", DisplayName: "Broken", Command: "broken",
+		Config: adapter.ConfigSchema{Agent: "broken"}, Models: claude.Descriptor().Models, New: func() adapter.Adapter { return broken{} }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		run, err := c.Run(t.Context(), execution.Request{Message: execution.Message{Text: "go"}, Run: execution.RunOptions{Agent: "broken", Env: map[string]string{"CLAUDE_CONFIG_DIR": home}}}, drawbar.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := run.Result(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cost := res.Cost; cost == nil || cost.OutputTokens != 40 || cost.TotalUSD == nil || *cost.TotalUSD != 0.001 || cost.Source != execution.CostFromSession {
+			t.Errorf("%+v", cost)
+		}
+		time.Sleep(5 * time.Millisecond) // the times of calls are in milliseconds
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -66,6 +66,9 @@ type Options struct {
 	EventBuffer int
 	// MaxElapsed is a deadline of the caller's own, besides those of ctx and the request. 0 is none.
 	MaxElapsed time.Duration
+	// SessionUsage is what a session of an agent used since the run began, by the agent's own files; zero when that is not
+	// known. It is asked at the end of an execution that did not state the tokens of a turn.
+	SessionUsage func(agent, session string) execution.Usage
 	// Price overrides the backend's price table; nil results mean unknown.
 	Price func(model string) *execution.Price
 	// Fallback are tried in order when the backend before cannot do it: it does not support the request or is not installed, its

@@ -33,8 +33,10 @@ type collector struct {
 	turnUsage  execution.Usage
 	turnPriced bool
 	inTurn     bool
-	turnSeen   bool // the model did something in this turn
-	unstated   bool // the tokens of a turn in which the model did something were not stated
+	turnSeen   bool            // the model did something in this turn
+	unstated   bool            // the tokens of a turn in which the model did something were not stated
+	outside    execution.Usage // used when the session began: no part of what the session used
+	fromFile   bool            // tokens are from the session file
 
 	steps     int // model calls begun, and
 	stepsDone int // ended
@@ -76,7 +78,9 @@ func (c *collector) beginAttempt() {
 
 // startSession notes the backend's session.
 func (c *collector) startSession(b execution.SessionStart) {
-	c.sessionID = b.SessionID
+	if c.sessionID != b.SessionID {
+		c.sessionID, c.outside = b.SessionID, c.usage
+	}
 	if b.Model != "" {
 		c.model = b.Model
 	}
@@ -164,9 +168,10 @@ func (c *collector) observe(e execution.Event) {
 		u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens}
 		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 		c.modelSeen = c.modelSeen || !u.IsZero()
-		if !c.inTurn {
+		if !c.inTurn || b.FromSession {
 			c.unstated = false // some backends state at the end what all turns used
 		}
+		c.fromFile = c.fromFile || b.FromSession
 		c.usage, c.unpriced, c.turnUsage = c.usage.Add(u), c.unpriced.Add(u), c.turnUsage.Add(u)
 	case execution.CostEvent:
 		if b.Cost.TotalUSD == nil {
@@ -174,7 +179,7 @@ func (c *collector) observe(e execution.Event) {
 		}
 		c.unpriced = execution.Usage{}
 		c.turnUSD, c.turnPriced = c.turnUSD+*b.Cost.TotalUSD, true
-		if b.Cost.Source == execution.CostFromTable {
+		if b.Cost.Source == execution.CostFromTable || b.Cost.Source == execution.CostFromSession {
 			c.tabled, c.hasTable = c.tabled+*b.Cost.TotalUSD, true
 		} else {
 			c.stated, c.hasPrice = c.stated+*b.Cost.TotalUSD, true
@@ -313,7 +318,11 @@ func (c *collector) unstatedCost(over bool) *execution.Cost {
 	if usd == nil {
 		return nil
 	}
-	cost := execution.CostOf(c.unpriced, usd, execution.CostFromTable)
+	source := execution.CostFromTable
+	if c.fromFile {
+		source = execution.CostFromSession
+	}
+	cost := execution.CostOf(c.unpriced, usd, source)
 	return &cost
 }
 
@@ -337,6 +346,11 @@ func (c *collector) source() execution.CostSource {
 	return execution.CostFromTable
 }
 
+// lacksTokens reports whether a turn used tokens that were not stated, or may have.
+func (c *collector) lacksTokens() bool {
+	return !c.hasPrice && (c.unstated || c.inTurn && c.turnUsage.IsZero() && !c.turnPriced)
+}
+
 // turnUnstated reports whether the model did something in the turn that runs, and its tokens are not stated.
 func (c *collector) turnUnstated() bool {
 	return c.inTurn && c.turnSeen && c.turnUsage.IsZero() && !c.turnPriced
@@ -355,5 +369,8 @@ func (c *collector) cost() *execution.Cost {
 	cost := execution.CostOf(c.usage, usd, c.source())
 	// A part of it may be priced, and a turn that broke off may have used tokens that nobody states.
 	cost.Unpriced = !c.unpriced.IsZero() || !c.hasPrice && (c.unstated || c.turnUnstated())
+	if c.fromFile {
+		cost.Source = execution.CostFromSession
+	}
 	return &cost
 }

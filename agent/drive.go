@@ -120,6 +120,9 @@ func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
 	for attempt := 1; ; attempt++ {
 		r.exclusive(r.col.beginAttempt)
 		res := r.execute(b, req)
+		if res.Usage == nil {
+			r.addUnstated(b)
+		}
 		res.Attempts = attempt
 		if r.ctx.Err() != nil || !r.shouldRetry(b, res, attempt, policy) {
 			return res
@@ -211,6 +214,29 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	res = failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended without a result", b.Name))
 	res.ExitReason = execution.ExitCrash
 	return res
+}
+
+// addUnstated adds to the stream what the agent's session file has beyond the tokens that an execution stated, if it broke off
+// before it stated those of a turn.
+func (r *Run) addUnstated(b Backend) {
+	session := ""
+	r.exclusive(func() {
+		if r.col.lacksTokens() {
+			session = r.col.sessionID
+		}
+	})
+	if r.opts.SessionUsage == nil || session == "" {
+		return
+	}
+	used := r.opts.SessionUsage(b.Name, session)
+	r.exclusive(func() {
+		rest := used.Sub(r.col.usage.Sub(r.col.outside))
+		if min(rest.Input, rest.Output, rest.Cached, rest.CacheWrite) < 0 || rest.Total <= 0 {
+			return // the file counts otherwise, or has no more
+		}
+		r.seq.order(execution.Event{Body: execution.TokenUsage{InputTokens: rest.Input, OutputTokens: rest.Output, ThinkingTokens: max(rest.Thinking, 0),
+			CachedTokens: rest.Cached, CacheWriteTokens: rest.CacheWrite, FromSession: true}}, r.publish)
+	})
 }
 
 // refusedLogin is the result of an execution that was ended because the model API refuses its credentials.

@@ -270,6 +270,58 @@ func TestCostIsCountedOnce(t *testing.T) {
 			}
 		}
 	})
+	t.Run("from the session file", func(t *testing.T) {
+		t.Parallel()
+		file := func(agent, session string) execution.Usage {
+			if agent != "fake" || session != "s-1" {
+				t.Errorf("asked about %s %s", agent, session)
+			}
+			return execution.Usage{Input: 3000, Output: 300, Total: 3300}
+		}
+		for _, tt := range []struct {
+			name   string
+			turns  []bool // whether each states its tokens
+			broken bool   // the last one has no end
+			file   func(string, string) execution.Usage
+			input  int64
+			source execution.CostSource
+		}{
+			{"killed", []bool{false}, true, file, 3000, execution.CostFromSession},
+			{"killed in the second turn", []bool{true, false}, true, file, 3000, execution.CostFromSession},
+			{"interrupted in the first turn", []bool{false, true}, false, file, 3000, execution.CostFromSession},
+			{"all stated", []bool{true, true}, false, file, 2000, execution.CostFromTable},
+			{"the file has less", []bool{true, false}, true, func(string, string) execution.Usage { return execution.Usage{Input: 10, Total: 10} }, 1000, execution.CostFromTable},
+			{"the file is not known", []bool{true, false}, true, nil, 1000, execution.CostFromTable},
+		} {
+			res, events := run(t, unstated(func(c *at.Call) execution.Result {
+				c.Emit(execution.SessionStart{SessionID: "s-1"})
+				for i, stated := range tt.turns {
+					c.Emit(execution.TurnStart{TurnIndex: i})
+					c.Say("hi")
+					if stated {
+						tokens(c)
+					}
+					if !tt.broken || i+1 < len(tt.turns) {
+						c.Emit(execution.TurnEnd{TurnIndex: i})
+					}
+				}
+				return at.Failed(execution.CodeAgentCrash, "killed")
+			}), request("x"), agent.Options{SessionUsage: tt.file})
+			if res.Usage.Input != tt.input || res.Cost.InputTokens != tt.input || res.Cost.Source != tt.source || res.Cost.TotalUSD == nil {
+				t.Errorf("%s: got %+v %+v", tt.name, res.Usage, res.Cost)
+			}
+			if found := tt.source == execution.CostFromSession; found == res.Cost.Unpriced && tt.turns[len(tt.turns)-1] == false || found && !near(res.Cost, 0.06) {
+				t.Errorf("%s: got %+v", tt.name, res.Cost)
+			}
+			sum := execution.Usage{}
+			for _, u := range bodies[execution.TokenUsage](events) {
+				sum.Input += u.InputTokens
+			}
+			if sum.Input != tt.input {
+				t.Errorf("%s: the events have %d", tt.name, sum.Input)
+			}
+		}
+	})
 	t.Run("no price", func(t *testing.T) {
 		t.Parallel()
 		b := unstated(steps(2, tokens))

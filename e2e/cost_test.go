@@ -108,11 +108,20 @@ func TestCostOfAStoppedRun(t *testing.T) {
 func TestCostsOfBrokenRuns(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, fmt.Sprintf(`{"onExhausted":"text:more","defaults":{"usage":{"input":1000,"output":100}},"side":{"usage":{"input":90,"output":9}},"turns":[
-			{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"one"},{"text":"two"},{"text":"three"}]}`, k.shell("tail -f /dev/null")))
+			{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"I try.","tools":[%[1]s]},{"text":"one"},{"text":"two"},{"text":"three"}]}`, k.shell("tail -f /dev/null")))
 		was := map[string]string{}
 		name := func(o outcome, what string) { was[o.result.SessionID] = what }
 		name(signalled(syscall.SIGINT)(l), "interrupted")
 		name(agentKilled(l), "killed")
+		lost := l.start("--approve", "yolo", "go")
+		begun, _ := lost.until(func(e execution.Event) bool { _, ok := e.Body.(execution.SessionStart); return ok }).Body.(execution.SessionStart)
+		was[begun.SessionID] = "lost"
+		lost.toolRuns()
+		if err := lost.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = lost.cmd.Wait() // killed
+		l.noSurvivors()
 		name(l.run("--approve", "yolo", "--timeout", "12s", "--grace", "2s", "go"), "timed out")
 		s := l.startWith(true, "-i", "one")
 		for i, line := range []string{"two\n", "three\n", ""} {
@@ -126,19 +135,23 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		}
 		name(s.end(), "conversation")
 		record, files := answer[costs](l, "cost", "--by", "session").lines(), answer[costs](l, "sessions", "cost", "--by", "session").lines()
+		unknown := false
 		for session, what := range was {
 			r, f := record[k.name+":"+session], files[k.name+":"+session]
 			t.Logf("%-12s record %s, files %s", what, r, f)
-			if what == "killed" && f == "" {
-				f = r // it was killed before it wrote that part of its file
-			}
-			if k.unstated[what] {
-				partly(t, "the tokens of a run that was "+what+" are in the session file only: its cost is unknown to the record")
-				f = "0/0 $0.000000"
+			if f == "" { // it ended before it wrote that part of its file
+				if what != "killed" && what != "lost" {
+					t.Errorf("%s: the files have nothing", what)
+				}
+				partly(t, "the tokens of a run that was "+what+" are in no file: its cost is unknown")
+				f, unknown = "0/0 $0.000000", true
 			}
 			if r != f {
 				t.Errorf("%s: the record has %q, want %q", what, r, f)
 			}
+		}
+		if o := l.command("cost"); strings.Contains(o.stderr, "used an unknown number of tokens") != unknown {
+			t.Errorf("drawbar cost: %s", o.stderr)
 		}
 		t.Logf("record %v, files %v", record, files)
 	})

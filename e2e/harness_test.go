@@ -121,12 +121,11 @@ type kit struct {
 	noLogin func(l *lab) // takes away what logs in besides keys and tokens
 	warm    func(l *lab) // spares every fresh home what the first start in it takes
 
-	structured    string          // the tool that gives structured output; empty: the answer is the output
-	thinks        string          // the model to name for a thinking effort; empty: the default
-	priced        string          // the model to name for a budget; empty: the default
-	silentRetries bool            // failed requests are tried again for minutes without a sign of it
-	unstated      map[string]bool // the ends of a run after which nothing but its session file states its tokens
-	cutGoesOn     bool            // an answer that is cut off is gone on with, not asked for again
+	structured    string // the tool that gives structured output; empty: the answer is the output
+	thinks        string // the model to name for a thinking effort; empty: the default
+	priced        string // the model to name for a budget; empty: the default
+	silentRetries bool   // failed requests are tried again for minutes without a sign of it
+	cutGoesOn     bool   // an answer that is cut off is gone on with, not asked for again
 }
 
 // can is what the agent declares.
@@ -184,7 +183,7 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
-		priced: "gpt-5.4", unstated: map[string]bool{"killed": true},
+		priced: "gpt-5.4",
 	},
 	{
 		name: "qwen",
@@ -207,7 +206,6 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
-		unstated:  map[string]bool{"killed": true},
 		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider, warm: copilotWarm,
 		slowStart: 12 * time.Second,
 		escalate: func(p string) string {
@@ -226,7 +224,6 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
 		},
-		unstated:      map[string]bool{"killed": true, "interrupted": true, "timed out": true},
 		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
 		slowStart: 12 * time.Second, patient: geminiPatient,
 	},

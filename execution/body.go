@@ -303,6 +303,8 @@ type (
 		ThinkingTokens   int64 `json:"thinkingTokens,omitempty"`
 		CachedTokens     int64 `json:"cachedTokens,omitempty"`
 		CacheWriteTokens int64 `json:"cacheWriteTokens,omitempty"`
+		// FromSession says that the agent did not state these tokens to the run: they are what its session file has besides.
+		FromSession bool `json:"fromSession,omitempty"`
 	}
 )
 

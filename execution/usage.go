@@ -32,9 +32,12 @@ type CostSource string
 const (
 	CostFromAgent CostSource = "agent" // the agent stated it
 	CostFromTable CostSource = "table" // tokens times the price table
+	// CostFromSession is tokens times the price table, where tokens are from the agent's session file because a run that broke
+	// off did not state them. A cost without a price has it too.
+	CostFromSession CostSource = "session"
 )
 
-var costSources = []CostSource{CostFromAgent, CostFromTable}
+var costSources = []CostSource{CostFromAgent, CostFromTable, CostFromSession}
 
 // Cost is a cost record (agent-mux specification, CostRecord). TotalUSD is nil when no price is known; the record then says
 // Unpriced, because unknown is not free. With both, TotalUSD is a part: tokens of some models have no price, or those of a turn

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -73,7 +74,7 @@ func (a *App) Store() (*runstore.Store, error) {
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "%w", err)
 	}
-	s, err := runstore.Open(dir, runstore.Options{Logger: a.logger(), Price: a.price})
+	s, err := runstore.Open(dir, runstore.Options{Logger: a.logger(), Price: a.price, Used: a.used})
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "open the record of runs in %s: %w", dir, err)
 	}
@@ -86,14 +87,16 @@ func (a *App) price(agent, model string) *execution.Price {
 	if err != nil {
 		return nil
 	}
-	list, err := c.Models().List(agent)
+	return c.Models().Price(agent, model)
+}
+
+// used is what a lost run's session file has of it.
+func (a *App) used(agent, session, fork string, since, until time.Time) execution.Usage {
+	c, err := a.Client()
 	if err != nil {
-		return nil // an agent that is gone
+		return execution.Usage{}
 	}
-	if m := execution.FindModel(list, model); m != nil {
-		return m.Price
-	}
-	return nil
+	return c.SessionUsage(context.Background(), drawbar.SessionSpan{Agent: agent, Session: session, Fork: fork, Since: since, Until: until})
 }
 
 // Close waits for the records of runs to be written.

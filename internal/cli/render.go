@@ -326,6 +326,8 @@ func Money(c *execution.Cost) string {
 		return fmt.Sprintf("at least $%.4f (the rest is unknown)", *c.TotalUSD)
 	case c.Source == execution.CostFromTable:
 		return fmt.Sprintf("$%.4f (from the price table)", *c.TotalUSD)
+	case c.Source == execution.CostFromSession:
+		return fmt.Sprintf("$%.4f (from the agent's session file and the price table)", *c.TotalUSD)
 	}
 	return fmt.Sprintf("$%.4f", *c.TotalUSD)
 }

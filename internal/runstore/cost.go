@@ -47,6 +47,7 @@ type Sum struct {
 	Priced   int     `json:"priced"`
 	Unpriced int     `json:"unpriced"` // used tokens whose price is not, or not wholly, known: TotalUSD is too low by them
 	NoCost   int     `json:"noCost"`   // nothing is known of tokens or price: live, or ended before the first model call
+	Unknown  int     `json:"unknown"`  // of NoCost: completed or broke off, and nothing says what they used: TotalUSD is too low by them
 	TotalUSD float64 `json:"totalUsd"`
 
 	InputTokens         int64 `json:"inputTokens"`
@@ -58,7 +59,7 @@ type Sum struct {
 
 func (s Sum) plus(o Sum) Sum {
 	return Sum{Runs: s.Runs + o.Runs, Sessions: s.Sessions + o.Sessions, Priced: s.Priced + o.Priced, Unpriced: s.Unpriced + o.Unpriced,
-		NoCost: s.NoCost + o.NoCost, TotalUSD: s.TotalUSD + o.TotalUSD, InputTokens: s.InputTokens + o.InputTokens,
+		NoCost: s.NoCost + o.NoCost, Unknown: s.Unknown + o.Unknown, TotalUSD: s.TotalUSD + o.TotalUSD, InputTokens: s.InputTokens + o.InputTokens,
 		OutputTokens: s.OutputTokens + o.OutputTokens, ThinkingTokens: s.ThinkingTokens + o.ThinkingTokens,
 		CacheReadTokens: s.CacheReadTokens + o.CacheReadTokens, CacheCreationTokens: s.CacheCreationTokens + o.CacheCreationTokens}
 }
@@ -115,11 +116,11 @@ func (s *Store) sums(db *sql.DB, f Filter, by GroupBy) (_ map[string]Sum, err er
 	}
 	sums := map[string]Sum{}
 	err = each(db, `SELECT `+groupKeys[by]+` AS k, count(*), sum(has_cost AND NOT unpriced), sum(has_cost AND unpriced), sum(NOT has_cost),
-		total(usd), sum(input), sum(output), sum(thinking), sum(cache_read), sum(cache_write)`+from+where+` GROUP BY k`, args,
+		sum(NOT has_cost AND settled AND turns > 0 AND (status = 'completed' OR exit_reason <> 'completed')), total(usd), sum(input), sum(output), sum(thinking), sum(cache_read), sum(cache_write)`+from+where+` GROUP BY k`, args,
 		func(rows *sql.Rows) error {
 			var k string
 			var n Sum
-			if err := rows.Scan(&k, &n.Runs, &n.Priced, &n.Unpriced, &n.NoCost, &n.TotalUSD, &n.InputTokens, &n.OutputTokens, &n.ThinkingTokens,
+			if err := rows.Scan(&k, &n.Runs, &n.Priced, &n.Unpriced, &n.NoCost, &n.Unknown, &n.TotalUSD, &n.InputTokens, &n.OutputTokens, &n.ThinkingTokens,
 				&n.CacheReadTokens, &n.CacheCreationTokens); err != nil {
 				return err
 			}

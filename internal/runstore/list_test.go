@@ -126,21 +126,21 @@ func TestListAndCost(t *testing.T) {
 	one := Sum{Runs: 1, Sessions: 1, Priced: 1, TotalUSD: 0.5, InputTokens: 100, OutputTokens: 20, CacheReadTokens: 7}
 	two := one.plus(one)
 	two.Sessions = 1
-	without := Sum{Runs: 1, NoCost: 1}
+	without, unknown := Sum{Runs: 1, NoCost: 1}, Sum{Runs: 1, NoCost: 1, Unknown: 1}
 	dear := Sum{Runs: 1, Sessions: 1, Unpriced: 1, InputTokens: 1000, OutputTokens: 10}
 	secondDay := one.plus(dear)
-	total := two.plus(dear).plus(without).plus(without)
+	total := two.plus(dear).plus(unknown).plus(without)
 	for _, c := range []struct {
 		by   GroupBy
 		want []Group
 	}{
 		{GroupNone, nil},
-		{GroupDay, []Group{{"2026-01-10", one}, {"2026-01-11", secondDay}, {"2026-01-12", without}, {"2026-01-13", without}}},
-		{GroupAgent, []Group{{"claude", two.plus(without)}, {"codex", dear.plus(without)}}},
-		{GroupModel, []Group{{"m1", two.plus(dear).plus(without)}, {"", without}}},
-		{GroupProject, []Group{{"", one.plus(dear).plus(without).plus(without)}, {"p", one}}},
-		{GroupTag, []Group{{"x", two}, {"y", one.plus(without)}, {"", dear.plus(without)}}},
-		{GroupSession, []Group{{"claude:s1", two}, {"", without.plus(without)}, {"codex:s2", dear}}},
+		{GroupDay, []Group{{"2026-01-10", one}, {"2026-01-11", secondDay}, {"2026-01-12", unknown}, {"2026-01-13", without}}},
+		{GroupAgent, []Group{{"claude", two.plus(without)}, {"codex", dear.plus(unknown)}}},
+		{GroupModel, []Group{{"m1", two.plus(dear).plus(unknown)}, {"", without}}},
+		{GroupProject, []Group{{"", one.plus(dear).plus(unknown).plus(without)}, {"p", one}}},
+		{GroupTag, []Group{{"x", two}, {"y", one.plus(without)}, {"", dear.plus(unknown)}}},
+		{GroupSession, []Group{{"claude:s1", two}, {"", unknown.plus(without)}, {"codex:s2", dear}}},
 	} {
 		got, err := s.Cost(Filter{Limit: 1}, c.by) // a limit is for lists
 		if err != nil {

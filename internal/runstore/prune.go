@@ -119,7 +119,7 @@ func age(dir string) (ended time.Time, size int64, live bool, err error) {
 			changed = t
 		}
 	}
-	run, err := load(dir, nil)
+	run, err := load(dir, Options{})
 	if err != nil {
 		held, lockErr := lockHeld(filepath.Join(dir, lockName))
 		return changed, size, lockErr == nil && held || time.Since(changed) < birth, nil

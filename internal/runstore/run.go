@@ -117,9 +117,9 @@ func (r Run) ended(h resultHead, at time.Time) Run {
 }
 
 // load reads a run from its directory, which is the truth about it.
-func (s *Store) load(dir string) (Run, error) { return load(dir, s.opts.Price) }
+func (s *Store) load(dir string) (Run, error) { return load(dir, s.opts) }
 
-func load(dir string, price func(agent, model string) *execution.Price) (Run, error) {
+func load(dir string, o Options) (Run, error) {
 	m, err := readMeta(dir)
 	if err != nil {
 		return Run{}, err
@@ -136,7 +136,7 @@ func load(dir string, price func(agent, model string) *execution.Price) (Run, er
 	if done, err := run.finish(); done || err != nil {
 		return run, err
 	}
-	return run.lost(price)
+	return run.lost(o)
 }
 
 // finish completes r from its result when there is one.
@@ -162,7 +162,7 @@ func (r *Run) finish() (bool, error) {
 }
 
 // lost tells of a run without a result what its events tell.
-func (r Run) lost(price func(agent, model string) *execution.Price) (Run, error) {
+func (r Run) lost(o Options) (Run, error) {
 	r.State, r.Live = execution.OutcomeLost, false
 	r.ErrorCode, r.ExitReason, r.Status = execution.CodeAgentCrash, execution.ExitCrash, execution.StatusFailed
 	var sum tally
@@ -188,8 +188,11 @@ func (r Run) lost(price func(agent, model string) *execution.Price) (Run, error)
 		r.EndedAt = r.StartedAt
 	}
 	r.SessionID, r.Model = cmp.Or(sum.session, r.SessionID), cmp.Or(sum.model, r.Model)
-	if price != nil {
-		sum.price(price(r.Agent, r.Model))
+	if o.Used != nil && (sum.lacks || sum.silent) && r.SessionID != "" {
+		sum.besides(o.Used(r.Agent, r.SessionID, sum.fork, r.StartedAt, r.EndedAt.Add(lostSlack)))
+	}
+	if o.Price != nil {
+		sum.price(o.Price(r.Agent, r.Model))
 	}
 	r.TurnCount, r.Cost = sum.turns, sum.cost()
 	return r, nil
@@ -206,7 +209,15 @@ type tally struct {
 	source         execution.CostSource
 	spent          execution.Usage // of cost events
 	used           execution.Usage // of token_usage events
+	fork           string          // the session that the run's one is a fork of
+	inTurn, silent bool            // a turn runs, and states no tokens so far
+	lacks          bool            // the tokens of an earlier turn were not stated
+	fromFile       bool            // tokens are from the session file
 }
+
+// lostSlack is how much later than the last recorded event an agent may have noted what the call before it used. A run that goes on
+// with the session does not reach its first call within it.
+const lostSlack = 2 * time.Second
 
 func (t *tally) add(e execution.Event) {
 	if e.Time.After(t.last) {
@@ -219,17 +230,46 @@ func (t *tally) add(e execution.Event) {
 		}
 	case execution.SessionResume:
 		t.session = b.SessionID
+	case execution.SessionFork:
+		t.fork = b.ForkedFrom
 	case execution.TurnStart:
 		t.turns = max(t.turns, b.TurnIndex+1)
+		if e.Parent == "" {
+			t.endTurn()
+			t.inTurn, t.silent = true, true
+		}
+	case execution.TurnEnd:
+		if e.Parent == "" {
+			t.endTurn()
+		}
 	case execution.CostEvent:
+		t.silent = false
 		t.spent = t.spent.Add(b.Cost.Usage())
 		t.unpriced = t.unpriced || b.Cost.Unpriced || b.Cost.TotalUSD == nil
 		if b.Cost.TotalUSD != nil {
 			t.usd, t.priced, t.source = t.usd+*b.Cost.TotalUSD, true, b.Cost.Source
 		}
 	case execution.TokenUsage:
+		t.lacks = t.lacks && t.inTurn // some agents state at the end what all turns used
+		t.silent, t.fromFile = false, t.fromFile || b.FromSession
 		t.used = t.used.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens})
 	}
+}
+
+func (t *tally) endTurn() {
+	t.lacks = t.lacks || t.silent
+	t.inTurn, t.silent = false, false
+}
+
+// besides adds what the session file has and no event states.
+func (t *tally) besides(file execution.Usage) {
+	file.Total = 0 // as in used
+	rest := file.Sub(t.used)
+	if min(rest.Input, rest.Output, rest.Cached, rest.CacheWrite) < 0 || rest.IsZero() {
+		return
+	}
+	rest.Thinking = max(rest.Thinking, 0)
+	t.used, t.fromFile, t.lacks, t.silent = t.used.Add(rest), true, false, false
 }
 
 // price adds the price of the tokens that no cost event priced.
@@ -243,9 +283,7 @@ func (t *tally) price(p *execution.Price) {
 		t.unpriced = true
 		return
 	}
-	if !t.priced {
-		t.source = execution.CostFromTable
-	}
+	t.source = cmp.Or(t.source, execution.CostFromTable)
 	t.usd, t.priced = t.usd+*usd, true
 }
 
@@ -262,6 +300,9 @@ func (t *tally) cost() *execution.Cost {
 		usd = &t.usd
 	}
 	c := execution.CostOf(used, usd, t.source)
-	c.Unpriced = c.Unpriced || t.unpriced
+	c.Unpriced = c.Unpriced || t.unpriced || t.source != execution.CostFromAgent && (t.lacks || t.silent)
+	if t.fromFile {
+		c.Source = execution.CostFromSession
+	}
 	return &c
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Price is the price of an agent's model, nil when it is not known. It prices what lost runs used, whose agents did not come
 	// to say it. Default: none is known.
 	Price func(agent, model string) *execution.Price
+	// Used is what an agent's session used in a time, by the agent's own files, zero when that is not known; fork is the session
+	// that it was made from. It is asked for lost runs that lack the tokens of a turn. Default: nothing is known.
+	Used func(agent, session, fork string, since, until time.Time) execution.Usage
 }
 
 // Store is the record of runs in one state directory. It is safe for concurrent use, and any number of stores and processes

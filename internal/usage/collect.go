@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
@@ -247,12 +248,12 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 	return jobs, problems
 }
 
-// SessionFiles are the files of a source that are named for a session.
-func SessionFiles(ctx context.Context, h adapter.Host, s Source, session string) []string {
+// Files are the files of a source that pick selects, by path and time of change.
+func Files(ctx context.Context, h adapter.Host, s Source, pick func(file string, modified time.Time) bool) []string {
 	jobs, _ := walk(ctx, h, s)
 	var files []string
 	for _, j := range jobs {
-		if base := path.Base(j.file.Rel); strings.TrimSuffix(base, path.Ext(base)) == session {
+		if pick(j.file.Path(), j.info.ModTime()) {
 			files = append(files, j.file.Path())
 		}
 	}

@@ -74,4 +74,7 @@ func show(app *cli.App, r runstore.Report, by string) {
 	if r.Total.Unpriced > 0 {
 		app.Notef("%d runs used tokens whose number or price is unknown: the sum is too low by them", r.Total.Unpriced)
 	}
+	if r.Total.Unknown > 0 {
+		app.Notef("%d runs used an unknown number of tokens: the sum is too low by them\nwhat the agents noted: drawbar sessions cost", r.Total.Unknown)
+	}
 }
