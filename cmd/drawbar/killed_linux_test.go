@@ -105,7 +105,7 @@ func (l lingering) children() (pids []int) {
 // watcher is the helper that watches drawbar and the keeper, 0 for none.
 func (l lingering) watcher() int {
 	for _, pid := range l.children() {
-		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(comm) == "drawbar-watcher\n" {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(comm) == "agent-watcher\n" {
 			return pid
 		}
 	}
@@ -163,6 +163,20 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 			await(t, "another watcher", func() bool { w := l.watcher(); return w != 0 && w != first })
 			for _, pid := range l.helpers {
 				send(pid, syscall.SIGKILL)
+			}
+			_ = l.cmd.Process.Kill()
+		},
+		"all of its name": func(l lingering) {
+			await(t, "the names", func() bool { return l.watcher() != 0 })
+			for _, pid := range append(l.helpers, l.cmd.Process.Pid) {
+				if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.Contains(string(comm), "drawbar") {
+					send(pid, syscall.SIGKILL)
+				}
+			}
+		},
+		"both stop": func(l lingering) {
+			for _, pid := range l.helpers {
+				send(pid, syscall.SIGSTOP)
 			}
 			_ = l.cmd.Process.Kill()
 		},

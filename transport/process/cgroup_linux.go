@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,13 +18,15 @@ type cgroup struct {
 	fd   int // of the directory, in the keeper; -1 otherwise
 }
 
+const groupPrefix = "drawbar-"
+
 // ownGroup names the leaf for a run. It does not make it.
 func ownGroup(mark string) cgroup {
 	base := ownGroupDir()
 	if base == "" {
 		return cgroup{fd: -1}
 	}
-	return cgroup{path: base + "/drawbar-" + mark, fd: -1}
+	return cgroup{path: base + "/" + groupPrefix + mark, fd: -1}
 }
 
 // makeGroup makes the leaf, or returns an empty one.
@@ -49,6 +52,20 @@ func (g cgroup) kill() {
 		return
 	}
 	writeSmall(g.path+"/cgroup.kill", "1")
+}
+
+// members are the processes in the group.
+func (g cgroup) members() (pids []int) {
+	if g.path == "" {
+		return nil
+	}
+	list, _ := os.ReadFile(g.path + "/cgroup.procs") // there is none: nobody is in it
+	for f := range strings.FieldsSeq(string(list)) {
+		if pid, err := strconv.Atoi(f); err == nil && pid > 1 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // remove removes the group when it is empty.

@@ -123,6 +123,7 @@ func TestHostAndKeeperKilled(t *testing.T) {
 		{name: "keeper stopped", first: syscall.SIGSTOP},
 		{name: "watcher killed", watcher: syscall.SIGKILL},
 		{name: "watcher stopped", watcher: syscall.SIGSTOP},
+		{name: "both stopped", first: syscall.SIGSTOP, watcher: syscall.SIGSTOP},
 		{name: "quit", quit: true},
 	} {
 		for _, name := range []string{"hang", "stubborn", "detach", "forker"} {
@@ -189,6 +190,71 @@ func TestAllKilled(t *testing.T) {
 	noneLeft(t, dir)
 	if got := Survivors(run); got[run] != 0 {
 		t.Errorf("got %v", got)
+	}
+	if g := ownGroup(markOf(run)); g.path != "" {
+		if _, err := os.Stat(g.path); err == nil {
+			t.Errorf("the group %s is left", g.path)
+		}
+	}
+}
+
+// TestSurvivorsOfTheGroup: what has dropped every mark and its parents is found and ended by its control group.
+func TestSurvivorsOfTheGroup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := makeGroup(ownGroup(markOf(dir)).path)
+	if g.path == "" {
+		t.Skip("the own control group may not be divided here")
+	}
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.fd}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := Survivors(dir, "other"); got[dir] != 1 || got["other"] != 0 {
+		t.Errorf("got %v", got)
+	}
+	if n, err := EndSurvivors(dir, 10*time.Second); n != 1 || err != nil {
+		t.Errorf("ended %d: %v", n, err)
+		_ = cmd.Process.Kill()
+	}
+	_ = cmd.Wait() // killed
+	if _, err := os.Stat(g.path); err == nil {
+		t.Errorf("the group %s is left", g.path)
+		_ = os.Remove(g.path)
+	}
+	_ = syscall.Close(g.fd)
+}
+
+// TestRemoveGroups: empty groups of runs that are long gone are removed, and no others.
+func TestRemoveGroups(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	old := func(name string) string {
+		p := filepath.Join(dir, name)
+		if err := os.Mkdir(p, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(p, now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	mark := markOf("a run")
+	gone, stay := old("drawbar-"+mark), []string{old("drawbar-x"), old("other"), old("drawbar-" + strings.Repeat("z", 32))}
+	fresh := filepath.Join(dir, "drawbar-"+markOf("another"))
+	if err := os.Mkdir(fresh, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	removeGroups(dir, now)
+	if _, err := os.Stat(gone); err == nil {
+		t.Error("the group is left")
+	}
+	for _, p := range append(stay, fresh) {
+		if _, err := os.Stat(p); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

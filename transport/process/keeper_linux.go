@@ -50,7 +50,7 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	}
 	proc, err := os.StartProcess(keeperSelf, []string{keeperArg}, &os.ProcAttr{
 		Env: keeperEnviron(), Files: []*os.File{l.files[0], l.files[1], l.files[2], theirs},
-		Sys: &syscall.SysProcAttr{Setsid: true},
+		Sys: keeperAttr(),
 	})
 	_ = theirs.Close()
 	if err != nil {
@@ -81,6 +81,11 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	}
 	go k.listen()
 	return k, nil
+}
+
+// keeperAttr is for keepers and watchers. One that was stopped goes on when its host dies: it has work to do then.
+func keeperAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
 // keeperEnviron is the environment of keepers and watchers.

@@ -1,8 +1,12 @@
 package process
 
 import (
+	"encoding/hex"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -27,6 +31,13 @@ func Survivors(runs ...string) map[string]int {
 			member[pid] = run
 		}
 	}
+	for mark, run := range marks {
+		for _, pid := range ownGroup(mark).members() {
+			if s, ok := all[pid]; ok && !s.dead() {
+				member[pid] = run
+			}
+		}
+	}
 	count := map[string]int{}
 	for grown := true; grown; {
 		grown = false
@@ -44,5 +55,30 @@ func Survivors(runs ...string) map[string]int {
 
 // EndSurvivors kills the processes that Survivors counts, and says how many it killed. limit bounds how long it tries.
 func EndSurvivors(run string, limit time.Duration) (int, error) {
-	return newTreeOf(markOf(run), 0, 0).kill(limit)
+	mark := markOf(run)
+	defer ownGroup(mark).removeSoon()
+	return newTreeOf(mark, 0, 0).kill(limit)
 }
+
+// RemoveGroups removes the empty control groups of runs that are gone. A run whose helpers were killed left its own.
+func RemoveGroups() {
+	if base := ownGroupDir(); base != "" {
+		removeGroups(base, time.Now())
+	}
+}
+
+func removeGroups(base string, now time.Time) {
+	list, _ := os.ReadDir(base) // unreadable: none is ours
+	for _, d := range list {
+		mark, ours := strings.CutPrefix(d.Name(), groupPrefix)
+		if b, err := hex.DecodeString(mark); !ours || err != nil || len(b) != 16 {
+			continue
+		}
+		if info, err := d.Info(); err == nil && now.Sub(info.ModTime()) > groupAge {
+			_ = syscall.Rmdir(filepath.Join(base, d.Name())) // refused where somebody lives in it
+		}
+	}
+}
+
+// groupAge spares the group of a run that is just starting, which has no process yet.
+const groupAge = time.Minute

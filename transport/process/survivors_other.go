@@ -14,5 +14,8 @@ func Survivors(...string) map[string]int { return nil }
 // EndSurvivors kills the processes that Survivors counts, and says how many it killed.
 func EndSurvivors(string, time.Duration) (int, error) { return 0, nil }
 
+// RemoveGroups does nothing on this system: only Linux has control groups.
+func RemoveGroups() {}
+
 // RemoveScratch removes a folder that was in Spec.Scratch.
 func RemoveScratch(dir string) error { return os.RemoveAll(dir) }

@@ -11,8 +11,8 @@ import (
 )
 
 // tree finds the processes of one run in the process table, without being their parent: by the marker in their
-// environment, by the resource limit that tags them, and by being children of such. Best effort: a process that drops
-// both marks and whose parent has ended is not found.
+// environment, by the resource limit that tags them, by the control group of the run where this process would have made it, and by being
+// children of such. Best effort: a process that drops both marks and whose parent has ended is not found without such a group.
 type tree struct {
 	mark  string
 	agent int
@@ -64,6 +64,9 @@ func (t tree) find() []procStat {
 			member[pid] = true
 		}
 	}
+	for _, pid := range ownGroup(t.mark).members() {
+		member[pid] = pid != self
+	}
 	for grown := true; grown; {
 		grown = false
 		for pid, s := range all {
@@ -73,8 +76,8 @@ func (t tree) find() []procStat {
 		}
 	}
 	var found []procStat
-	for pid := range member {
-		if s := all[pid]; !s.dead() {
+	for pid, is := range member {
+		if s, ok := all[pid]; is && ok && !s.dead() {
 			found = append(found, s)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	watcherArg = "drawbar-watcher"
+	// watcherArg has nothing of the program's name: who kills everything of that name leaves it to end what that leaves.
+	watcherArg = "agent-watcher"
 	// watcherWrite bounds the handing over of a run: a watcher that does not read is replaced.
 	watcherWrite = 200 * time.Millisecond
 	// watcherLives bounds how often a watcher that ends is replaced: where none lives, none helps.
@@ -126,7 +127,7 @@ func (w *watcher) start() bool {
 	}
 	defer null.Close()
 	w.proc, err = os.StartProcess(keeperSelf, []string{watcherArg}, &os.ProcAttr{
-		Dir: "/", Env: keeperEnviron(), Files: []*os.File{null, null, null, theirs}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: "/", Env: keeperEnviron(), Files: []*os.File{null, null, null, theirs}, Sys: keeperAttr(),
 	})
 	if err != nil {
 		_ = ours.Close()
