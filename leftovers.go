@@ -2,25 +2,57 @@ package drawbar
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// RemoveLeftovers removes the private folders that runs of this record left in the directory for temporary files because they
-// were killed, and gives their paths. Those of runs that go on, or whose processes still run, stay. A client does it by itself
-// when it starts its first run.
-func (c *Client) RemoveLeftovers() (removed []string, err error) {
-	dirs, err := cliagent.PrivateDirs()
-	if err != nil || len(dirs) == 0 {
-		return nil, err
-	}
+// Leftovers is what killed runs left and RemoveLeftovers removed.
+type Leftovers struct {
+	Dirs  []string                // private folders in the directory for temporary files
+	Ended map[execution.RunID]int // processes of lost runs
+}
+
+const (
+	// leftoverRuns is how many runs back RemoveLeftovers looks for processes.
+	leftoverRuns = 1000
+	leftoverKill = 5 * time.Second
+)
+
+// RemoveLeftovers ends processes of lost runs of this record, which live only when everything that watches a run was killed at
+// once, and removes the private folders of runs that were killed. Runs that go on keep theirs. A client does it by itself when it
+// starts its first run.
+func (c *Client) RemoveLeftovers() (Leftovers, error) {
+	done := Leftovers{Ended: map[execution.RunID]int{}}
 	s, err := c.openStore()
 	if err != nil || s == nil {
-		return nil, err
+		return done, err
+	}
+	process.RemoveGroups()
+	ids, err := s.Newest(leftoverRuns)
+	if err != nil {
+		return done, err
 	}
 	var errs []error
+	for id := range process.Survivors(ids...) {
+		run, err := s.Get(id)
+		if err != nil || run.State != execution.OutcomeLost {
+			continue // it goes on, or ends just now
+		}
+		n, err := process.EndSurvivors(id, leftoverKill)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("end the processes of the lost run %s: %w", id, err))
+		}
+		if n > 0 {
+			done.Ended[run.ID] = n
+		}
+	}
+	dirs, err := cliagent.PrivateDirs()
+	errs = append(errs, err)
 	for _, d := range dirs {
 		id := string(d.Run)
 		run, err := s.Get(id)
@@ -31,7 +63,7 @@ func (c *Client) RemoveLeftovers() (removed []string, err error) {
 			errs = append(errs, err)
 			continue
 		}
-		removed = append(removed, d.Path)
+		done.Dirs = append(done.Dirs, d.Path)
 	}
-	return removed, errors.Join(errs...)
+	return done, errors.Join(errs...)
 }

@@ -37,7 +37,7 @@ func TestRemoveLeftovers(t *testing.T) {
 	stay := []string{folder("drawbar-" + string(agent.NewRunID()) + "-0123456789abcdef"), folder("drawbar-" + string(run.ID())), folder("other"),
 		folder("drawbar-" + string(run.ID()) + "-short")}
 	removed, err := c.RemoveLeftovers()
-	if err != nil || len(removed) != 1 || removed[0] != dead {
+	if err != nil || len(removed.Dirs) != 1 || removed.Dirs[0] != dead || len(removed.Ended) != 0 {
 		t.Errorf("removed %v, %v", removed, err)
 	}
 	if _, err := os.Lstat(dead); !os.IsNotExist(err) {

@@ -204,12 +204,29 @@ func (l lingering) id(t *testing.T) string {
 	return strings.Fields(l.h.run(t, nil, "drawbar", "ps", "--all", "--quiet"))[0]
 }
 
-// TestLostRunWithProcesses: when everything that watched is killed at once, ps says what still runs, stop ends it, and doctor
-// removes the private folder.
-func TestLostRunWithProcesses(t *testing.T) {
+// TestLostRunIsSwept: what is left when everything that watched is killed at once is ended by the next run, and by doctor.
+func TestLostRunIsSwept(t *testing.T) {
 	t.Parallel()
-	l := startLingering(t)
-	id := l.id(t)
+	for name, args := range map[string][]string{"doctor": {"doctor"}, "run": {"run", "claude", "--approve", "yolo", "--timeout", "2s", "-p", "again"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startLingering(t)
+			id := l.id(t)
+			l.killAll(t)
+			out := l.h.run(t, []string{"X=1"}, "drawbar", args...)
+			if name == "doctor" && !strings.Contains(out, id+" was lost; ended 1 of its processes") {
+				t.Errorf("doctor: %s", out)
+			}
+			if left := l.alive(); len(left) > 0 || len(l.folders()) > 0 {
+				t.Errorf("%v live, %v are left", left, l.folders())
+			}
+		})
+	}
+}
+
+// killAll kills drawbar, keeper and watcher at once: of the agent's processes one remains.
+func (l lingering) killAll(t *testing.T) {
+	t.Helper()
 	_ = l.cmd.Process.Signal(syscall.SIGSTOP) // or it would do its work
 	await(t, "the stop of drawbar", func() bool {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", l.cmd.Process.Pid))
@@ -220,11 +237,16 @@ func TestLostRunWithProcesses(t *testing.T) {
 	}
 	_ = l.cmd.Wait()
 	await(t, "the end of the agent itself", func() bool { return len(l.alive()) == 1 })
+}
+
+// TestLostRunWithProcesses: ps says what still runs of a lost run, stop ends it, and doctor removes the private folder.
+func TestLostRunWithProcesses(t *testing.T) {
+	t.Parallel()
+	l := startLingering(t)
+	id := l.id(t)
+	l.killAll(t)
 	if out := l.h.run(t, nil, "drawbar", "ps"); !strings.Contains(out, "lost, 1 process still runs") {
 		t.Errorf("ps: %s", out)
-	}
-	if out := l.h.run(t, []string{"X=1"}, "drawbar", "doctor"); !strings.Contains(out, id+" is lost, and 1 of its processes still run") {
-		t.Errorf("doctor: %s", out)
 	}
 	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "lost; ended 1 process that still ran") {
 		t.Errorf("stop: %s", out)

@@ -106,6 +106,17 @@ func (s *Store) ids() ([]execution.RunID, error) {
 	return ids, nil
 }
 
+// Newest are the ids of the newest n runs, the newest first. It needs no database.
+func (s *Store) Newest(n int) ([]string, error) {
+	ids, err := s.ids()
+	slices.SortFunc(ids, func(a, b execution.RunID) int { return strings.Compare(string(b), string(a)) })
+	newest := make([]string, 0, min(n, len(ids)))
+	for _, id := range ids[:min(n, len(ids))] {
+		newest = append(newest, string(id))
+	}
+	return newest, err
+}
+
 // nearest is the id with the fewest differing characters in the length of s, the newest of equals.
 func nearest(ids []execution.RunID, s string) (best execution.RunID) {
 	least := runIDLength + 1

@@ -21,7 +21,6 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/runstore"
-	"github.com/drawbar/drawbar/transport/process"
 )
 
 // check is one finding. State is ok, note (worth knowing) or problem (something will not work).
@@ -55,7 +54,7 @@ func New(app *cli.App) *cobra.Command {
 			}
 			checks := []check{{"drawbar", ok, fmt.Sprintf("%s, %s, %s/%s", app.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
 			checks = append(checks, platform(), home(), record(app))
-			checks = append(checks, leftovers(app, client)...)
+			checks = append(checks, leftovers(client)...)
 			checks = append(checks, tools(cmd.Context())...)
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
 			checks = append(checks, own(app, dir)...)
@@ -113,32 +112,18 @@ func home() check {
 	return check{"home", ok, dir + " can be written", ""}
 }
 
-// leftovers removes the private folders of runs that were killed, and names lost runs that have processes.
-func leftovers(app *cli.App, client *drawbar.Client) []check {
+// leftovers ends what lost runs left, and removes the private folders of runs that were killed.
+func leftovers(client *drawbar.Client) []check {
 	var found []check
-	removed, err := client.RemoveLeftovers()
-	switch {
-	case err != nil:
-		found = append(found, check{"private folders", problem, err.Error(), "remove them by hand"})
-	case len(removed) > 0:
-		found = append(found, check{"private folders", note, fmt.Sprintf("removed %d that killed runs left: %s", len(removed), strings.Join(removed, ", ")), ""})
-	}
-	s, err := app.Store()
+	gone, err := client.RemoveLeftovers()
 	if err != nil {
-		return found // record says why
+		found = append(found, check{"leftovers", problem, err.Error(), "end these processes and remove these folders by hand"})
 	}
-	defer s.Close()
-	lost, err := s.List(runstore.Filter{State: execution.OutcomeLost, Limit: 1000})
-	if err != nil {
-		return found
+	for _, id := range slices.Sorted(maps.Keys(gone.Ended)) {
+		found = append(found, check{"lost run", note, fmt.Sprintf("run %s was lost; ended %d of its processes", id, gone.Ended[id]), ""})
 	}
-	ids := make([]string, len(lost))
-	for i, r := range lost {
-		ids[i] = string(r.ID)
-	}
-	alive := process.Survivors(ids...)
-	for _, id := range slices.Sorted(maps.Keys(alive)) {
-		found = append(found, check{"lost run", problem, fmt.Sprintf("%s is lost, and %d of its processes still run", id, alive[id]), "drawbar stop " + id})
+	if len(gone.Dirs) > 0 {
+		found = append(found, check{"private folders", note, fmt.Sprintf("removed %d that killed runs left: %s", len(gone.Dirs), strings.Join(gone.Dirs, ", ")), ""})
 	}
 	return found
 }
