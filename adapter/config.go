@@ -151,6 +151,7 @@ type ConfigField struct {
 	Secret      bool          `json:"secret,omitempty"`
 	Merge       string        `json:"merge,omitempty"`      // MergeUnion for a list that the agent joins over its files; else the narrowest wins
 	Deprecated  string        `json:"deprecated,omitempty"` // what to use instead
+	Variable    string        `json:"variable,omitempty"`   // of the environment; the agent takes its value before that of every file
 }
 
 // ConfigValue is one of Drawbar's words and what the agent calls it.

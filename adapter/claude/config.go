@@ -21,7 +21,7 @@ func configSchema() adapter.ConfigSchema {
 		{Transport: execution.MCPStreamableHTTP, Type: "http", Aliases: []string{"streamable-http"}, URL: "url", Headers: "headers"},
 		{Transport: execution.MCPSSE, Type: "sse", URL: "url", Headers: "headers"},
 	}}, []adapter.ConfigField{
-		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model", Description: "model to use when a run names none"},
+		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model", Variable: "ANTHROPIC_MODEL", Description: "model to use when a run names none"},
 		{Path: "thinkingEffort", Label: "Thinking effort", Type: adapter.TypeEnum, Normalized: true, Native: "effortLevel", Enum: []string{"low", "medium", "high", "xhigh"},
 			Description: "how hard the model thinks, where it can"},
 		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "permissions.defaultMode",

@@ -23,7 +23,7 @@ func configSchema() adapter.ConfigSchema {
 		{Transport: execution.MCPStreamableHTTP, Type: "http", Aliases: []string{"streamable-http"}, URL: "url", Headers: "headers", Constant: tools},
 		{Transport: execution.MCPSSE, Type: "sse", URL: "url", Headers: "headers", Constant: tools},
 	}}, []adapter.ConfigField{
-		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model", Description: "model to use when a run names none"},
+		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model", Variable: "COPILOT_MODEL", Description: "model to use when a run names none"},
 		{Path: "thinkingEffort", Label: "Thinking effort", Type: adapter.TypeString, Normalized: true, Native: "effortLevel", Description: "how hard the model thinks, as far as it can"},
 		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "defaultPermissionMode", Enum: []string{"manual", "assisted", "allow-all"},
 			Values:      []adapter.ConfigValue{{Value: "prompt", Native: "manual"}, {Value: "yolo", Native: "allow-all"}},

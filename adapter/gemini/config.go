@@ -16,7 +16,7 @@ func configSchema() adapter.ConfigSchema {
 		{Transport: execution.MCPStreamableHTTP, URL: "httpUrl", Headers: "headers"}, // the older form, read only: the first of a transport is written
 		{Transport: execution.MCPSSE, Type: "sse", URL: "url", Headers: "headers"},
 	}}, []adapter.ConfigField{
-		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model.name", Description: "model to use when a run names none"},
+		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model.name", Variable: "GEMINI_MODEL", Description: "model to use when a run names none"},
 		{Path: "provider", Label: "Provider", Type: adapter.TypeString, Normalized: true, Native: "security.auth.selectedType", Description: "way to the model: gemini-api-key, oauth-personal, vertex-ai"},
 		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "general.defaultApprovalMode", Enum: []string{"default", "auto_edit", "plan"},
 			Values: []adapter.ConfigValue{{Value: "prompt", Native: "default"}}, Description: "what needs approval"},

@@ -286,13 +286,14 @@ func (r *Renderer) finish(res execution.Result) {
 		parts = append(parts, fmt.Sprintf("%d %s not understood", res.UnknownLines, what))
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
-	if res.SessionID != "" {
-		run := "run " + string(res.RunID)
-		if r.Unrecorded {
-			run = "not recorded"
-		}
-		fmt.Fprintln(r.err, r.paint(dim, printable(fmt.Sprintf("%s, session %s", run, execution.UnifiedSession(res.Agent, res.SessionID)))))
+	run := "run " + string(res.RunID)
+	if r.Unrecorded {
+		run = "not recorded"
 	}
+	if res.SessionID != "" {
+		run += ", session " + execution.UnifiedSession(res.Agent, res.SessionID)
+	}
+	fmt.Fprintln(r.err, r.paint(dim, printable(run)))
 }
 
 // EndOf is an outcome for a person, with the error code where it says more than the outcome.

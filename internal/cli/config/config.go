@@ -159,6 +159,7 @@ func (c *command) get(_ *cobra.Command, args []string) error {
 		} else {
 			c.app.Notef("%s is not set", t.Name)
 		}
+		c.noteOverrides(c.overrides(files.Schema), t.Name)
 	})
 	if err == nil && !ok {
 		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
@@ -284,6 +285,33 @@ type shown struct {
 	Files      []file                  `json:"files"`
 	Settings   []agentconfig.Setting   `json:"settings"`
 	MCPServers []agentconfig.MCPServer `json:"mcpServers"`
+	Overrides  []override              `json:"overrides,omitempty"`
+}
+
+// override is a variable of the environment that wins over the files.
+type override struct {
+	Name     string `json:"name"`
+	Variable string `json:"variable"`
+	Value    string `json:"value"`
+}
+
+func (c *command) overrides(s adapter.ConfigSchema) (found []override) {
+	for _, f := range s.Fields {
+		if value := c.app.Getenv(f.Variable); f.Variable != "" && value != "" && !f.Secret {
+			found = append(found, override{f.Path, f.Variable, value})
+		}
+	}
+	return found
+}
+
+// noteOverrides shows those of one field, or of all for an empty name.
+func (c *command) noteOverrides(list []override, name string) {
+	for _, o := range list {
+		if name != "" && name != o.Name {
+			continue
+		}
+		c.app.Notef("%s is %s: the variable %s overrides the files", o.Name, o.Value, o.Variable)
+	}
 }
 
 type file struct {
@@ -299,7 +327,8 @@ func (c *command) show(_ *cobra.Command, args []string) error {
 		return err
 	}
 	scope := c.place().Scope
-	v := shown{Agent: files.Schema.Agent, Settings: []agentconfig.Setting{}, MCPServers: []agentconfig.MCPServer{}}
+	v := shown{Agent: files.Schema.Agent, Settings: []agentconfig.Setting{}, MCPServers: []agentconfig.MCPServer{},
+		Overrides: c.overrides(files.Schema)}
 	for _, f := range files.Files {
 		if scope != "" && f.Scope != scope {
 			continue
@@ -374,6 +403,7 @@ func (c *command) table(v shown) {
 	if len(v.Settings)+len(v.MCPServers) == 0 {
 		c.app.Notef("nothing is set")
 	}
+	c.noteOverrides(v.Overrides, "")
 }
 
 func (c *command) validate(_ *cobra.Command, args []string) error {
