@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbar/drawbar/execution"
 )
 
 // lingerEnv makes this binary an agent that hangs, with a process that has left it.
@@ -245,6 +247,14 @@ func TestLostRunWithProcesses(t *testing.T) {
 	l := startLingering(t)
 	id := l.id(t)
 	l.killAll(t)
+	for _, args := range [][]string{{"logs", id}, {"logs", "-f", id}, {"logs", "--json", id}, {"logs", "-f", "--json", id}, {"attach", id}, {"wait", id}, {"wait", "--json", id}} {
+		cmd := exec.Command(filepath.Join(l.h.dir, "bin", "drawbar"), args...)
+		cmd.Dir, cmd.Env = filepath.Join(l.h.dir, "repo"), l.h.env
+		out, err := cmd.Output()
+		if slices.Contains(args, "--json") != strings.Contains(string(out), `"ok":false`) || cmd.ProcessState.ExitCode() != execution.ExitCrashed || bytes.Contains(out, []byte(`"finished"`)) {
+			t.Errorf("drawbar %v: %v\n%s", args, err, out)
+		}
+	}
 	if out := l.h.run(t, nil, "drawbar", "ps"); !strings.Contains(out, "lost, 1 process still runs") {
 		t.Errorf("ps: %s", out)
 	}

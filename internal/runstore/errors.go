@@ -19,7 +19,7 @@ var (
 	// ErrExists: a run with this id is recorded already.
 	ErrExists = errors.New("run exists")
 	// ErrLost: the process that recorded the run is gone and left no result.
-	ErrLost = errors.New("run lost")
+	ErrLost = errors.New("is lost")
 	// ErrBadLine: one line of the record cannot be read; what follows can.
 	ErrBadLine = errors.New("unreadable event")
 	// ErrNoSession: the agent has no recorded session there.

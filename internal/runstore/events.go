@@ -128,7 +128,7 @@ func (f *follower) look() error {
 }
 
 func lostError(id execution.RunID, m metaFile) error {
-	return fmt.Errorf("%w: process %d that recorded %s is gone and left no result; see what was recorded with drawbar logs %s", ErrLost, m.Process.PID, id, id)
+	return fmt.Errorf("run %s %w: process %d, which recorded it, is gone and left no result", id, ErrLost, m.Process.PID)
 }
 
 func cancelled(ctx context.Context) error {

@@ -16,6 +16,8 @@ func New(app *cli.App) *cobra.Command {
 	var after uint64
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print the events of a run; -f follows a live one",
+		Long: `Print the events of a run. Those of a run that ended end with "finished", and the exit code is 0 whatever its result. A record that
+stops before is an error after the last event: exit code 12 for a lost run.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return Print(cmd.Context(), app, args[0], after, follow, debug, nil)
@@ -38,6 +40,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	render := cli.NewRenderer(app, debug, nil)
 	if run, err := s.Get(id); err == nil { // a run that does not exist is the error of Events
 		render.Unasked = run.ApprovalMode == execution.ApprovalYolo
+		follow = follow || !run.Live // a follower is told why a record stops
 	}
 	ended := false
 	for e, err := range s.Events(ctx, id, after, follow) {
@@ -66,8 +69,6 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	// Without its last event a run says nothing of its end.
 	if run, err := s.Get(id); err != nil {
 		return cli.RecordError(err)
-	} else if run.State == execution.OutcomeLost {
-		app.Warnf("run %s is lost: the drawbar that recorded it ended without a result", run.ID)
 	} else if run.Live {
 		app.Notef("run %s goes on; follow it with: drawbar logs -f %s", run.ID, run.ID)
 	}

@@ -3,6 +3,7 @@ package wait
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,11 @@ func wait(ctx context.Context, app *cli.App, ids []string) error {
 			if ctx.Err() != nil {
 				return execution.Errorf(execution.CodeTimeout, "run %s is still going", id).WithHint("drawbar attach %s", id)
 			}
-			return cli.RecordError(err)
+			err = cli.RecordError(err)
+			if e, ok := errors.AsType[*execution.Error](err); ok && e.Code == execution.CodeAgentCrash {
+				return e.WithHint("see what was recorded: drawbar logs %s", id)
+			}
+			return err
 		}
 		results = append(results, res)
 		if c := exitcode.OfResult(res); code == 0 {
