@@ -378,3 +378,15 @@ func TestADeadProcessTellsNobody(t *testing.T) {
 		})
 	}
 }
+
+// TestSettingsOfARefusedAttempt: what an attempt set in git is on record although its result was refused.
+func TestSettingsOfARefusedAttempt(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(runtimeOf("sets and repairs"), ""))
+	p.step(OutcomeAccepted)
+	all := p.events("acceptance_failed")
+	if len(all) != 1 || !strings.Contains(string(all[0].Payload), "git_settings") || !strings.Contains(string(all[0].Payload), "git config user.name: was") {
+		t.Errorf("recorded %+v", all)
+	}
+	p.sound()
+}

@@ -390,6 +390,17 @@ func init() {
 			w.put("prompt-of-repair.txt", w.prompt)
 			w.stage(w.result("work.txt", "prompt-of-repair.txt"))
 		},
+		"sets and repairs": func(w *worker) {
+			if w.attempt == 1 {
+				if err := exec.Command("git", "config", "user.name", "Somebody").Run(); err != nil {
+					panic(err)
+				}
+				w.stage(map[string]any{"status": "certainly", "summary": 7})
+				return
+			}
+			w.append("work.txt")
+			w.stage(w.result("work.txt"))
+		},
 		"never valid": func(w *worker) { w.stage(map[string]any{"status": "certainly", "summary": 7}) },
 		"transient": func(w *worker) {
 			if w.attempt == 1 {

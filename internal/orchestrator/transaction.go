@@ -36,7 +36,7 @@ type transaction struct {
 
 	rewritten map[string][]byte // files that are written anew with the next commit
 
-	noted   []string // changes of git's settings that an acceptance records
+	noted   []string // changes of git's settings, to be recorded with what becomes of the turn
 	telling string   // digest of what a block says of git's settings
 
 	restored string // what was put back because something else than drawbar had written the state
@@ -166,6 +166,24 @@ func (t *transaction) knowIDs() error {
 	return nil
 }
 
+// noteSettings puts changes of git's settings into the first event about a turn that was not accepted.
+func noteSettings(events []protocol.Event, turn string, noted []string) error {
+	for i, e := range events {
+		if len(noted) == 0 || e.Turn == nil || e.Turn.TurnID != turn {
+			continue
+		}
+		payload := map[string]any{}
+		if err := json.Unmarshal(e.Payload, &payload); err != nil {
+			return fmt.Errorf("the payload of %s: %w", e.EventType, err)
+		}
+		payload["git_settings"] = noted
+		b, err := json.Marshal(payload)
+		events[i].Payload = b
+		return err
+	}
+	return nil
+}
+
 // commit writes what the effects say, all of it or nothing. checkpoint, when given, is the commit of an acceptance.
 func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpoint) (string, error) {
 	now := t.e.now()
@@ -211,6 +229,11 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 			if err := t.keepRejected(f, &tx); err != nil {
 				return "", err
 			}
+		}
+	}
+	if len(tx.History) == 0 { // an acceptance has them in its entry
+		if err := noteSettings(tx.Events, turn, t.noted); err != nil {
+			return "", err
 		}
 	}
 	for _, h := range tx.History {
