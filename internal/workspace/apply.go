@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func (w *Workspace) already(ctx context.Context, p Prepared) (string, error) {
 
 // checkedOut reports whether ref is what HEAD means: else the index is not that branch's.
 func (w *Workspace) checkedOut(ctx context.Context, ref string) bool {
-	if data, err := os.ReadFile(filepath.Join(w.gitDir, "HEAD")); err == nil && strings.TrimSpace(string(data)) == "ref: "+ref {
+	if data, err := readPlain(filepath.Join(w.gitDir, "HEAD")); err == nil && strings.TrimSpace(string(data)) == "ref: "+ref {
 		return true
 	}
 	h, err := w.head(ctx) // HEAD is detached, or kept in another format

@@ -113,7 +113,7 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 	for _, path := range w.filterPrograms(settings) {
 		all.Set(bindFilter+name(path), fileDigest(path))
 	}
-	index, _ := os.ReadFile(filepath.Join(w.gitDir, "index")) // none is empty
+	index, _ := readPlain(filepath.Join(w.gitDir, "index")) // none is empty
 	idLen := 20
 	if last["extensions.objectformat"] == "sha256" {
 		idLen = sha256.Size

@@ -111,10 +111,10 @@ type head struct {
 
 func (w *Workspace) head(ctx context.Context) (head, error) {
 	// The usual case is in two small files; whatever else there is, git knows.
-	if data, err := os.ReadFile(filepath.Join(w.gitDir, "HEAD")); err == nil {
+	if data, err := readPlain(filepath.Join(w.gitDir, "HEAD")); err == nil {
 		ref, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
 		if ok && strings.HasPrefix(ref, "refs/heads/") && checkRelative(ref) == nil {
-			if data, err := os.ReadFile(filepath.Join(w.common, filepath.FromSlash(ref))); err == nil && isObject(strings.TrimSpace(string(data))) {
+			if data, err := readPlain(filepath.Join(w.common, filepath.FromSlash(ref))); err == nil && isObject(strings.TrimSpace(string(data))) {
 				return head{strings.TrimSpace(string(data)), ref}, nil
 			}
 		}

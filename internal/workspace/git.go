@@ -135,23 +135,26 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 	spec := process.Spec{Path: w.program, Args: slices.Concat(before, c.args), Dir: dir, Env: slices.Concat(w.env, c.env), Stdin: c.stdin,
 		MaxLine: 256 << 20}
 	for try := 1; ; try++ {
-		out, exit := process.Run(ctx, spec)
+		out, exit, err := w.run(ctx, spec)
+		if err != nil {
+			return nil, -1, err
+		}
 		switch {
 		case exit.Err != nil:
 			return nil, -1, fmt.Errorf("git %s in %s: %w", c.name(), dir, exit.Err)
 		case exit.Code == 0 || slices.Contains(c.ok, exit.Code):
 			return out, exit.Code, nil
 		}
-		err := &gitError{c.name(), exit.Code, exit.StderrTail}
-		locked := strings.Contains(err.stderr, ".lock': File exists")
+		failed := &gitError{c.name(), exit.Code, exit.StderrTail}
+		locked := strings.Contains(failed.stderr, ".lock': File exists")
 		if locked && try >= lockTries && try < lockTries+lastTries {
 			// The last tries are made without a lock that nobody holds.
-			if lock := err.lock(); w.within(lock) && w.abandoned(lock) && os.Remove(lock) == nil {
+			if lock := failed.lock(); w.within(lock) && w.abandoned(lock) && os.Remove(lock) == nil {
 				continue
 			}
 		}
 		if !locked || try >= lockTries+lastTries {
-			return nil, exit.Code, w.explain(err, dir, locked)
+			return nil, exit.Code, w.explain(failed, dir, locked)
 		}
 		select {
 		case <-ctx.Done():

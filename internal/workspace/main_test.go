@@ -6,13 +6,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	pipePatience = 300 * time.Millisecond
+	goleak.VerifyTestMain(m)
+}
 
 // repo is a repository with the workspace at its root.
 type repo struct {

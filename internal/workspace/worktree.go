@@ -90,7 +90,7 @@ func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) erro
 
 // adminDir is where git keeps its notes of a worktree.
 func adminDir(dir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, ".git"))
+	data, err := readPlain(filepath.Join(dir, ".git"))
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +122,7 @@ func (w *Workspace) lookTree(dir string) Tree {
 		return t // what an agent has made of its .git file is not followed
 	}
 	t.admin = admin
-	if data, err := os.ReadFile(filepath.Join(admin, baseFile)); err == nil && isObject(strings.TrimSpace(string(data))) {
+	if data, err := readPlain(filepath.Join(admin, baseFile)); err == nil && isObject(strings.TrimSpace(string(data))) {
 		t.Base, t.whole = strings.TrimSpace(string(data)), true
 	}
 	return t
@@ -162,7 +162,7 @@ func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
 
 // noted is the worktree that git's notes are about.
 func noted(admin string) string {
-	data, err := os.ReadFile(filepath.Join(admin, "gitdir"))
+	data, err := readPlain(filepath.Join(admin, "gitdir"))
 	if err != nil {
 		return ""
 	}
