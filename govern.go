@@ -137,6 +137,12 @@ func trusts(ask func(string, []TrustItem) bool) (func(string, []TrustItem) error
 // GovernedAgents lets the turns of governed runs be carried out by the agents of a client.
 type GovernedAgents struct{ Client *Client }
 
+// Sweep ends what runs left whose own process is gone.
+func (a GovernedAgents) Sweep() error {
+	_, err := a.Client.RemoveLeftovers()
+	return err
+}
+
 // Negotiate answers what the agent could do, and that its program is there; it starts nothing.
 func (a GovernedAgents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
 	entry, err := a.Client.Adapters().Get(req.Run.Agent)

@@ -9,15 +9,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/procenv"
 	"github.com/drawbar/drawbar/internal/project"
 	"github.com/drawbar/drawbar/internal/workspace"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // What keeps a turn out of the record because it laid hand on what binds it.
@@ -95,6 +98,33 @@ func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b brea
 		b.git = append(b.git, r.Text)
 	}
 	return b, nil
+}
+
+// survivorLimit bounds how long processes of a turn may take to end.
+const survivorLimit = 5 * time.Second
+
+// survivors ends what lives of turns that nobody carries any more. It could change what git runs between the look at that and git.
+func (t *transaction) survivors() error {
+	for id, turn := range t.state().ActiveTurns.All() {
+		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+		if rt.Type == protocol.RuntimeManual || carrier(t.e.root, id) != nil {
+			continue
+		}
+		if s, ok := t.e.o.Agents.(turnruntime.Sweeper); ok && rt.Type == protocol.RuntimeAgent {
+			if err := s.Sweep(); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := process.EndSurvivors(turnruntime.ProcessName(id), survivorLimit)
+		if err != nil {
+			return execution.Errorf(execution.CodeTimeout, "what turn %s left running does not end: %w", id, err).WithHint("end these processes, then type: %s", governance.NextStep)
+		}
+		if n > 0 {
+			t.e.warn(fmt.Sprintf("ended %d processes that turn %s had left running", n, id))
+		}
+	}
+	return nil
 }
 
 // filtering lets git run the content filters that are configured now, unless a turn may have changed them that nobody has judged.

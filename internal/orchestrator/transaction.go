@@ -94,6 +94,9 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	if err := t.outside(); err != nil {
 		return err
 	}
+	if err := t.survivors(); err != nil {
+		return err
+	}
 	if err := t.filtering(ctx, doing); err != nil {
 		return err
 	}

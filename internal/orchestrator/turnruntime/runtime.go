@@ -152,6 +152,12 @@ type Agents interface {
 	Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error)
 }
 
+// Sweeper is implemented by Agents that can end what runs left whose own process is gone.
+type Sweeper interface{ Sweep() error }
+
+// ProcessName is the name of a turn's program for process.EndSurvivors.
+func ProcessName(turn string) string { return "turn " + turn }
+
 // Deps are what the runtimes stand on. The zero value does for manual and local_cli.
 type Deps struct {
 	Agents Agents

@@ -92,6 +92,16 @@ func Agents(app *cli.App) turnruntime.Agents { return agents{app} }
 // agents lets runtimes of type agent run what the client knows.
 type agents struct{ app *cli.App }
 
+// Sweep ends what runs left whose own process is gone.
+func (a agents) Sweep() error {
+	c, err := a.app.Client()
+	if err != nil {
+		return err
+	}
+	_, err = c.RemoveLeftovers()
+	return err
+}
+
 // Negotiate answers what the agent could do, and that its program is there; it starts nothing.
 func (a agents) Negotiate(ctx context.Context, req execution.Request) (execution.Negotiation, error) {
 	c, err := a.app.Client()
