@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/drawbar/drawbar"
@@ -136,6 +137,30 @@ func TestCopilotNotesAreNotTheModels(t *testing.T) {
 		res := c.result()
 		if res.Status != execution.StatusCompleted || res.Text != "It is there.Yes." || res.Usage == nil || res.Usage.Input != 300 || res.Usage.Output != 60 {
 			t.Errorf("%s %q %+v %+v", res.Status, res.Text, res.Usage, res.Error)
+		}
+	})
+}
+
+// TestCopilotWaitsForItsCommand: Copilot ends neither a run nor a turn while a command that it started in the background runs, and the
+// run says what it waits for.
+func TestCopilotWaitsForItsCommand(t *testing.T) {
+	only(t, "copilot", func(t *testing.T, k kit) {
+		for _, interactive := range []bool{true, false} {
+			l := newLab(t, k, `{"turns":[{"tools":[{"name":"bash","input":{"command":"tail -f /dev/null","description":"run it","mode":"async"}}]},{"text":"done"}]}`)
+			args := []string{"--approve", "yolo", "--timeout", "60s", "--grace", "1s"}
+			if interactive {
+				args = append(args, "-i")
+			}
+			s := l.startWith(interactive, append(args, "go")...)
+			s.until(func(e execution.Event) bool {
+				d, ok := e.Body.(execution.Debug)
+				return ok && strings.Contains(d.Message, "a command that still runs")
+			})
+			if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			s.end()
+			l.noSurvivors()
 		}
 	})
 }

@@ -19,6 +19,8 @@ import (
 const (
 	defaultStartup    = 60 * time.Second
 	defaultCancelWait = 15 * time.Second
+	// behindWait is how long an agent with a command that goes on may say nothing after a piece of its message.
+	behindWait = 5 * time.Second
 )
 
 var (
@@ -68,6 +70,8 @@ type parser struct {
 	spent     execution.Usage
 	total     execution.Usage // of the process, where the agent states no other
 	cost      costMeter
+	behindRun bool     // a command was started that goes on behind its call
+	behindDue bool     // and nothing has followed the agent's message
 	failed    *failure // what the program says of the turn, unless the turn goes on
 	retries   int
 	full      bool // that the context fills up has been said
@@ -245,6 +249,9 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 			e = e.WithHint("is it an agent that speaks the Agent Client Protocol on its standard input and output? Run it by hand and look")
 		}
 		s.Fail(e)
+	case p.behindDue && p.running && !p.cancelled:
+		p.behindRun, p.behindDue = false, false // it is said once
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " has answered and may be waiting for a command that still runs; interrupt the run, or give it a --timeout"})
 	case p.cancelled:
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " did not end the interrupted turn within " +
 			cmp.Or(p.spec.CancelWait, defaultCancelWait).String() + ": it is stopped"})

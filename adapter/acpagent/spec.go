@@ -81,6 +81,10 @@ type Spec struct {
 	// Notice recognizes the same by what else the update of a message says, and is asked first. Default: none is recognized.
 	Notice func(update jsonscan.Value) (Notice, bool)
 
+	// Background recognizes a call that ended and whose command goes on. Of an agent that does not end its turn before such
+	// commands do, the run says so when nothing follows its message. Default: there are none.
+	Background func(c *ToolCall) bool
+
 	// Classify is the word for an error of the agent, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
 	// FailedText recognizes a turn that ended well with an error as its text. Default: none.

@@ -59,7 +59,23 @@ func (p *parser) update(s *cliagent.Sink) bool {
 		return false
 	}
 	p.countCall(s)
+	p.awaitBehind(string(kind) == "agent_message_chunk", s)
 	return true
+}
+
+// awaitBehind sets the alarm for an agent that may wait for a command that goes on, after a piece of its message.
+func (p *parser) awaitBehind(message bool, s *cliagent.Sink) {
+	if !p.behindRun || !p.running || p.cancelled {
+		return
+	}
+	for _, c := range p.tools {
+		message = message && c.ended
+	}
+	if p.behindDue = message; message {
+		s.AlarmIn(behindWait)
+	} else {
+		s.AlarmIn(0)
+	}
 }
 
 // parent is the call that started the sub-agent the update is about.

@@ -32,6 +32,7 @@ var protocol = acpagent.Spec{
 	PromptUsage:  promptUsage,
 	RunningTotal: true,
 	Aside:        aside,
+	Background:   background,
 	Classify:     classify,
 }
 
@@ -85,6 +86,11 @@ func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 		}
 	}
 	return sh, true
+}
+
+// background recognizes a command that Copilot did not wait for: it ends no turn while one runs.
+func background(c *acpagent.ToolCall) bool {
+	return c.Kind == "execute" && strings.Contains(c.Text(), "<command started in background with shellId: ")
 }
 
 // promptUsage reads what the process has used so far. Its input has the cached tokens in it.
