@@ -26,6 +26,7 @@ func TestCommandBehindItsCall(t *testing.T) {
 		rings bool
 	}{
 		{"a command goes on", []string{call, done, said}, true},
+		{"and other news", []string{call, done, said, line(`{"sessionUpdate":"session_info_update","title":"x"}`)}, true},
 		{"no command", []string{said}, false},
 		{"a command that ended", []string{call, over, said}, false},
 		{"another call runs", []string{call, done, said, strings.ReplaceAll(call, `"a"`, `"b"`)}, false},

@@ -59,7 +59,10 @@ func (p *parser) update(s *cliagent.Sink) bool {
 		return false
 	}
 	p.countCall(s)
-	p.awaitBehind(string(kind) == "agent_message_chunk", s)
+	switch string(kind) {
+	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan": // others are no sign of the model
+		p.awaitBehind(string(kind) == "agent_message_chunk", s)
+	}
 	return true
 }
 

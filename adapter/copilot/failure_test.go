@@ -315,17 +315,19 @@ func TestSubagentsAreApart(t *testing.T) {
 	}
 }
 
-// TestLingering: after an answer, silence means that Copilot waits for a command that it started; a line takes that back.
+// TestLingering: after an answer, nothing to do means that Copilot waits for a command that it started; another model call or tool
+// takes that back, and what Copilot says of itself does not.
 func TestLingering(t *testing.T) {
 	t.Parallel()
-	for _, next := range []string{"", `{"type":"assistant.turn_start","data":{"turnId":"1"}}`} {
+	for next, lingers := range map[string]bool{"": true, `{"type":"assistant.turn_start","data":{"turnId":"1"}}`: false, `{"type":"session.background_tasks_changed","data":{}}`: true,
+		`{"type":"tool.execution_start","data":{"toolCallId":"a","toolName":"bash","arguments":{"command":"x"}}}`: false} {
 		p, s := newParser(request()).(*parser), cliagent.NewSink(false)
 		for _, line := range []string{`{"type":"assistant.turn_start","data":{"turnId":"0"}}`, `{"type":"assistant.turn_end","data":{"turnId":"0"}}`, next} {
 			p.Line(process.Stdout, []byte(line), s)
 		}
 		s.Take()
 		p.Alarm(s)
-		if got := len(s.Take()); (got == 1) != (next == "") {
+		if got := len(s.Take()); (got == 1) != lingers {
 			t.Errorf("after %q: %d events", next, got)
 		}
 	}

@@ -45,7 +45,7 @@ type parser struct {
 	model   string
 	servers map[string]bool // MCP servers by name
 
-	lingers bool // a model call has ended and nothing has come since
+	lingers bool // a model call has ended, and neither a tool nor another call has begun since
 
 	names  *jsonscan.Interner
 	values [lineKeyCount]jsonscan.Value
@@ -84,10 +84,6 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	if p.lingers && src == process.Stdout {
-		p.lingers = false
-		s.AlarmIn(0)
-	}
 	if src == process.Stderr || jsonscan.Fields(line, p.values[:], lineKeys) != nil || !p.message(line, s) {
 		s.Unknown(src, line)
 	}
@@ -95,6 +91,14 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 
 // lingering is how long Copilot may say nothing after a model call, when it has neither a tool to run nor another call to make.
 const lingering = 5 * time.Second
+
+// works takes back that nothing is to be done.
+func (p *parser) works(s *cliagent.Sink) {
+	if p.lingers {
+		p.lingers = false
+		s.AlarmIn(0)
+	}
+}
 
 // Alarm says why a run whose answer is there does not end: Copilot waits for commands that it started in the background.
 func (p *parser) Alarm(s *cliagent.Sink) {
@@ -122,6 +126,7 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	case "assistant.reasoning":
 		return p.wholeThought(data, s)
 	case "assistant.turn_start":
+		p.works(s)
 		return p.stepStart(s)
 	case "assistant.turn_end":
 		p.lingers = true
@@ -138,6 +143,7 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	case "model.call_failure":
 		return p.callFailed(data)
 	case "tool.execution_start":
+		p.works(s)
 		return p.toolStarted(data, s)
 	case "tool.shell_output":
 		return p.shellOutput(data, s)
