@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,23 +9,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/drawbar/drawbar/internal/modelserver"
-	"github.com/drawbar/drawbar/transport/pty"
+	"github.com/drawbar/drawbar/transport/pty/ptytest"
 )
 
 // screen is drawbar on a terminal of its own.
 type screen struct {
-	t      *testing.T
-	term   *pty.Terminal
-	cmd    *exec.Cmd
-	mu     sync.Mutex
-	text   bytes.Buffer
-	exited chan error
+	*ptytest.Screen
+	cmd *exec.Cmd
 }
 
 // onTerminal starts drawbar on a terminal. The model of its agent answers with the script.
@@ -58,76 +51,16 @@ func onTerminalIn(t *testing.T, dir string, env []string, columns uint16, typed,
 	if err := os.Symlink(self, filepath.Join(dir, "bin", "acp-agent")); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}
-	term, err := pty.Open(columns, 30)
-	if err != nil {
-		t.Skip("SKIPPED: this machine gives no pseudo-terminal:", err)
-	}
-	s := &screen{t: t, term: term, exited: make(chan error, 1)}
-	s.cmd = exec.Command(filepath.Join(dir, "bin", "drawbar"), args...)
+	s := &screen{cmd: exec.Command(filepath.Join(dir, "bin", "drawbar"), args...)}
 	s.cmd.Dir, s.cmd.Env = filepath.Join(dir, "work"), append(env, "TERM=xterm")
-	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = term.Slave, term.Slave, term.Slave
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	s.keys(typed)
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = term.Slave.Close() // the child has its own
-	go func() {
-		buf := make([]byte, 4096)
-		for {
-			n, err := term.Master.Read(buf)
-			s.mu.Lock()
-			s.text.Write(buf[:n])
-			s.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	go func() { s.exited <- s.cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
-		_ = term.Keys.Close()
-		_ = term.Master.Close()
-	})
+	s.Screen = ptytest.Start(t, s.cmd, columns, typed)
 	return s
 }
 
-func (s *screen) shown() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-func (s *screen) keys(keys string) {
-	s.t.Helper()
-	if _, err := s.term.Keys.WriteString(keys); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// await waits until the screen shows a text after what was shown before it, and gives all of it.
+// await is Await that gives all the screen shows.
 func (s *screen) await(after int, want string) string {
-	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if text := s.shown(); len(text) >= after && strings.Contains(text[after:], want) {
-			return text
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the screen does not show %q:\n%q", want, s.shown()[min(after, len(s.shown())):])
-		}
-	}
-}
-
-func (s *screen) exit() int {
-	s.t.Helper()
-	select {
-	case <-s.exited:
-		return s.cmd.ProcessState.ExitCode()
-	case <-time.After(30 * time.Second):
-		s.t.Fatalf("drawbar goes on:\n%q", s.shown())
-		return 0
-	}
+	s.Await(after, want)
+	return s.Shown()
 }
 
 const writesAFile = `{"turns":[{"text":"I will write it.","tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}],"delayMs":400},{"text":"Done."}]}`
@@ -143,15 +76,15 @@ func TestQuestionOnATerminal(t *testing.T) {
 		t.Errorf("the tool at %d, the question at %d:\n%q", tool, question, text)
 	}
 	time.Sleep(400 * time.Millisecond) // three frames of the status line
-	if late := s.shown(); late != text {
+	if late := s.Shown(); late != text {
 		t.Errorf("written under the open question: %q", late[len(text):])
 	}
-	s.keys("\n")
+	s.Type("\n")
 	s.await(len(text), asks)
-	s.keys("y\n")
+	s.Type("y\n")
 	s.await(len(text), "Done.")
-	if code := s.exit(); code != 0 {
-		t.Errorf("exit code %d:\n%q", code, s.shown())
+	if code := s.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}
 	if b, err := os.ReadFile(filepath.Join(s.cmd.Dir, "made.txt")); err != nil || string(b) != "made" {
 		t.Errorf("made.txt: %q, %v", b, err)
@@ -185,10 +118,10 @@ git init -q; git add -A; git commit -qm start`
 		if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); err == nil {
 			t.Fatal("it is made before the answer")
 		}
-		s.keys(answer)
-		s.exit()
+		s.Type(answer)
+		s.Exit()
 		if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); (err == nil) != made {
-			t.Errorf("%q: %v\n%q", answer, err, s.shown())
+			t.Errorf("%q: %v\n%q", answer, err, s.Shown())
 		}
 	}
 }
@@ -210,21 +143,21 @@ func TestTwoTerminals(t *testing.T) {
 	id := strings.TrimSpace(string(run))
 	second := onTerminalIn(t, dir, env, 100, "", "", "attach", id)
 	second.await(0, asks)
-	second.keys("y\n")
+	second.Type("y\n")
 	if text := first.await(shown, "allowed"); !strings.Contains(text, asks+"\r\n") {
 		t.Errorf("the answer of the other terminal stands behind the question:\n%q", text)
 	}
 	second.await(0, "allowed")
-	second.keys("\x03")
+	second.Type("\x03")
 	second.await(0, "Run "+id+" goes on.")
-	if code := second.exit(); code != 0 {
-		t.Errorf("exit code %d:\n%q", code, second.shown())
+	if code := second.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, second.Shown())
 	}
-	first.keys("\x03")
+	first.Type("\x03")
 	first.await(shown, "interrupted")
-	first.keys("\x03") // this agent obeys no interrupt
-	if code := first.exit(); code != 13 {
-		t.Errorf("exit code %d:\n%q", code, first.shown())
+	first.Type("\x03") // this agent obeys no interrupt
+	if code := first.Exit(); code != 13 {
+		t.Errorf("exit code %d:\n%q", code, first.Shown())
 	}
 }
 
@@ -233,18 +166,18 @@ func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, writesAFile, "run", "claude", "write it")
 	s.await(0, "claude ·") // the status line: the agent works
-	s.keys("y\n")
+	s.Type("y\n")
 	text := s.await(0, "or a reason to refuse: ")
 	time.Sleep(200 * time.Millisecond)
 	if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); err == nil {
-		t.Fatalf("the question was answered before it was shown:\n%q", s.shown())
+		t.Fatalf("the question was answered before it was shown:\n%q", s.Shown())
 	}
-	s.keys("n\n")
+	s.Type("n\n")
 	text = s.await(len(text), "denied by the user")
 	if strings.Contains(text, "denied: denied") {
 		t.Errorf("said twice:\n%q", text)
 	}
-	s.exit()
+	s.Exit()
 }
 
 // The status line never wraps.
@@ -253,8 +186,8 @@ func TestStatusLineFits(t *testing.T) {
 	for _, columns := range []uint16{40, 80} {
 		script := `{"onExhausted":"text:Done.","turns":[{"tools":[{"name":"Bash","input":{"command":"sleep 1; echo ` + strings.Repeat("long ", 30) + `"}}]},{"text":"Done."}]}`
 		s := onTerminal(t, columns, script, "run", "claude", "--yolo", "go")
-		s.exit()
-		for _, frame := range regexp.MustCompile(`\r\x1b\[K([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏][^\r\n\x1b]+)`).FindAllStringSubmatch(s.shown(), -1) {
+		s.Exit()
+		for _, frame := range regexp.MustCompile(`\r\x1b\[K([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏][^\r\n\x1b]+)`).FindAllStringSubmatch(s.Shown(), -1) {
 			if n := len([]rune(frame[1])); n >= int(columns) {
 				t.Errorf("%d characters on %d columns: %q", n, columns, frame[1])
 			}
@@ -267,18 +200,18 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, "", "run", "acp", "-i", "work", "--", "acp-agent", "hang")
 	s.await(0, "working")
-	s.keys("\x03")
+	s.Type("\x03")
 	text := s.await(0, "> ")
 	if !strings.Contains(text, "interrupted") {
 		t.Errorf("nothing says that the turn was interrupted:\n%q", text)
 	}
-	s.keys("again\n")
+	s.Type("again\n")
 	text = s.await(len(text), "hi there\r\n> ")
-	s.keys("\x03")
+	s.Type("\x03")
 	s.await(len(text), "press Ctrl-C again to leave")
-	s.keys("\x03")
-	if code := s.exit(); code != 0 {
-		t.Errorf("exit code %d:\n%q", code, s.shown())
+	s.Type("\x03")
+	if code := s.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}
 }
 
@@ -307,21 +240,21 @@ func TestTrustOnATerminal(t *testing.T) {
 			t.Errorf("the question does not show %q:\n%q", want, text)
 		}
 	}
-	s.keys("n\n")
-	if code := s.exit(); code != 16 {
-		t.Errorf("exit code %d:\n%q", code, s.shown())
+	s.Type("n\n")
+	if code := s.Exit(); code != 16 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("the hook ran before it was trusted")
 	}
 	s = run("")
 	s.await(0, asks)
-	s.keys("y\n")
+	s.Type("y\n")
 	s.await(0, "Done.")
-	s.exit()
+	s.Exit()
 	s = run("")
-	s.exit()
-	if strings.Contains(s.shown(), asks) {
-		t.Errorf("it asks again:\n%q", s.shown())
+	s.Exit()
+	if strings.Contains(s.Shown(), asks) {
+		t.Errorf("it asks again:\n%q", s.Shown())
 	}
 }

@@ -1,0 +1,2 @@
+// Package ptytest runs a program on a pseudo-terminal in tests: what it shows, and what is typed. It knows nothing of the program.
+package ptytest

@@ -1,0 +1,111 @@
+package ptytest
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/transport/pty"
+)
+
+// Patience is how long a screen waits for what it should show.
+const Patience = 60 * time.Second
+
+// Screen is a program on a terminal of its own.
+type Screen struct {
+	t      *testing.T
+	term   *pty.Terminal
+	cmd    *exec.Cmd
+	exited chan struct{}
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Start starts cmd on a terminal of so many columns; typed lies on it before the program starts. The test is skipped where there are
+// no terminals. The program is killed with the test.
+func Start(t *testing.T, cmd *exec.Cmd, columns uint16, typed string) *Screen {
+	t.Helper()
+	term, err := pty.Open(columns, 30)
+	if err != nil {
+		t.Skip("SKIPPED: this machine gives no pseudo-terminal:", err)
+	}
+	s := &Screen{t: t, term: term, cmd: cmd, exited: make(chan struct{})}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.Slave, term.Slave, term.Slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	s.Type(typed)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = term.Slave.Close() // the child has its own
+	var read sync.WaitGroup
+	read.Go(func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := term.Master.Read(buf)
+			s.mu.Lock()
+			s.text.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	})
+	go func() {
+		defer close(s.exited)
+		_ = cmd.Wait() // Exit gives the code
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-s.exited
+		_ = term.Keys.Close()
+		_ = term.Master.Close()
+		read.Wait()
+	})
+	return s
+}
+
+// Shown is all that the program has written.
+func (s *Screen) Shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// Type types keys.
+func (s *Screen) Type(keys string) {
+	s.t.Helper()
+	if _, err := s.term.Keys.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Await waits until the screen shows a text after what it showed first, and gives where that text ends.
+func (s *Screen) Await(after int, want string) int {
+	s.t.Helper()
+	for deadline := time.Now().Add(Patience); ; time.Sleep(5 * time.Millisecond) {
+		text := s.Shown()
+		if i := strings.Index(text[min(after, len(text)):], want); i >= 0 {
+			return after + i + len(want)
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the screen does not show %q:\n%q", want, text[min(after, len(text)):])
+		}
+	}
+}
+
+// Exit waits for the end of the program and gives its exit code.
+func (s *Screen) Exit() int {
+	s.t.Helper()
+	select {
+	case <-s.exited:
+		return s.cmd.ProcessState.ExitCode()
+	case <-time.After(Patience):
+		s.t.Fatalf("the program goes on:\n%q", s.Shown())
+		return 0
+	}
+}
