@@ -51,7 +51,6 @@ func Commands() []Command {
 		{Old: "schedule", Refused: "runs are not scheduled", Hint: "drawbar govern run, from cron or a timer"},
 		{Old: "reconcile-state", Refused: "commits of people are taken into the record by the next turn, without a command", Hint: "drawbar govern step"},
 		{Old: "restore", Refused: "the record is in the repository's commits", Hint: "git checkout COMMIT -- .agentxchain, then drawbar govern verify"},
-		{Old: "report", Refused: "there is no report besides the record", Hint: "drawbar govern history, drawbar govern decisions, drawbar govern export"},
 		{Old: "audit", Refused: "there is no report besides the record", Hint: "drawbar govern verify, drawbar govern export"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
