@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,6 +56,9 @@ type Ledger struct {
 	view  *View
 	tail  *chainTail
 	notes []Note
+	prior []string // heads of a chain that is gone, which the next chain names
+	// auditForeign is how long the audit of hooks was when the ledger was opened; up to there only others can have added lines.
+	auditForeign int64
 	// staleErr is the error about the last transaction's checkpoint, until it has been told.
 	staleErr error
 }
@@ -66,8 +70,11 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.mend(ctx); err != nil {
-		_ = l.Close()
+	if l.auditForeign, _, err = l.disk.stat(protocol.HookAuditFile); err == nil {
+		err = l.mend(ctx)
+	}
+	if err != nil {
+		_ = l.abandon()
 		return nil, err
 	}
 	return l, nil
@@ -100,6 +107,10 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		_ = d.root.Close()
 		return nil, err
 	}
+	if err := d.hideOwn(); err != nil {
+		_ = d.root.Close()
+		return nil, err
+	}
 	l := &Ledger{root: root, opts: o, disk: d}
 	var from *Holder
 	if l.lock, from, err = acquire(ctx, root, o); err != nil {
@@ -119,12 +130,23 @@ func kindOf(info os.FileInfo) string {
 	return "a file"
 }
 
+// abandon gives the lock of a ledger back that could not be opened.
+func (l *Ledger) abandon() error {
+	err := l.lock.release(context.Background())
+	l.lock = nil
+	_ = l.disk.root.Close()
+	return err
+}
+
+// GivenUp names the heads of a chain that is gone and that a person goes on without: the chain that begins next names them.
+func (l *Ledger) GivenUp(heads []string) { l.prior = heads }
+
 // Close gives the lock back.
 func (l *Ledger) Close() error {
 	if l.lock == nil {
 		return nil
 	}
-	err := l.lock.release(context.Background())
+	err := errors.Join(l.closeAudit(), l.lock.release(context.Background()))
 	l.lock = nil
 	_ = l.disk.root.Close()
 	return err

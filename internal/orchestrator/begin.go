@@ -41,6 +41,9 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		if err := t.mayRun(); err != nil {
 			return err
 		}
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
 		t.clear(ctx)
 		if rep, err = t.open(ctx, o); rep != nil || err != nil {
 			return err
@@ -122,6 +125,9 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 
 // unblock clears what blocks the run.
 func (t *transaction) unblock(ctx context.Context, escalation string) error {
+	if err := t.humanQueue(escalation); err != nil {
+		return err
+	}
 	files, err := t.gateFiles(t.e.root, t.state().Phase)
 	if err != nil {
 		return err

@@ -297,6 +297,11 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 		if st.ID() == "" {
 			return execution.Errorf(execution.CodeInvalidStateTransition, "there is no run to take up").WithHint("%s", governance.NextStep)
 		}
+		if o.AdoptState {
+			if err := t.giveUp(ctx); err != nil {
+				return err
+			}
+		}
 		if err := t.drift(ctx); err != nil {
 			return err
 		}

@@ -91,11 +91,22 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 			return err
 		}
 	}
+	if err := t.humanQueue(""); err != nil {
+		return err
+	}
 	if err := t.outside(); err != nil {
+		return err
+	}
+	if err := t.chained(ctx, adopt); err != nil {
 		return err
 	}
 	if err := t.filtering(ctx, doing); err != nil {
 		return err
+	}
+	if doing == "approve" || doing == "accept" {
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
 	}
 	return fn(t)
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
@@ -51,7 +54,13 @@ func doctor(app *cli.App) *cobra.Command {
 			for _, c := range checks {
 				bad = bad || c.State == problem
 			}
-			err = app.Answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
+			answer := app.Answer
+			if bad {
+				answer = func(data any, show func()) error {
+					return app.AnswerNot(data, execution.Errorf(execution.CodeConfig, "the project cannot be run here"), show)
+				}
+			}
+			err = answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
 				for _, c := range checks {
 					app.Printf("%-8s %-22s %s\n", c.State, c.Name, c.Found)
 					if c.Do != "" {
@@ -90,6 +99,7 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 	list = append(list, trusted(app, p)...)
 	list = append(list, repository(ctx, root)...)
 	list = append(list, recordState(root)...)
+	list = append(list, history(ctx, root)...)
 	list = append(list, hooks(p)...)
 	return append(list, runtimes(app, p)...)
 }
@@ -172,6 +182,44 @@ func recordState(root string) []check {
 	}
 	if h := v.Holder; h != nil {
 		list = append(list, check{Name: "lock", State: note, Found: fmt.Sprintf("%s (process %d) writes the record", h.Owner, h.PID)})
+	}
+	return list
+}
+
+// history holds the record against the commits, and looks whether git hides what the record keeps beside it.
+func history(ctx context.Context, root string) []check {
+	w, err := workspace.Open(ctx, root)
+	if err != nil || w.Kind() != workspace.Git {
+		return nil // the repository is another check
+	}
+	v, err := ledger.Read(root)
+	if err != nil {
+		return nil // so is the record
+	}
+	h, err := audit.Git(ctx, w, v)
+	if err != nil {
+		return []check{failed("history", err)}
+	}
+	var list []check
+	for _, f := range h.Findings {
+		c := check{Name: "history", State: note, Found: f.Message, Do: f.Do}
+		if f.Broken {
+			c.State = problem
+		}
+		list = append(list, c)
+	}
+	if !v.Fresh && !v.Chained() && len(h.Heads) > 0 {
+		list = append(list, check{Name: "history", State: problem, Found: fmt.Sprintf("%s is gone, and %d checkpoints vouch for it", protocol.ChainFile, len(h.Heads)),
+			Do: "put it back from a backup; to begin a new chain: drawbar govern restart --adopt-state"})
+	}
+	seen, err := w.Visible(ctx, protocol.ChainFile, path.Dir(protocol.ArchiveDir), protocol.LocksDir)
+	if err != nil {
+		return append(list, failed("history", err))
+	}
+	if len(seen) > 0 {
+		list = append(list, check{Name: "history", State: note,
+			Found: "git shows files of the record as untracked, and AgentXchain refuses or deletes such files: " + strings.Join(seen, ", "),
+			Do:    "add to .gitignore: .agentxchain/archive/, .agentxchain/chain.jsonl and .agentxchain/locks/"})
 	}
 	return list
 }

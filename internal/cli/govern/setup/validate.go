@@ -37,13 +37,17 @@ func validate(app *cli.App) *cobra.Command {
 				return err
 			}
 			v := validation{OK: len(charter.Errors(problems)) == 0, Root: root, Problems: problems}
-			if err := app.Answer(v, func() { printProblems(app, v) }); err != nil {
+			show := func() { printProblems(app, v) }
+			if v.OK {
+				return app.Answer(v, show)
+			}
+			first := charter.Errors(problems)[0]
+			why := execution.Errorf(execution.CodeConfig, "%s: %s", protocol.ConfigFile, located(first))
+			why.Hint = first.Hint
+			if err := app.AnswerNot(v, why, show); err != nil {
 				return err
 			}
-			if !v.OK {
-				return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
-			}
-			return nil
+			return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
 		},
 	}
 }
