@@ -17,6 +17,12 @@ func (l *Ledger) coverBeside(b *batch, tx *Tx, session []byte) error {
 	if err := l.coverAudit(b.tail, &b.chain); err != nil {
 		return err
 	}
+	if now := l.view.stateMark; b.tail.state != "" && b.tail.state != now {
+		var err error
+		if b.chain, err = b.tail.add(b.chain, entry{Kind: entryAdopted, File: protocol.StateFile, SHA256: now}); err != nil {
+			return err
+		}
+	}
 	for _, file := range whole() {
 		content, writes := tx.Files[file]
 		if file == protocol.SessionFile {

@@ -25,7 +25,7 @@ func Read(root string) (*View, error) {
 		return nil, err
 	}
 	if want := v.sealed(); v.Pending == "" && want != "" && want != v.stateMark {
-		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command puts that back, and keeps this one aside"
+		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command takes it where another program's lines account for it, and else puts back what was written and keeps this one aside"
 		if saved, err := d.read(stateCopy); err == nil && marker(saved) == v.stateMark {
 			v.Doubt = protocol.ChainFile + " was cut, or is not of this record: no command goes on before it is put back (drawbar govern verify)"
 		}

@@ -100,3 +100,76 @@ func init() {
 		w.stage(w.result("work.txt"))
 	}
 }
+
+// TestForgedStateIsNotAdopted: what the original leaves behind is easily written, so that it decides nothing that is a person's.
+func TestForgedStateIsNotAdopted(t *testing.T) {
+	const config = `,"budget":{"per_turn_max_usd":2,"per_run_max_usd":50}`
+	whole := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), config))
+	whole.step(OutcomeAccepted)
+	event := `{"event_id":"evt_1","event_type":"gate_approved","timestamp":"2026-06-01T10:00:00.000Z","run_id":"` + whole.state().ID() + `","phase":"qa","status":"active","turn":null,"payload":{"gate_id":"planned"}}` + "\n"
+	edited := func(p *world, change func(*protocol.State)) string {
+		st := p.state().Clone()
+		change(&st)
+		b, err := protocol.MarshalFile(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.write(protocol.StateFile, string(b))
+		return string(b)
+	}
+	approve := func(s *protocol.State) {
+		s.Status, s.Phase, s.PendingTransition, s.BlockedOn = protocol.RunActive, "implementation", nil, nil
+		s.PhaseGateStatus.Set("planned", "passed")
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*protocol.State)
+		event  bool
+		want   string // of the refusal; empty: what the last transaction wrote is put back
+	}{
+		{"a gate and a made-up event", approve, true, "gate planned"},
+		{"a gate without an event", approve, false, ""},
+		{"a phase without its gate", func(s *protocol.State) { approve(s); s.PhaseGateStatus.Set("planned", "pending") }, true, "gate planned"},
+		{"the end", func(s *protocol.State) {
+			approve(s)
+			s.Status, s.Phase = protocol.RunCompleted, "qa"
+			s.PhaseGateStatus = protocol.Ordered[string]{}
+		}, true, "gate "},
+		{"another run", func(s *protocol.State) { approve(s); s.RunID = new(string("run_forged")) }, true, "gate planned"},
+		{"a budget", func(s *protocol.State) { s.BudgetStatus.RemainingUSD = new(float64(1e6)) }, true, "more budget"},
+		{"no budget", func(s *protocol.State) { s.BudgetStatus.RemainingUSD = nil }, true, "more budget"},
+		{"an accepted turn without its line", func(s *protocol.State) { s.LastCompletedTurnID = new(string("turn_forged")) }, true, ""},
+		{"a turn that nobody assigned", func(s *protocol.State) { s.ActiveTurns.Set("turn_forged", &protocol.Turn{TurnID: "turn_forged"}) }, true, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := whole.copy(t)
+			was := p.read(protocol.StateFile)
+			now := edited(p, tc.change)
+			if tc.event {
+				p.write(protocol.EventsFile, p.read(protocol.EventsFile)+event)
+			}
+			rep, err := p.engine().Step(t.Context(), StepOptions{})
+			if tc.want == "" {
+				if err != nil || rep.Outcome != OutcomePaused || p.read(protocol.StateFile) != was {
+					t.Errorf("%+v, %v", rep, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(hint(err), "--adopt-state") {
+				t.Fatalf("%v, try %s", err, hint(err))
+			}
+			if p.read(protocol.StateFile) != now {
+				t.Error("a refusal changed the state")
+			}
+			if tc.name == "a gate and a made-up event" { // a person says so
+				if _, err := p.engine().Restart(t.Context(), RestartOptions{AdoptState: true}); err != nil {
+					t.Fatal(err)
+				}
+				p.step(OutcomeAccepted)
+				if r := verified(t, p); !r.OK || !strings.Contains(told(r), "adopted .agentxchain/state.json") {
+					t.Errorf("verify: %s", told(r))
+				}
+			}
+		})
+	}
+}
