@@ -3,9 +3,12 @@
 package orchestrator
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -171,5 +174,75 @@ func TestForgedStateIsNotAdopted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTamperingAfterAcceptanceBlocks: a hook that comes too late to object may not lay hand on the record either.
+func TestTamperingAfterAcceptanceBlocks(t *testing.T) {
+	p := newProject(t, one(runtimeOf("ok"), `,"hooks":{"after_acceptance":[{"name":"bad","type":"process","command":["sh","-c","echo x >> .agentxchain/state.json"],"mode":"advisory","timeout_ms":30000}]}`))
+	r := p.step(OutcomeAccepted)
+	if r.Status != protocol.RunBlocked || r.Reason == nil || r.Reason.Category != "hook_tamper" || len(p.accepted()) != 1 {
+		t.Errorf("the run is %s: %+v", r.Status, r.Reason)
+	}
+	if open := p.state().OpenHuman; len(open) != 1 {
+		t.Errorf("the human queue is %+v", open)
+	}
+	p.sound()
+}
+
+// TestLivingWorkerOfAnotherProgramIsSeen: the original's worker outlives it, and a second one beside it would do the same work.
+func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
+	p := newProject(t, one(runtimeOf("ok"), ""))
+	worker := exec.Command(os.Args[0])
+	worker.Env = append(os.Environ(), workerEnv+"=sleeps")
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceFunc(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
+	defer stop()
+	p.write(protocol.StateFile, fmt.Sprintf(`{"schema_version":"1.1","run_id":"run_1","project_id":"p","status":"active","phase":"implementation","turn_sequence":1,
+"active_turns":{"turn_1":{"turn_id":"turn_1","assigned_role":"dev","status":"running","attempt":1,"runtime_id":"dev-rt","assigned_sequence":1,"worker_pid":%d,
+"baseline":{"kind":"git_worktree","head_ref":%q,"clean":true,"captured_at":"2026-06-01T10:00:00.000Z","dirty_snapshot":{}}}}}`, worker.Process.Pid, p.git("rev-parse", "HEAD")))
+	_, err := p.engine().Step(t.Context(), StepOptions{})
+	if err == nil || !strings.Contains(err.Error(), "still runs") || !strings.Contains(hint(err), "kill ") {
+		t.Fatalf("%v, try %s", err, hint(err))
+	}
+	s, err := p.engine().Status(t.Context())
+	if err != nil || !strings.Contains(strings.Join(s.Warnings, "\n"), "still runs") {
+		t.Errorf("status warns of %q, %v", s.Warnings, err)
+	}
+	stop()
+	p.step(OutcomeAccepted)
+	p.sound()
+}
+
+// TestRoleThatCannotRunIsRefusedWhenItsTurnComes: what comes before it runs, as five templates of the original need.
+func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
+	p := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), `{"type":"api_proxy","provider":"anthropic","model":"m","auth_env":"K"}`, ""))
+	p.step(OutcomeAccepted)
+	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.step(OutcomeAccepted)
+	before := p.read(protocol.EventsFile)
+	_, err := p.engine().Step(t.Context(), StepOptions{})
+	if err == nil || !strings.Contains(err.Error(), "role qa, which needs a runtime of type api_proxy") || !strings.Contains(hint(err), "roles.qa.runtime") {
+		t.Fatalf("%v, try %s", err, hint(err))
+	}
+	if p.read(protocol.EventsFile) != before {
+		t.Error("the refusal left events")
+	}
+}
+
+// TestWaitingIntentsAreShown: work that the original took in is not left undone in silence.
+func TestWaitingIntentsAreShown(t *testing.T) {
+	p := newProject(t, one(runtimeOf("ok"), ""))
+	for _, in := range []string{`{"intent_id":"intent_2","status":"approved","priority":"p1","charter":"add login"}`,
+		`{"intent_id":"intent_1","status":"completed","priority":"p0","charter":"done"}`, `{"intent_id":`} {
+		p.write(fmt.Sprintf(".agentxchain/intake/intents/%d.json", len(in)), in)
+	}
+	s, err := p.engine().Status(t.Context())
+	if err != nil || !strings.Contains(strings.Join(s.Warnings, "\n"), "wait (1)") || !strings.Contains(strings.Join(s.Warnings, "\n"), "intent_2 (p1) add login") {
+		t.Errorf("status warns of %q, %v", s.Warnings, err)
 	}
 }

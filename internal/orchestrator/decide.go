@@ -224,9 +224,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 		if _, err := t.commit(ctx, "block", o.Turn, nil); err != nil {
 			return err
 		}
-		if _, err := t.runHooks(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)}); err != nil {
-			t.e.warn(err.Error())
-		}
+		t.afterwards(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)})
 		rep = t.report(OutcomeBlocked)
 		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil

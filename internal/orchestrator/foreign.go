@@ -1,11 +1,15 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
 )
 
 // foreign says what a state that another program wrote decides in a person's place: a gate that waits for one, or the budget. Whoever
@@ -83,4 +87,50 @@ func raised(c *protocol.Config, sealed, now *protocol.State) bool {
 		return limit != nil && (b.RemainingUSD == nil || *b.RemainingUSD > *limit+cent)
 	}
 	return b.SpentUSD < a.SpentUSD-cent/10 || a.RemainingUSD != nil && (b.RemainingUSD == nil || *b.RemainingUSD > *a.RemainingUSD+cent/10)
+}
+
+// livingWorker says that the worker of a turn still runs although nobody carries the turn: the program that started it was killed, and
+// AgentXchain leaves its workers running. It is empty where none does.
+func livingWorker(turn *protocol.Turn) string {
+	if turn.WorkerPID < 2 || turn.Status != protocol.TurnRunning && turn.Status != protocol.TurnDispatched && turn.Status != protocol.TurnStarting || !ledger.ProcessAlive(turn.WorkerPID) {
+		return ""
+	}
+	return fmt.Sprintf("the worker of turn %s (process %d) still runs, and the program that started it does not", turn.TurnID, turn.WorkerPID)
+}
+
+// canRun refuses a role whose runtime does not run yet, before anything is written.
+func (t *transaction) canRun(role string) error {
+	_, rt, ok := t.run.Config.RuntimeOf(role)
+	if !ok {
+		return nil // the dispatch says what is missing
+	}
+	switch rt.Type {
+	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
+		return nil
+	}
+	return execution.Errorf(execution.CodeCapability, "it is the turn of role %s, which needs a runtime of type %s: that does not run yet", role, rt.Type).
+		WithHint("let another role work: drawbar govern step --role ROLE; or give %s a runtime that runs: drawbar govern config set roles.%s.runtime RUNTIME", role, role)
+}
+
+// afterwards runs hooks that come too late to object. One that laid hand on the record blocks the run all the same.
+func (t *transaction) afterwards(ctx context.Context, phase, turn string, payload map[string]any) {
+	out, err := t.runHooks(ctx, phase, turn, payload)
+	if err != nil {
+		t.e.warn(err.Error()) // it can only advise
+		return
+	}
+	if !strings.HasSuffix(out.Code, "_tamper") {
+		return
+	}
+	t.e.warn(out.Message)
+	if t.state().Status == protocol.RunCompleted {
+		return // nothing follows that could be blocked; the audit has it
+	}
+	if err := t.do(governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: true, Detail: out.Message}); err != nil {
+		t.e.warn(err.Error())
+		return
+	}
+	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+		t.e.warn(err.Error())
+	}
 }

@@ -85,7 +85,7 @@ func printVerification(app *cli.App, v verification) {
 	} else if !v.Begun {
 		app.Printf("no chain yet: nothing was written by drawbar govern\n")
 	} else {
-		app.Printf("ok: %d lines, %d checkpoint heads, %d turns with their commits\n", v.Entries, v.Heads, v.Git.Turns)
+		app.Printf("ok: %d lines, %d checkpoint heads\n", v.Entries, v.Heads)
 	}
 	t := app.Table()
 	for _, f := range v.Files {
