@@ -28,24 +28,28 @@ func (l *Ledger) coverBeside(b *batch, tx *Tx, session []byte) error {
 		if file == protocol.SessionFile {
 			content, writes = session, session != nil
 		}
-		if !writes {
+		was, known := b.tail.whole[file]
+		if !writes && !known {
 			continue
 		}
 		old, err := l.disk.read(file)
 		if err != nil {
 			return err
 		}
-		var sum [2]string
-		sum[0], sum[1] = marker(old), marker(content)
-		if was, known := b.tail.whole[file]; known && was != sum[0] {
-			if b.chain, err = b.tail.add(b.chain, entry{Kind: entryAdopted, File: file, Length: int64(len(old)), SHA256: sum[0]}); err != nil {
+		if now := marker(old); known && was != now {
+			if b.chain, err = b.tail.add(b.chain, entry{Kind: entryAdopted, File: file, Length: int64(len(old)), SHA256: now}); err != nil {
 				return err
 			}
+			b.tail.whole[file] = now
 		}
-		if b.chain, err = b.tail.add(b.chain, entry{Kind: entryFile, File: file, Length: int64(len(content)), SHA256: sum[1]}); err != nil {
+		if !writes {
+			continue
+		}
+		sum := marker(content)
+		if b.chain, err = b.tail.add(b.chain, entry{Kind: entryFile, File: file, Length: int64(len(content)), SHA256: sum}); err != nil {
 			return err
 		}
-		b.tail.whole[file] = sum[1]
+		b.tail.whole[file] = sum
 	}
 	for _, turn := range tx.Archive {
 		if err := archivable(turn); err != nil {

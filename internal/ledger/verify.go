@@ -374,7 +374,7 @@ func (c *verifier) ends() error {
 			}
 		}
 		b := Break{Kind: "inserted", File: file, Line: f.lines + 1, Offset: f.pos, Seq: c.seq,
-			Message: "lines from here on were not written by drawbar; the next transaction adopts them, and they stay marked"}
+			Message: "lines from here on were not written by drawbar; if agentxchain wrote them, drawbar govern step adopts them, and they stay marked"}
 		if last[0] != '\n' && behind.line == 1 {
 			b.Kind, b.Message = "torn", "the last line was not written to its end; the next command keeps it aside"
 		}

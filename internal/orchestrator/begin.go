@@ -94,6 +94,10 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 	switch st.Status {
 	case protocol.RunCompleted:
 		rep := t.report(OutcomeCompleted)
+		if t.adopted { // nothing else follows that would cover the lines of the other program
+			_, err := t.commit(ctx, "adopt", "", nil)
+			return &rep, err
+		}
 		return &rep, nil
 	case protocol.RunIdle:
 		return nil, t.startRun(ctx, false)

@@ -276,7 +276,7 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 	}
 	err = e.lockedAs(ctx, "restart", o.AdoptState, func(t *transaction) error {
 		st := t.state()
-		if st.Status == protocol.RunCompleted || o.New {
+		if (st.Status == protocol.RunCompleted || o.New) && !(o.AdoptState && t.adopted && !o.New) {
 			for id := range st.ActiveTurns.All() {
 				if c := carrier(e.root, id); c != nil {
 					return t.free(st.ActiveTurns.At(id))

@@ -39,6 +39,8 @@ type transaction struct {
 	noted   []string // changes of git's settings that an acceptance records
 	telling string   // digest of what a block says of git's settings
 
+	adopted bool // the state is one that another program wrote
+
 	restored string // what was put back because something else than drawbar had written the state
 }
 
@@ -74,6 +76,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
 			t.restored = n.Message
 		}
+		t.adopted = t.adopted || n.What == "adopted" && n.Path == protocol.StateFile
 	}
 	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
 		e.floor.Store(s.LastCheckpointAt.UnixMilli())
