@@ -159,6 +159,15 @@ func (a *App) Answer(data any, human func()) error {
 	return a.encode(envelope{OK: true, Data: data})
 }
 
+// AnswerNot is Answer for a command that found faults: the envelope says that it is not ok, and why, beside the data.
+func (a *App) AnswerNot(data any, why *execution.Error, human func()) error {
+	if !a.JSON {
+		human()
+		return nil
+	}
+	return a.encode(envelope{Data: data, Error: why})
+}
+
 // Line writes a value as one line of JSON, without the envelope: for streams.
 func (a *App) Line(v any) error { return a.encode(v) }
 

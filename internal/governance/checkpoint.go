@@ -44,6 +44,10 @@ func (s *step) operatorCommits(in OperatorCommits) *Refused {
 	}
 	ref := gitPrefix + in.To
 	s.st.AcceptedIntegration = &ref
-	s.emit("state_reconciled_operator_commits", nil, map[string]any{"from": in.From, "to": in.To, "commits": notNil(in.SHAs)})
+	payload := map[string]any{"from": in.From, "to": in.To, "commits": notNil(in.SHAs)}
+	if len(in.Released) > 0 {
+		payload["released_turns"] = in.Released
+	}
+	s.emit("state_reconciled_operator_commits", nil, payload)
 	return nil
 }

@@ -46,7 +46,7 @@ func openDelegations(st *protocol.State) bool {
 // linkDelegation makes a new turn the review that is due, or the child of the first delegation that waits for its role.
 func (s *step) linkDelegation(t *protocol.Turn) {
 	if rev := s.st.PendingDelegation; rev != nil && rev.ParentRole == t.AssignedRole {
-		t.DelegationReview = raw(rev)
+		t.DelegationReview = raw(protocol.DelegationReview{ParentTurnID: rev.ParentTurnID, ParentRole: rev.ParentRole, Results: rev.Results})
 		return
 	}
 	for i := range s.st.DelegationQueue {
@@ -54,7 +54,7 @@ func (s *step) linkDelegation(t *protocol.Turn) {
 		if d.Status != DelegationPending || d.ToRole != t.AssignedRole {
 			continue
 		}
-		d.Status, d.ChildTurnID = DelegationActive, t.TurnID
+		d.Status, d.ChildTurnID = DelegationActive, &t.TurnID
 		t.DelegationContext = raw(delegationContext{d.ID, d.ParentTurnID, d.ParentRole, d.Charter, d.AcceptanceContract, d.RequiredDecisionIDs})
 		return
 	}
@@ -63,8 +63,8 @@ func (s *step) linkDelegation(t *protocol.Turn) {
 // relinkDelegation hands the delegation of a turn to the one that replaces it.
 func (s *step) relinkDelegation(from, to string) {
 	for i := range s.st.DelegationQueue {
-		if d := &s.st.DelegationQueue[i]; d.ChildTurnID == from {
-			d.ChildTurnID = to
+		if d := &s.st.DelegationQueue[i]; d.Child() == from {
+			d.ChildTurnID = &to
 		}
 	}
 }
@@ -73,31 +73,39 @@ func (s *step) relinkDelegation(from, to string) {
 // turn are over its role reviews them.
 func (s *step) delegate(a *acceptance) {
 	if len(a.turn.DelegationReview) > 0 && s.st.PendingDelegation != nil {
-		parent := s.st.PendingDelegation.ParentTurnID
+		s.dequeue(s.st.PendingDelegation.ParentTurnID) // older records kept them until the review
 		s.st.PendingDelegation = nil
-		s.st.DelegationQueue = slices.DeleteFunc(s.st.DelegationQueue, func(d protocol.QueuedDelegation) bool { return d.ParentTurnID == parent })
 	}
 	for _, d := range a.result.Delegations {
-		s.st.DelegationQueue = append(s.st.DelegationQueue, protocol.QueuedDelegation{Delegation: d, ParentTurnID: a.TurnID,
+		s.st.DelegationQueue = append(s.st.DelegationQueue, protocol.QueuedDelegation{ID: d.ID, ToRole: d.ToRole, Charter: d.Charter,
+			AcceptanceContract: d.AcceptanceContract, RequiredDecisionIDs: d.RequiredDecisionIDs, ParentTurnID: a.TurnID,
 			ParentRole: a.turn.AssignedRole, Status: DelegationPending, CreatedAt: s.now})
 	}
 	for i := range s.st.DelegationQueue {
 		d := &s.st.DelegationQueue[i]
-		if d.ChildTurnID != a.TurnID || d.Status != DelegationActive {
+		if d.Child() != a.TurnID || d.Status != DelegationActive {
 			continue
 		}
 		d.Status = DelegationFailed
 		if a.result.Status == protocol.ResultCompleted {
 			d.Status = DelegationCompleted
 		}
-		s.st.PendingDelegation = s.dueReview(d.ParentTurnID, d.ParentRole)
+		parent := d.ParentTurnID
+		if s.st.PendingDelegation = s.dueReview(parent, d.ParentRole); s.st.PendingDelegation != nil {
+			s.dequeue(parent)
+		}
 		break
 	}
 }
 
+// dequeue removes the delegations of a parent: their review holds what became of them.
+func (s *step) dequeue(parent string) {
+	s.st.DelegationQueue = slices.DeleteFunc(s.st.DelegationQueue, func(d protocol.QueuedDelegation) bool { return d.ParentTurnID == parent })
+}
+
 // dueReview is the review of a parent's delegations, nil while one of them is not over.
-func (s *step) dueReview(parent, role string) *protocol.DelegationReview {
-	rev := &protocol.DelegationReview{ParentTurnID: parent, ParentRole: role}
+func (s *step) dueReview(parent, role string) *protocol.PendingReview {
+	rev := &protocol.PendingReview{ParentTurnID: parent, ParentRole: role}
 	for i := range s.st.DelegationQueue {
 		d := &s.st.DelegationQueue[i]
 		if d.ParentTurnID != parent {
@@ -106,11 +114,12 @@ func (s *step) dueReview(parent, role string) *protocol.DelegationReview {
 		if d.Status == DelegationPending || d.Status == DelegationActive {
 			return nil
 		}
-		res := protocol.DelegationResult{DelegationID: d.ID, ChildTurnID: d.ChildTurnID, ToRole: d.ToRole, Status: d.Status,
+		res := protocol.DelegationResult{DelegationID: d.ID, ChildTurnID: d.Child(), ToRole: d.ToRole, Charter: d.Charter,
+			AcceptanceContract: d.AcceptanceContract, RequiredDecisionIDs: d.RequiredDecisionIDs, Status: d.Status,
 			FilesChanged: []string{}, SatisfiedDecisionIDs: []string{}, MissingDecisionIDs: []string{}}
 		made := map[string]bool{}
 		for _, h := range s.run.History {
-			if h.TurnID != d.ChildTurnID {
+			if h.TurnID != d.Child() {
 				continue
 			}
 			res.Summary, res.FilesChanged = h.Summary, h.FilesChanged

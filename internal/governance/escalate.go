@@ -44,6 +44,11 @@ func (s *step) unblock(in Unblock) *Refused {
 	case protocol.RunPaused:
 		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s: it is approved, not resumed", value(st.BlockedOn, "an approval"))
 	default:
+		if in.EscalationID != "" && slices.ContainsFunc(st.OpenHuman, func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID }) {
+			// The task outlived its block: another program took the run on without closing it.
+			s.resolveHuman("unblocked", func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID })
+			return nil
+		}
 		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, nothing blocks it", st.Status)
 	}
 	if in.EscalationID != "" && !slices.ContainsFunc(st.OpenHuman, func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID }) {

@@ -59,7 +59,7 @@ func TestGuardsInOrder(t *testing.T) {
 		{"all at once", oneAtATime, active("qa", with("dev"), spent(99), func(s *protocol.State) { s.Status = protocol.RunBlocked }), "cook",
 			[]string{CodeRunBlocked, CodeUnknownRole, CodeTurnActive, CodeBudgetExhausted, CodeReservation}},
 		{"a review of delegations goes first", oneAtATime, active("qa", func(s *protocol.State) {
-			s.PendingDelegation = &protocol.DelegationReview{ParentRole: "dev", ParentTurnID: "turn_1"}
+			s.PendingDelegation = &protocol.PendingReview{ParentRole: "dev", ParentTurnID: "turn_1"}
 		}), "qa", []string{CodeReviewPending}},
 		{"a review of delegations is alone", two, active("implementation", func(s *protocol.State) {
 			s.ActiveTurns.Set("turn_r", &protocol.Turn{TurnID: "turn_r", AssignedRole: "dev", DelegationReview: json.RawMessage(`{}`)})
@@ -223,11 +223,11 @@ func TestWhoIsNext(t *testing.T) {
 		{"a proposed role that is not legal here", func(s *protocol.State) { s.NextRecommendedRole = ptr("pm") }, "dev"},
 		{"a delegation", func(s *protocol.State) {
 			s.NextRecommendedRole = ptr("dev")
-			s.DelegationQueue = []protocol.QueuedDelegation{{Delegation: protocol.Delegation{ToRole: "qa"}, Status: DelegationPending}}
+			s.DelegationQueue = []protocol.QueuedDelegation{{ToRole: "qa", Status: DelegationPending}}
 		}, "qa"},
 		{"a review of delegations", func(s *protocol.State) {
-			s.PendingDelegation = &protocol.DelegationReview{ParentRole: "pm"}
-			s.DelegationQueue = []protocol.QueuedDelegation{{Delegation: protocol.Delegation{ToRole: "qa"}, Status: DelegationPending}}
+			s.PendingDelegation = &protocol.PendingReview{ParentRole: "pm"}
+			s.DelegationQueue = []protocol.QueuedDelegation{{ToRole: "qa", Status: DelegationPending}}
 		}, "pm"},
 		{"a phase that routing does not know", func(s *protocol.State) { s.Phase = "nowhere" }, "pm"},
 	} {

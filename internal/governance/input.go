@@ -243,6 +243,8 @@ type OperatorCommits struct {
 	To   string        `json:"to"`
 	Now  protocol.Time `json:"now"`
 	SHAs []string      `json:"shas,omitempty"`
+	// Released are accepted turns whose commits are gone or changed, and without which a person goes on.
+	Released []string `json:"released,omitempty"`
 }
 
 // RuleObjection is a person's word on an objection: acknowledged, resolved_by_human, or raised to open it again.

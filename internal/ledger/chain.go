@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -36,7 +37,20 @@ const (
 	entryMark    = "mark"    // where the files end, so that the end of a long chain can be read alone
 	entryAdopted = "adopted" // lines that another program appended
 	entryState   = "state"   // what state.json is after a transaction; the last entry of each
+	entryFile    = "file"    // what another file is after a transaction, or a stretch of it
+	entryArchive = "archive" // the files of a turn that a transaction archives
 )
+
+// whole are the files that the chain covers as they stand after a transaction which writes them.
+func whole() []string { return []string{protocol.SessionFile, protocol.TalkFile} }
+
+// sealedPath is the file that an entry or a span names, whichever way it is covered; empty for one that is not.
+func sealedPath(name string) string {
+	if name == protocol.HookAuditFile || slices.Contains(whole(), name) {
+		return name
+	}
+	return chainPath(name)
+}
 
 // markEvery is how many entries stand between marks.
 const markEvery = 128
@@ -52,7 +66,8 @@ type entry struct {
 	Length int64         `json:"length"`
 	Lines  int64         `json:"lines,omitempty"` // of adopted ones
 	SHA256 string        `json:"sha256,omitempty"`
-	Files  []span        `json:"files,omitempty"` // genesis and mark
+	Files  []span        `json:"files,omitempty"` // genesis, mark and archive
+	Prior  []string      `json:"prior,omitempty"` // genesis: heads of a chain that is gone, and that a person went on without
 	Prev   string        `json:"prev"`
 }
 
@@ -108,7 +123,8 @@ type chainTail struct {
 	ends map[string]int64 // up to where each file is covered; keys are paths
 	mark int64            // seq behind the last mark
 
-	state string // digest of state.json after the last transaction; empty where the chain does not say
+	state string            // digest of state.json after the last transaction; empty where the chain does not say
+	whole map[string]string // digests of the files that are covered as they stand
 }
 
 func (t *chainTail) clone() *chainTail {
@@ -117,6 +133,7 @@ func (t *chainTail) clone() *chainTail {
 	for k, v := range t.ends {
 		c.ends[k] = v
 	}
+	c.whole = maps.Clone(t.whole)
 	return &c
 }
 
@@ -160,12 +177,20 @@ func (t *chainTail) spans() []span {
 	for _, f := range chained() {
 		s = append(s, span{File: path.Base(f), Length: t.ends[f]})
 	}
+	if end, ok := t.ends[protocol.HookAuditFile]; ok {
+		s = append(s, span{File: protocol.HookAuditFile, Length: end})
+	}
+	for _, f := range whole() {
+		if sum, ok := t.whole[f]; ok {
+			s = append(s, span{File: f, SHA256: sum})
+		}
+	}
 	return s
 }
 
 // readTail reads the end of the chain, back to the last mark. A chain that is not there begins with its first entry.
 func readTail(d *disk) (*chainTail, error) {
-	t := &chainTail{ends: map[string]int64{}}
+	t := &chainTail{ends: map[string]int64{}, whole: map[string]string{}}
 	size, there, err := d.stat(protocol.ChainFile)
 	if err != nil || !there || size == 0 {
 		return t, err
@@ -186,16 +211,24 @@ func readTail(d *disk) (*chainTail, error) {
 		if first {
 			t.seq, t.head, first = e.Seq+1, hash, false
 		}
-		see := func(name string, end int64) {
-			if p := chainPath(name); p != "" && !seen[p] {
-				seen[p], t.ends[p] = true, end
+		see := func(name string, end int64, sum string) {
+			p := sealedPath(name)
+			if p == "" || seen[p] {
+				return
+			}
+			if seen[p] = true; slices.Contains(whole(), p) {
+				t.whole[p] = sum
+			} else {
+				t.ends[p] = end
 			}
 		}
 		if e.File != "" {
-			see(e.File, e.Offset+e.Length)
+			see(e.File, e.Offset+e.Length, e.SHA256)
 		}
 		for _, s := range e.Files {
-			see(s.File, s.Length)
+			if e.Kind != entryArchive {
+				see(s.File, s.Length, s.SHA256)
+			}
 		}
 		if e.Kind == entryState && t.state == "" {
 			t.state = e.SHA256
@@ -267,7 +300,7 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 
 // begin gives the entries that the chain needs before lines are appended: its first one, and those for lines that others
 // appended. sizes are the lengths of the files. What is shorter than the chain says is told as short.
-func (t *chainTail) begin(d *disk, now protocol.Time, sizes map[string]int64) (out []byte, adopted, short []string, err error) {
+func (t *chainTail) begin(d *disk, now protocol.Time, sizes map[string]int64, prior []string) (out []byte, adopted, short []string, err error) {
 	part := func(file string, offset, length int64) (string, int64, error) {
 		f, err := d.root.OpenFile(file, os.O_RDONLY, 0)
 		if err != nil {
@@ -281,7 +314,7 @@ func (t *chainTail) begin(d *disk, now protocol.Time, sizes map[string]int64) (o
 		return sum, lines, nil
 	}
 	if t.seq == 0 {
-		e := entry{Kind: entryGenesis, At: now}
+		e := entry{Kind: entryGenesis, At: now, Prior: prior}
 		for _, file := range chained() {
 			s := span{File: path.Base(file), Length: sizes[file]}
 			if s.Length > 0 {

@@ -138,12 +138,21 @@ func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 	if state, err = protocol.MarshalFile(tx.State); err != nil {
 		return nil, nil, execution.Errorf(execution.CodeInternal, "encode the state: %w", err)
 	}
+	var session []byte
+	if tx.Session != nil {
+		if session, err = protocol.MarshalFile(tx.Session); err != nil {
+			return nil, nil, execution.Errorf(execution.CodeInternal, "encode the session: %w", err)
+		}
+	}
+	if err := l.coverBeside(b, tx, session); err != nil {
+		return nil, nil, err
+	}
 	if b.chain, err = b.tail.seal(b.chain, state); err != nil {
 		return nil, nil, err
 	}
 	j := &journal{Format: journalFormat, TransactionID: journalPrefix + randomHex(), Kind: cmp.Or(tx.Kind, "update"), RunID: tx.State.ID(),
 		TurnID: tx.TurnID, Status: journalStatus, PreparedAt: protocol.At(tx.Now), Appends: b.steps(), Checkpoint: cp}
-	if err := l.addFiles(j, tx, state); err != nil {
+	if err := l.addFiles(j, tx, session, state); err != nil {
 		return nil, nil, err
 	}
 	if err := l.addMoves(j, tx); err != nil {
@@ -236,7 +245,7 @@ func (l *Ledger) newBatch(tx *Tx) (*batch, error) {
 	b.tail = l.tail.clone()
 	var adopted, short []string
 	var err error
-	b.chain, adopted, short, err = b.tail.begin(l.disk, protocol.At(tx.Now), b.sizes)
+	b.chain, adopted, short, err = b.tail.begin(l.disk, protocol.At(tx.Now), b.sizes, l.prior)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +287,7 @@ func (b *batch) steps() []appendStep {
 }
 
 // addFiles adds the files that are replaced, the state as the last.
-func (l *Ledger) addFiles(j *journal, tx *Tx, state []byte) error {
+func (l *Ledger) addFiles(j *journal, tx *Tx, session, state []byte) error {
 	add := func(file string, content []byte) error {
 		if _, _, err := l.disk.stat(file); err != nil {
 			return err
@@ -301,12 +310,8 @@ func (l *Ledger) addFiles(j *journal, tx *Tx, state []byte) error {
 			return err
 		}
 	}
-	if tx.Session != nil {
-		data, err := protocol.MarshalFile(tx.Session)
-		if err != nil {
-			return execution.Errorf(execution.CodeInternal, "encode the session: %w", err)
-		}
-		if err := add(protocol.SessionFile, data); err != nil {
+	if session != nil {
+		if err := add(protocol.SessionFile, session); err != nil {
 			return err
 		}
 	}
@@ -316,11 +321,18 @@ func (l *Ledger) addFiles(j *journal, tx *Tx, state []byte) error {
 	return add(protocol.StateFile, state)
 }
 
+func archivable(turn string) error {
+	if turnPattern.MatchString(turn) {
+		return nil
+	}
+	return execution.Errorf(execution.CodeInternal, "the turn id %q cannot be the name of a folder", turn)
+}
+
 // addMoves adds what goes to the archive, and what is removed.
 func (l *Ledger) addMoves(j *journal, tx *Tx) error {
 	for _, turn := range tx.Archive {
-		if !turnPattern.MatchString(turn) {
-			return execution.Errorf(execution.CodeInternal, "the turn id %q cannot be the name of a folder", turn)
+		if err := archivable(turn); err != nil {
+			return err
 		}
 		to := protocol.ArchiveDir + "/" + turn
 		j.Moves = append(j.Moves, moveStep{From: protocol.BundleDir(turn), To: to},

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,9 @@ type Options struct {
 
 	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
 	AdoptState bool
+	// Foreign is asked before a state is adopted that another program wrote, together with lines of the record: an error says what in
+	// it only a person may decide. Nil asks nothing.
+	Foreign func(sealed, now *protocol.State) error
 	// NoForeign keeps lines of other programs aside instead of adopting them: a turn is under way, and its worker is the only other
 	// program that should be here.
 	NoForeign bool
@@ -55,6 +59,9 @@ type Ledger struct {
 	view  *View
 	tail  *chainTail
 	notes []Note
+	prior []string // heads of a chain that is gone, which the next chain names
+	// auditForeign is how long the audit of hooks was when the ledger was opened; up to there only others can have added lines.
+	auditForeign int64
 	// staleErr is the error about the last transaction's checkpoint, until it has been told.
 	staleErr error
 }
@@ -66,8 +73,11 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.mend(ctx); err != nil {
-		_ = l.Close()
+	if l.auditForeign, _, err = l.disk.stat(protocol.HookAuditFile); err == nil {
+		err = l.mend(ctx)
+	}
+	if err != nil {
+		_ = l.abandon()
 		return nil, err
 	}
 	return l, nil
@@ -100,6 +110,10 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		_ = d.root.Close()
 		return nil, err
 	}
+	if err := d.hideOwn(); err != nil {
+		_ = d.root.Close()
+		return nil, err
+	}
 	l := &Ledger{root: root, opts: o, disk: d}
 	var from *Holder
 	if l.lock, from, err = acquire(ctx, root, o); err != nil {
@@ -119,12 +133,23 @@ func kindOf(info os.FileInfo) string {
 	return "a file"
 }
 
+// abandon gives the lock of a ledger back that could not be opened.
+func (l *Ledger) abandon() error {
+	err := l.lock.release(context.Background())
+	l.lock = nil
+	_ = l.disk.root.Close()
+	return err
+}
+
+// GivenUp names the heads of a chain that is gone and that a person goes on without: the chain that begins next names them.
+func (l *Ledger) GivenUp(heads []string) { l.prior = heads }
+
 // Close gives the lock back.
 func (l *Ledger) Close() error {
 	if l.lock == nil {
 		return nil
 	}
-	err := l.lock.release(context.Background())
+	err := errors.Join(l.closeAudit(), l.lock.release(context.Background()))
 	l.lock = nil
 	_ = l.disk.root.Close()
 	return err

@@ -25,7 +25,10 @@ func Read(root string) (*View, error) {
 		return nil, err
 	}
 	if want := v.sealed(); v.Pending == "" && want != "" && want != v.stateMark {
-		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command puts that back, and keeps this one aside"
+		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command takes it where another program's lines account for it, and else puts back what was written and keeps this one aside"
+		if saved, err := d.read(stateCopy); err == nil && marker(saved) == v.stateMark {
+			v.Doubt = protocol.ChainFile + " was cut, or is not of this record: no command goes on before it is put back (drawbar govern verify)"
+		}
 	}
 	v.Holder, err = Holding(root)
 	return v, err
@@ -59,7 +62,7 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 		return nil, false, err
 	}
 	v = &View{root: root, files: map[string]extent{}}
-	for _, file := range append(chained(), protocol.ChainFile) {
+	for _, file := range append(chained(), protocol.ChainFile, protocol.HookAuditFile) {
 		info, err := d.root.Stat(file)
 		if err == nil && info.Mode().IsRegular() {
 			v.files[file] = extent{size: info.Size()}

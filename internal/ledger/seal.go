@@ -77,13 +77,56 @@ func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
 	if l.view.stateMark == "" || st.ActiveTurns.Len() > 0 {
 		return false, nil
 	}
-	for _, file := range []string{protocol.HistoryFile, protocol.EventsFile} {
-		size, _, err := l.disk.stat(file)
-		if err != nil || size > tail.ends[file] {
-			return err == nil, err
+	found, err := l.foreignTurns(tail)
+	if err != nil || found == nil {
+		return false, err
+	}
+	now := &l.view.State
+	if done := now.LastCompletedTurnID; done != nil && (st.LastCompletedTurnID == nil || *done != *st.LastCompletedTurnID) && !found[*done] {
+		return false, nil // an accepted turn leaves a line of the history
+	}
+	for id := range now.ActiveTurns.All() {
+		if !found[id] {
+			return false, nil // an assigned one an event
 		}
 	}
-	return false, nil
+	if l.opts.Foreign != nil {
+		if err := l.opts.Foreign(&st, now); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// foreignTurns are the turns that lines behind the chain name: accepted ones by the history, others by events. It is nil where there are
+// no such lines.
+func (l *Ledger) foreignTurns(tail *chainTail) (map[string]bool, error) {
+	var found map[string]bool
+	for _, file := range []string{protocol.HistoryFile, protocol.EventsFile} {
+		size, _, err := l.disk.stat(file)
+		if err != nil {
+			return nil, err
+		}
+		if size <= tail.ends[file] {
+			continue
+		}
+		if found == nil {
+			found = map[string]bool{}
+		}
+		if _, err := l.view.each(file, tail.ends[file], func(rec record) (bool, error) {
+			var k lineKey
+			if json.Unmarshal(rec.Data, &k) == nil {
+				found[k.TurnID] = found[k.TurnID] || file == protocol.HistoryFile
+				if file == protocol.EventsFile && k.EventType != "turn_accepted" && l.view.State.ActiveTurns.Has(k.Turn.TurnID) {
+					found[k.Turn.TurnID] = true
+				}
+			}
+			return true, nil
+		}); err != nil && !isDamage(err) {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // restore puts the state of the last transaction back.

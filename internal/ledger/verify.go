@@ -25,6 +25,9 @@ type Report struct {
 	Adopted []Adopted    `json:"adopted,omitempty"` // lines that another program appended
 	Pending string       `json:"pending,omitempty"` // an interrupted transaction; the record is checked as recovery leaves it
 	Heads   int          `json:"heads_checked"`
+	// Prior is how many heads of a chain that is gone a person went on without; Uncovered are lines that no transaction covers yet.
+	Prior     int       `json:"heads_given_up,omitempty"`
+	Uncovered []Adopted `json:"uncovered,omitempty"`
 }
 
 // FileReport is one file of the record.
@@ -61,6 +64,8 @@ type verifier struct {
 	prev   string
 	seq    int64
 	state  string // digest of state.json, as the last entry says that speaks of it
+	whole  map[string]string
+	places map[string]int64 // the wanted heads, with the entries where they were found; -1 before
 }
 
 // covered is a file and how far the chain has come in it.
@@ -78,14 +83,28 @@ func Verify(ctx context.Context, root string, heads []string) (Report, error) {
 		return Report{}, err
 	}
 	defer func() { _ = d.root.Close() }()
-	view, err := read(d, root)
-	if err != nil {
-		return Report{}, err
+	for try := 0; ; try++ {
+		view, err := read(d, root)
+		if err != nil {
+			return Report{}, err
+		}
+		rep, err := verify(ctx, view, heads)
+		if err != nil || rep.OK || try > 20 {
+			return rep, err
+		}
+		// What stands beside the lines is read after the view: a command that wrote in between is no fault.
+		if now, err := read(d, root); err == nil && now.stateMark == view.stateMark && now.Pending == view.Pending &&
+			now.files[protocol.ChainFile].size == view.files[protocol.ChainFile].size {
+			return rep, nil
+		}
 	}
+}
+
+func verify(ctx context.Context, view *View, heads []string) (Report, error) {
 	rep := Report{Pending: view.Pending, Heads: len(heads)}
-	c := &verifier{v: view, report: &rep, files: map[string]*covered{}}
+	c := &verifier{v: view, report: &rep, files: map[string]*covered{}, whole: map[string]string{}, places: map[string]int64{}}
 	defer c.close()
-	err = c.walk(ctx, heads)
+	err := c.walk(ctx, heads)
 	for _, file := range chained() {
 		f := FileReport{File: file, Bytes: view.length(file)}
 		if k := c.files[file]; k != nil {
@@ -124,7 +143,7 @@ func (c *verifier) walk(ctx context.Context, heads []string) error {
 		return err
 	}
 	defer r.Close()
-	places := map[string]int64{} // the wanted heads that were found, with their entries
+	places := c.places
 	for _, h := range heads {
 		places[h] = -1
 	}
@@ -160,6 +179,9 @@ func (c *verifier) walk(ctx context.Context, heads []string) error {
 			return err
 		}
 	}
+	if c.report.Begun && c.cutChain() {
+		return nil
+	}
 	if missing := trace.missing(); missing != "" {
 		return c.rewritten(missing, trace.last())
 	}
@@ -190,6 +212,12 @@ func (c *verifier) entry(rec record) (e entry, hash, fault string) {
 func (c *verifier) check(e entry, chain *lineReader) error {
 	switch e.Kind {
 	case entryGenesis:
+		for _, h := range e.Prior {
+			if at, ok := c.places[h]; ok && at < 0 {
+				c.places[h] = e.Seq
+				c.report.Prior++
+			}
+		}
 		for _, s := range e.Files {
 			p := chainPath(s.File)
 			if p == "" || s.Length == 0 {
@@ -205,8 +233,22 @@ func (c *verifier) check(e entry, chain *lineReader) error {
 	case entryState:
 		c.state = e.SHA256
 		return nil
+	case entryArchive:
+		return c.archive(e)
 	}
 	p := chainPath(e.File)
+	switch {
+	case e.Kind == entryAdopted && e.File == protocol.StateFile:
+		c.report.Adopted = append(c.report.Adopted, Adopted{File: e.File})
+		return nil
+	case (e.Kind == entryFile || e.Kind == entryAdopted) && slices.Contains(whole(), e.File):
+		if c.whole[e.File] = e.SHA256; e.Kind == entryAdopted {
+			c.report.Adopted = append(c.report.Adopted, Adopted{File: e.File})
+		}
+		return nil
+	case e.File == protocol.HookAuditFile:
+		p = e.File
+	}
 	if p == "" {
 		c.broken(Break{Kind: "chain", File: protocol.ChainFile, Line: e.Seq + 1, Seq: e.Seq, Message: fmt.Sprintf("entry %d covers %q, which is no file of the record", e.Seq, e.File)})
 		return nil
@@ -256,7 +298,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 			return err
 		}
 		if e.Kind != "" {
-			b.Message = fmt.Sprintf("one of the lines %d to %d, which stood there before the chain covered lines one by one, is not what it was", f.lines+1, f.lines+max(lines, 1))
+			b.Message = fmt.Sprintf("one of the lines %d to %d, which the chain covers together, is not what it was", f.lines+1, f.lines+max(lines, 1))
 		}
 	}
 	c.broken(b)
@@ -332,15 +374,17 @@ func (c *verifier) ends() error {
 			}
 		}
 		b := Break{Kind: "inserted", File: file, Line: f.lines + 1, Offset: f.pos, Seq: c.seq,
-			Message: "lines from here on were not written by drawbar; the next transaction adopts them, and they stay marked"}
+			Message: "lines from here on were not written by drawbar; if agentxchain wrote them, drawbar govern step adopts them, and they stay marked"}
 		if last[0] != '\n' && behind.line == 1 {
 			b.Kind, b.Message = "torn", "the last line was not written to its end; the next command keeps it aside"
 		}
 		c.broken(b)
 		return nil
 	}
-	c.sealed()
-	return nil
+	if c.sealed(); c.report.Broken != nil {
+		return nil
+	}
+	return c.beside()
 }
 
 // sealed checks that the state is the one that the last transaction wrote.
@@ -425,7 +469,9 @@ func (c *verifier) rewritten(head string, last int64) error {
 			}
 		}
 		if e.Kind != "" {
-			count[e.File] += e.Lines
+			if e.Kind == entryAdopted {
+				count[e.File] += e.Lines
+			}
 			continue
 		}
 		count[e.File]++

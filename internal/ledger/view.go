@@ -161,6 +161,9 @@ func quoted(id string) []byte {
 	return b
 }
 
+// Chained reports whether the record has a chain.
+func (v *View) Chained() bool { return v.length(protocol.ChainFile) > 0 }
+
 // History reads the accepted and reissued turns of a run in order; of all runs when the id is empty. With a DamagedError come
 // those that could be read.
 func (v *View) History(runID string) ([]protocol.HistoryEntry, error) {

@@ -42,6 +42,9 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		if err := t.mayRun(); err != nil {
 			return err
 		}
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
 		t.clear(ctx)
 		if rep, err = t.open(ctx, o); rep != nil || err != nil {
 			return err
@@ -67,10 +70,10 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 	return j, rep, err
 }
 
-// mayRun refuses a configuration that validates and cannot be carried out: what is not built, and what no run could finish.
+// mayRun refuses a configuration that validates and that no run could finish. What is not built is refused where a run comes to it.
 func (t *transaction) mayRun() error {
 	var faults []charter.Problem
-	for _, p := range append(charter.Unbuilt(t.run.Config), charter.Admission(t.run.Config)...) {
+	for _, p := range charter.Admission(t.run.Config) {
 		if p.Severity == "error" {
 			faults = append(faults, p)
 		}
@@ -92,6 +95,10 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 	switch st.Status {
 	case protocol.RunCompleted:
 		rep := t.report(OutcomeCompleted)
+		if t.adopted { // nothing else follows that would cover the lines of the other program
+			_, err := t.commit(ctx, "adopt", "", nil)
+			return &rep, err
+		}
 		return &rep, nil
 	case protocol.RunIdle:
 		return nil, t.startRun(ctx, false)
@@ -123,6 +130,9 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 
 // unblock clears what blocks the run.
 func (t *transaction) unblock(ctx context.Context, escalation string) error {
+	if err := t.humanQueue(escalation); err != nil {
+		return err
+	}
 	files, err := t.gateFiles(t.e.root, t.state().Phase)
 	if err != nil {
 		return err
@@ -244,9 +254,12 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if stand := governance.Guards(t.run, role); len(stand) > 0 {
 		return nil, nil, refusal(stand[0])
 	}
+	err := t.canRun(role)
+	if err != nil {
+		return nil, nil, err
+	}
 	id := newID("turn")
 	in := governance.AssignTurn{Role: role, TurnID: id, Now: t.e.now()}
-	var err error
 	dir := t.e.root
 	if t.run.Config.Workspace == "worktree" {
 		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
@@ -292,6 +305,10 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 	turn := t.state().ActiveTurns.At(id)
 	if c := carrier(t.e.root, id); c != nil {
 		return nil, nil, carried(turn, c)
+	}
+	if text := livingWorker(turn); text != "" {
+		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "%s", text).
+			WithHint("wait for it, or end it (kill %d), then: %s; if that process is another program by now: drawbar govern reissue --turn %s", turn.WorkerPID, governance.NextStep, id)
 	}
 	b, err := t.breachOf(ctx, turn)
 	if err != nil {

@@ -224,9 +224,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 		if _, err := t.commit(ctx, "block", o.Turn, nil); err != nil {
 			return err
 		}
-		if _, err := t.runHooks(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)}); err != nil {
-			t.e.warn(err.Error())
-		}
+		t.afterwards(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)})
 		rep = t.report(OutcomeBlocked)
 		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil
@@ -291,7 +289,7 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 	}
 	err = e.lockedAs(ctx, "restart", o.AdoptState, func(t *transaction) error {
 		st := t.state()
-		if st.Status == protocol.RunCompleted || o.New {
+		if (st.Status == protocol.RunCompleted || o.New) && !(o.AdoptState && t.adopted && !o.New) {
 			for id := range st.ActiveTurns.All() {
 				if c := carrier(e.root, id); c != nil {
 					return t.free(st.ActiveTurns.At(id))
@@ -309,6 +307,11 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 		}
 		if st.ID() == "" {
 			return execution.Errorf(execution.CodeInvalidStateTransition, "there is no run to take up").WithHint("%s", governance.NextStep)
+		}
+		if o.AdoptState {
+			if err := t.giveUp(ctx); err != nil {
+				return err
+			}
 		}
 		if err := t.drift(ctx); err != nil {
 			return err

@@ -337,11 +337,10 @@ func TestFirstEditionRole(t *testing.T) {
 func TestRefusedConfigurations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ config, want string }{
-		"api_proxy":      {one(`{"type":"api_proxy","provider":"anthropic","model":"m","auth_env":"K"}`, ""), "api_proxy"},
-		"parallel turns": {strings.Replace(one(runtimeOf("ok"), ""), `"exit_gate"`, `"max_concurrent_turns":2,"exit_gate"`, 1), "max_concurrent_turns"},
-		"no such role":   {strings.Replace(one(runtimeOf("ok"), ""), `"entry_role":"dev"`, `"entry_role":"ops"`, 1), "ops"},
-		"not JSON":       {`{"schema_version":`, "agentxchain.json"},
-		"no program":     {one(`{"type":"local_cli","command":["no-such-program-here"],"prompt_transport":"stdin"}`, ""), "no-such-program-here"},
+		"api_proxy":    {one(`{"type":"api_proxy","provider":"anthropic","model":"m","auth_env":"K"}`, ""), "api_proxy"},
+		"no such role": {strings.Replace(one(runtimeOf("ok"), ""), `"entry_role":"dev"`, `"entry_role":"ops"`, 1), "ops"},
+		"not JSON":     {`{"schema_version":`, "agentxchain.json"},
+		"no program":   {one(`{"type":"local_cli","command":["no-such-program-here"],"prompt_transport":"stdin"}`, ""), "no-such-program-here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

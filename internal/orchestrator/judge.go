@@ -186,9 +186,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 			t.e.warn(fmt.Sprintf("the worktree of turn %s is still there: %v", id, err))
 		}
 	}
-	if _, err := t.runHooks(ctx, protocol.HookAfterAcceptance, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry}); err != nil {
-		t.e.warn(err.Error()) // it can only advise
-	}
+	t.afterwards(ctx, protocol.HookAfterAcceptance, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry})
 	return t.acceptedReport(turn, entry, accept, sha, s), nil
 }
 

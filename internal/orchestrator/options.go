@@ -37,7 +37,8 @@ type RunOptions struct {
 type RestartOptions struct {
 	New    bool   // end what is blocked and begin a new run
 	Reason string // why, for the record
-	// AdoptState goes on from state.json as it stands where it is not what the last transaction wrote and cannot be put back.
+	// AdoptState goes on with what is there: from state.json where it is not what the last transaction wrote and cannot be put back, with
+	// a new hash chain where the old one is gone, and without accepted work that is not below HEAD any more.
 	AdoptState bool
 }
 

@@ -95,6 +95,9 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	if v.Doubt != "" {
 		s.Warnings = append(s.Warnings, v.Doubt)
 	}
+	if text := project.Waiting(project.Intents(e.root)); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
 	run := governance.Run{Config: p.Config, State: *st}
 	run.State.Phase = s.Phase
 	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // of another program, or of before they were kept
@@ -107,6 +110,8 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		ts := TurnStatus{Turn: *turn, Carrier: carrier(e.root, id)}
 		if ts.Carrier != nil {
 			ts.Live = live(e.root, id)
+		} else if text := livingWorker(turn); text != "" {
+			s.Warnings = append(s.Warnings, text)
 		}
 		_, _, err := project.ReadStaged(turnRoot(e.root, turn), id)
 		ts.Staged = err == nil

@@ -39,6 +39,8 @@ type transaction struct {
 	noted   []string // changes of git's settings, to be recorded with what becomes of the turn
 	telling string   // digest of what a block says of git's settings
 
+	adopted bool // the state is one that another program wrote
+
 	restored string // what was put back because something else than drawbar had written the state
 }
 
@@ -59,6 +61,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	}
 	l, err := ledger.Open(ctx, e.root, ledger.Options{
 		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyCarried(e.root),
+		Foreign:         func(sealed, now *protocol.State) error { return foreign(p.Config, sealed, now) },
 		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
 	})
 	if err != nil {
@@ -73,6 +76,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
 			t.restored = n.Message
 		}
+		t.adopted = t.adopted || n.What == "adopted" && n.Path == protocol.StateFile
 	}
 	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
 		e.floor.Store(s.LastCheckpointAt.UnixMilli())
@@ -91,14 +95,25 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 			return err
 		}
 	}
+	if err := t.humanQueue(""); err != nil {
+		return err
+	}
 	if err := t.outside(); err != nil {
 		return err
 	}
 	if err := t.survivors(); err != nil {
 		return err
 	}
+	if err := t.chained(ctx, adopt); err != nil {
+		return err
+	}
 	if err := t.filtering(ctx, doing); err != nil {
 		return err
+	}
+	if doing == "approve" || doing == "accept" {
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
 	}
 	return fn(t)
 }

@@ -24,8 +24,8 @@ var settings = []string{
 
 // unfiltered are the subcommands that touch neither the work tree nor the index, as they are used here. Whatever writes an index may
 // read files by way of a filter, to see whether they changed in the same instant: it is told first which filters may run.
-var unfiltered = []string{"commit-tree", "config", "diff-tree", "hash-object", "log", "ls-files", "ls-tree", "merge-base", "merge-file", "rev-parse",
-	"symbolic-ref", "update-ref", "var"}
+var unfiltered = []string{"cat-file", "commit-tree", "config", "diff-tree", "for-each-ref", "hash-object", "log", "ls-files", "ls-tree", "merge-base",
+	"merge-file", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "var"}
 
 // passed are the variables that git gets from the environment. Nothing that says where a repository or an index is.
 var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT",

@@ -34,6 +34,15 @@ type mark struct {
 
 func (m mark) deleted() bool { return m.marker == markDeleted }
 
+// Marker is the marker of a file as it stands in the work tree.
+func (w *Workspace) Marker(ctx context.Context, path string) (string, error) {
+	if err := checkRelative(path); err != nil {
+		return "", err
+	}
+	m, err := look(ctx, filepath.Join(w.root, filepath.FromSlash(path)), false)
+	return m.marker, err
+}
+
 // look reads one file, in pieces: its size does not matter. sha256ids says that the repository names objects by SHA-256.
 func look(ctx context.Context, path string, sha256ids bool) (mark, error) {
 	info, err := os.Lstat(path)

@@ -1,27 +1,25 @@
 package charter
 
 import (
-	"fmt"
-
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
 // Unbuilt lists what the configuration asks for, is legal, and is not carried out by this version: each by the key that
-// asks. What would change the run is an error; what only another command would have read is a warning.
+// asks. They are warnings: a role that needs what is not there is refused when its turn comes, and what comes before it runs.
 func Unbuilt(c *protocol.Config) []Problem {
 	n := Normalize(c)
 	var f findings
 	f.unbuiltRoles(n)
 	for phase, p := range n.Routing.All() {
 		if p.Concurrency() > 1 {
-			f.unbuilt(Path("routing", phase, "max_concurrent_turns"), "set it to 1", "turns do not run at the same time yet")
+			f.warn(NotBuilt, Path("routing", phase, "max_concurrent_turns"), "", "turns run one after the other: they do not run at the same time yet")
 		}
 	}
 	if some(n.Notifications) {
-		f.unbuilt("notifications", "remove it; use a hook of type http", "nobody is notified yet")
+		f.warn(NotBuilt, "notifications", "use a hook of type http", "nobody is notified yet")
 	}
 	if some(n.Schedules) {
-		f.unbuilt("schedules", "remove it; start runs from cron or CI", "runs do not start by themselves yet")
+		f.warn(NotBuilt, "schedules", "start runs from cron or CI", "runs do not start by themselves yet")
 	}
 	if some(n.MissionPlanner) {
 		f.warn(NotBuilt, "mission_planner", "", "has no effect: there are no missions yet")
@@ -53,19 +51,15 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 			switch rt.Type {
 			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
 			case protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-				f.unbuilt(field, "use a runtime of type manual, local_cli or agent", fmt.Sprintf("the role %s needs %s, which does not run yet", id, rt.Type))
+				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli or agent", "the role %s needs %s, which does not run yet: its turn is refused", id, rt.Type)
 			default:
-				f.unbuilt(field, "use manual or local_cli, or a runtime", fmt.Sprintf("the role %s needs the custom adapter %s, which does not run yet", id, rt.Type))
+				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "the role %s needs the custom adapter %s, which does not run yet: its turn is refused", id, rt.Type)
 			}
 			if role.WriteAuthority == protocol.Proposed {
 				f.warn(NotBuilt, Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")
 			}
 		}
 	}
-}
-
-func (f *findings) unbuilt(field, hint, message string) {
-	f.add(Problem{Type: NotBuilt, Field: field, Message: message, Hint: hint, Detail: map[string]any{"key": field}})
 }
 
 // some reports whether raw JSON says anything.

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	pathpkg "path"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,7 @@ const (
 	AnnotationsFile   = Dir + "/hook-annotations.jsonl"
 	EscalationsFile   = Dir + "/human-escalations.jsonl"
 	ChainFile         = Dir + "/chain.jsonl"
+	IgnoreFile        = Dir + "/.gitignore"
 	DispatchIndexFile = Dir + "/dispatch/index.json"
 	DispatchDir       = Dir + "/dispatch/turns"
 	RejectedDir       = Dir + "/dispatch/rejected"
@@ -55,13 +57,21 @@ var operationalDirs = []string{"dispatch", "staging", "intake", "locks", "transa
 var operationalFiles = []string{"state.json", "history.jsonl", "decision-ledger.jsonl", "repo-decisions.jsonl", "events.jsonl",
 	"session.json", "run-history.jsonl", "hook-audit.jsonl", "hook-annotations.jsonl", "human-escalations.jsonl",
 	"notification-audit.jsonl", "sla-reminders.json", "schedule-state.json", "schedule-daemon.json", "continuous-session.json",
-	"SESSION_RECOVERY.md", "migration-report.md", "chain.jsonl", "lock.json"}
+	"SESSION_RECOVERY.md", "migration-report.md", "chain.jsonl", "lock.json", ".gitignore"}
+
+// generated are the reports that the original makes by itself; what else stands in their folder a turn wrote.
+var generated = []string{ReportsDir + "/report-*.md", ReportsDir + "/export-*.json", ReportsDir + "/chain-*.json"}
 
 // Operational reports whether the path belongs to the orchestrator: no agent is blamed for it. The path is relative to the
 // root, with slashes.
 func Operational(path string) bool {
 	if path == TalkFile || path == HumanTasksFile {
 		return true
+	}
+	for _, pattern := range generated {
+		if ok, _ := pathpkg.Match(pattern, path); ok { // the patterns are constants
+			return true
+		}
 	}
 	rest, ok := strings.CutPrefix(path, Dir+"/")
 	if !ok {

@@ -74,7 +74,7 @@ type State struct {
 	InheritedContext     json.RawMessage      `json:"inherited_context,omitempty"`
 	RepoDecisions        []RepoDecision       `json:"repo_decisions"`
 	DelegationQueue      []QueuedDelegation   `json:"delegation_queue,omitempty"`
-	PendingDelegation    *DelegationReview    `json:"pending_delegation_review,omitempty"`
+	PendingDelegation    *PendingReview       `json:"pending_delegation_review,omitempty"`
 	NextRecommendedRole  *string              `json:"next_recommended_role"`
 	NonProgressSignature *string              `json:"non_progress_signature,omitempty"`
 	NonProgressCount     int                  `json:"non_progress_count,omitempty"`
@@ -374,35 +374,6 @@ type BudgetStatus struct {
 	ExhaustedAt        Time     `json:"exhausted_at,omitzero"`
 	ExhaustedAfterTurn string   `json:"exhausted_after_turn,omitempty"`
 	WarnMode           bool     `json:"warn_mode,omitempty"`
-}
-
-// QueuedDelegation is work that one role gave to another.
-type QueuedDelegation struct {
-	Delegation
-	ParentTurnID string `json:"parent_turn_id"`
-	ParentRole   string `json:"parent_role"`
-	Status       string `json:"status"` // pending, active, completed, failed
-	ChildTurnID  string `json:"child_turn_id,omitempty"`
-	CreatedAt    Time   `json:"created_at,omitzero"`
-}
-
-// DelegationReview is due when all delegations of a turn have ended: the parent's role gets a turn alone.
-type DelegationReview struct {
-	ParentTurnID string             `json:"parent_turn_id"`
-	ParentRole   string             `json:"parent_role"`
-	Results      []DelegationResult `json:"results"`
-}
-
-// DelegationResult is how one delegation ended.
-type DelegationResult struct {
-	DelegationID         string   `json:"delegation_id"`
-	ChildTurnID          string   `json:"child_turn_id"`
-	ToRole               string   `json:"to_role"`
-	Status               string   `json:"status"`
-	Summary              string   `json:"summary"`
-	FilesChanged         []string `json:"files_changed"`
-	SatisfiedDecisionIDs []string `json:"satisfied_decision_ids"`
-	MissingDecisionIDs   []string `json:"missing_decision_ids"`
 }
 
 // CompletedTurn is the last accepted turn with its checkpoint.

@@ -122,6 +122,9 @@ func flags(app *cli.App, govern *cobra.Command) {
 		switch {
 		case f.Same != "":
 			of := fs.Lookup(f.Same)
+			if of == nil {
+				of = govern.PersistentFlags().Lookup(f.Same)
+			}
 			fs.VarPF(of.Value, f.Name, "", "the same as --"+f.Same).NoOptDefVal = of.NoOptDefVal
 		case f.Value:
 			fs.String(f.Name, "", f.Means)

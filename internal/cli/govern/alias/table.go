@@ -32,7 +32,7 @@ func Commands() []Command {
 		{Old: "phase show", New: "config get routing.%"},
 		{Old: "gate list", New: "gates"},
 		{Old: "gate show", New: "gates %"},
-		{Old: "connector check", New: "doctor"},
+		{Old: "connector check", New: "doctor"}, // with the id of a runtime too
 		{Old: "connector validate", New: "doctor"},
 		{Old: "verify protocol", Own: true},
 		{Old: "conformance check", Own: true},
@@ -43,8 +43,8 @@ func Commands() []Command {
 		{Old: "connector capabilities", Refused: "what an agent can do is told by the agent's own command", Hint: "drawbar agents matrix"},
 		{Old: "template", Refused: "a project is made from its template once", Hint: "drawbar govern init --help"},
 		{Old: "proposal", Refused: "commands for proposals are not built yet", Hint: "give the role write_authority authoritative, and a runtime that may write"},
-		{Old: "intake", Refused: "there is no intake of intents", Hint: "drawbar govern config set project.goal TEXT"},
-		{Old: "inject", Refused: "there is no intake of intents", Hint: "drawbar govern config set project.goal TEXT"},
+		{Old: "intake", Refused: "there is no intake of intents; status shows those that wait", Hint: "drawbar govern config set project.goal TEXT"},
+		{Old: "inject", Refused: "there is no intake of intents; status shows those that wait", Hint: "drawbar govern config set project.goal TEXT"},
 		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
@@ -55,6 +55,21 @@ func Commands() []Command {
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
 		{Old: "migrate", Refused: "projects of generation 3 are not read", Hint: "drawbar govern init --force"},
+		{Old: "replay", Refused: "turns are not played again", Hint: "drawbar govern turn show TURN, drawbar govern verify"},
+		{Old: "workflow-kit", Refused: "the artifacts of a phase stand in the configuration", Hint: "drawbar govern config get workflow_kit, drawbar govern gates"},
+		{Old: "serve-mcp", Refused: "no MCP server is offered for governed runs", Hint: "drawbar govern status"},
+		{Old: "ship-status", Refused: "there is no report besides the record", Hint: "drawbar govern gates, drawbar govern status"},
+		{Old: "ci-report", Refused: "there is no report besides the record", Hint: "drawbar govern verify"},
+		{Old: "benchmark", Refused: "there is no benchmark", Hint: "drawbar demo"},
+		{Old: "generate", Refused: "a project is made by init", Hint: "drawbar govern init --help"},
+		{Old: "watch", Refused: "that is of generation 3", Hint: "drawbar govern events -f"},
+		{Old: "supervise", Refused: "that is of generation 3", Hint: "drawbar govern run"},
+		{Old: "start", Refused: "that is of generation 3", Hint: "drawbar govern run"},
+		{Old: "stop", Refused: "that is of generation 3", Hint: "Ctrl-C in the terminal of drawbar govern run, or drawbar govern escalate --reason TEXT"},
+		{Old: "kickoff", Refused: "that is of generation 3", Hint: "drawbar govern step"},
+		{Old: "claim", Refused: "turns are assigned by the rules", Hint: "drawbar govern step"},
+		{Old: "release", Refused: "turns are assigned by the rules", Hint: "drawbar govern reject, drawbar govern reissue"},
+		{Old: "rebind", Refused: "a turn takes the runtime of its role when it is made ready", Hint: "drawbar govern config set roles.ROLE.runtime RUNTIME, then drawbar govern reissue"},
 		{Old: "demo", Refused: "the demonstration is not part of a project", Hint: "drawbar demo"},
 	}
 }
@@ -93,7 +108,7 @@ func Flags() []Flag {
 		{Command: "config", Name: "add-agent", Refused: "roles and runtimes are set by their keys", Hint: "drawbar govern config set roles.ID '{...}'"},
 		{Command: "config", Name: "remove-agent", Value: true, Refused: "roles and runtimes are set by their keys", Hint: "edit agentxchain.json, then: drawbar govern validate"},
 
-		{Command: "validate", Name: "mode", Value: true, Means: "everything is checked", Only: []string{"full"}},
+		{Command: "validate", Name: "mode", Value: true, Own: true, Means: "full is what always happens; turn checks the staged results of active turns"},
 		{Command: "validate", Name: "agent", Value: true, Refused: "turns are checked when they are accepted", Hint: "drawbar govern turn show"},
 
 		{Command: "step", Name: "poll", Value: true, Own: true, Means: "so many seconds between two looks for a person's result"},
@@ -121,6 +136,13 @@ func Flags() []Flag {
 		{Command: "accept", Name: "resolution", Value: true, Own: true, Means: "standard is what happens without it"},
 		{Command: "accept", Name: "checkpoint", Means: "every accepted turn is committed"},
 		{Command: "accept", Name: "normalize-staged-result", Means: "every result is normalized, and each change is listed"},
+
+		{Command: "status", Name: "dir", Same: "cwd"},
+		{Command: "history", Name: "dir", Same: "cwd"},
+		{Command: "events", Name: "dir", Same: "cwd"},
+		{Command: "decisions", Name: "dir", Same: "cwd"},
+		{Command: "attention", Name: "dir", Same: "cwd"},
+		{Command: "export", Name: "dir", Same: "cwd"},
 
 		{Command: "export", Name: "format", Value: true, Means: "an export is JSON", Only: []string{"json"}},
 	}

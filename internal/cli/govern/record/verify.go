@@ -2,47 +2,41 @@ package record
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/workspace"
 )
 
 // verification is the answer of verify.
 type verification struct {
-	ledger.Report
+	audit.Report
 	Order string `json:"event_order,omitempty"` // what is wrong with the order of events
 }
 
 func verify(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Hold the record against its hash chain and its commits",
-		Long: "Hold every line of the record against the hash chain beside it, and the chain against the heads that the checkpoint commits\n" +
-			"name. The first line that is not what it was is named. It takes no lock and changes nothing.",
+		Long: "Hold every line of the record, the archived turns, the session, TALK.md and the audit of hooks against the hash chain beside\n" +
+			"them, the chain against the heads that checkpoint commits name, and the accepted turns against the commits below HEAD, both\n" +
+			"ways. What is not as it was is named, with what to type. A rebase, a squash, or another record in the same history is told\n" +
+			"and is no fault. It takes no lock and changes nothing.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := view.Root(app)
 			if err != nil {
 				return err
 			}
-			w, err := workspace.Open(cmd.Context(), root)
-			if err != nil {
-				return err
-			}
-			var heads []string
-			if w.Kind() == workspace.Git {
-				if heads, err = w.Heads(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			r, err := ledger.Verify(cmd.Context(), root, heads)
+			r, err := audit.Verify(cmd.Context(), root)
 			if err != nil {
 				return err
 			}
@@ -52,13 +46,14 @@ func verify(app *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			if err := app.Answer(out, func() { printVerification(app, out) }); err != nil {
+			show := func() { printVerification(app, out) }
+			if r.OK {
+				return app.Answer(out, show)
+			}
+			if err := app.AnswerNot(out, execution.Errorf(execution.CodeValidation, "%s", broken(out)), show); err != nil {
 				return err
 			}
-			if !r.OK {
-				return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-			}
-			return nil
+			return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
 		},
 	}
 }
@@ -97,8 +92,28 @@ func printVerification(app *cli.App, v verification) {
 		fmt.Fprintf(t, "  %s\t%d lines\t%d bytes\n", f.File, f.Lines, f.Bytes)
 	}
 	_ = t.Flush()
+	for _, f := range v.Git.Findings {
+		app.Printf("  %s: %s\n", f.Kind, f.Message)
+		if f.Do != "" {
+			app.Printf("    try: %s\n", f.Do)
+		}
+	}
+	whole := map[string]int{}
 	for _, a := range v.Adopted {
+		if a.Line == 0 {
+			whole[a.File]++
+			continue
+		}
 		app.Printf("  %s: %d lines from line %d on were written by another program; they are covered since\n", a.File, a.Lines, a.Line)
+	}
+	for _, file := range slices.Sorted(maps.Keys(whole)) {
+		app.Printf("  %s: changed by another program, %d times; the next transaction wrote it anew\n", file, whole[file])
+	}
+	for _, a := range v.Uncovered {
+		app.Printf("  %s: %d lines from line %d on are covered by no transaction yet\n", a.File, a.Lines, a.Line)
+	}
+	if v.Prior > 0 {
+		app.Printf("  the chain before this one is gone, and %d checkpoints name it: a person went on without it\n", v.Prior)
 	}
 	if v.Pending != "" {
 		app.Printf("  the transaction %s was interrupted; the next command finishes it\n", v.Pending)
@@ -112,6 +127,9 @@ func printVerification(app *cli.App, v verification) {
 func broken(v verification) string {
 	b := v.Broken
 	if b == nil {
+		if f := v.Git.Broken(); f != nil {
+			return f.Message + " (" + f.Kind + ")"
+		}
 		return "the record does not fit its chain"
 	}
 	where := b.File

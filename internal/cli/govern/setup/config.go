@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,10 +72,13 @@ func (l *legacy) add(cmd *cobra.Command) {
 func (l *legacy) run(app *cli.App, cmd *cobra.Command, args []string) (bool, error) {
 	switch {
 	case cmd.Flags().Changed("set"):
-		if len(args) != 1 || cmd.Flags().Changed("get") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(l.set), " "); ok && len(args) == 0 {
+			l.set, args = key, []string{value} // both in one word
+		}
+		if len(args) == 0 || cmd.Flags().Changed("get") {
 			return true, cli.Usage("--set takes a key and a value").WithHint("drawbar govern config set %s VALUE", l.set)
 		}
-		return true, set(cmd.Context(), app, l.set, args[0])
+		return true, set(cmd.Context(), app, l.set, strings.TrimSpace(strings.Join(args, " ")))
 	case cmd.Flags().Changed("get"):
 		return true, get(app, l.get)
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
@@ -37,21 +40,31 @@ const (
 
 func doctor(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check whether this project can be run here, without running anything of it",
+		Use: "doctor [RUNTIME]", Short: "Check whether this project can be run here, without running anything of it",
 		Long: "Check the configuration, the repository, the record and every runtime that a role needs: is the program there, does the prompt\n" +
-			"reach it, can the agent do what is asked. No agent is started. The exit code is 1 when something will not work.",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"reach it, can the agent do what is asked. No agent is started. With the id of a runtime only the\n" +
+			"roles that use it are checked. The exit code is 1 when something will not work.",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := view.Root(app)
 			if err != nil {
 				return err
 			}
-			checks := examine(cmd.Context(), app, root)
+			checks, err := checksOf(cmd.Context(), app, root, args)
+			if err != nil {
+				return err
+			}
 			bad := false
 			for _, c := range checks {
 				bad = bad || c.State == problem
 			}
-			err = app.Answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
+			answer := app.Answer
+			if bad {
+				answer = func(data any, show func()) error {
+					return app.AnswerNot(data, execution.Errorf(execution.CodeConfig, "the project cannot be run here"), show)
+				}
+			}
+			err = answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
 				for _, c := range checks {
 					app.Printf("%-8s %-22s %s\n", c.State, c.Name, c.Found)
 					if c.Do != "" {
@@ -65,6 +78,25 @@ func doctor(app *cli.App) *cobra.Command {
 			return err
 		},
 	}
+}
+
+// checksOf are the checks of the project, or of one runtime.
+func checksOf(ctx context.Context, app *cli.App, root string, args []string) ([]check, error) {
+	if len(args) == 0 {
+		return examine(ctx, app, root), nil
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Config.Runtimes.Has(args[0]) {
+		return nil, cli.Usage("there is no runtime %q", args[0]).WithHint("one of %s", strings.Join(p.Config.Runtimes.Keys(), ", "))
+	}
+	list := runtimes(app, p, args[0])
+	if len(list) == 0 {
+		list = append(list, check{Name: args[0], State: note, Found: "no role uses it"})
+	}
+	return list, nil
 }
 
 func examine(ctx context.Context, app *cli.App, root string) []check {
@@ -90,8 +122,10 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 	list = append(list, trusted(app, p)...)
 	list = append(list, repository(ctx, root)...)
 	list = append(list, recordState(root)...)
+	list = append(list, history(ctx, root)...)
 	list = append(list, hooks(p)...)
-	return append(list, runtimes(app, p)...)
+	list = append(list, intents(root)...)
+	return append(list, runtimes(app, p, "")...)
 }
 
 // trusted says whether the user lets the project run anything.
@@ -176,12 +210,58 @@ func recordState(root string) []check {
 	return list
 }
 
-// runtimes asks each runtime of a role what would keep a turn from starting. Nothing of the worker is run.
-func runtimes(app *cli.App, p *project.Project) []check {
+// history holds the record against the commits, and looks whether git hides what the record keeps beside it.
+func history(ctx context.Context, root string) []check {
+	w, err := workspace.Open(ctx, root)
+	if err != nil || w.Kind() != workspace.Git {
+		return nil // the repository is another check
+	}
+	v, err := ledger.Read(root)
+	if err != nil {
+		return nil // so is the record
+	}
+	h, err := audit.Git(ctx, w, v)
+	if err != nil {
+		return []check{failed("history", err)}
+	}
+	var list []check
+	for _, f := range h.Findings {
+		c := check{Name: "history", State: note, Found: f.Message, Do: f.Do}
+		if f.Broken {
+			c.State = problem
+		}
+		list = append(list, c)
+	}
+	if !v.Fresh && !v.Chained() && len(h.Heads) > 0 {
+		list = append(list, check{Name: "history", State: problem, Found: fmt.Sprintf("%s is gone, and %d checkpoints vouch for it", protocol.ChainFile, len(h.Heads)),
+			Do: "put it back from a backup; to begin a new chain: drawbar govern restart --adopt-state"})
+	}
+	seen, err := w.Visible(ctx, protocol.ChainFile, path.Dir(protocol.ArchiveDir), protocol.LocksDir)
+	if err != nil {
+		return append(list, failed("history", err))
+	}
+	if len(seen) > 0 {
+		list = append(list, check{Name: "history", State: note,
+			Found: "git shows files of the record as untracked, and AgentXchain refuses or deletes such files: " + strings.Join(seen, ", "),
+			Do:    "add to .gitignore: .agentxchain/archive/, .agentxchain/chain.jsonl and .agentxchain/locks/"})
+	}
+	return list
+}
+
+// intents names the work that AgentXchain took in and that waits.
+func intents(root string) []check {
+	if text := project.Waiting(project.Intents(root)); text != "" {
+		return []check{{Name: "intents", State: note, Found: text}}
+	}
+	return nil
+}
+
+// runtimes asks each runtime of a role what would keep a turn from starting; with an id that one only. Nothing of the worker is run.
+func runtimes(app *cli.App, p *project.Project, only string) []check {
 	var list []check
 	for id, role := range p.Config.Roles.All() {
 		rid, rt, declared := p.Config.RuntimeOf(id)
-		if !declared {
+		if !declared || only != "" && rid != only {
 			continue
 		}
 		name := "role " + id

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"errors"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governance/turnresult"
+	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/project"
 )
 
@@ -22,30 +25,117 @@ type validation struct {
 }
 
 func validate(app *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var mode string
+	cmd := &cobra.Command{
 		Use: "validate", Short: "Check the configuration: every fault with its place and what to do",
 		Long: "Check agentxchain.json: every fault with its field, its line and what to do, what could never be finished (ADM-001 to ADM-004), and\n" +
 			"what is not built yet. Warnings leave the exit code at 0.",
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := view.Root(app)
 			if err != nil {
 				return err
+			}
+			switch mode {
+			case "full":
+			case "turn":
+				return validateTurns(app, root)
+			default:
+				return cli.Usage("--mode %s is not supported", mode).WithHint("%s", cmd.CommandPath())
 			}
 			problems, err := Problems(root)
 			if err != nil {
 				return err
 			}
 			v := validation{OK: len(charter.Errors(problems)) == 0, Root: root, Problems: problems}
-			if err := app.Answer(v, func() { printProblems(app, v) }); err != nil {
+			show := func() { printProblems(app, v) }
+			if v.OK {
+				return app.Answer(v, show)
+			}
+			first := charter.Errors(problems)[0]
+			why := execution.Errorf(execution.CodeConfig, "%s: %s", protocol.ConfigFile, located(first))
+			why.Hint = first.Hint
+			if err := app.AnswerNot(v, why, show); err != nil {
 				return err
 			}
-			if !v.OK {
-				return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
-			}
-			return nil
+			return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
 		},
 	}
+	cmd.Flags().StringVar(&mode, "mode", "full", "turn checks the staged results of active turns")
+	_ = cmd.Flags().MarkHidden("mode") // the flag is there
+	return cmd
+}
+
+// staged is the answer about the staged result of an active turn.
+type staged struct {
+	TurnID string   `json:"turn_id"`
+	File   string   `json:"file"`
+	OK     bool     `json:"valid"`
+	Stage  string   `json:"stage,omitempty"`
+	Errors []string `json:"errors,omitempty"`
+}
+
+// validateTurns checks the staged results of the active turns as an acceptance would, short of what was observed, and changes nothing.
+func validateTurns(app *cli.App, root string) error {
+	p, err := project.Load(root)
+	if err != nil {
+		return err
+	}
+	v, err := ledger.Read(root)
+	if err != nil {
+		return err
+	}
+	history, err := v.History(v.State.ID())
+	if err != nil {
+		return err
+	}
+	if v.State.ActiveTurns.Len() == 0 {
+		return execution.Errorf(execution.CodeInvalidStateTransition, "no turn is active").WithHint("drawbar govern step")
+	}
+	list, bad := []staged{}, 0
+	for id, turn := range v.State.ActiveTurns.All() {
+		dir := root
+		if turn.Worktree != "" {
+			dir = filepath.Join(root, filepath.FromSlash(turn.Worktree))
+		}
+		s := staged{TurnID: id, File: protocol.StagedFile(id)}
+		data, where, err := project.ReadStaged(dir, id)
+		if err == nil {
+			s.File = where
+			var raw protocol.RawResult
+			if raw, _, err = turnresult.Decode(data); err == nil {
+				in := turnresult.Input{Raw: raw, Config: p.Config, State: &v.State, Turn: turn, History: history}
+				in.Raw, _ = turnresult.Normalize(in)
+				r := turnresult.Validate(in)
+				s.Stage, s.Errors = string(r.Failed), turnresult.Errors(r)
+			}
+		}
+		if err != nil {
+			s.Errors = []string{err.Error()}
+		}
+		if s.OK = len(s.Errors) == 0; !s.OK {
+			bad++
+		}
+		list = append(list, s)
+	}
+	show := func() {
+		for _, s := range list {
+			if s.OK {
+				app.Printf("%s: the staged result of turn %s is valid\n", s.File, s.TurnID)
+			}
+			for _, e := range s.Errors {
+				app.Printf("%s: %s\n", s.File, e)
+			}
+		}
+	}
+	if bad == 0 {
+		return app.Answer(list, show)
+	}
+	why := execution.Errorf(execution.CodeValidation, "%d staged results are not valid", bad).WithHint("correct them, then: drawbar govern accept")
+	if err := app.AnswerNot(list, why, show); err != nil {
+		return err
+	}
+	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
 }
 
 // Problems is everything that is wrong, or odd, in a project's configuration. The error is about a file that cannot be read.

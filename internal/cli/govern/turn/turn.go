@@ -159,7 +159,7 @@ func restart(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.New, "new", false, "end what is blocked and begin a new run")
-	cmd.Flags().BoolVar(&o.AdoptState, "adopt-state", false, "go on from .agentxchain/state.json as it stands, although drawbar did not write it so")
+	cmd.Flags().BoolVar(&o.AdoptState, "adopt-state", false, "go on with state.json, the chain and the branch as they stand")
 	return cmd
 }
 
