@@ -48,6 +48,7 @@ type Dispatched struct {
 type Attempted struct {
 	TurnID  string        `json:"turn_id"`
 	Cost    protocol.Cost `json:"cost,omitzero"`
+	Model   string        `json:"model,omitempty"` // for budget.cost_rates
 	Session string        `json:"session,omitempty"`
 	Now     protocol.Time `json:"now"`
 }

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance"
@@ -89,7 +90,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	if ref := text(st.AcceptedIntegration); strings.HasPrefix(ref, "git:") {
 		s.LastCommit = strings.TrimPrefix(ref, "git:")
 	}
-	for _, w := range p.Warnings {
+	for _, w := range slices.Concat(p.Warnings, p.Prompts()) {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
 	if v.Doubt != "" {

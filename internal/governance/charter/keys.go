@@ -178,7 +178,7 @@ func budgetNode() Node {
 		key("per_turn_max_usd", dollars("limit of one turn")),
 		key("per_run_max_usd", dollars("limit of the run")),
 		key("on_exceed", one("what happens when it is spent", "pause_and_escalate", "warn").def("pause_and_escalate")),
-		key("cost_rates", table("prices by model", "", object("US dollars per million tokens",
+		key("cost_rates", table("prices by model, for turns whose runtime counts tokens and states no price", "", object("US dollars per million tokens",
 			key("input_per_1m", Node{Kind: "number", Doc: "price of input; 0 while it is not set", Min: num(0)}),
 			key("output_per_1m", Node{Kind: "number", Doc: "price of output; 0 while it is not set", Min: num(0)}),
 		))),
