@@ -162,7 +162,18 @@ type Approve struct {
 	Completion bool              `json:"completion,omitempty"`
 	Now        protocol.Time     `json:"now"`
 	By         protocol.Person   `json:"by,omitzero"`
+	Comment    string            `json:"comment,omitempty"`
 	GateFiles  map[string]string `json:"gate_files,omitempty"` // as they are now: what has gone since keeps the gate shut
+}
+
+// Decline is a person's no to the gate that waits, or to one that was passed before: work goes on in its phase, or an earlier one.
+type Decline struct {
+	Gate   string          `json:"gate,omitempty"` // empty is the one that waits
+	Reason string          `json:"reason"`
+	Role   string          `json:"role,omitempty"`  // who goes on; empty is who asked
+	Phase  string          `json:"phase,omitempty"` // where; empty is the phase that the gate ends
+	Now    protocol.Time   `json:"now"`
+	By     protocol.Person `json:"by,omitzero"`
 }
 
 // GateActionFailed says that an action of an approved gate failed: the approval stays pending.
@@ -281,6 +292,7 @@ func (SkipPhase) input()        {}
 func (Checkpointed) input()     {}
 func (OperatorCommits) input()  {}
 func (RuleObjection) input()    {}
+func (Decline) input()          {}
 
 func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
@@ -307,3 +319,4 @@ func (i SkipPhase) moment() protocol.Time        { return i.Now }
 func (i Checkpointed) moment() protocol.Time     { return i.Now }
 func (i OperatorCommits) moment() protocol.Time  { return i.Now }
 func (i RuleObjection) moment() protocol.Time    { return i.Now }
+func (i Decline) moment() protocol.Time          { return i.Now }

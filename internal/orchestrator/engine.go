@@ -38,6 +38,8 @@ type Engine interface {
 	Checkpoint(ctx context.Context, turn string) (Report, error)
 	// Approve lets a pending gate pass.
 	Approve(ctx context.Context, o ApproveOptions) (Report, error)
+	// Decline sends the turn behind a gate back, with the reason.
+	Decline(ctx context.Context, o DeclineOptions) (Report, error)
 	// RuleObjection brings a person's word on an objection into the record.
 	RuleObjection(ctx context.Context, o ObjectionOptions) (Report, error)
 	// Escalate hands the run to a person.

@@ -30,7 +30,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(status.New(app))
 	cmd.AddCommand(turn.New(app)...)
 	cmd.AddCommand(record.New(app)...)
-	cmd.AddCommand(approve.New(app), conformance.New(app))
+	cmd.AddCommand(approve.New(app), approve.NewDecline(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":

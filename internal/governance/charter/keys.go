@@ -144,6 +144,8 @@ func gateNode() Node {
 		key("requires_verification_pass", flag("the last turn's checks must have passed")),
 		key("requires_human_approval", flag("a person must agree")),
 		key("credentialed", flag("never approved without a person")),
+		key("approvers", strs("names or emails, as git knows people, of those who may approve or decline; anybody when absent")),
+		key("min_approvals", within("how many people have to approve", 1, 20).def(1)),
 		key("gate_actions", Node{Kind: "list", Doc: "shell lines that run when a person approves", MinItems: 1, Of: ptr(object("a shell line",
 			must("run", str("the line, for /bin/sh")),
 			key("label", str("what to call it")),
