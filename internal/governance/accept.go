@@ -85,6 +85,9 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 	if a.AdapterMeta == nil {
 		a.AdapterMeta = r.AdapterMeta
 	}
+	if a.cost != nil && a.AdapterMeta != nil {
+		a.cost = ptr(Price(s.run.Config, a.AdapterMeta.Model, *a.cost))
+	}
 	return a, nil
 }
 

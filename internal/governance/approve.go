@@ -10,6 +10,7 @@ import (
 
 func (s *step) approve(in Approve) *Refused {
 	st := s.st
+	undoes := s.reclaim(in)
 	if st.Status != protocol.RunPaused && st.Status != protocol.RunBlocked {
 		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, nothing waits for an approval", st.Status)
 	}
@@ -21,8 +22,11 @@ func (s *step) approve(in Approve) *Refused {
 		if r := s.stillPasses(p.Gate, gate.Completion(s.gateInput(p.RequestedByTurn, "", in.GateFiles))); r != nil {
 			return r
 		}
-		s.settleApproval(st.PendingCompletion.Gate)
-		s.approved(p.Gate, "run_completion", p.RequestedByTurn, in.By)
+		if missing, r := s.agreed(p.Gate, &p.Approvals, in, p.RequestedByTurn); r != nil || missing {
+			return r
+		}
+		s.settleApproval(p.Gate)
+		s.approved(p.Gate, "run_completion", p.RequestedByTurn, undoes, in)
 		s.complete(p.Gate, p.RequestedByTurn, false)
 		return nil
 	}
@@ -36,11 +40,49 @@ func (s *step) approve(in Approve) *Refused {
 	if r := s.stillPasses(p.Gate, gate.PhaseExit(s.gateInput(p.RequestedByTurn, p.To, in.GateFiles))); r != nil {
 		return r
 	}
+	if missing, r := s.agreed(p.Gate, &p.Approvals, in, p.RequestedByTurn); r != nil || missing {
+		return r
+	}
 	s.settleApproval(p.Gate)
-	s.approved(p.Gate, "phase_transition", p.RequestedByTurn, in.By)
+	s.approved(p.Gate, "phase_transition", p.RequestedByTurn, undoes, in)
 	st.BlockedOn, st.BlockedReason = nil, nil
 	s.advance(p.To, p.Gate, "approved", p.RequestedByTurn)
 	return nil
+}
+
+// agreed counts the approval. It reports whether another person's is missing.
+func (s *step) agreed(id string, list *[]protocol.Approval, in Approve, turn string) (missing bool, r *Refused) {
+	g, _ := s.run.Config.Gate(id)
+	if r := notApprover(id, g, in.By); r != nil {
+		return false, r
+	}
+	need := g.Approvals()
+	if need == 1 {
+		return false, nil
+	}
+	if slices.ContainsFunc(*list, func(a protocol.Approval) bool { return a.By.Same(in.By) }) {
+		return false, refuse(CodeInvalidTransition, NextStatus, "%s has approved the gate %s already: %d people have to, and another one is missing", in.By, id, need)
+	}
+	*list = append(slices.Clip(*list), protocol.Approval{By: in.By, Comment: in.Comment, At: s.now})
+	if len(*list) >= need {
+		return false, nil
+	}
+	more := map[string]any{"gate_id": id, "approvals": len(*list), "required": need}
+	if in.Comment != "" {
+		more["comment"] = in.Comment
+	}
+	s.signed(more, in.By)
+	s.emit("gate_approval", s.eventTurn(turn), more)
+	return true, nil
+}
+
+// notApprover refuses a person whom the gate does not name.
+func notApprover(id string, g protocol.Gate, by protocol.Person) *Refused {
+	if g.Approver(by) {
+		return nil
+	}
+	return refuse(CodeNotApprover, NextStatus, "%s does not decide on the gate %s: its approvers are %s", by, id, strings.Join(g.Approvers, ", ")).
+		with("approvers", g.Approvers)
 }
 
 // stillPasses refuses an approval of a gate that would not be pending were it asked now.
@@ -73,9 +115,15 @@ func (s *step) settleApproval(gate string) {
 	s.gateStatus(gate, protocol.GatePassed)
 }
 
-func (s *step) approved(gate, kind, turn string, by protocol.Person) {
+func (s *step) approved(gate, kind, turn, undoes string, in Approve) {
 	more := map[string]any{"gate_id": gate, "gate_type": kind}
-	s.signed(more, by)
+	if in.Comment != "" {
+		more["comment"] = in.Comment
+	}
+	if undoes != "" {
+		more["undoes"] = undoes
+	}
+	s.signed(more, in.By)
 	s.emit("gate_approved", s.eventTurn(turn), more)
 }
 

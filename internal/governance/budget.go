@@ -95,6 +95,7 @@ func (s *step) attempted(in Attempted) *Refused {
 	if in.Cost == (protocol.Cost{}) {
 		return nil
 	}
+	in.Cost = Price(s.run.Config, in.Model, in.Cost)
 	sum := protocol.Cost{}
 	if t.Cost != nil {
 		sum = *t.Cost
@@ -106,6 +107,17 @@ func (s *step) attempted(in Attempted) *Refused {
 	s.st.BudgetStatus.SpentUSD += max(0, in.Cost.USD)
 	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
 	return nil
+}
+
+// Price is a cost with its price by budget.cost_rates, where the runtime counts tokens of a model and states no price.
+func Price(c *protocol.Config, model string, cost protocol.Cost) protocol.Cost {
+	if cost.USD > 0 || c.Budget == nil {
+		return cost
+	}
+	if rate, ok := c.Budget.CostRates.Get(model); ok {
+		cost.USD = (float64(max(0, cost.InputTokens))*rate.InputPer1M + float64(max(0, cost.OutputTokens))*rate.OutputPer1M) / 1e6
+	}
+	return cost
 }
 
 // spend books the cost of an accepted turn, but for what is booked already, and gives its reservation back.

@@ -135,3 +135,30 @@ func TestEveryAttemptIsPaidFor(t *testing.T) {
 	}
 	w.refused(Attempted{TurnID: pm, Now: w.tick()}, CodeTurnNotActive)
 }
+
+func TestCostRatesPriceTokens(t *testing.T) {
+	t.Parallel()
+	c := config(t, `"budget": {"per_turn_max_usd": 2,`, `"budget": {"cost_rates": {"deepseek-v3": {"input_per_1m": 0.5, "output_per_1m": 2}}, "per_turn_max_usd": 2,`)
+	w := newWorld(t, c)
+	id := w.turn("pm")
+	w.must(Attempted{TurnID: id, Now: w.tick(), Model: "deepseek-v3", Cost: protocol.Cost{InputTokens: 1_000_000, OutputTokens: 500_000}})
+	if got := w.run.State.BudgetStatus.SpentUSD; got != 1.5 {
+		t.Errorf("spent %v", got)
+	}
+	w.must(Attempted{TurnID: id, Now: w.tick(), Model: "deepseek-v3", Cost: protocol.Cost{InputTokens: 1_000_000, USD: 0.25}}) // it states its price
+	w.must(Attempted{TurnID: id, Now: w.tick(), Model: "another", Cost: protocol.Cost{InputTokens: 1_000_000}})
+	if got := w.run.State.BudgetStatus.SpentUSD; got != 1.75 {
+		t.Errorf("spent %v", got)
+	}
+	w.accept(id, func(*protocol.TurnResult) {})
+	if h := w.run.History[0]; h.Cost == nil || h.Cost.USD != 1.75 || w.run.State.BudgetStatus.SpentUSD != 1.75 {
+		t.Errorf("%+v, spent %v", h.Cost, w.run.State.BudgetStatus.SpentUSD)
+	}
+	id = w.turn("pm")
+	w.accept(id, func(r *protocol.TurnResult) { // a person, or a program, counts by itself
+		r.Cost, r.AdapterMeta = &protocol.Cost{InputTokens: 2_000_000}, &protocol.AdapterMeta{Model: "deepseek-v3"}
+	})
+	if got := w.run.State.BudgetStatus.SpentUSD; got != 2.75 {
+		t.Errorf("spent %v", got)
+	}
+}

@@ -136,9 +136,6 @@ func (s *step) conflicts(a *acceptance) bool {
 	s.emit("turn_conflicted", eventOf(t), more)
 	detail := "conflicting files: " + strings.Join(c.ConflictingFiles, ", ")
 	next := turnCommand(s.st, t)
-	if c.SuggestedResolution == ResolutionHumanMerge {
-		next = "drawbar govern accept --turn " + t.TurnID + " --resolution " + ResolutionHumanMerge
-	}
 	s.add(NotAccepted{TurnID: t.TurnID, Code: CodeConflict, Errors: []string{detail}, Next: next})
 	if n >= maxConflicts {
 		s.block(blockage{on: "human:conflict_loop:" + t.TurnID, category: "conflict_loop", detail: detail, turn: t.TurnID, recovery: next})

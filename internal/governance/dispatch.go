@@ -46,11 +46,18 @@ func (s *step) dispatched(in Dispatched) *Refused {
 	default:
 		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and is not dispatched", t.TurnID, t.Status)
 	}
-	t.Status, t.DispatchedAt, t.RuleFiles = protocol.TurnDispatched, s.now, in.Rules
+	rt, _ := s.run.runtime(t.RuntimeID)
+	ready := t.Status == protocol.TurnDispatched && t.WorkerAttachedAt.IsZero() // and nobody has begun
+	again := ready || rt.Type == protocol.RuntimeManual && (t.Status == protocol.TurnDispatched || t.Status == protocol.TurnStarting || t.Status == protocol.TurnRunning)
+	t.Status, t.RuleFiles = protocol.TurnDispatched, in.Rules
 	if t.StartedAt.IsZero() {
 		t.StartedAt = s.now
 	}
 	t.WorkerAttachedAt, t.WorkerPID, t.FirstOutputAt, t.FirstOutputStream = protocol.Time{}, 0, protocol.Time{}, ""
+	if again {
+		return nil // the same attempt, waited for once more
+	}
+	t.DispatchedAt = s.now
 	s.emit("turn_dispatched", eventOf(t), map[string]any{"runtime_id": t.RuntimeID, "attempt": t.Attempt, "deadline_at": t.DeadlineAt})
 	return nil
 }

@@ -122,8 +122,8 @@ func guardTree(run Run, in AssignTurn) *Refused {
 				strings.Join(dirt, ", ")).with("files", dirt)
 		}
 	}
-	return refuse(CodeDirtyTree, `git add -A && git commit -m "work in progress" && `+NextStep, "the role %s may write, and the working tree has changes of somebody else: %s",
-		in.Role, strings.Join(dirt, ", ")).with("files", dirt)
+	return refuse(CodeDirtyTree, `git add -A && git commit -m "work in progress" && `+NextStep+`; or keep them uncommitted, with a worktree for every turn: drawbar govern config set workspace worktree && `+NextStep,
+		"the role %s may write, and the working tree has changes of somebody else: %s", in.Role, strings.Join(dirt, ", ")).with("files", dirt)
 }
 
 // ScopeOverlaps warns where the role's declared file scope meets that of an active turn.

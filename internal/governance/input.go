@@ -48,6 +48,7 @@ type Dispatched struct {
 type Attempted struct {
 	TurnID  string        `json:"turn_id"`
 	Cost    protocol.Cost `json:"cost,omitzero"`
+	Model   string        `json:"model,omitempty"` // for budget.cost_rates
 	Session string        `json:"session,omitempty"`
 	Now     protocol.Time `json:"now"`
 }
@@ -161,7 +162,18 @@ type Approve struct {
 	Completion bool              `json:"completion,omitempty"`
 	Now        protocol.Time     `json:"now"`
 	By         protocol.Person   `json:"by,omitzero"`
+	Comment    string            `json:"comment,omitempty"`
 	GateFiles  map[string]string `json:"gate_files,omitempty"` // as they are now: what has gone since keeps the gate shut
+}
+
+// Decline is a person's no to the gate that waits, or to one that was passed before: work goes on in its phase, or an earlier one.
+type Decline struct {
+	Gate   string          `json:"gate,omitempty"` // empty is the one that waits
+	Reason string          `json:"reason"`
+	Role   string          `json:"role,omitempty"`  // who goes on; empty is who asked
+	Phase  string          `json:"phase,omitempty"` // where; empty is the phase that the gate ends
+	Now    protocol.Time   `json:"now"`
+	By     protocol.Person `json:"by,omitzero"`
 }
 
 // GateActionFailed says that an action of an approved gate failed: the approval stays pending.
@@ -282,6 +294,7 @@ func (SkipPhase) input()        {}
 func (Checkpointed) input()     {}
 func (OperatorCommits) input()  {}
 func (RuleObjection) input()    {}
+func (Decline) input()          {}
 
 func (i StartRun) moment() protocol.Time         { return i.Now }
 func (i AssignTurn) moment() protocol.Time       { return i.Now }
@@ -308,3 +321,4 @@ func (i SkipPhase) moment() protocol.Time        { return i.Now }
 func (i Checkpointed) moment() protocol.Time     { return i.Now }
 func (i OperatorCommits) moment() protocol.Time  { return i.Now }
 func (i RuleObjection) moment() protocol.Time    { return i.Now }
+func (i Decline) moment() protocol.Time          { return i.Now }

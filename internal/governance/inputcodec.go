@@ -16,7 +16,7 @@ var inputs = map[string]Input{
 	"reissue_turn": ReissueTurn{}, "dispatch_failed": DispatchFailed{}, "start_failed": StartFailed{}, "stalled": Stalled{}, "approve": Approve{},
 	"gate_action_failed": GateActionFailed{}, "hook_blocked": HookBlocked{}, "policy_escalated": PolicyEscalated{}, "escalate": Escalate{},
 	"unblock": Unblock{}, "timed_out": TimedOut{}, "skip_phase": SkipPhase{}, "checkpointed": Checkpointed{}, "operator_commits": OperatorCommits{},
-	"rule_objection": RuleObjection{},
+	"rule_objection": RuleObjection{}, "decline": Decline{},
 }
 
 // EncodeInput writes an input as {"<name>": {...}}.

@@ -44,18 +44,19 @@ func NextCommand(run Run) string {
 		return NextApprove
 	case protocol.RunActive:
 		for _, t := range st.ActiveTurns.All() {
-			if next := turnCommand(st, t); next != "" {
-				return next
-			}
+			return turnCommand(st, t)
 		}
 	}
 	return NextStep
 }
 
-// turnCommand is what a turn needs of a person; empty when it is carried on by step.
+// turnCommand is what a turn needs of a person: another step where it needs nothing else.
 func turnCommand(st *protocol.State, t *protocol.Turn) string {
 	switch t.Status {
 	case protocol.TurnConflicted:
+		if c := t.ConflictState; c != nil && c.Error.SuggestedResolution == ResolutionHumanMerge {
+			return "drawbar govern accept --turn " + t.TurnID + " --resolution " + ResolutionHumanMerge
+		}
 		return "drawbar govern reject --turn " + t.TurnID + " --reassign"
 	case protocol.TurnFailedStart:
 		return "drawbar govern reissue --turn " + t.TurnID + " --reason ghost"
@@ -64,7 +65,10 @@ func turnCommand(st *protocol.State, t *protocol.Turn) string {
 	case protocol.TurnFailedAcceptance:
 		return fmt.Sprintf("drawbar govern reject --turn %s --reason %q", t.TurnID, "the result was not acceptable")
 	}
-	return withTurn(st, NextStepResume, t.TurnID)
+	if t.Status == protocol.TurnFailed {
+		return withTurn(st, NextStepResume, t.TurnID)
+	}
+	return withTurn(st, NextStep, t.TurnID)
 }
 
 // resumeCommand is the way on with a retained turn, or without one: a person's role is assigned again, an agent carries on.

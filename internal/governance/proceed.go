@@ -118,7 +118,7 @@ func (s *step) tryTransition(q protocol.PendingPhase, files map[string]string) {
 // askAgain decides the last request anew that a gate refused, when nothing is left that it was refused for.
 func (s *step) askAgain(files map[string]string) {
 	f := s.st.LastGateFailure
-	if f == nil || s.st.Status != protocol.RunActive || !s.drained() || f.Phase != s.st.Phase || f.RequestedByTurn != value(s.st.LastCompletedTurnID, "") {
+	if f == nil || Reclaimable(s.st) != nil || s.st.Status != protocol.RunActive || !s.drained() || f.Phase != s.st.Phase || f.RequestedByTurn != value(s.st.LastCompletedTurnID, "") {
 		return
 	}
 	if f.GateType == "run_completion" {
@@ -182,6 +182,9 @@ func (s *step) advance(to, gateID, trigger, turn string) {
 	from := s.st.Phase
 	s.gateStatus(gateID, protocol.GatePassed)
 	s.st.Phase, s.st.PhaseEnteredAt = to, s.now
+	if d := s.st.LastDecline; d != nil && d.GateID == gateID {
+		s.st.LastDecline = nil
+	}
 	s.st.LastGateFailure, s.st.PendingTransition, s.st.QueuedTransition = nil, nil, nil
 	s.st.NonProgressSignature, s.st.NonProgressCount = nil, 0
 	s.move(protocol.RunActive)
@@ -191,6 +194,7 @@ func (s *step) advance(to, gateID, trigger, turn string) {
 // complete ends the run. In an acceptance its event stands behind that of the checkpoint.
 func (s *step) complete(gateID, turn string, inAcceptance bool) {
 	s.gateStatus(gateID, protocol.GatePassed)
+	s.st.LastDecline = nil
 	s.st.LastGateFailure, s.st.PendingTransition, s.st.QueuedTransition = nil, nil, nil
 	s.st.PendingCompletion, s.st.QueuedCompletion = nil, nil
 	s.st.BlockedOn, s.st.BlockedReason, s.st.Escalation, s.st.NextRecommendedRole = nil, nil, nil, nil

@@ -173,7 +173,12 @@ func (w *walk) input() Input {
 	case 31, 32:
 		return Unblock{Now: now, GateFiles: w.files()}
 	}
-	switch w.r.Intn(5) {
+	switch w.r.Intn(8) {
+	case 5, 6:
+		return Decline{Gate: pick(w, "", "plan", "built", "ship"), Reason: pick(w, "no", "no", ""), Role: pick(w, "", "pm", "dev", "cook"),
+			Phase: pick(w, "", "planning", "qa", "moon"), Now: now, By: protocol.Person{Name: "ann"}}
+	case 7:
+		return RuleObjection{ID: pick(w, "OBJ-001", "OBJ-002"), Status: pick(w, protocol.ObjectionStatuses()...), Reason: "so", Now: now, GateFiles: w.files()}
 	case 0:
 		return Checkpointed{TurnID: turn, SHA: "abc", Now: now}
 	case 1:

@@ -34,6 +34,7 @@ const (
 	CodeProtocolError     = "protocol_error"
 	CodeUnknownEscalation = "unknown_escalation"
 	CodeGateFailed        = "gate_failed"
+	CodeNotApprover       = "not_an_approver"
 	CodeUnknownObjection  = "unknown_objection"
 	CodeNothingPending    = "nothing_pending"
 	CodeEmptyField        = "empty_required_field"

@@ -13,6 +13,9 @@ func NextRole(run Run) (role, why string) {
 		return d.ToRole, "has the delegation " + d.ID + " of " + d.ParentRole
 	}
 	if st.NextRecommendedRole != nil && legalIn(run, st.Phase, *st.NextRecommendedRole) {
+		if d := st.LastDecline; d != nil && d.RequestedByTurn == value(st.LastCompletedTurnID, "") {
+			return *st.NextRecommendedRole, "goes on after the gate " + d.GateID + " was declined"
+		}
 		return *st.NextRecommendedRole, "was proposed by the last turn"
 	}
 	return fallbackRole(run), "enters the phase " + st.Phase

@@ -114,6 +114,8 @@ func (s *step) apply(in Input) *Refused {
 		return s.skipPhase(in)
 	case OperatorCommits:
 		return s.operatorCommits(in)
+	case Decline:
+		return s.decline(in)
 	case RuleObjection:
 		return s.ruleObjection(in)
 	}

@@ -85,7 +85,7 @@ func TestTheNextCommand(t *testing.T) {
 	}{
 		{"idle", protocol.RunIdle, func(*protocol.State) {}, NextStep},
 		{"active", protocol.RunActive, func(*protocol.State) {}, NextStep},
-		{"a turn under way", protocol.RunActive, turn(protocol.TurnRunning), NextStepResume},
+		{"a turn under way", protocol.RunActive, turn(protocol.TurnRunning), NextStep},
 		{"conflicted", protocol.RunActive, turn(protocol.TurnConflicted), "drawbar govern reject --turn turn_1 --reassign"},
 		{"ghost", protocol.RunActive, turn(protocol.TurnFailedStart), "drawbar govern reissue --turn turn_1 --reason ghost"},
 		{"not acceptable", protocol.RunActive, turn(protocol.TurnFailedAcceptance), `drawbar govern reject --turn turn_1 --reason "the result was not acceptable"`},

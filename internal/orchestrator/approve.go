@@ -35,6 +35,10 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if err := t.mayApprove(o); err != nil {
 			return err
 		}
+		if done, err := t.oneOfSeveral(ctx, o, gateID, by); done != nil || err != nil {
+			rep = orEmpty(done)
+			return err
+		}
 		g, _ := t.run.Config.Gate(gateID)
 		held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": st.Phase, "to": to, "requested_by_turn": by})
 		if err != nil {
@@ -78,10 +82,13 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 
 // gate is the pending gate that is meant, who asked for it, and the phase behind it. It settles which of the two is meant.
 func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
+	again := governance.Reclaimable(st) // a decline that is taken back
 	if o.Either {
-		o.Completion = st.PendingCompletion != nil
+		o.Completion = st.PendingCompletion != nil || again != nil && again.GateType == "run_completion"
 	}
 	switch {
+	case again != nil && o.Completion == (again.GateType == "run_completion"):
+		return again.GateID, again.RequestedByTurn, again.To
 	case o.Completion && st.PendingCompletion != nil:
 		return st.PendingCompletion.Gate, st.PendingCompletion.RequestedByTurn, ""
 	case !o.Completion && st.PendingTransition != nil:
@@ -93,7 +100,7 @@ func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
 // approval is the input of an approval, with the gate's files as they are now.
 func (t *transaction) approval(o ApproveOptions) (governance.Approve, error) {
 	files, err := t.gateFiles(t.e.root, t.state().Phase)
-	return governance.Approve{Completion: o.Completion, Now: t.e.now(), By: o.By, GateFiles: files}, err
+	return governance.Approve{Completion: o.Completion, Now: t.e.now(), By: o.By, Comment: o.Comment, GateFiles: files}, err
 }
 
 // mayApprove refuses an approval that the rules would refuse now, before any hook or action of the gate runs.
@@ -108,12 +115,49 @@ func (t *transaction) mayApprove(o ApproveOptions) error {
 	return nil
 }
 
+// approvals are those that the pending gate has.
+func approvals(st *protocol.State) []protocol.Approval {
+	switch {
+	case st.PendingCompletion != nil:
+		return st.PendingCompletion.Approvals
+	case st.PendingTransition != nil:
+		return st.PendingTransition.Approvals
+	}
+	return nil
+}
+
+// oneOfSeveral records an approval after which another person's is still missing: nothing of the gate runs yet.
+func (t *transaction) oneOfSeveral(ctx context.Context, o ApproveOptions, gateID, turn string) (*Report, error) {
+	g, _ := t.run.Config.Gate(gateID)
+	n := len(approvals(t.state())) + 1
+	if n >= g.Approvals() {
+		return nil, nil
+	}
+	in, err := t.approval(o)
+	if err == nil {
+		err = t.do(in)
+	}
+	if err == nil {
+		_, err = t.commit(ctx, "approval", turn, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rep := t.report(OutcomeDone)
+	rep.Summary = fmt.Sprintf("%d of %d approvals of gate %s: another person approves", n, g.Approvals(), gateID)
+	return &rep, nil
+}
+
 // dryApprove says what an approval would do. It takes no lock, which would be a change.
 func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
 	t, err := e.look()
 	if err != nil {
 		return Report{}, err
 	}
+	if t.work, err = e.workspace(context.Background()); err != nil {
+		return Report{}, err
+	}
+	o.By = t.person(context.Background(), o.By)
 	gateID, _, to := o.gate(t.state())
 	if gateID == "" {
 		return Report{}, t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
@@ -124,6 +168,9 @@ func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
 	g, _ := t.run.Config.Gate(gateID)
 	rep := t.report(OutcomeDone)
 	rep.Summary = dryApproval(gateID, to, g)
+	if n := g.Approvals(); n > 1 && len(approvals(t.state()))+1 < n {
+		rep.Summary = fmt.Sprintf("gate %s would have %d of %d approvals; another person approves", gateID, len(approvals(t.state()))+1, n)
+	}
 	return rep, nil
 }
 

@@ -327,7 +327,7 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
 					rep := t.report(OutcomeFailed)
 					rep.turn(turn)
-					rep.Errors, rep.Hint, rep.Next = []string{where + " is not ready: " + err.Error()}, "finish "+where+", then: "+governance.NextStep, governance.NextStep
+					rep.Errors, rep.Hint = []string{where + " is not ready: " + err.Error()}, "finish "+where+" and hand it in: drawbar govern accept"
 					return nil, &rep, nil
 				}
 				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})

@@ -63,7 +63,6 @@ func (e *Local) ready(ctx context.Context, j *job) (Report, error) {
 	err := e.locked(ctx, "step", func(t *transaction) error {
 		rep = t.report(OutcomeAssigned)
 		rep.turn(&j.dispatch.Turn)
-		rep.Next = "drawbar govern step"
 		return nil
 	})
 	return rep, err

@@ -104,6 +104,9 @@ func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
 	if out.Cost != nil {
 		in.Cost = *out.Cost
 	}
+	if out.Meta != nil {
+		in.Model = out.Meta.Model
+	}
 	if out.Staged {
 		in.Session = out.Session
 	}
@@ -149,6 +152,9 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 		rep.Errors = []string{out.Detail}
 	}
 	rep.Hint = out.Hint
+	if do, _, ok := strings.Cut(out.Hint, ", then: "); ok {
+		rep.Hint = do + ", then: " + rep.Next // the record knows what the turn needs
+	}
 	if rep.retry {
 		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
 		t.e.note(Notice{Kind: "retry", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})

@@ -63,6 +63,10 @@ func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
+		if o.HumanMerge && turn.Status != protocol.TurnConflicted {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %s and not in conflict, there is nothing that a person could have merged", turn.TurnID, turn.Status).
+				WithHint("drawbar govern accept --turn %s", turn.TurnID)
+		}
 		if held, err := t.bound(ctx, turn, nil, true); held != nil || err != nil {
 			rep = orEmpty(held)
 			return err

@@ -30,6 +30,8 @@ type Engine interface {
 	Restart(ctx context.Context, o RestartOptions) (Report, error)
 	// Accept takes the staged result of a turn.
 	Accept(ctx context.Context, o AcceptOptions) (Report, error)
+	// Submit stages the result of a person's turn, when it is valid.
+	Submit(ctx context.Context, o SubmitOptions) (Report, error)
 	// Reject refuses the result of a turn.
 	Reject(ctx context.Context, o RejectOptions) (Report, error)
 	// Reissue replaces a turn by a new one of the same role.
@@ -38,6 +40,8 @@ type Engine interface {
 	Checkpoint(ctx context.Context, turn string) (Report, error)
 	// Approve lets a pending gate pass.
 	Approve(ctx context.Context, o ApproveOptions) (Report, error)
+	// Decline sends the turn behind a gate back, with the reason.
+	Decline(ctx context.Context, o DeclineOptions) (Report, error)
 	// RuleObjection brings a person's word on an objection into the record.
 	RuleObjection(ctx context.Context, o ObjectionOptions) (Report, error)
 	// Escalate hands the run to a person.

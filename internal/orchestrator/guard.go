@@ -32,9 +32,20 @@ const (
 )
 
 // outside refuses a command that an agent types within its own turn: nobody approves, accepts or unblocks what is their own.
-func (t *transaction) outside() error {
-	id := t.e.o.Getenv(protocol.TurnVariable)
-	if id == "" || !t.state().ActiveTurns.Has(id) {
+func (t *transaction) outside() error { return t.e.outside(t.state()) }
+
+// Outside refuses a command that an agent types within its own turn, for those that change what binds it and not the record.
+func (e *Local) Outside() error {
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return err
+	}
+	return e.outside(&v.State)
+}
+
+func (e *Local) outside(st *protocol.State) error {
+	id := e.o.Getenv(protocol.TurnVariable)
+	if id == "" || !st.ActiveTurns.Has(id) {
 		return nil
 	}
 	return execution.Errorf(execution.CodeCapability, "this was typed within turn %s (%s): an agent hands in its result and decides nothing about the run", id, protocol.TurnVariable).

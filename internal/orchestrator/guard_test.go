@@ -195,6 +195,11 @@ func TestAnAgentDecidesNothing(t *testing.T) {
 		"escalate": func(e *Local) error { _, err := e.Escalate(t.Context(), EscalateOptions{Reason: "x"}); return err },
 		"approve":  func(e *Local) error { _, err := e.Approve(t.Context(), ApproveOptions{Either: true}); return err },
 		"step":     func(e *Local) error { _, err := e.Step(t.Context(), StepOptions{NoWait: true}); return err },
+		"objections": func(e *Local) error {
+			_, err := e.RuleObjection(t.Context(), ObjectionOptions{ID: "OBJ-001", Status: protocol.ObjectionResolvedByHuman, Reason: "x"})
+			return err
+		},
+		"settings": func(e *Local) error { return e.Outside() },
 		"restart":  func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{New: true}); return err },
 	} {
 		if err := do(inside(turn)); err == nil || !strings.Contains(err.Error(), "within turn "+turn) {

@@ -138,6 +138,12 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 			return Report{}, err
 		}
 		merged = len(accept.MergeConflicts) == 0
+		if !merged && s.merge {
+			if accept.Files, err = t.mergedByHand(ctx, turn, root, compared.Files, accept.MergeConflicts); err != nil {
+				return Report{}, err
+			}
+			merged = true
+		}
 		if err := keepEvidence(root, t.e.root, id); err != nil {
 			t.e.warn(fmt.Sprintf("what turn %s left as evidence is not kept: %v", id, err))
 		}
@@ -221,9 +227,6 @@ func (t *transaction) held(ctx context.Context, id string, not governance.NotAcc
 		rep.Outcome = OutcomeBlocked
 	}
 	rep.Code, rep.Errors = not.Code, not.Errors
-	if not.Next != "" {
-		rep.Next = not.Next
-	}
 	if turn := t.state().ActiveTurns.At(id); turn != nil {
 		rep.turn(turn)
 		if rep.retry = s.repair && turn.Status == protocol.TurnRetrying; rep.retry {

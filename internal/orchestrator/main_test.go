@@ -200,7 +200,20 @@ func (p *world) step(want string, o ...StepOptions) Report {
 	if r.Outcome != want {
 		p.t.Fatalf("step: %s, want %s: %s %v %+v", r.Outcome, want, r.Code, r.Errors, r.Reason)
 	}
+	p.agree(r)
 	return r
+}
+
+// agree wants status to name the command that a report named, and its hint no other.
+func (p *world) agree(r Report) {
+	p.t.Helper()
+	s, err := p.engine().Status(p.t.Context())
+	if err != nil || s.Next != r.Next {
+		p.t.Errorf("the command says %q is next, status says %q (%v)", r.Next, s.Next, err)
+	}
+	if _, then, ok := strings.Cut(r.Hint, "then: "); ok && then != r.Next {
+		p.t.Errorf("the command says %q is next, and tells to do: %s", r.Next, r.Hint)
+	}
 }
 
 func (p *world) view() *ledger.View {

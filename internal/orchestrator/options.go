@@ -61,7 +61,17 @@ type ApproveOptions struct {
 	Completion bool // the end of the run; else the phase
 	Either     bool // whichever is pending
 	DryRun     bool
-	By         protocol.Person
+	By         protocol.Person // empty is whom git knows
+	Comment    string
+}
+
+// DeclineOptions are a person's no to a gate.
+type DeclineOptions struct {
+	Gate   string // empty is the one that waits
+	Reason string
+	Role   string // who goes on; empty is who asked
+	Phase  string // where; empty is the phase that the gate ends
+	By     protocol.Person
 }
 
 // ObjectionOptions are a person's word on an objection.

@@ -494,3 +494,93 @@ func TestRepositoryComesAndGoes(t *testing.T) {
 		t.Errorf("a checkpoint after git: %s", r.Commit)
 	}
 }
+
+func init() {
+	workers["conflicts and more"] = func(w *worker) {
+		w.put("README.md", "of the turn\n")
+		w.put("other.txt", "of the turn alone\n")
+		w.stage(w.result("README.md", "other.txt"))
+	}
+}
+
+// A conflict that a person has merged: what they left goes in, the rest of the turn too, the turn's version is kept, and all of it is said.
+func TestAConflictMergedByHand(t *testing.T) {
+	t.Parallel()
+	for name, commits := range map[string]bool{"left in the work tree": false, "committed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, one(runtimeOf("conflicts and more"), `,"workspace":"worktree"`))
+			p.write("README.md", "of the operator\n")
+			r := p.step(OutcomeFailed)
+			if r.Next != "drawbar govern accept --turn "+r.TurnID+" --resolution human_merge" {
+				t.Fatalf("%s: next %s", r.Code, r.Next)
+			}
+			p.write("README.md", "of both\n")
+			if commits {
+				p.git("commit", "-qam", "merged")
+			}
+			p.forget()
+			r, err := p.engine().Accept(t.Context(), AcceptOptions{HumanMerge: true})
+			if err != nil || r.Outcome != OutcomeAccepted {
+				t.Fatalf("%+v %v", r, err)
+			}
+			p.agree(r)
+			if p.read("README.md") != "of both\n" || p.read("other.txt") != "of the turn alone\n" || p.git("show", "HEAD:other.txt") != "of the turn alone" {
+				t.Errorf("README.md %q, other.txt %q", p.read("README.md"), p.read("other.txt"))
+			}
+			if got := slices.Contains(r.Files, "README.md"); got == commits {
+				t.Errorf("the turn is credited with %v", r.Files)
+			}
+			kept := protocol.ArchiveDir + "/" + r.TurnID + "/evidence/conflict/README.md"
+			if p.read(kept) != "of the turn\n" || !strings.Contains(strings.Join(p.heard("warning"), "\n"), kept) {
+				t.Errorf("the turn's version is %q; heard %q", p.read(kept), p.heard("warning"))
+			}
+			if left := p.git("worktree", "list"); strings.Count(left, "\n") != 0 {
+				t.Errorf("left behind: %s", left)
+			}
+			p.sound()
+		})
+	}
+	p := newProject(t, one(manualRuntime, ""))
+	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	p.write("work.txt", "by hand\n")
+	p.stage(turn, handWritten(p, turn, "work.txt"))
+	if _, err := p.engine().Accept(t.Context(), AcceptOptions{HumanMerge: true}); err == nil || !strings.Contains(hint(err), "accept --turn "+turn) {
+		t.Errorf("a merge without a conflict: %v", err)
+	}
+}
+
+// One attempt is dispatched once, however often its turn is made ready or waited for; a failed start and its hint name one command.
+func TestOneDispatchPerAttempt(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(manualRuntime, ""))
+	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	p.step(OutcomeAssigned, StepOptions{NoWait: true})
+	p.write("work.txt", "by hand\n")
+	p.stage(turn, handWritten(p, turn, "work.txt"))
+	p.step(OutcomeAccepted)
+	if n := len(p.events("turn_dispatched")); n != 1 {
+		t.Errorf("%d events turn_dispatched", n)
+	}
+	p.sound()
+
+	p = newProject(t, one(runtimeOf("ok"), ""))
+	if _, err := p.engine().Resume(t.Context(), StepOptions{}); err == nil {
+		t.Log("nothing blocked, and a turn is ready")
+	}
+	p.step(OutcomeAccepted)
+	if n := len(p.events("turn_dispatched")); n != 1 {
+		t.Errorf("%d events turn_dispatched of a program", n)
+	}
+
+	p = newProject(t, strings.Replace(one(runtimeOf("sleeps"), ""), `"rules"`, `"run_loop":{"startup_watchdog_ms":300},"rules"`, 1))
+	r := p.step(OutcomeBlocked)
+	if !strings.Contains(r.Next, "reissue") {
+		t.Errorf("next %s, do %s", r.Next, r.Hint)
+	}
+	if r, err := p.engine().Restart(t.Context(), RestartOptions{}); err != nil {
+		t.Error(err)
+	} else {
+		p.agree(r)
+	}
+}

@@ -105,6 +105,9 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) stri
 			return StopGateHeld
 		}
 		out.Last = rep
+		if rep.Pending != "" {
+			return StopGateHeld // another person's approval is missing
+		}
 		switch rep.Outcome {
 		case OutcomeBlocked:
 			return StopBlocked

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance"
@@ -26,6 +27,10 @@ type Status struct {
 	BlockedOn   string                   `json:"blocked_on,omitempty"`
 	Reason      *protocol.BlockedReason  `json:"blocked_reason,omitempty"`
 	Pending     string                   `json:"pending_gate,omitempty"`
+	Approvers   []string                 `json:"approvers,omitempty"` // who decides on the pending gate; empty is anybody
+	Approvals   []protocol.Approval      `json:"approvals,omitempty"` // that it has, of those that it needs
+	Needed      int                      `json:"approvals_needed,omitempty"`
+	Declined    *protocol.Decline        `json:"last_decline,omitempty"`
 	Gate        *protocol.GateFailure    `json:"last_gate_failure,omitempty"`
 	Objections  []protocol.OpenObjection `json:"open_objections,omitempty"`
 	Budget      protocol.BudgetStatus    `json:"budget"`
@@ -80,6 +85,10 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
 		Pending: pending(st), Turns: []TurnStatus{}, Permissions: p.Config.Permissions(),
 	}
+	if g, ok := p.Config.Gate(s.Pending); ok && s.Pending != "" {
+		s.Approvers, s.Approvals, s.Needed = g.Approvers, approvals(st), g.Approvals()
+	}
+	s.Declined = st.LastDecline
 	if s.Status == "" {
 		s.Status = protocol.RunIdle
 	}
@@ -89,7 +98,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	if ref := text(st.AcceptedIntegration); strings.HasPrefix(ref, "git:") {
 		s.LastCommit = strings.TrimPrefix(ref, "git:")
 	}
-	for _, w := range p.Warnings {
+	for _, w := range slices.Concat(p.Warnings, p.Prompts()) {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
 	if v.Doubt != "" {

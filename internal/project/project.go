@@ -112,6 +112,21 @@ func Load(root string) (*Project, error) {
 	return &Project{Root: abs, Raw: data, Config: charter.Normalize(c), Declared: c, Warnings: charter.Warnings(problems)}, nil
 }
 
+// Prompts are the prompts of roles that agentxchain.json names and that are not there: their turns go without instructions.
+func (p *Project) Prompts() []charter.Problem {
+	var list []charter.Problem
+	for role, name := range p.Config.Prompts.All() {
+		file := filepath.Join(p.Root, filepath.FromSlash(name))
+		if info, err := os.Stat(file); strings.TrimSpace(name) == "" || err == nil && info.Mode().IsRegular() {
+			continue
+		}
+		list = append(list, charter.Problem{Severity: charter.SeverityWarning, Type: charter.MissingPrompt, Field: charter.Path("prompts", role),
+			Message: "names " + name + ", which does not exist: the role's turns go without instructions of their own",
+			Hint:    "write " + name + ", or correct prompts." + role})
+	}
+	return list
+}
+
 // readConfig reads the text of agentxchain.json, which is a file and nothing else: what a link leads to may be anybody's.
 func readConfig(root string) ([]byte, error) {
 	file := filepath.Join(root, protocol.ConfigFile)

@@ -15,6 +15,7 @@ func Prompt(in Input) string {
 	in.authority(d)
 	in.responsibilities(d)
 	in.exitGate(d)
+	in.declined(d)
 	in.previous(d)
 	in.intent(d)
 	in.conflict(d)
@@ -73,6 +74,18 @@ func (in *Input) rules(d *doc) {
 		d.line("5. **Propose who acts next.** Routing decides.")
 	}
 	d.gap()
+}
+
+// declined is a person's no to a gate, until that gate is passed.
+func (in *Input) declined(d *doc) {
+	no := in.State.LastDecline
+	if no == nil {
+		return
+	}
+	d.para("## Declined by a Person")
+	d.para("%s did not let the gate %s pass, which %s had asked for:", inline(no.By.String()), code(no.GateID), code(no.RequestedByTurn))
+	d.para("%s", quote(no.Reason))
+	d.para("Deal with it before you ask for that gate again, and say in your summary how.")
 }
 
 func (in *Input) previous(d *doc) {

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
 	"github.com/drawbar/drawbar/internal/cli/govern/status"
+	"github.com/drawbar/drawbar/internal/cli/govern/submit"
 	"github.com/drawbar/drawbar/internal/cli/govern/turn"
 )
 
@@ -30,7 +31,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(status.New(app))
 	cmd.AddCommand(turn.New(app)...)
 	cmd.AddCommand(record.New(app)...)
-	cmd.AddCommand(approve.New(app), conformance.New(app))
+	cmd.AddCommand(approve.New(app), approve.NewDecline(app), submit.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":

@@ -30,6 +30,7 @@ const (
 	UnusedKey          = "unused_key"
 	IllegalRuntime     = "illegal_runtime"
 	NotBuilt           = "not_built"
+	MissingPrompt      = "missing_prompt"
 )
 
 // Problem is one thing that is wrong, or odd, in a configuration.

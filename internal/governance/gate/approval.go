@@ -17,6 +17,10 @@ func approve(in Input, g protocol.Gate, d *Decision) bool {
 		d.PolicyReason = fmt.Sprintf("gate %q is credentialed: only a person may open it", d.GateID)
 		return false
 	}
+	if g.OnlyPerson() {
+		d.PolicyReason = fmt.Sprintf("gate %q says who decides: only people may open it", d.GateID)
+		return false
+	}
 	p := in.Config.ApprovalPolicy
 	if p == nil {
 		return false

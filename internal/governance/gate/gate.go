@@ -173,7 +173,7 @@ func decide(in Input, d Decision, pass string) Decision {
 		d.Action = GateFailed
 		return d
 	}
-	if g.RequiresHumanApproval || g.Credentialed {
+	if g.AsksPerson() {
 		d.Action = AwaitingHumanApproval
 		if approve(in, g, &d) {
 			d.Action, d.AutoApproved = pass, true

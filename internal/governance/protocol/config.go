@@ -1,6 +1,10 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
 
 // Config is agentxchain.json. Values that may be absent are pointers where absent differs from zero. Keys that this version
 // does not know are in Extra, here and in roles and runtimes.
@@ -314,7 +318,34 @@ type Gate struct {
 	RequiresHumanApproval    bool         `json:"requires_human_approval,omitempty"`
 	Credentialed             bool         `json:"credentialed,omitempty"`
 	GateActions              []GateAction `json:"gate_actions,omitempty"`
+	Approvers                []string     `json:"approvers,omitempty"`     // Drawbar's own: names or emails; nobody else decides
+	MinApprovals             *int         `json:"min_approvals,omitempty"` // Drawbar's own: how many people have to agree
 	Extra                    Extra        `json:"-"`
+}
+
+// AsksPerson reports whether a person decides on the gate.
+func (g *Gate) AsksPerson() bool { return g.RequiresHumanApproval || g.Credentialed || g.OnlyPerson() }
+
+// OnlyPerson reports whether the gate names who decides, or how many: nothing stands in for them.
+func (g *Gate) OnlyPerson() bool { return len(g.Approvers) > 0 || g.Approvals() > 1 }
+
+// Approvals is how many people have to agree.
+func (g *Gate) Approvals() int {
+	if g.MinApprovals == nil {
+		return 1
+	}
+	return max(1, *g.MinApprovals)
+}
+
+// Approver reports whether a person may decide on the gate, by name or email.
+func (g *Gate) Approver(p Person) bool {
+	if len(g.Approvers) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(g.Approvers, func(a string) bool {
+		a = strings.TrimSpace(a)
+		return a != "" && (strings.EqualFold(a, p.Email) || a == p.Name || strings.EqualFold(a, p.String()))
+	})
 }
 
 // UnmarshalJSON keeps unknown keys.

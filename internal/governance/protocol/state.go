@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -82,6 +83,7 @@ type State struct {
 	Sessions             Ordered[string]      `json:"role_sessions,omitzero"`           // Drawbar's own: the agent's session of each role
 	OpenHuman            []OpenEscalation     `json:"open_human_escalations,omitempty"` // Drawbar's own: what waits for a person
 	OpenObjections       []OpenObjection      `json:"open_objections,omitempty"`        // Drawbar's own: what nobody has resolved
+	LastDecline          *Decline             `json:"last_decline,omitempty"`           // Drawbar's own: a person's no to a gate
 	PriorSignOffs        Ordered[string]      `json:"prior_signoffs,omitzero"`          // Drawbar's own: digests of what was signed before the run
 	ObjectionsThrough    string               `json:"objections_through,omitempty"`     // Drawbar's own: the last turn that OpenObjections knows of
 	Extra                Extra                `json:"-"`
@@ -318,6 +320,38 @@ func (p Person) String() string {
 	return Human
 }
 
+// Same reports whether two are one person: by email, else by name, else by the system's user.
+func (p Person) Same(q Person) bool {
+	switch {
+	case p.Email != "" && q.Email != "":
+		return strings.EqualFold(p.Email, q.Email)
+	case p.Name != "" && q.Name != "":
+		return p.Name == q.Name
+	}
+	return p.User == q.User
+}
+
+// Approval is one person's yes to a gate that needs more than one.
+type Approval struct {
+	By      Person `json:"by"`
+	Comment string `json:"comment,omitempty"`
+	At      Time   `json:"at"`
+}
+
+// Decline is a person's last no to a gate, until that gate is passed.
+type Decline struct {
+	GateID          string `json:"gate_id"`
+	GateType        string `json:"gate_type"` // phase_transition or run_completion
+	From            string `json:"from"`      // the phase that the gate ends
+	To              string `json:"to,omitempty"`
+	RequestedByTurn string `json:"requested_by_turn"`
+	Reason          string `json:"reason"`
+	By              Person `json:"by"`
+	At              Time   `json:"at"`
+	Role            string `json:"role"`  // that goes on
+	Phase           string `json:"phase"` // that it goes on in
+}
+
 // OpenEscalation is an entry of the human queue that is not resolved yet.
 type OpenEscalation struct {
 	EscalationID string `json:"escalation_id"`
@@ -335,6 +369,8 @@ type PendingPhase struct {
 	Gate            string `json:"gate,omitempty"`
 	RequestedByTurn string `json:"requested_by_turn,omitempty"`
 	RequestedAt     Time   `json:"requested_at,omitzero"`
+
+	Approvals []Approval `json:"approvals,omitempty"` // Drawbar's own: of a gate that needs several
 }
 
 // PendingEnd is the end of the run that waits.
@@ -342,6 +378,8 @@ type PendingEnd struct {
 	Gate            string `json:"gate,omitempty"`
 	RequestedByTurn string `json:"requested_by_turn,omitempty"`
 	RequestedAt     Time   `json:"requested_at,omitzero"`
+
+	Approvals []Approval `json:"approvals,omitempty"` // Drawbar's own: of a gate that needs several
 }
 
 // GateFailure is the last time a gate did not pass.

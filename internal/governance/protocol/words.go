@@ -199,7 +199,7 @@ var eventTypes = []string{
 	"ghost_retry_exhausted", "auto_retried_productive_timeout", "productive_timeout_retry_exhausted",
 	"retained_claude_auth_escalation_reclassified", "state_reconciled_operator_commits", "operator_commit_reconcile_refused",
 	"charter_materialization_required", "artifact_type_auto_normalized", "staged_result_auto_normalized",
-	"objection_updated", // Drawbar's own
+	"objection_updated", "gate_declined", "gate_approval", // Drawbar's own
 }
 
 // EventTypes are the types an event may have.

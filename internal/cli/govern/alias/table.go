@@ -50,7 +50,7 @@ func Commands() []Command {
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
 		{Old: "schedule", Refused: "runs are not scheduled", Hint: "drawbar govern run, from cron or a timer"},
 		{Old: "reconcile-state", Refused: "commits of people are taken into the record by the next turn, without a command", Hint: "drawbar govern step"},
-		{Old: "restore", Refused: "the record is in the repository's commits", Hint: "git checkout COMMIT -- .agentxchain, then drawbar govern verify"},
+		{Old: "restore", Refused: "the record is in no commit: git ignores .agentxchain", Hint: "put .agentxchain back from a backup, then drawbar govern verify"},
 		{Old: "audit", Refused: "there is no report besides the record", Hint: "drawbar govern verify, drawbar govern export"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},

@@ -1,4 +1,4 @@
-// Package approve is "drawbar govern approve": a person lets a gate pass.
+// Package approve is "drawbar govern approve" and "drawbar govern decline": a person lets a gate pass, or does not.
 package approve
 
 import (
@@ -12,17 +12,19 @@ import (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	var dry bool
+	var comment string
 	cmd := &cobra.Command{
 		Use: "approve [phase|completion]", Short: "Let the pending gate pass: the next phase begins, or the run ends",
 		Long: "Let the pending gate pass: hooks of before_gate are asked, the gate's actions run, then the next phase begins or the run ends.\n" +
 			"Without an argument it is whichever gate waits.",
 		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := orchestrator.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who()}
+			o := orchestrator.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who(), Comment: comment}
 			o.Completion = len(args) == 1 && args[0] == "completion"
 			return Approve(app, cmd, o)
 		},
 	}
+	cmd.Flags().StringVar(&comment, "comment", "", "what you want to say with it, for the record")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen and change nothing")
 	cli.TrustFlag(cmd, new(bool))
 	return cmd

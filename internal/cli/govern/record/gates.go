@@ -21,6 +21,8 @@ type gateView struct {
 	Files        []gate.Finding `json:"files"`
 	Verification bool           `json:"requires_verification_pass"`
 	Human        bool           `json:"requires_human_approval"`
+	Approvers    []string       `json:"approvers,omitempty"`
+	Approvals    int            `json:"min_approvals"`
 	Credentialed bool           `json:"credentialed"`
 	Actions      []string       `json:"gate_actions,omitempty"`
 	Pending      bool           `json:"pending"`
@@ -69,7 +71,7 @@ func gates(app *cli.App) *cobra.Command {
 					return err
 				}
 				x := gateView{Phase: phase, Gate: routed.ExitGate, Status: v.State.PhaseGateStatus.At(routed.ExitGate), Present: phase == v.State.Phase,
-					Verification: g.RequiresVerificationPass, Human: g.RequiresHumanApproval, Credentialed: g.Credentialed,
+					Verification: g.RequiresVerificationPass, Human: g.AsksPerson(), Approvers: g.Approvers, Approvals: g.Approvals(), Credentialed: g.Credentialed,
 					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history, Prior: v.State.PriorSignOffs}))}
 				if x.Present {
 					x.Objections = governance.BlockingObjections(governance.Run{Config: p.Config, State: v.State, History: history})
@@ -130,6 +132,12 @@ func printGates(app *cli.App, list []gateView) {
 			app.Printf("    a person's approval, which no policy replaces\n")
 		case g.Human:
 			app.Printf("    a person's approval\n")
+		}
+		if len(g.Approvers) > 0 {
+			app.Printf("    decided by %s\n", strings.Join(g.Approvers, ", "))
+		}
+		if g.Approvals > 1 {
+			app.Printf("    approved by %d people\n", g.Approvals)
 		}
 		for _, a := range g.Actions {
 			app.Printf("    runs: %s\n", a)

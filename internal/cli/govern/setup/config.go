@@ -105,6 +105,14 @@ func set(ctx context.Context, app *cli.App, key, value string) error {
 	if key == "" {
 		return execution.Errorf(execution.CodeValidation, "config set needs a key").WithHint("drawbar govern config set KEY VALUE")
 	}
+	e, done, err := view.Engine(app, "config set", false)
+	if err != nil {
+		return err
+	}
+	done()
+	if err := e.Outside(); err != nil {
+		return err
+	}
 	old, _ := project.Load(root) // an invalid one may be corrected step by step
 	keys, err := project.Keys(root, key)
 	if err != nil {

@@ -149,6 +149,7 @@ func Problems(root string) ([]charter.Problem, error) {
 		return nil, err
 	}
 	list := append([]charter.Problem{}, p.Warnings...)
+	list = append(list, p.Prompts()...)
 	list = append(list, charter.Admission(p.Config)...)
 	return append(list, charter.Unbuilt(p.Config)...), nil
 }

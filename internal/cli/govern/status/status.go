@@ -61,7 +61,14 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 		turn(app, t, now)
 	}
 	if s.Pending != "" {
-		field("waits", "gate %s waits for a person", s.Pending)
+		who := "a person"
+		if len(s.Approvers) > 0 {
+			who = strings.Join(s.Approvers, " or ")
+		}
+		if s.Needed > 1 {
+			who += fmt.Sprintf(" (%d of %d have approved)", len(s.Approvals), s.Needed)
+		}
+		field("waits", "gate %s waits for %s", s.Pending, who)
 	}
 	if s.BlockedOn != "" && s.Pending == "" {
 		field("blocked", "%s", s.BlockedOn)

@@ -1,0 +1,47 @@
+package approve
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// NewDecline makes the command.
+func NewDecline(app *cli.App) *cobra.Command {
+	var o orchestrator.DeclineOptions
+	cmd := &cobra.Command{
+		Use: "decline [GATE]", Short: "Say no to the gate that waits: its turn goes back with the reason",
+		Long: "Say no to the gate that waits: the role that asked goes on with the reason in its prompt, or the role and the phase that you name.\n" +
+			"With the name of a gate that was passed earlier in the run, that is taken back. An approval takes back a decline that no turn\n" +
+			"has answered yet. All of it stays on the record.",
+		Example: `  drawbar govern decline --reason "the plan names no tests"
+  drawbar govern decline qa_ship_verdict --reason "it does not build" --phase implementation --to dev`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Gate = args[0]
+			}
+			if o.Reason == "" {
+				return cli.Usage("a reason is needed: the next turn reads it").WithHint(`%s --reason "..."`, cmd.CommandPath())
+			}
+			o.By = view.Who()
+			e, done, err := view.Engine(app, "decline", false)
+			if err != nil {
+				return err
+			}
+			r, err := e.Decline(cmd.Context(), o)
+			done()
+			if err != nil {
+				return err
+			}
+			return view.Tell(app, r)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Reason, "reason", "", "why (required)")
+	f.StringVar(&o.Role, "to", "", "role that goes on (default: the role that asked)")
+	f.StringVar(&o.Phase, "phase", "", "phase to go on in: that of the gate, or an earlier one")
+	return cmd
+}

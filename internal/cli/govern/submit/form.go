@@ -1,0 +1,177 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// mostForm is how large a form may be.
+const mostForm = 1 << 20
+
+// blank is the form to fill in.
+const blank = `# What you say of your turn. Delete what you do not need; ids and changed files are filled in.
+# Then: drawbar govern submit --from THIS-FILE
+
+summary: ""            # what you did, in a sentence
+
+objections: []         # what you doubt, such as
+#  - severity: medium  # low, medium, high or blocking
+#    statement: nobody has said what an empty name does
+#  - id: OBJ-001       # of one that is open: what became of it
+#    status: resolved  # or acknowledged, escalated
+#    statement: it is tested now
+
+decisions: []          # what you decided, such as
+#  - category: scope   # implementation, architecture, scope, process, quality or release
+#    statement: one program, no options
+#    rationale: the goal asks for no more
+
+verification: skipped  # pass, fail or skipped
+evidence: ""           # what you checked, or why nothing
+
+next: human            # the role that goes on
+phase: ""              # the phase that should begin
+complete: false        # true asks for the end of the run
+needs_human: ""        # what only a person can decide
+# files: []            # only where git cannot see them
+`
+
+// form is what a person fills in.
+type form struct {
+	Summary    string   `yaml:"summary"`
+	Status     string   `yaml:"status"`
+	NeedsHuman string   `yaml:"needs_human"`
+	Objections []entry  `yaml:"objections"`
+	Decisions  []entry  `yaml:"decisions"`
+	Files      []string `yaml:"files"`
+	Verify     string   `yaml:"verification"`
+	Evidence   string   `yaml:"evidence"`
+	Next       string   `yaml:"next"`
+	Phase      string   `yaml:"phase"`
+	Complete   bool     `yaml:"complete"`
+}
+
+type entry struct {
+	ID         string `yaml:"id"`
+	Severity   string `yaml:"severity"`
+	Status     string `yaml:"status"`
+	Statement  string `yaml:"statement"`
+	Against    string `yaml:"against_turn_id"`
+	Category   string `yaml:"category"`
+	Rationale  string `yaml:"rationale"`
+	Durability string `yaml:"durability"`
+	Overrides  string `yaml:"overrides"`
+}
+
+// read reads a form from a file, or from standard input for "-".
+func read(app *cli.App, name string) (f form, err error) {
+	r := app.In
+	if name != "-" {
+		info, err := os.Lstat(name)
+		switch {
+		case err != nil:
+			return f, cli.Usage("--from: %v", err).WithHint("drawbar govern submit --form > FILE")
+		case !info.Mode().IsRegular():
+			return f, cli.Usage("--from %s: not a regular file", name).WithHint("drawbar govern submit --form > FILE")
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return f, cli.Usage("--from: %v", err)
+		}
+		defer file.Close()
+		r = file
+	}
+	data, err := io.ReadAll(io.LimitReader(r, mostForm+1))
+	switch {
+	case err != nil:
+		return f, err
+	case len(data) > mostForm:
+		return f, cli.Usage("--from %s: larger than %d KiB", name, mostForm>>10).WithHint("leave the content of files out of the form")
+	case len(strings.TrimSpace(string(data))) == 0:
+		return f, cli.Usage("--from %s: the form is empty", name).WithHint("drawbar govern submit --form > FILE")
+	}
+	if err := yaml.UnmarshalWithOptions(data, &f, yaml.DisallowUnknownField()); err != nil {
+		return f, cli.Usage("--from %s: %s", name, first(err)).WithHint("compare it with: drawbar govern submit --form")
+	}
+	return f, nil
+}
+
+// first is the first line of what the parser says.
+func first(err error) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n")
+	return line
+}
+
+// submission is the form as the engine takes it.
+func (f form) submission() orchestrator.Submission {
+	s := orchestrator.Submission{Status: protocol.ResultStatus(f.Status), Summary: strings.TrimSpace(f.Summary), NeedsHuman: strings.TrimSpace(f.NeedsHuman),
+		Files: f.Files, NextRole: f.Next, Phase: f.Phase, Complete: f.Complete,
+		Verification: protocol.Verification{Status: f.Verify, EvidenceSummary: f.Evidence}}
+	for _, e := range f.Objections {
+		s.Objections = append(s.Objections, protocol.Objection{ID: e.ID, Severity: e.Severity, Status: e.Status, Statement: e.Statement, AgainstTurnID: e.Against})
+	}
+	for _, e := range f.Decisions {
+		s.Decisions = append(s.Decisions, protocol.Decision{ID: e.ID, Category: e.Category, Statement: e.Statement, Rationale: e.Rationale, Durability: e.Durability,
+			Overrides: e.Overrides})
+	}
+	return s
+}
+
+// add takes what flags say into the form.
+func (f *form) add(objections, resolved, decisions []string) error {
+	for _, text := range objections {
+		severity, statement, ok := strings.Cut(text, ":")
+		if severity = strings.TrimSpace(severity); !ok || rank(severity) < 0 {
+			severity, statement = "medium", text
+		}
+		f.Objections = append(f.Objections, entry{Severity: severity, Statement: strings.TrimSpace(statement)})
+	}
+	for _, text := range resolved {
+		id, why, ok := strings.Cut(text, "=")
+		if !ok || strings.TrimSpace(why) == "" {
+			return fmt.Errorf("--resolve %q: an id and what became of it: OBJ-001=\"it is tested now\"", text)
+		}
+		f.Objections = append(f.Objections, entry{ID: strings.TrimSpace(id), Status: protocol.ObjectionResolved, Statement: strings.TrimSpace(why)})
+	}
+	for _, text := range decisions {
+		statement, why, ok := strings.Cut(text, ", because ")
+		if !ok {
+			return fmt.Errorf("--decision %q: a decision and its reason: \"one program, because the goal asks for no more\"", text)
+		}
+		category, rest, ok := strings.Cut(statement, ":")
+		if !ok || !known(strings.TrimSpace(category)) {
+			category, rest = "process", statement
+		}
+		f.Decisions = append(f.Decisions, entry{Category: strings.TrimSpace(category), Statement: strings.TrimSpace(rest), Rationale: strings.TrimSpace(why)})
+	}
+	return nil
+}
+
+func rank(severity string) int {
+	for i, s := range protocol.Severities() {
+		if s == severity {
+			return i
+		}
+	}
+	return -1
+}
+
+func known(category string) bool {
+	for _, c := range protocol.Categories() {
+		if c == category {
+			return true
+		}
+	}
+	return false
+}
+
+var errEmpty = errors.New("a turn is handed in with a summary: what you did, in a sentence")

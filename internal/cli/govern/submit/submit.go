@@ -1,0 +1,128 @@
+// Package submit is "drawbar govern submit": a person hands in their turn without writing JSON, by flags, a form or answers.
+package submit
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// New makes the command.
+func New(app *cli.App) *cobra.Command {
+	var o orchestrator.SubmitOptions
+	var f form
+	var from string
+	var empty bool
+	var objections, resolved, decisions []string
+	cmd := &cobra.Command{
+		Use: "submit", Short: "Hand in a person's turn, by flags, a form or answers to questions",
+		Long: "Hand in a person's turn. It is checked before it is staged; ids and the files that git saw change are filled in. With flags nothing\n" +
+			"is asked; --form prints a form and --from reads it; without either, on a terminal, you are asked.",
+		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: nobody has said what an empty name does" --phase implementation
+  drawbar govern submit --form > turn.yaml && vi turn.yaml && drawbar govern submit --from turn.yaml`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if empty {
+				app.Printf("%s", blank)
+				return nil
+			}
+			given := false
+			for _, name := range []string{"summary", "objection", "resolve", "decision", "verification", "evidence", "next", "phase", "complete", "needs-human", "file"} {
+				given = given || cmd.Flags().Changed(name)
+			}
+			switch {
+			case from != "" && given:
+				return cli.Usage("--from and flags contradict each other").WithHint("put it all into the form")
+			case from != "":
+				var err error
+				if f, err = read(app, from); err != nil {
+					return err
+				}
+			case given:
+				if err := f.add(objections, resolved, decisions); err != nil {
+					return cli.Usage("%v", err)
+				}
+			case cli.IsTerminal(app.In):
+				if err := f.ask(cmd.Context(), app); err != nil {
+					return err
+				}
+			}
+			if strings.TrimSpace(f.Summary) == "" {
+				return cli.Usage("%v", errEmpty).WithHint(`%s --summary "..."`, cmd.CommandPath())
+			}
+			o.Form = f.submission()
+			e, done, err := view.Engine(app, "submit", false)
+			if err != nil {
+				return err
+			}
+			r, err := e.Submit(cmd.Context(), o)
+			done()
+			if err != nil {
+				return err
+			}
+			return view.Tell(app, r)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.Turn, "turn", "", "the turn, where several are active")
+	fl.StringVar(&f.Summary, "summary", "", "what you did, in a sentence")
+	fl.StringArrayVar(&objections, "objection", nil, `"SEVERITY: TEXT"; repeat it for more`)
+	fl.StringArrayVar(&resolved, "resolve", nil, `OBJECTION="what became of it"`)
+	fl.StringArrayVar(&decisions, "decision", nil, `"CATEGORY: WHAT, because WHY"`)
+	fl.StringArrayVar(&f.Files, "file", nil, "a changed file (default: what git saw)")
+	fl.StringVar(&f.Verify, "verification", "", "pass, fail or skipped (default skipped)")
+	fl.StringVar(&f.Evidence, "evidence", "", "what you checked, or why nothing")
+	fl.StringVar(&f.Next, "next", "", "role that goes on (default human)")
+	fl.StringVar(&f.Phase, "phase", "", "phase that should begin")
+	fl.BoolVar(&f.Complete, "complete", false, "ask for the end of the run")
+	fl.StringVar(&f.NeedsHuman, "needs-human", "", "what only a person can decide; the run stops for it")
+	fl.StringVar(&from, "from", "", "read a form from a file, or from standard input with -")
+	fl.BoolVar(&empty, "form", false, "print the form to fill in")
+	fl.BoolVar(&o.Replace, "replace", false, "replace a draft that is there; it is kept")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "check it and stage nothing")
+	return cmd
+}
+
+// ask fills the form in by questions.
+func (f *form) ask(ctx context.Context, app *cli.App) error {
+	line := func(question string) (string, error) {
+		app.Notef("%s", question)
+		text, err := app.ReadLine(ctx)
+		return strings.TrimSpace(text), err
+	}
+	var err error
+	if f.Summary, err = line("What did you do, in a sentence?"); err != nil || f.Summary == "" {
+		return err
+	}
+	for {
+		text, err := line("What do you object to? (SEVERITY: TEXT; an empty line ends)")
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			break
+		}
+		if err := f.add([]string{text}, nil, nil); err != nil {
+			return err
+		}
+	}
+	for _, q := range []struct {
+		text string
+		to   *string
+	}{{"What did you check? (empty: nothing)", &f.Evidence}, {"Which role goes on? (empty: a person decides)", &f.Next}, {"Which phase should begin? (empty: none)", &f.Phase}} {
+		if *q.to, err = line(q.text); err != nil {
+			return err
+		}
+	}
+	end := ""
+	if f.Phase == "" {
+		end, err = line("Should the run end? (y or n)")
+	}
+	f.Complete = strings.HasPrefix(strings.ToLower(end), "y")
+	return err
+}
