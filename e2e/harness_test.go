@@ -44,6 +44,13 @@ func TestMain(m *testing.M) {
 		serveEcho()
 		return
 	}
+	if os.Getenv(chainWorker) != "" {
+		if err := workOnChain(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if binary == "" || programs == "" {
 		fmt.Fprintln(os.Stderr, "e2e: run these tests with e2e/run")
 		os.Exit(2)

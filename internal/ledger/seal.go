@@ -74,12 +74,22 @@ func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
 	if err := json.Unmarshal(sealed, &st); err != nil {
 		return false, damaged(l.disk.at(stateCopy), err)
 	}
-	if l.view.stateMark == "" || st.ActiveTurns.Len() > 0 {
+	if l.view.stateMark == "" || l.opts.NoForeign {
 		return false, nil
 	}
 	found, err := l.foreignTurns(tail)
 	if err != nil || found == nil {
 		return false, err
+	}
+	for id := range st.ActiveTurns.All() {
+		if found[id] && !l.view.State.ActiveTurns.Has(id) {
+			// The turn's own worker could have written that.
+			return false, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s, which drawbar made ready, was accepted by another program: drawbar saw nobody do that", id).
+				WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s %s, and take the lines away that drawbar govern verify names", stateCopy, protocol.StateFile)
+		}
+	}
+	if st.ActiveTurns.Len() > 0 {
+		return false, nil
 	}
 	now := &l.view.State
 	if done := now.LastCompletedTurnID; done != nil && (st.LastCompletedTurnID == nil || *done != *st.LastCompletedTurnID) && !found[*done] {

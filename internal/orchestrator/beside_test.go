@@ -208,8 +208,8 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 		t.Fatalf("%v, try %s", err, hint(err))
 	}
 	s, err := p.engine().Status(t.Context())
-	if err != nil || !strings.Contains(strings.Join(s.Warnings, "\n"), "still runs") {
-		t.Errorf("status warns of %q, %v", s.Warnings, err)
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "still runs") {
+		t.Errorf("status warns of %q, %v", s.Notes, err)
 	}
 	stop()
 	p.step(OutcomeAccepted)
@@ -242,7 +242,7 @@ func TestWaitingIntentsAreShown(t *testing.T) {
 		p.write(fmt.Sprintf(".agentxchain/intake/intents/%d.json", len(in)), in)
 	}
 	s, err := p.engine().Status(t.Context())
-	if err != nil || !strings.Contains(strings.Join(s.Warnings, "\n"), "wait (1)") || !strings.Contains(strings.Join(s.Warnings, "\n"), "intent_2 (p1) add login") {
-		t.Errorf("status warns of %q, %v", s.Warnings, err)
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "wait (1)") || !strings.Contains(strings.Join(s.Notes, "\n"), "intent_2 (p1) add login") {
+		t.Errorf("status warns of %q, %v", s.Notes, err)
 	}
 }

@@ -37,9 +37,10 @@ type Status struct {
 	NextRole    string                   `json:"next_role,omitempty"`
 	NextWhy     string                   `json:"next_role_reason,omitempty"`
 	Next        string                   `json:"next"`
-	Holder      *ledger.Holder           `json:"lock,omitempty"`       // who writes the record now
-	Unfinished  string                   `json:"unfinished,omitempty"` // a transaction that the next command finishes
-	Warnings    []string                 `json:"warnings,omitempty"`
+	Holder      *ledger.Holder           `json:"lock,omitempty"`        // who writes the record now
+	Unfinished  string                   `json:"unfinished,omitempty"`  // a transaction that the next command finishes
+	Warnings    []string                 `json:"warnings,omitempty"`    // about the configuration
+	Notes       []string                 `json:"notes,omitempty"`       // what another program left: a state, a worker, intents
 	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // what happens when an agent asks for a permission, by role
 	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project would run
 	StartedAt   protocol.Time            `json:"started_at"`
@@ -102,10 +103,10 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
 	if v.Doubt != "" {
-		s.Warnings = append(s.Warnings, v.Doubt)
+		s.Notes = append(s.Notes, v.Doubt)
 	}
 	if text := project.Waiting(project.Intents(e.root)); text != "" {
-		s.Warnings = append(s.Warnings, text)
+		s.Notes = append(s.Notes, text)
 	}
 	run := governance.Run{Config: p.Config, State: *st}
 	run.State.Phase = s.Phase
@@ -120,7 +121,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		if ts.Carrier != nil {
 			ts.Live = live(e.root, id)
 		} else if text := livingWorker(turn); text != "" {
-			s.Warnings = append(s.Warnings, text)
+			s.Notes = append(s.Notes, text)
 		}
 		_, _, err := project.ReadStaged(turnRoot(e.root, turn), id)
 		ts.Staged = err == nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -332,5 +333,31 @@ func TestRecordsOfTwoClones(t *testing.T) {
 	a.step(OutcomeAccepted)
 	if r := verified(t, a); !r.OK {
 		t.Errorf("verify:\n%s", told(r))
+	}
+}
+
+// TestClockThatWasSetBack: the record's times never go back, and a person hears why they stand still.
+func TestClockThatWasSetBack(t *testing.T) {
+	p := newProject(t, one(runtimeOf("ok"), ""))
+	p.step(OutcomeAccepted)
+	back := p.engine(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(-48 * time.Hour) } })
+	if r, err := back.Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if all := strings.Join(p.heard("warning"), "\n"); !strings.Contains(all, "the clock of this machine says") {
+		t.Errorf("warnings: %s", all)
+	}
+	var last protocol.Time
+	if _, err := p.view().Events(0, func(e protocol.Event) bool {
+		if e.Timestamp.Before(last.Time) {
+			t.Errorf("the event %s is before the one before it", e.EventType)
+		}
+		last = e.Timestamp
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if r := verified(t, p); !r.OK {
+		t.Errorf("verify: %s", told(r))
 	}
 }

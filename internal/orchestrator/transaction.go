@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/governance"
@@ -43,6 +44,9 @@ type transaction struct {
 
 	restored string // what was put back because something else than drawbar had written the state
 }
+
+// clockSlack is how far clocks may be apart without a word.
+const clockSlack = time.Minute
 
 // locked calls fn with the lock of the project held and whatever a crash left finished.
 func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) error {
@@ -80,6 +84,10 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	}
 	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
 		e.floor.Store(s.LastCheckpointAt.UnixMilli())
+		if clock := e.o.Now(); s.LastCheckpointAt.Sub(clock) > clockSlack {
+			e.warn(fmt.Sprintf("the clock of this machine says %s, and the record was last written at %s: its times stay at that until the clock has passed it (date)",
+				protocol.At(clock), s.LastCheckpointAt))
+		}
 	}
 	t.run = governance.Run{Config: p.Config, State: view.State.Clone()}
 	if t.run.State.Phase == "" {

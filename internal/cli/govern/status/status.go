@@ -109,6 +109,9 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 	if n := len(s.Warnings); n > 0 {
 		field("config", "%d to know: drawbar govern validate", n)
 	}
+	for _, n := range s.Notes {
+		field("note", "%s", n)
+	}
 	if s.NotTrusted != "" {
 		field("trust", "not trusted: nothing of this project runs; look at it: drawbar trust %s", s.Root)
 	}
