@@ -51,7 +51,6 @@ func Commands() []Command {
 		{Old: "schedule", Refused: "runs are not scheduled", Hint: "drawbar govern run, from cron or a timer"},
 		{Old: "reconcile-state", Refused: "commits of people are taken into the record by the next turn, without a command", Hint: "drawbar govern step"},
 		{Old: "restore", Refused: "the record is in no commit: git ignores .agentxchain", Hint: "put .agentxchain back from a backup, then drawbar govern verify"},
-		{Old: "audit", Refused: "there is no report besides the record", Hint: "drawbar govern verify, drawbar govern export"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
 		{Old: "migrate", Refused: "projects of generation 3 are not read", Hint: "drawbar govern init --force"},
@@ -141,7 +140,6 @@ func Flags() []Flag {
 		{Command: "history", Name: "dir", Same: "cwd"},
 		{Command: "events", Name: "dir", Same: "cwd"},
 		{Command: "decisions", Name: "dir", Same: "cwd"},
-		{Command: "attention", Name: "dir", Same: "cwd"},
 		{Command: "export", Name: "dir", Same: "cwd"},
 
 		{Command: "export", Name: "format", Value: true, Means: "an export is JSON", Only: []string{"json"}},

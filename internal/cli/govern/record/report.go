@@ -43,19 +43,14 @@ var stops = []string{"turn_rejected", "turn_reissued", "acceptance_failed", "run
 	"human_escalation_raised", "budget_exceeded_warn"}
 
 func report(app *cli.App) *cobra.Command {
-	var f runFlags
-	var out string
+	var run, out string
 	cmd := &cobra.Command{
 		Use: "report", Short: "What happened in a run, as a page to read: turns, decisions, objections, who approved what",
 		Long: "Write what happened in a run as a page in Markdown, to standard output or to a file that is not there yet. Whether the record can\n" +
-			"be believed is the question of verify.",
+			"be believed is the question of verify; audit answers both.",
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			root, v, err := read(app)
-			if err != nil {
-				return err
-			}
-			run, err := which(v, f.run, false)
 			if err != nil {
 				return err
 			}
@@ -69,12 +64,47 @@ func report(app *cli.App) *cobra.Command {
 			return app.Answer(r, func() { app.Printf("%s", page(r)) })
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
+	cmd.Flags().StringVar(&run, "run", "", "the run (default: the present one)")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
 	return cmd
 }
 
+func auditRun(app *cli.App) *cobra.Command {
+	var run string
+	cmd := &cobra.Command{
+		Use: "audit", Short: "What happened in a run, and whether its record can be believed",
+		Long: "Hold the record against its hash chain and its commits as verify does, and write what happened in a run as report does. The exit\n" +
+			"code is 1 when the record does not hold.",
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, v, err := read(app)
+			if err != nil {
+				return err
+			}
+			r, err := reportOf(root, v, run)
+			if err != nil {
+				return err
+			}
+			held, err := verified(cmd.Context(), root)
+			if err != nil {
+				return err
+			}
+			return answerVerified(app, held, map[string]any{"report": r, "verification": held}, func() {
+				app.Printf("%s\n## The record\n\n```\n", page(r))
+				printVerification(app, held)
+				app.Printf("```\n")
+			})
+		},
+	}
+	cmd.Flags().StringVar(&run, "run", "", "the run (default: the present one)")
+	return cmd
+}
+
+// reportOf gathers the report of a run; an empty one is the present run.
 func reportOf(root string, v *ledger.View, run string) (r runReport, err error) {
+	if run, err = which(v, run, false); err != nil {
+		return r, err
+	}
 	p, err := project.Load(root)
 	if err != nil {
 		return r, err

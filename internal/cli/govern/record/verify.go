@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,26 +37,31 @@ func verify(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := audit.Verify(cmd.Context(), root)
+			out, err := verified(cmd.Context(), root)
 			if err != nil {
 				return err
 			}
-			out := verification{Report: r}
-			if r.OK {
-				if out.Order, err = order(root); err != nil {
-					return err
-				}
-			}
-			show := func() { printVerification(app, out) }
-			if r.OK {
-				return app.Answer(out, show)
-			}
-			if err := app.AnswerNot(out, execution.Errorf(execution.CodeValidation, "%s", broken(out)), show); err != nil {
-				return err
-			}
-			return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+			return answerVerified(app, out, out, func() { printVerification(app, out) })
 		},
 	}
+}
+
+func verified(ctx context.Context, root string) (out verification, err error) {
+	if out.Report, err = audit.Verify(ctx, root); err == nil && out.OK {
+		out.Order, err = order(root)
+	}
+	return out, err
+}
+
+// answerVerified answers with data; what does not hold is exit code 1.
+func answerVerified(app *cli.App, v verification, data any, show func()) error {
+	if v.OK {
+		return app.Answer(data, show)
+	}
+	if err := app.AnswerNot(data, execution.Errorf(execution.CodeValidation, "%s", broken(v)), show); err != nil {
+		return err
+	}
+	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
 }
 
 // order says what is wrong with the order of the present run's events; empty when nothing is.
