@@ -307,7 +307,7 @@ func missing(ctx context.Context, w *workspace.Workspace, c claim, exists bool) 
 		}
 	}
 	for _, f := range c.files {
-		kept := false
+		var kept bool
 		if exists {
 			kept, err = w.Had(ctx, f, was[f])
 		} else {
