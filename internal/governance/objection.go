@@ -193,7 +193,9 @@ func (s *step) ruleObjection(in RuleObjection) *Refused {
 	s.signed(more, in.By)
 	s.noteDecision(decision, known.TurnID, more)
 	s.emit("objection_updated", s.eventTurn(known.TurnID), more)
-	s.askAgain(in.GateFiles)
+	if protocol.ObjectionSettled(in.Status) && known.Severity == protocol.SeverityBlocking {
+		s.askAgain(in.GateFiles)
+	}
 	return nil
 }
 
