@@ -91,3 +91,11 @@ func (a *App) Ask(ctx context.Context, question string) (string, error) {
 		}
 	}
 }
+
+// Files are the streams as a program of its own can use them; ok is false where one of them is no file.
+func (a *App) Files() (in, out, errs *os.File, ok bool) {
+	in, okIn := a.In.(*os.File)
+	out, okOut := a.Out.(*os.File)
+	errs, okErr := a.Err.(*os.File)
+	return in, out, errs, okIn && okOut && okErr
+}

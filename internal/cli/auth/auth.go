@@ -154,9 +154,9 @@ func login(ctx context.Context, app *cli.App, name string) error {
 		e.Agent = g.Agent
 		return e.WithHint("drawbar agents install %s", g.Agent)
 	}
-	in, out, errs, err := files(app)
-	if err != nil {
-		return err
+	in, out, errs, ok := app.Files()
+	if !ok {
+		return cli.Usage("a login needs a terminal").WithHint("run drawbar auth login in a shell")
 	}
 	app.Notef("running: %s", g.LoginCommand)
 	code, err := process.Attached(ctx, process.Spec{Path: path, Args: argv[1:], Env: os.Environ()}, in, out, errs)
@@ -169,16 +169,4 @@ func login(ctx context.Context, app *cli.App, name string) error {
 		return e.WithHint("drawbar auth guide %s", g.Agent)
 	}
 	return check(ctx, app, []string{name})
-}
-
-// files are the streams as a program of its own can use them.
-func files(app *cli.App) (in, out, errs *os.File, err error) {
-	var ok [3]bool
-	in, ok[0] = app.In.(*os.File)
-	out, ok[1] = app.Out.(*os.File)
-	errs, ok[2] = app.Err.(*os.File)
-	if !ok[0] || !ok[1] || !ok[2] {
-		return nil, nil, nil, cli.Usage("a login needs a terminal").WithHint("run drawbar auth login in a shell")
-	}
-	return in, out, errs, nil
 }

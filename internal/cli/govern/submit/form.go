@@ -1,6 +1,8 @@
 package submit
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +11,12 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // mostForm is how large a form may be.
@@ -70,6 +75,35 @@ type entry struct {
 	Rationale  string `yaml:"rationale"`
 	Durability string `yaml:"durability"`
 	Overrides  string `yaml:"overrides"`
+}
+
+// editForm has a person fill the form in with their editor, and gives the file.
+func editForm(ctx context.Context, app *cli.App) (string, error) {
+	words := strings.Fields(cmp.Or(app.Getenv("VISUAL"), app.Getenv("EDITOR")))
+	if len(words) == 0 {
+		return "", cli.Usage("--edit: neither VISUAL nor EDITOR names an editor").WithHint("EDITOR=vi drawbar govern submit --edit, or drawbar govern submit --form > FILE")
+	}
+	path, err := adapter.OSHost(nil).LookPath(words[0])
+	if err != nil {
+		return "", cli.Usage("--edit: the editor %s was not found", words[0]).WithHint("EDITOR=vi drawbar govern submit --edit")
+	}
+	in, out, errs, ok := app.Files()
+	if !ok || app.JSON {
+		return "", cli.Usage("--edit needs a terminal").WithHint("drawbar govern submit --form > FILE")
+	}
+	file, err := os.CreateTemp("", "drawbar-turn-*.yaml")
+	if err != nil {
+		return "", execution.Errorf(execution.CodeConfig, "make the form: %w", err)
+	}
+	_, err = file.WriteString(blank)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", execution.Errorf(execution.CodeConfig, "make the form: %w", err)
+	}
+	code, err := process.Attached(ctx, process.Spec{Path: path, Args: append(words[1:], file.Name()), Env: os.Environ()}, in, out, errs)
+	if err != nil || code != 0 {
+		return "", execution.Errorf(execution.CodeSpawn, "the editor %s ended with exit code %d; %s holds what was written", words[0], code, file.Name()).WithHint("drawbar govern submit --from %s", file.Name())
+	}
+	return file.Name(), nil
 }
 
 // read reads a form from a file, or from standard input for "-".

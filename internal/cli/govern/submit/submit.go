@@ -3,6 +3,7 @@ package submit
 
 import (
 	"context"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,14 +18,17 @@ func New(app *cli.App) *cobra.Command {
 	var o orchestrator.SubmitOptions
 	var f form
 	var from string
-	var empty bool
+	var empty, edit bool
 	var objections, resolved, decisions []string
 	cmd := &cobra.Command{
 		Use: "submit", Short: "Hand in a person's turn, by flags, a form or answers to questions",
 		Long: "Hand in a person's turn. It is checked before it is staged; ids and the files that git saw change are filled in. With flags nothing\n" +
-			"is asked; --form prints a form and --from reads it; without either, on a terminal, you are asked.",
+			"is asked; --edit opens a form in your editor ($VISUAL, else $EDITOR); --form prints the form and --from reads it; without any of\n" +
+			"them, on a terminal, you are asked.",
 		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: nobody has said what an empty name does" --phase implementation
-  drawbar govern submit --form > turn.yaml && vi turn.yaml && drawbar govern submit --from turn.yaml`,
+  drawbar govern submit --edit
+  drawbar govern submit --form > turn.yaml   # fill it in, then
+  drawbar govern submit --from turn.yaml`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if empty {
@@ -36,8 +40,16 @@ func New(app *cli.App) *cobra.Command {
 				given = given || cmd.Flags().Changed(name)
 			}
 			switch {
-			case from != "" && given:
-				return cli.Usage("--from and flags contradict each other").WithHint("put it all into the form")
+			case (from != "" || edit) && given, from != "" && edit:
+				return cli.Usage("--from, --edit and flags of the content contradict each other").WithHint("put it all into the form")
+			case edit:
+				var err error
+				if from, err = editForm(cmd.Context(), app); err != nil {
+					return err
+				}
+				if f, err = read(app, from); err != nil {
+					return err
+				}
 			case from != "":
 				var err error
 				if f, err = read(app, from); err != nil {
@@ -53,6 +65,9 @@ func New(app *cli.App) *cobra.Command {
 				}
 			}
 			if strings.TrimSpace(f.Summary) == "" {
+				if edit {
+					_ = os.Remove(from) // it was left as it was
+				}
 				return cli.Usage("%v", errEmpty).WithHint(`%s --summary "..."`, cmd.CommandPath())
 			}
 			o.Form = f.submission()
@@ -62,6 +77,13 @@ func New(app *cli.App) *cobra.Command {
 			}
 			r, err := e.Submit(cmd.Context(), o)
 			done()
+			if edit {
+				if err == nil && r.Outcome == orchestrator.OutcomeDone && !o.DryRun {
+					_ = os.Remove(from)
+				} else {
+					app.Notef("the form is kept; hand it in with: drawbar govern submit --from %s", from)
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -83,6 +105,7 @@ func New(app *cli.App) *cobra.Command {
 	fl.StringVar(&f.NeedsHuman, "needs-human", "", "what only a person can decide; the run stops for it")
 	fl.StringVar(&from, "from", "", "read a form from a file, or from standard input with -")
 	fl.BoolVar(&empty, "form", false, "print the form to fill in")
+	fl.BoolVar(&edit, "edit", false, "fill the form in with $VISUAL or $EDITOR")
 	fl.BoolVar(&o.Replace, "replace", false, "replace a draft that is there; it is kept")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "check it and stage nothing")
 	return cmd
