@@ -23,8 +23,8 @@ type Options struct {
 
 	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
 	AdoptState bool
-	// Foreign is asked before a state is adopted that another program wrote, together with lines of the record: an error says what in
-	// it only a person may decide. Nil asks nothing.
+	// Foreign is asked before a state is adopted that another program wrote, by its lines or because a person says so: an error says
+	// what in it somebody else has to decide. Nil asks nothing.
 	Foreign func(sealed, now *protocol.State) error
 	// NoForeign keeps lines of other programs aside instead of adopting them: a turn is under way, and its worker is the only other
 	// program that should be here.

@@ -33,6 +33,9 @@ func (l *Ledger) checkState() error {
 		return err
 	}
 	if l.opts.AdoptState {
+		if err := l.askForeign(tail); err != nil {
+			return err
+		}
 		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " counts as it stands, as was asked for"})
 		return nil
 	}
@@ -52,6 +55,16 @@ func (l *Ledger) checkState() error {
 		return nil
 	}
 	return l.restore(sealed)
+}
+
+// askForeign asks about a state that a person adopts, where it is known what it was.
+func (l *Ledger) askForeign(tail *chainTail) error {
+	saved, err := l.disk.read(stateCopy)
+	var st protocol.State
+	if err != nil || l.opts.Foreign == nil || marker(saved) != tail.state || json.Unmarshal(saved, &st) != nil {
+		return err
+	}
+	return l.opts.Foreign(&st, &l.view.State)
 }
 
 // lostState is the error about a state that cannot be put back.

@@ -246,3 +246,24 @@ func TestWaitingIntentsAreShown(t *testing.T) {
 		t.Errorf("status warns of %q, %v", s.Notes, err)
 	}
 }
+
+// TestAdoptionPassesNoGateWithApprovers: who may type restart may not be who decides.
+func TestAdoptionPassesNoGateWithApprovers(t *testing.T) {
+	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""), `"requires_human_approval":true}`, `"requires_human_approval":true,"approvers":["Ann"]}`, 1))
+	p.step(OutcomeAccepted)
+	st := p.state().Clone()
+	st.Status, st.Phase, st.PendingTransition, st.BlockedOn = protocol.RunActive, "implementation", nil, nil
+	st.PhaseGateStatus.Set("planned", "passed")
+	b, err := protocol.MarshalFile(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(protocol.StateFile, string(b))
+	p.write(protocol.EventsFile, p.read(protocol.EventsFile)+`{"event_type":"gate_approved","run_id":"`+st.ID()+`"}`+"\n")
+	if _, err := p.engine().Restart(t.Context(), RestartOptions{AdoptState: true}); err == nil || !strings.Contains(err.Error(), "only its approvers decide") || !strings.Contains(hint(err), "cp ") {
+		t.Errorf("%v, try %s", err, hint(err))
+	}
+	if p.read(protocol.StateFile) != string(b) {
+		t.Error("a refusal changed the state")
+	}
+}

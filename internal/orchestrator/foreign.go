@@ -14,7 +14,18 @@ import (
 
 // foreign says what a state that another program wrote decides in a person's place: a gate that waits for one, or the budget. Whoever
 // may write files could write that; AgentXchain leaves no more behind when a person approves with it.
-func foreign(c *protocol.Config, sealed, now *protocol.State) error {
+//
+// adopt says that a person takes the state all the same. They decide no gate that names its approvers, or needs several.
+func foreign(c *protocol.Config, sealed, now *protocol.State, adopt bool) error {
+	if adopt {
+		if gate := passedGate(c, sealed, now); gate != "" {
+			if g, _ := c.Gate(gate); g.OnlyPerson() {
+				return execution.Errorf(execution.CodeInvalidStateTransition, "%s says that the gate %s passed, on which only its approvers decide, with drawbar", protocol.StateFile, gate).
+					WithHint("put the state back: cp %s/archive/state.json %s, then they type: %s", protocol.Dir, protocol.StateFile, governance.NextApprove)
+			}
+		}
+		return nil
+	}
 	what := ""
 	if gate := passedGate(c, sealed, now); gate != "" {
 		what = fmt.Sprintf("that the gate %s passed, which waits for a person", gate)
@@ -44,17 +55,34 @@ func passedGate(c *protocol.Config, sealed, now *protocol.State) string {
 		phase, _ := c.Phase(name)
 		id := phase.ExitGate
 		g, ok := c.Gate(id)
-		if !ok || !g.RequiresHumanApproval {
+		if !ok || !g.RequiresHumanApproval && !g.OnlyPerson() {
 			continue
+		}
+		if agreed(before, now, id) {
+			return id
 		}
 		passed := now.PhaseGateStatus.At(id) == "passed" && before.PhaseGateStatus.At(id) != "passed"
 		left := before.Phase == name && now.Phase != name && before.PhaseGateStatus.At(id) != "passed"
 		ended := now.Phase == name && now.Status == protocol.RunCompleted && before.Status != protocol.RunCompleted
-		if (passed || left || ended) && (asked(id) || g.Credentialed || !auto(c, name, ended)) {
+		if (passed || left || ended) && (asked(id) || g.Credentialed || g.OnlyPerson() || !auto(c, name, ended)) {
 			return id
 		}
 	}
 	return ""
+}
+
+// agreed reports whether more people agree to a pending gate than before.
+func agreed(before, now *protocol.State, gate string) bool {
+	count := func(s *protocol.State) int {
+		switch {
+		case s.PendingTransition != nil && s.PendingTransition.Gate == gate:
+			return len(s.PendingTransition.Approvals)
+		case s.PendingCompletion != nil && s.PendingCompletion.Gate == gate:
+			return len(s.PendingCompletion.Approvals)
+		}
+		return 0
+	}
+	return count(now) > count(before)
 }
 
 // auto reports whether the approval policy may open the gate of a phase without a person.
