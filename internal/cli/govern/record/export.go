@@ -129,6 +129,9 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 
 // write makes the file, which may not be there: neither an export nor a report replaces another.
 func write(app *cli.App, path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("name a file in a folder that you may write to")
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return execution.Errorf(execution.CodeConfig, "write: %w", err).WithHint("name a file that is not there yet")
