@@ -279,6 +279,18 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 		b.Kind, b.Message = "cut", fmt.Sprintf("the file ends at byte %d, and %d more were written", end, offset+length-end)
 		if e.Kind != "" {
 			b.Line += lines
+			break
+		}
+		if end == offset {
+			break
+		}
+		// A shorter line may have come into the place of one that was removed.
+		kind, message, err := c.what(e, file, offset, length, want, chain)
+		if err != nil {
+			return err
+		}
+		if kind == "removed" {
+			b.Kind, b.Message = kind, message
 		}
 	default:
 		got, lines, err := digest(f.r, length)

@@ -193,6 +193,22 @@ func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 	}
 }
 
+// TestALongLineIsRemoved: the file ends before the removed line would have ended, and is not cut all the same.
+func TestALongLineIsRemoved(t *testing.T) {
+	t.Parallel()
+	root, _ := recordOf(t, 3)
+	edit(t, root, protocol.HistoryFile, func(l []string) []string {
+		l[1] = "{" + strings.Repeat(" ", 2*len(l[2])) + l[1][1:]
+		return l
+	})
+	rechain(t, root)
+	edit(t, root, protocol.HistoryFile, func(l []string) []string { return append(l[:1:1], l[2]) })
+	r, err := Verify(t.Context(), root, nil)
+	if err != nil || r.Broken == nil || r.Broken.Kind != "removed" || r.Broken.Line != 2 {
+		t.Errorf("got %+v, %v", r.Broken, err)
+	}
+}
+
 // TestChainBeginsOverAProjectOfTheOriginal covers what stood there by one entry.
 func TestChainBeginsOverAProjectOfTheOriginal(t *testing.T) {
 	t.Parallel()
