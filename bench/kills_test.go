@@ -135,12 +135,27 @@ func (o killing) run(ctx context.Context) (t tally, err error) {
 
 // newSubject makes a project and measures how long three turns take.
 func newSubject(ctx context.Context, o killing, n int) (*subject, error) {
+	s, err := newProject(ctx, o, n, governedConfig)
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	if out, err := s.command(ctx, o.drawbar, "govern", "run", "--max-turns", "3").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the first run: %w: %s", err, out)
+	}
+	s.longest = time.Since(begin)
+	_, err = s.look()
+	return s, err
+}
+
+// newProject makes a project that is trusted.
+func newProject(ctx context.Context, o killing, n int, config string) (*subject, error) {
 	s := &subject{o: o, root: filepath.Join(o.dir, fmt.Sprintf("project-%d", n))}
 	s.env = append(os.Environ(), "DRAWBAR_CONFIG_DIR="+filepath.Join(o.dir, "config"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=c", "GIT_AUTHOR_EMAIL=c@localhost", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@localhost")
 	if err := os.MkdirAll(s.root, 0o755); err != nil {
 		return nil, err
 	}
-	for name, content := range map[string]string{"agentxchain.json": governedConfig, ".agent.sh": governedAgent, ".gitignore": "/.agentxchain/\n/TALK.md\n/HUMAN_TASKS.md\n"} {
+	for name, content := range map[string]string{"agentxchain.json": config, ".agent.sh": governedAgent, ".gitignore": "/.agentxchain/\n/TALK.md\n/HUMAN_TASKS.md\n"} {
 		if err := os.WriteFile(filepath.Join(s.root, name), []byte(content), 0o600); err != nil {
 			return nil, err
 		}
@@ -153,13 +168,7 @@ func newSubject(ctx context.Context, o killing, n int) (*subject, error) {
 	if out, err := s.command(ctx, o.drawbar, "trust", "--yes").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("trust the project: %w: %s", err, out)
 	}
-	begin := time.Now()
-	if out, err := s.command(ctx, o.drawbar, "govern", "run", "--max-turns", "3").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the first run: %w: %s", err, out)
-	}
-	s.longest = time.Since(begin)
-	_, err := s.look()
-	return s, err
+	return s, nil
 }
 
 func (s *subject) command(ctx context.Context, name string, args ...string) *exec.Cmd {
@@ -170,7 +179,12 @@ func (s *subject) command(ctx context.Context, name string, args ...string) *exe
 
 // kill starts a run and kills it at a moment; false when it had ended by then.
 func (s *subject) kill(ctx context.Context, moment time.Duration) (alive bool, err error) {
-	c := s.command(ctx, s.o.drawbar, "govern", "run", "--max-turns", "3")
+	return s.killed(ctx, moment, "run", "--max-turns", "3")
+}
+
+// killed is kill for any command of a governed run.
+func (s *subject) killed(ctx context.Context, moment time.Duration, command ...string) (alive bool, err error) {
+	c := s.command(ctx, s.o.drawbar, append([]string{"govern"}, command...)...)
 	if err := c.Start(); err != nil {
 		return false, err
 	}

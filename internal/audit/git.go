@@ -25,6 +25,7 @@ const (
 	Foreign     = "foreign"     // checkpoints of a record that is not here
 	Unrecorded  = "unrecorded"  // a checkpoint of a turn that the record does not have
 	Mislabelled = "mislabelled" // a checkpoint that names another run than the record
+	Pending     = "pending"     // the checkpoint of a transaction that was interrupted
 )
 
 // Finding is something in which the record and the repository differ.
@@ -171,6 +172,10 @@ func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, 
 			f, err := judge(ctx, w, &r, c, exists, list)
 			if err != nil {
 				return h, err
+			}
+			if last := v.State.LastCompletedTurnID; f.Kind == Uncommitted && v.Pending != "" && last != nil && *last == c.turn {
+				f.Kind, f.Broken, f.Do = Pending, false, "drawbar govern step"
+				f.Message = fmt.Sprintf("turn %s was interrupted before its checkpoint %.12s was made", c.turn, c.commit)
 			}
 			h.Findings = append(h.Findings, f)
 		}

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const peopleConfig = `{"schema_version":"1.0","project":{"id":"crash","name":"Crash"},
+"roles":{"dev":{"title":"Developer","mandate":"Build.","write_authority":"authoritative","runtime":"hand"}},
+"runtimes":{"hand":{"type":"manual"}},
+"routing":{"implementation":{"entry_role":"dev","allowed_next_roles":["dev","human"],"exit_gate":"done"}},
+"gates":{"done":{"requires_human_approval":true}},"rules":{"challenge_required":false},"workflow_kit":{}}
+`
+
+// TestPeopleKills kills with SIGKILL what a person types: the commands that make a turn ready, hand it in, accept, object, decline and
+// approve. After each kill nothing that was accepted is lost or there twice, the record fits its chain and its commits, and the same way
+// of working goes on. bench/crash.sh does it a thousand times.
+func TestPeopleKills(t *testing.T) {
+	if runtime.GOOS == "windows" || testing.Short() {
+		t.Skip("SKIPPED: needs some ten seconds")
+	}
+	drawbar, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := max(1, *kills/2)
+	got, err := killing{drawbar: drawbar, kills: n, every: 25, seed: *seed, dir: t.TempDir(), out: os.Stderr}.people(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(got.tally, got.by)
+	if got.running < n/4 || got.accepted == 0 {
+		t.Errorf("the kills hit nothing: %s", got.tally)
+	}
+}
+
+type peopleTally struct {
+	tally
+	by map[string]int // kills by command
+}
+
+// people kills commands of a person. Each is typed again until it has done its work, and then the next is typed.
+func (o killing) people(ctx context.Context) (t peopleTally, err error) {
+	t.seed, t.by = o.seed, map[string]int{}
+	begin := time.Now()
+	defer func() { t.took = time.Since(begin) }()
+	random := rand.New(rand.NewPCG(o.seed, 2)) //nolint:gosec // the moments need no secrecy
+	longest := map[string]time.Duration{}
+	for n := 0; t.kills < o.kills; n++ {
+		s, err := newProject(ctx, o, n, peopleConfig)
+		if err != nil {
+			return t, err
+		}
+		for last := t.kills + o.every; t.kills < min(last, o.kills); {
+			command, err := s.person(random)
+			if err != nil {
+				return t, fmt.Errorf("in %s: %w", s.root, err)
+			}
+			kind := strings.Join(command[:min(2, len(command))], " ")
+			if longest[kind] == 0 { // the first of its kind says how long it takes
+				started := time.Now()
+				if out, err := s.command(ctx, o.drawbar, append([]string{"govern"}, command...)...).CombinedOutput(); err != nil {
+					return t, fmt.Errorf("govern %v in %s: %w: %s", command, s.root, err, out)
+				}
+				longest[kind] = time.Since(started)
+				continue
+			}
+			moment := time.Duration(random.Int64N(int64(longest[kind]) * 3 / 2))
+			alive, err := s.killed(ctx, moment, command...)
+			pending := 0
+			if err == nil {
+				pending, err = s.sound(ctx)
+			}
+			if err != nil {
+				return t, fmt.Errorf("kill %d, of govern %v %s after its start, in %s: %w", t.kills, command, moment, s.root, err)
+			}
+			t.resume += pending
+			t.kills, t.by[kind] = t.kills+1, t.by[kind]+1
+			if alive {
+				t.running++
+			} else {
+				t.after++
+			}
+		}
+		t.accepted += len(s.turns)
+		if err := os.RemoveAll(s.root); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// person is what somebody would type now.
+func (s *subject) person(random *rand.Rand) ([]string, error) {
+	var st struct {
+		Status  string
+		Pending string `json:"pending_gate"`
+		Turns   []struct {
+			ID     string `json:"turn_id"`
+			Staged bool
+		} `json:"active_turns"`
+		Objections []struct{ ID string } `json:"open_objections"`
+	}
+	if err := s.ask(&st, "status"); err != nil {
+		return nil, err
+	}
+	coin := random.IntN(2) == 0
+	switch {
+	case st.Status == "completed":
+		return []string{"restart"}, nil
+	case len(st.Objections) > 0 && coin:
+		return []string{"objections", "resolve", st.Objections[0].ID, "--reason", "settled"}, nil
+	case st.Pending != "" && coin:
+		return []string{"decline", "--reason", "not yet"}, nil
+	case st.Pending != "":
+		return []string{"approve", "--comment", "good"}, nil
+	case len(st.Turns) > 0 && st.Turns[0].Staged:
+		return []string{"step"}, nil
+	case len(st.Turns) > 0:
+		f, err := os.OpenFile(filepath.Join(s.root, "work.txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		_, err = fmt.Fprintln(f, st.Turns[0].ID)
+		args := []string{"submit", "--summary", "a line more", "--replace"}
+		if coin {
+			args = append(args, "--complete")
+		}
+		if random.IntN(4) == 0 {
+			args = append(args, "--objection", "blocking: look at it")
+		}
+		return args, errors.Join(err, f.Close())
+	}
+	return []string{"step", "--no-wait"}, nil
+}
+
+// sound looks for what a kill must not have done. pending is 1 when a transaction is left to finish.
+func (s *subject) sound(ctx context.Context) (pending int, err error) {
+	if pending, err = s.look(); err != nil {
+		return pending, err
+	}
+	var rep struct {
+		OK     bool
+		Broken any
+		Git    any
+	}
+	if err := s.ask(&rep, "verify"); err != nil {
+		return pending, err
+	}
+	if !rep.OK {
+		return pending, fmt.Errorf("the record does not hold: %v %v", rep.Broken, rep.Git)
+	}
+	out, err := s.command(ctx, "git", "log", "--format=%(trailers:key=AgentXchain-Turn,valueonly,separator=%x2c)").Output()
+	if err != nil {
+		return pending, err
+	}
+	seen := map[string]bool{}
+	for turn := range strings.FieldsSeq(string(out)) {
+		if seen[turn] {
+			return pending, fmt.Errorf("turn %s has two checkpoints", turn)
+		}
+		seen[turn] = true
+	}
+	return pending, nil
+}
