@@ -91,7 +91,10 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		in := governance.RejectTurn{TurnID: turn.TurnID, Now: e.now(), Reason: cmp.Or(o.Reason, "rejected by the operator"), Reassign: o.Reassign}
+		in := governance.RejectTurn{TurnID: turn.TurnID, Now: e.now(), Reason: o.Reason, Reassign: o.Reassign}
+		if o.Reassign || turn.Status == protocol.TurnFailedAcceptance || turn.Status == protocol.TurnConflicted {
+			in.Reason = cmp.Or(o.Reason, "rejected by the operator") // the record says what is wrong with it
+		}
 		if o.Reassign {
 			base, err := t.work.Baseline(ctx)
 			if err != nil {

@@ -248,7 +248,7 @@ func TestUncommittedWorkIsNeverLost(t *testing.T) {
 			return err
 		},
 		"reject": func(p *world, e *Local, _ string) error {
-			_, err := e.Reject(p.t.Context(), RejectOptions{})
+			_, err := e.Reject(p.t.Context(), RejectOptions{Reason: "x"})
 			return err
 		},
 		"reissue": func(p *world, e *Local, turn string) error { _, err := e.Reissue(p.t.Context(), turn, ""); return err },
