@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -566,6 +567,24 @@ func newReference(t *testing.T, k kit, left string) *governed {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "e2e@localhost"}, {"config", "user.name", "e2e"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
 		g.git(args...)
 	}
+	// The record names the commit of another repository, in which it was made.
+	const theirs = "88faa55d0949ac3cad3a0a069597b03cf7d1e6fa"
+	ours := strings.TrimSpace(g.git("rev-parse", "HEAD"))
+	err := filepath.WalkDir(filepath.Join(g.work, ".agentxchain"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(b, []byte(theirs)) {
+			return err
+		}
+		return os.WriteFile(path, bytes.ReplaceAll(b, []byte(theirs), []byte(ours)), 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.git("add", "-A")
+	g.git("commit", "-q", "--allow-empty", "-m", "the record")
 	g.trust()
 	return g
 }
