@@ -22,6 +22,25 @@ type difference struct {
 	Untracked []string `json:"untracked,omitempty"` // new files of the turn that runs, which are in no patch
 }
 
+// compared is a record with the repository that has its files.
+type compared struct {
+	root    string
+	view    *ledger.View
+	work    *workspace.Workspace
+	history []protocol.HistoryEntry // of every run
+}
+
+func compare(ctx context.Context, app *cli.App) (c compared, err error) {
+	if c.root, c.view, err = read(app); err != nil {
+		return c, err
+	}
+	if c.work, err = workspace.Open(ctx, c.root); err != nil {
+		return c, err
+	}
+	c.history, err = c.view.History("")
+	return c, err
+}
+
 func turnDiff(app *cli.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
@@ -30,15 +49,7 @@ func turnDiff(app *cli.App) *cobra.Command {
 			"are against the commit that it began from. Without TURN it is the active turn, or the last accepted one.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, v, err := read(app)
-			if err != nil {
-				return err
-			}
-			w, err := workspace.Open(cmd.Context(), root)
-			if err != nil {
-				return err
-			}
-			history, err := v.History("")
+			c, err := compare(cmd.Context(), app)
 			if err != nil {
 				return err
 			}
@@ -46,18 +57,18 @@ func turnDiff(app *cli.App) *cobra.Command {
 			if len(args) > 0 {
 				id = args[0]
 			}
-			id, active, entry, err := find(v, history, id)
+			id, active, entry, err := find(c.view, c.history, id)
 			if err != nil {
 				return err
 			}
 			if active != nil {
-				return showActive(cmd.Context(), app, w, root, *active, stat)
+				return showActive(cmd.Context(), app, c.work, c.root, *active, stat)
 			}
-			commit, err := checkpointOf(v, id, entry)
+			commit, err := checkpointOf(c.view, id, entry)
 			if err != nil {
 				return err
 			}
-			return showDiff(cmd.Context(), app, w, difference{To: commit}, stat)
+			return showDiff(cmd.Context(), app, c.work, difference{To: commit}, stat)
 		},
 	}
 	statFlag(cmd, &stat)
@@ -70,32 +81,24 @@ func diff(app *cli.App) *cobra.Command {
 		Use: "diff TURN TURN", Short: "How the files after one turn differ from those after another",
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, v, err := read(app)
-			if err != nil {
-				return err
-			}
-			w, err := workspace.Open(cmd.Context(), root)
-			if err != nil {
-				return err
-			}
-			history, err := v.History("")
+			c, err := compare(cmd.Context(), app)
 			if err != nil {
 				return err
 			}
 			var commits [2]string
 			for i, id := range args {
-				_, active, entry, err := find(v, history, id)
+				_, active, entry, err := find(c.view, c.history, id)
 				if err != nil {
 					return err
 				}
 				if active != nil {
 					return execution.Errorf(execution.CodeValidation, "turn %s is not accepted yet", id).WithHint("drawbar govern turn diff %s", id)
 				}
-				if commits[i], err = checkpointOf(v, id, entry); err != nil {
+				if commits[i], err = checkpointOf(c.view, id, entry); err != nil {
 					return err
 				}
 			}
-			return showDiff(cmd.Context(), app, w, difference{From: commits[0], To: commits[1]}, stat)
+			return showDiff(cmd.Context(), app, c.work, difference{From: commits[0], To: commits[1]}, stat)
 		},
 	}
 	statFlag(cmd, &stat)
