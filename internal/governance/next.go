@@ -38,7 +38,10 @@ func NextCommand(run Run) string {
 		}
 		return resumeCommand(run, blockedTurn(st))
 	case protocol.RunPaused:
-		if len(BlockingObjections(run)) > 0 {
+		switch {
+		case waitsForNothing(st):
+			return NextRestart + " --new"
+		case len(BlockingObjections(run)) > 0:
 			return NextObjections + " --open"
 		}
 		return NextApprove

@@ -128,7 +128,9 @@ func TestWhatStartsARun(t *testing.T) {
 		{"blocked", protocol.State{Status: protocol.RunBlocked, RunID: &id, BlockedOn: ptr("timeout:run")}, false, CodeInvalidTransition},
 		{"blocked, restart", protocol.State{Status: protocol.RunBlocked, RunID: &id}, true, ""},
 		{"active, restart", protocol.State{Status: protocol.RunActive, RunID: &id}, true, CodeInvalidTransition},
-		{"paused, restart", protocol.State{Status: protocol.RunPaused, RunID: &id}, true, CodeInvalidTransition},
+		{"paused, restart", protocol.State{Status: protocol.RunPaused, RunID: &id, PendingCompletion: &protocol.PendingEnd{Gate: "g"}}, true, CodeInvalidTransition},
+		{"paused for nothing", protocol.State{Status: protocol.RunPaused, RunID: &id}, false, CodeInvalidTransition},
+		{"paused for nothing, restart", protocol.State{Status: protocol.RunPaused, RunID: &id}, true, ""},
 		{"completed", protocol.State{Status: protocol.RunCompleted, RunID: &id}, false, CodeInvalidTransition},
 		{"completed, restart", protocol.State{Status: protocol.RunCompleted, RunID: &id}, true, ""},
 	} {

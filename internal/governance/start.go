@@ -20,7 +20,7 @@ func (s *step) start(in StartRun) *Refused {
 	if in.RunID == "" {
 		return refuse(CodeInvalidInput, NextStep, "a run needs an id")
 	}
-	if in.Restart && old.Status == protocol.RunBlocked && old.ID() != "" {
+	if in.Restart && (old.Status == protocol.RunBlocked || old.Status == protocol.RunPaused) && old.ID() != "" {
 		s.leave("restarted")
 	}
 	st := protocol.State{SchemaVersion: protocol.StateVersion, RunID: &in.RunID, ProjectID: s.run.Config.Project.ID, Status: protocol.RunIdle,
@@ -67,8 +67,17 @@ func startable(run Run, in StartRun) *Refused {
 			return nil
 		}
 		return refuse(CodeInvalidTransition, NextCommand(run), "the run %s is blocked on %s", st.ID(), value(st.BlockedOn, "an unknown cause"))
+	case protocol.RunPaused:
+		if in.Restart && waitsForNothing(st) {
+			return nil
+		}
 	}
 	return refuse(CodeInvalidTransition, NextCommand(run), "the run %s is %s already", st.ID(), st.Status)
+}
+
+// waitsForNothing reports a state that no command leads to: the run is paused, and nothing is there that a person could decide.
+func waitsForNothing(st *protocol.State) bool {
+	return st.Status == protocol.RunPaused && st.PendingTransition == nil && st.PendingCompletion == nil && len(st.OpenHuman) == 0
 }
 
 // checkConfig holds what a run cannot do without; the whole check of a configuration is charter's.

@@ -74,3 +74,14 @@ func TestReserved(t *testing.T) {
 		}
 	}
 }
+
+func TestBlockedReasonIsAnObject(t *testing.T) {
+	t.Parallel()
+	var s State
+	if err := json.Unmarshal([]byte(`{"status":"blocked","blocked_reason":"because"}`), &s); err == nil || !strings.Contains(err.Error(), "blocked_reason must be an object") {
+		t.Errorf("got %v", err)
+	}
+	if err := json.Unmarshal([]byte(`{"status":"blocked","blocked_reason":{"category":"x"}}`), &s); err != nil || s.BlockedReason.Category != "x" {
+		t.Errorf("got %+v, %v", s.BlockedReason, err)
+	}
+}

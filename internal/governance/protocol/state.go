@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -256,6 +257,15 @@ type BlockedReason struct {
 	Recovery  Recovery `json:"recovery"`
 	BlockedAt Time     `json:"blocked_at"`
 	TurnID    *string  `json:"turn_id"`
+}
+
+// UnmarshalJSON refuses what is no object in words of the protocol.
+func (b *BlockedReason) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return errors.New("blocked_reason must be an object")
+	}
+	type plain BlockedReason
+	return json.Unmarshal(data, (*plain)(b))
 }
 
 // Recovery is the way on.
