@@ -15,7 +15,7 @@ const (
 	// holdBytes bounds how much of one stream, and holdEvents how many events behind it, are kept back.
 	holdBytes  = 16 << 10
 	holdEvents = 4096
-	// tellingBytes is how much of a known secret may be shown when nobody knows yet whether the rest follows.
+	// tellingBytes is how much of a known secret may be shown before it is known whether the rest follows.
 	tellingBytes = 3
 )
 
@@ -178,7 +178,7 @@ func (h *hold) enqueue(it heldEvent, show func(execution.Event)) {
 	}
 }
 
-// end closes a stream: what it kept back is no beginning of anything any more.
+// end closes a stream: the end that it kept back can no longer become a secret.
 func (h *hold) end(k deltas.Key) {
 	st := h.streams[k]
 	if st == nil {

@@ -60,7 +60,7 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	}
 	p.countCall(s)
 	switch string(kind) {
-	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan": // others are no sign of the model
+	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan": // no other update shows that the model works
 		p.awaitBehind(string(kind) == "agent_message_chunk", s)
 	}
 	return true

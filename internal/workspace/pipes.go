@@ -30,8 +30,8 @@ type pipeError struct{ path string }
 
 func (e *pipeError) Error() string { return "waits for " + e.path + ", which is a named pipe" }
 
-// run runs git. Reading a named pipe in the place of a settings file it would wait for ever; then it is ended, and the error names
-// the pipe. A git that is only slow goes on.
+// run runs git. Where a named pipe stands in place of a settings file, git would wait for ever: it is ended, and the error names the
+// pipe. A git that is only slow goes on.
 func (w *Workspace) run(ctx context.Context, spec process.Spec) ([]byte, process.Exit, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	over := make(chan struct{})

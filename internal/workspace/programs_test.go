@@ -16,7 +16,7 @@ import (
 func TestNoProgramOfATurnRuns(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("the programs are for a shell")
+		t.Skip("SKIPPED: the programs of the attacks are shell scripts")
 	}
 	const attributes = "printf '*.txt filter=x diff=x\\n' > .gitattributes; "
 	for _, tt := range []struct {

@@ -204,7 +204,7 @@ func TestSurvivorsOfTheGroup(t *testing.T) {
 	dir := t.TempDir()
 	g := makeGroup(ownGroup(markOf(dir)).path)
 	if g.path == "" {
-		t.Skip("the own control group may not be divided here")
+		t.Skip("SKIPPED: needs a control group of its own that may be divided")
 	}
 	cmd := exec.Command("sleep", "60")
 	cmd.Env = []string{}
@@ -364,7 +364,7 @@ func TestKeeperIsReaped(t *testing.T) {
 func TestGroupIsUsed(t *testing.T) {
 	t.Parallel()
 	if ownGroupDir() == "" {
-		t.Skip("the own control group may not be divided here")
+		t.Skip("SKIPPED: needs a control group of its own that may be divided")
 	}
 	s := fake(t, "hang")
 	p := start(t, s)
