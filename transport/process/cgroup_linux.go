@@ -1,7 +1,9 @@
 package process
 
 import (
+	"encoding/hex"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +29,26 @@ func ownGroup(mark string) cgroup {
 		return cgroup{fd: -1}
 	}
 	return cgroup{path: base + "/" + groupPrefix + mark, fd: -1}
+}
+
+// groupsIn are the leaves of all runs in a folder; empty: none.
+func groupsIn(base string) (all []cgroup) {
+	list, _ := os.ReadDir(base) // unreadable: none is ours
+	for _, d := range list {
+		if g := (cgroup{path: base + "/" + d.Name(), fd: -1}); g.mark() != "" {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// mark is the mark that the leaf is named for; empty for one that is not ours.
+func (g cgroup) mark() string {
+	mark, ours := strings.CutPrefix(filepath.Base(g.path), groupPrefix)
+	if b, err := hex.DecodeString(mark); !ours || err != nil || len(b) != 16 {
+		return ""
+	}
+	return mark
 }
 
 // makeGroup makes the leaf, or returns an empty one.

@@ -191,11 +191,39 @@ func TestAllKilled(t *testing.T) {
 	if got := Survivors(run); got[run] != 0 {
 		t.Errorf("got %v", got)
 	}
-	if g := ownGroup(markOf(run)); g.path != "" {
-		if _, err := os.Stat(g.path); err == nil {
-			t.Errorf("the group %s is left", g.path)
-		}
+	for _, g := range (tree{mark: markOf(run), all: true}).groups() {
+		t.Errorf("the group %s is left", g.path)
 	}
+}
+
+// TestNextStartIsSpared: what ends the rest of one start of a run leaves the next start of the same run alone.
+func TestNextStartIsSpared(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	begin := func() *Process {
+		s := fake(t, "detach", dir)
+		s.Dir, s.KeepStdin, s.Run = dir, true, dir
+		p := start(t, s)
+		first(t, p, "ready")
+		return p
+	}
+	old, next := begin(), begin()
+	watched{mark: old.child.(*kept).tree.mark}.end()
+	if e := old.Wait(); !e.Killed && e.Err == nil {
+		t.Errorf("the old start goes on: %+v", e)
+	}
+	select {
+	case <-next.child.(*kept).gone:
+		t.Error("the next start was ended as well")
+	default:
+	}
+	if got := Survivors(dir); got[dir] == 0 {
+		t.Error("the next start is not found by its run")
+	}
+	if n, err := EndSurvivors(dir, 10*time.Second); err != nil || n == 0 {
+		t.Errorf("ended %d: %v", n, err)
+	}
+	noneLeft(t, dir)
 }
 
 // TestSurvivorsOfTheGroup: what has dropped every mark and its parents is found and ended by its control group.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -119,13 +117,7 @@ func prepare(s Spec) (launch, error) {
 		l.env = append(l.env, "TERM=xterm-256color")
 	}
 	l.scratch = s.Scratch
-	if s.Run != "" {
-		l.mark = markOf(s.Run)
-		return l, nil
-	}
-	var mark [16]byte
-	_, _ = rand.Read(mark[:]) // never fails
-	l.mark = hex.EncodeToString(mark[:])
+	l.mark = markOf(s.Run)
 	return l, nil
 }
 

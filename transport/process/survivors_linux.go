@@ -1,11 +1,7 @@
 package process
 
 import (
-	"encoding/hex"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -16,24 +12,26 @@ func Survivors(runs ...string) map[string]int {
 	if len(runs) == 0 {
 		return nil
 	}
-	tags, marks := map[string]string{}, map[string]string{}
+	tags, marks := map[uint64]string{}, map[string]string{}
 	for _, run := range runs {
-		tags[strconv.FormatUint(tagOf(markOf(run)), 10)], marks[markOf(run)] = run, run
+		mark := markOf(run)
+		tags[runOfTag(tagOf(mark))], marks[runOf(mark)] = run, run
 	}
 	all, member := readAll(), map[int]string{}
 	for pid, s := range all {
 		if pid == os.Getpid() || s.dead() {
 			continue
 		}
-		if run, ok := tags[tagOn(pid)]; ok {
+		if run, ok := tags[runOfTag(tagOn(pid))]; ok {
 			member[pid] = run
-		} else if run, ok := marks[markOn(pid)]; ok {
+		} else if run, ok := marks[runOf(markOn(pid))]; ok {
 			member[pid] = run
 		}
 	}
-	for mark, run := range marks {
-		for _, pid := range ownGroup(mark).members() {
-			if s, ok := all[pid]; ok && !s.dead() {
+	for _, g := range groupsIn(ownGroupDir()) {
+		run, ok := marks[runOf(g.mark())]
+		for _, pid := range g.members() {
+			if s, there := all[pid]; ok && there && !s.dead() {
 				member[pid] = run
 			}
 		}
@@ -55,9 +53,13 @@ func Survivors(runs ...string) map[string]int {
 
 // EndSurvivors kills the processes that Survivors counts, and says how many it killed. limit bounds how long it tries.
 func EndSurvivors(run string, limit time.Duration) (int, error) {
-	mark := markOf(run)
-	defer ownGroup(mark).removeSoon()
-	return newTreeOf(mark, 0, 0).kill(limit)
+	t := tree{mark: markOf(run), all: true}
+	defer func() {
+		for _, g := range t.groups() {
+			g.removeSoon()
+		}
+	}()
+	return t.kill(limit)
 }
 
 // RemoveGroups removes the empty control groups of runs that are gone. A run whose helpers were killed left its own.
@@ -68,14 +70,9 @@ func RemoveGroups() {
 }
 
 func removeGroups(base string, now time.Time) {
-	list, _ := os.ReadDir(base) // unreadable: none is ours
-	for _, d := range list {
-		mark, ours := strings.CutPrefix(d.Name(), groupPrefix)
-		if b, err := hex.DecodeString(mark); !ours || err != nil || len(b) != 16 {
-			continue
-		}
-		if info, err := d.Info(); err == nil && now.Sub(info.ModTime()) > groupAge {
-			_ = syscall.Rmdir(filepath.Join(base, d.Name())) // refused where somebody lives in it
+	for _, g := range groupsIn(base) {
+		if info, err := os.Lstat(g.path); err == nil && now.Sub(info.ModTime()) > groupAge {
+			_ = syscall.Rmdir(g.path) // refused where somebody lives in it
 		}
 	}
 }

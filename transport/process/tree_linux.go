@@ -15,6 +15,7 @@ import (
 // children of such. Best effort: a process that drops both marks and whose parent has ended is not found without such a group.
 type tree struct {
 	mark  string
+	all   bool // of every start of the run
 	agent int
 	start uint64 // of the agent, so that its number is not mistaken when it is used again
 }
@@ -53,19 +54,20 @@ func (t tree) kill(limit time.Duration) (int, error) {
 // find lists the living processes of the run.
 func (t tree) find() []procStat {
 	all := readAll()
-	tag := strconv.FormatUint(tagOf(t.mark), 10)
 	self := os.Getpid()
 	member := make(map[int]bool)
 	for pid, s := range all {
 		if pid == self || s.dead() || s.start < t.start {
 			continue // what is older than the agent is none of its descendants
 		}
-		if pid == t.agent && s.start == t.start || markOn(pid) == t.mark || hasTag(pid, tag) {
+		if pid == t.agent && s.start == t.start || t.marked(pid) {
 			member[pid] = true
 		}
 	}
-	for _, pid := range ownGroup(t.mark).members() {
-		member[pid] = pid != self
+	for _, g := range t.groups() {
+		for _, pid := range g.members() {
+			member[pid] = pid != self
+		}
 	}
 	for grown := true; grown; {
 		grown = false
@@ -84,13 +86,35 @@ func (t tree) find() []procStat {
 	return found
 }
 
+// marked reports whether a process carries the mark or the tag of the tree.
+func (t tree) marked(pid int) bool {
+	mark, tag := markOn(pid), tagOn(pid)
+	if t.all {
+		return runOf(mark) == runOf(t.mark) || runOfTag(tag) == runOfTag(tagOf(t.mark))
+	}
+	return mark == t.mark || tag == tagOf(t.mark)
+}
+
+// groups are the control groups of the tree.
+func (t tree) groups() (all []cgroup) {
+	if !t.all {
+		return []cgroup{ownGroup(t.mark)}
+	}
+	for _, g := range groupsIn(ownGroupDir()) {
+		if runOf(g.mark()) == runOf(t.mark) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
 // The tag is a soft limit on the real-time CPU time of a process, so far away that it limits nothing. Unlike a
 // variable it survives an emptied environment, and unlike a parent it survives a double fork.
 const rlimitRTTime = 15
 
 // tagOf is the limit, in microseconds, that tags the run: more than 73,000 years.
 func tagOf(mark string) uint64 {
-	n, _ := strconv.ParseUint(mark[:min(len(mark), 15)], 16, 60)
+	n, _ := strconv.ParseUint(mark[:min(len(mark), startTo)], 16, 60)
 	return n | 1<<61
 }
 
@@ -106,17 +130,19 @@ func tagLimit(pid int, mark string) error {
 	return unix.Prlimit(pid, rlimitRTTime, &unix.Rlimit{Cur: tagOf(mark), Max: old.Max}, nil)
 }
 
-func hasTag(pid int, tag string) bool { return tagOn(pid) == tag }
+// runOfTag is what the tags of all starts of a run have in common.
+func runOfTag(tag uint64) uint64 { return tag >> (4 * (startTo - startFrom)) }
 
-// tagOn is the tag of a process, as it is written; another text for one without.
-func tagOn(pid int) string {
+// tagOn is the tag of a process; another number for one without.
+func tagOn(pid int) uint64 {
 	limits, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
-		return ""
+		return 0
 	}
 	_, line, _ := bytes.Cut(limits, []byte("Max realtime timeout"))
 	tag, _, _ := bytes.Cut(bytes.TrimLeft(line, " "), []byte(" "))
-	return string(tag)
+	n, _ := strconv.ParseUint(string(tag), 10, 64) // "unlimited" is none
+	return n
 }
 
 // markOn is the mark in the environment of a process, empty for one without.
