@@ -54,11 +54,11 @@ func (w *Workspace) Binding(ctx context.Context, dir string) (protocol.Ordered[s
 
 // bind fills all. Files are named from base where they lie below it.
 func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], base string) error {
-	common, err := w.gitPath(ctx, "--git-common-dir")
+	settings, err := w.configured(ctx, w.root)
 	if err != nil {
 		return err
 	}
-	hooks, err := w.gitPath(ctx, "--git-path", "hooks")
+	common, hooks, err := w.places(ctx, settings)
 	if err != nil {
 		return err
 	}
@@ -71,10 +71,6 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 	}
 	for _, file := range bindFiles {
 		all.Set(".git/"+file, fileDigest(filepath.Join(common, filepath.FromSlash(file))))
-	}
-	settings, err := w.configured(ctx, w.root)
-	if err != nil {
-		return err
 	}
 	files := []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(w.gitDir, "config.worktree")}
 	values := map[string]string{}

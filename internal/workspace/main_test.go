@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	pipePatience = 300 * time.Millisecond
+	pipePatience, settledAfter = 300*time.Millisecond, 10*time.Millisecond
 	goleak.VerifyTestMain(m)
 }
 

@@ -66,15 +66,7 @@ func (w *Workspace) run(ctx context.Context, spec process.Spec) ([]byte, process
 // pipe finds a named pipe where git, run in dir, reads a file without being asked for it; empty for none. It is looked for after
 // the fact, so that no file is read in git's place: what looks like a path in a settings file may be one.
 func (w *Workspace) pipe(dir string) string {
-	home := w.home()
-	xdg := w.variable("XDG_CONFIG_HOME")
-	if xdg == "" {
-		xdg = filepath.Join(home, ".config")
-	}
-	files := []string{w.variable("GIT_CONFIG_GLOBAL"), w.variable("GIT_CONFIG_SYSTEM"), filepath.Join(home, ".gitconfig"), "/etc/gitconfig"}
-	for _, name := range []string{"config", "attributes", "ignore"} {
-		files = append(files, filepath.Join(xdg, "git", name))
-	}
+	files := w.userFiles("config", "attributes", "ignore")
 	mark := findRepository(dir)
 	for _, git := range []string{w.gitDir, w.common, filepath.Join(mark, ".git"), mark} {
 		for _, name := range slices.Concat(bindFiles, []string{"config", "config.worktree", "HEAD", "index", "packed-refs", "commondir", "gitdir"}) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/drawbar/drawbar/execution"
@@ -19,8 +20,13 @@ type setting struct {
 	file       string // where it stands; empty for one of the environment
 }
 
-// configured asks git for the settings that apply in dir, in the order in which they count. No program runs for that.
+// configured are the settings that apply in dir, in the order in which they count. Git is asked, but not again while no file that
+// it reads for them has changed. No program runs for that. The caller must not change the answer.
 func (w *Workspace) configured(ctx context.Context, dir string, env ...string) ([]setting, error) {
+	if all := w.known.get(dir); all != nil {
+		return all, nil
+	}
+	begun := time.Now()
 	out, err := w.git(ctx, command{dir: dir, env: env, plain: true, args: []string{"config", "--list", "--show-origin", "--includes", "-z"}})
 	if err != nil {
 		return nil, err
@@ -39,6 +45,9 @@ func (w *Workspace) configured(ctx context.Context, dir string, env ...string) (
 			}
 		}
 		all = append(all, s)
+	}
+	if w.kind == Git && (dir == w.root || dir == w.top) {
+		w.known.put(dir, all, w.settingsFiles(all), begun)
 	}
 	return all, nil
 }

@@ -24,7 +24,8 @@ const (
 // ErrNoGit is matched by errors of what only a git repository can do.
 var ErrNoGit = errors.New("not a git repository")
 
-// Workspace is a project's files and their repository. It keeps no state between calls and is safe for concurrent use.
+// Workspace is a project's files and their repository. It keeps nothing between calls but what it may ask again, and is safe for
+// concurrent use.
 type Workspace struct {
 	root    string // absolute, links resolved
 	kind    Kind
@@ -37,6 +38,7 @@ type Workspace struct {
 	mark    string   // the folder whose look made it a repository
 	// filters are the content filters that may run, as they were configured when somebody vouched for them; nil: none.
 	filters map[string]string
+	known   *knownSettings
 }
 
 // Open looks at the project at root. No filter of its configuration runs before WithFilters. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
@@ -54,7 +56,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return nil, execution.Errorf(execution.CodeConfig, "open workspace %s: not a directory", abs).WithHint("give the folder that holds agentxchain.json")
 	}
-	w := &Workspace{root: abs, kind: NoGit, env: environment(environ)}
+	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), known: &knownSettings{}}
 	mark := findRepository(abs)
 	if mark == "" {
 		return w, nil
@@ -63,6 +65,9 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	if w.program, err = host.LookPath("git"); err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "%s is a git repository but the git program was not found: %w", mark, err).
 			WithHint("install git (https://git-scm.com/downloads), or take its folder into PATH")
+	}
+	if plain := w.plain(ctx, mark); plain != nil {
+		return plain, nil
 	}
 	return w, w.locate(ctx, mark)
 }
