@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -36,27 +35,21 @@ func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) e
 			return cmp.Or(err, moved(p, h.ref))
 		}
 	}
-	// What the index lacks is looked up meanwhile: it is the same before and after the branch moves.
-	var (
-		looking  sync.WaitGroup
-		stale    []entryChange
-		staleErr error
-	)
-	looking.Go(func() { stale, staleErr = w.stale(ctx, p, p.Commit) })
+	now := p.Commit
 	err := w.move(ctx, p)
-	looking.Wait()
 	if errors.Is(err, ErrMoved) {
-		var now string
-		if now, err = w.already(ctx, p); err == nil && now != p.Commit {
-			stale, staleErr = w.stale(ctx, p, now)
-		}
+		now, err = w.already(ctx, p)
 	}
-	if err != nil || staleErr != nil {
-		return cmp.Or(err, staleErr)
+	if err != nil {
+		return err
 	}
 	point("moved")
-	if len(stale) == 0 || !w.checkedOut(ctx, p.Ref) {
+	if !w.checkedOut(ctx, p.Ref) || now == p.Commit && w.installIndex(now) {
 		return nil
+	}
+	stale, err := w.stale(ctx, p, now)
+	if err != nil || len(stale) == 0 {
+		return err
 	}
 	return w.stage(ctx, stale)
 }
@@ -249,7 +242,7 @@ func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
 	}
 	defer done()
 	tree := cmp.Or(h.commit, "--empty")
-	if _, err := w.git(ctx, command{args: []string{"read-tree", tree}, env: []string{index}}); err != nil {
+	if _, err := w.git(ctx, command{args: []string{"read-tree", tree}, env: index.env()}); err != nil {
 		return Prepared{}, err
 	}
 	own, err := w.changes(ctx, p)
@@ -273,7 +266,7 @@ func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
 		}
 	}
 	if len(list) > 0 {
-		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, env: []string{index}, stdin: []byte(indexInfo(list))}); err != nil {
+		if _, err := w.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, env: index.env(), stdin: []byte(indexInfo(list))}); err != nil {
 			return Prepared{}, err
 		}
 	}

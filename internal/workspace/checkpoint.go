@@ -1,13 +1,13 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -81,7 +81,7 @@ func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 		return Prepared{}, err
 	}
 	defer done()
-	if err := w.fill(ctx, index, h.commit, r); err != nil {
+	if err := w.fill(ctx, &index, h.commit, r); err != nil {
 		return Prepared{}, err
 	}
 	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers), Paths: []string{}}
@@ -139,36 +139,16 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	return h, err
 }
 
-const indexPrefix = "drawbar-index-"
-
-// privateIndex names an index of our own next to git's, and how to remove it. The folder names the process that it is for, so
-// that those of processes that were killed are cleared away.
-func (w *Workspace) privateIndex() (env string, done func(), err error) {
-	left, _ := filepath.Glob(filepath.Join(w.gitDir, indexPrefix+"*"))
-	for _, dir := range left {
-		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), indexPrefix), "-")
-		if pid, err := strconv.Atoi(name); err != nil || !running(pid) {
-			_ = os.RemoveAll(dir) // what stays is only room on the disk
-		}
-	}
-	dir, err := os.MkdirTemp(w.gitDir, fmt.Sprintf("%s%d-*", indexPrefix, os.Getpid()))
-	if err != nil {
-		return "", nil, fmt.Errorf("make an index: %w", err)
-	}
-	return "GIT_INDEX_FILE=" + filepath.Join(dir, "index"), func() { os.RemoveAll(dir) }, nil
-}
-
 // fill makes the private index: the parent's tree with the given paths as they are now.
-func (w *Workspace) fill(ctx context.Context, index, parent string, r CheckpointRequest) error {
-	env := []string{index}
-	tree := "--empty"
-	if parent != "" {
-		tree = parent
-	}
+func (w *Workspace) fill(ctx context.Context, index *privateIndex, parent string, r CheckpointRequest) error {
 	args := []string{"update-index", "--add", "--remove", "--replace"}
 	var readErr error
 	var reading sync.WaitGroup
-	reading.Go(func() { _, readErr = w.git(ctx, command{args: []string{"read-tree", tree}, env: env}) })
+	reading.Go(func() {
+		if !w.copyIndex(index, parent) {
+			_, readErr = w.git(ctx, command{args: []string{"read-tree", cmp.Or(parent, "--empty")}, env: index.env()})
+		}
+	})
 	defer reading.Wait()
 	for _, path := range sortedKeys(r.Files) {
 		full, err := w.full(path)
@@ -200,7 +180,7 @@ func (w *Workspace) fill(ctx context.Context, index, parent string, r Checkpoint
 	if reading.Wait(); readErr != nil {
 		return readErr
 	}
-	_, err := w.git(ctx, command{args: append(args, "-z", "--stdin"), env: env, stdin: []byte(list.String())})
+	_, err := w.git(ctx, command{args: append(args, "-z", "--stdin"), env: index.env(), stdin: []byte(list.String())})
 	return err
 }
 
@@ -220,10 +200,16 @@ func (w *Workspace) embedded(path string) bool {
 }
 
 // finish writes the tree and the commit.
-func (w *Workspace) finish(ctx context.Context, index string, p *Prepared) error {
-	out, err := w.git(ctx, command{args: []string{"write-tree"}, env: []string{index}})
+func (w *Workspace) finish(ctx context.Context, index privateIndex, p *Prepared) error {
+	done, err := w.commitThere(ctx, index, p)
+	if !done && err == nil {
+		var out []byte
+		if out, err = w.git(ctx, command{args: []string{"write-tree"}, env: index.env()}); err == nil {
+			p.Commit, err = w.commit(ctx, strings.TrimSpace(string(out)), p.Parent, p.Message)
+		}
+	}
 	if err == nil {
-		p.Commit, err = w.commit(ctx, strings.TrimSpace(string(out)), p.Parent, p.Message)
+		w.keepIndex(index, p.Commit)
 	}
 	return err
 }
@@ -244,13 +230,18 @@ func (w *Workspace) fromTop() *Workspace {
 	return &c
 }
 
-// commit makes a commit object by the person that git knows, or else by a name of ours.
+// commit makes a commit object.
 func (w *Workspace) commit(ctx context.Context, tree, parent, message string) (string, error) {
 	args := []string{"-c", "user.useConfigOnly=true", "commit-tree", "--no-gpg-sign", tree}
 	if parent != "" {
 		args = append(args, "-p", parent)
 	}
-	c := command{args: append(args, "-F", "-"), stdin: []byte(message)}
+	out, err := w.identified(ctx, command{args: append(args, "-F", "-"), stdin: []byte(message)})
+	return strings.TrimSpace(string(out)), err
+}
+
+// identified runs a command that commits, as the person that git knows, or else by a name of ours.
+func (w *Workspace) identified(ctx context.Context, c command) ([]byte, error) {
 	out, err := w.git(ctx, c)
 	var failed *gitError
 	if errors.As(err, &failed) && (strings.Contains(failed.stderr, "ident") || strings.Contains(failed.stderr, "tell me who you are")) {
@@ -260,7 +251,7 @@ func (w *Workspace) commit(ctx context.Context, tree, parent, message string) (s
 		}
 		out, err = w.git(ctx, c)
 	}
-	return strings.TrimSpace(string(out)), err
+	return out, err
 }
 
 // message is subject, body and trailers.

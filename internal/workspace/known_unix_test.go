@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// counted puts a git before git that notes each call, and counts the calls that ask for the settings.
-func counted(t *testing.T, w *Workspace) (asked func() int) {
+// counted puts a git before git that notes each call, and counts the calls with a text in them.
+func counted(t *testing.T, w *Workspace, text string) (asked func() int) {
 	t.Helper()
 	dir := t.TempDir()
 	log, program := filepath.Join(dir, "log"), filepath.Join(dir, "bin", "git")
@@ -23,7 +23,7 @@ func counted(t *testing.T, w *Workspace) (asked func() int) {
 	w.program = program
 	return func() int {
 		data, _ := os.ReadFile(log)
-		return strings.Count(string(data), "config --list")
+		return strings.Count(string(data), text)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestKnownSettings(t *testing.T) {
 				c.before(r)
 			}
 			r.env = append(environment(gitEnv(r.dir)), "GIT_CONFIG_GLOBAL=", "XDG_CONFIG_HOME="+filepath.Join(r.dir, "home"))
-			asked := counted(t, r.Workspace)
+			asked := counted(t, r.Workspace, "config --list")
 			settle()
 			look := func() string {
 				all, err := r.configured(t.Context(), r.root)
@@ -183,7 +183,7 @@ func TestPlainRepository(t *testing.T) {
 				t.Fatal(err)
 			}
 			mark := findRepository(root)
-			w := &Workspace{root: root, program: r.program, env: r.env, known: &knownSettings{}}
+			w := &Workspace{root: root, program: r.program, env: r.env, known: &knownSettings{}, index: &knownIndex{}}
 			got := w.plain(t.Context(), mark)
 			if (got != nil) != c.plain {
 				t.Fatalf("plain: %v", got != nil)
@@ -206,5 +206,34 @@ func TestPlainRepository(t *testing.T) {
 				t.Errorf("%s, %s, %v", common, hooks, err)
 			}
 		})
+	}
+}
+
+// TestProcessesOfATurn: the usual turn, which changes a file of an ordinary repository, costs five processes of git after the one that asks
+// for the settings.
+func TestProcessesOfATurn(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "1"})
+	started := counted(t, r.Workspace, "\n")
+	settle()
+	turn := func(content string) {
+		if _, err := r.Binding(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		b := r.baseline()
+		r.write("a", content)
+		if _, err := r.Binding(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		r.observe(b, "")
+		apply(r, prepare(r, request(&b, "a")))
+	}
+	turn("2")
+	if n := started(); n != 5 {
+		t.Errorf("%d processes for the first turn", n)
+	}
+	turn("3")
+	if n := started(); n != 10 {
+		t.Errorf("%d processes for two turns", n)
 	}
 }

@@ -137,7 +137,7 @@ func (w *Workspace) at(dir string) (*Workspace, bool, error) {
 		return w, false, nil
 	}
 	c := *w
-	c.root, c.known = abs, &knownSettings{}
+	c.root, c.known, c.index = abs, &knownSettings{}, &knownIndex{}
 	c.top = strings.TrimSuffix(abs, filepath.FromSlash(strings.TrimSuffix("/"+w.prefix, "/")))
 	c.gitDir = w.lookTree(c.top).admin
 	// Without its .git file git would take the repository around it for this one.

@@ -34,11 +34,15 @@ func (w *Workspace) status(ctx context.Context) (status, error) {
 	if w.prefix != "" {
 		args = append(args, "--", ".")
 	}
+	_, before := w.gitIndex()
 	out, err := w.git(ctx, command{dir: w.root, args: args})
 	if err != nil {
 		return status{}, err
 	}
 	s, err := parseStatus(out)
+	if err == nil {
+		w.sawStatus(s, before)
+	}
 	if err != nil || !exists(filepath.Join(w.top, ".gitmodules")) {
 		return s, err
 	}

@@ -39,6 +39,7 @@ type Workspace struct {
 	// filters are the content filters that may run, as they were configured when somebody vouched for them; nil: none.
 	filters map[string]string
 	known   *knownSettings
+	index   *knownIndex
 }
 
 // Open looks at the project at root. No filter of its configuration runs before WithFilters. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
@@ -56,7 +57,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return nil, execution.Errorf(execution.CodeConfig, "open workspace %s: not a directory", abs).WithHint("give the folder that holds agentxchain.json")
 	}
-	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), known: &knownSettings{}}
+	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), known: &knownSettings{}, index: &knownIndex{}}
 	mark := findRepository(abs)
 	if mark == "" {
 		return w, nil
