@@ -8,6 +8,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // Change is what to do to one file. Apply is called with the file's text as it is when it is written.
@@ -174,8 +175,8 @@ func (c *Config) RemoveMCPServer(name string, scope adapter.ConfigScope) ([]Chan
 		}
 		names = append(names, m.Name)
 	}
-	if near := nearest(name, names); near != "" {
-		return nil, e.WithHint("do you mean %s?", near)
+	if meant := near.Word(name, names); meant != "" {
+		return nil, e.WithHint("do you mean %s?", meant)
 	}
 	return nil, e.WithHint("drawbar mcp list %s", c.Schema.Agent)
 }

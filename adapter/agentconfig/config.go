@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // maxFile bounds what is read as a configuration file.
@@ -244,8 +245,8 @@ func (c *Config) unknown(name string, path configfile.Path) error {
 	for _, f := range c.Schema.Fields {
 		names = append(names, f.Path)
 	}
-	if near := nearest(name, names); near != "" {
-		return e.WithHint("do you mean %s? a key of %s's own is named with a prefix: %s%s", near, agent, nativePrefix, name)
+	if meant := near.Word(name, names); meant != "" {
+		return e.WithHint("do you mean %s? a key of %s's own is named with a prefix: %s%s", meant, agent, nativePrefix, name)
 	}
 	return e.WithHint("drawbar config schema %s lists them; a key of %s's own is named with a prefix: %s%s", agent, agent, nativePrefix, name)
 }
@@ -253,36 +254,3 @@ func (c *Config) unknown(name string, path configfile.Path) error {
 // Normalized are Drawbar's own names of settings, whether an agent has them or not.
 var Normalized = []string{"model", "provider", "temperature", "maxTokens", "thinkingEffort", "approvalMode", "sandbox",
 	"allowedCommands", "deniedCommands", "mcpServers", "skills", "agentsDoc", "env"}
-
-// nearest is the name that differs from asked by at most two letters, or nothing.
-func nearest(asked string, names []string) string {
-	best, least := "", 3
-	for _, n := range names {
-		if d := distance(strings.ToLower(asked), strings.ToLower(n)); d < least && d < len(n) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-func distance(a, b string) int {
-	if len(a)+len(b) > 200 {
-		return 200
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last
-			if a[i] != b[j] {
-				change++
-			}
-			last, row[j+1] = row[j+1], min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
@@ -131,9 +132,9 @@ func (c *Config) misspelt(v *Validation, f File) {
 		if slices.Contains(known, k) || strings.HasPrefix(k, "$") {
 			continue
 		}
-		if near := nearest(k, free); near != "" {
+		if meant := near.Word(k, free); meant != "" {
 			v.Warnings = append(v.Warnings, Finding{Field: nativePrefix + (configfile.Path{k}).String(), Code: NonStandard,
-				Message: fmt.Sprintf("%s is no setting that drawbar knows", strconv.Quote(k)), Suggestion: near, File: f.Name})
+				Message: fmt.Sprintf("%s is no setting that drawbar knows", strconv.Quote(k)), Suggestion: meant, File: f.Name})
 		}
 	}
 }

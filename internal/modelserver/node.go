@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // node is one JSON value with the path to it. Scripts are read through nodes, not struct tags, because every fault
@@ -235,37 +237,8 @@ func suggestion(key string, keys []string) string {
 	if hint, ok := keyHints[key]; ok {
 		return hint
 	}
-	best, distance := "", 3
-	for _, k := range keys {
-		if d := editDistance(strings.ToLower(key), strings.ToLower(k)); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
+	if best := near.Word(key, keys); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return "known here: " + strings.Join(keys, ", ")
-}
-
-func editDistance(a, b string) int {
-	if len(a) > 32 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j+1]+1, corner+cost)
-			corner, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }

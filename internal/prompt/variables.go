@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -106,11 +107,15 @@ func (in *Input) expand(text string) (string, []string) {
 // that it leaves open.
 func Warnings(in Input) []string {
 	text, unknown := in.expand(in.RolePrompt)
+	known := make([]string, len(variables))
+	for i, v := range variables {
+		known[i] = v.Name
+	}
 	var out []string
 	for _, name := range unknown {
 		w := fmt.Sprintf("%s: {{%s}} is not a variable and stays as it is", in.promptName(), name)
-		if near := nearest(name); near != "" {
-			w += "; did you mean {{" + near + "}}?"
+		if meant := near.Word(name, known); meant != "" {
+			w += "; did you mean {{" + meant + "}}?"
 		}
 		out = append(out, w)
 	}
@@ -125,36 +130,4 @@ func (in *Input) promptName() string {
 		return in.RolePromptPath
 	}
 	return "the prompt of role " + in.roleID()
-}
-
-// nearest is the variable that a wrong name most likely means.
-func nearest(name string) string {
-	best, at := "", 3
-	for _, v := range variables {
-		if d := distance(strings.ToLower(name), v.Name); d < at {
-			best, at = v.Name, d
-		}
-	}
-	return best
-}
-
-// distance is the number of edits between two names.
-func distance(a, b string) int {
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := range len(a) {
-		cur := make([]int, len(b)+1)
-		cur[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			cur[j+1] = min(cur[j]+1, prev[j+1]+1, prev[j]+cost)
-		}
-		prev = cur
-	}
-	return prev[len(b)]
 }

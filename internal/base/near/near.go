@@ -24,8 +24,7 @@ func Words(asked string, names map[string]string) []string {
 		if strings.HasPrefix(candidate, asked) {
 			d = min(d, 1)
 		}
-		// A third of the letters may be wrong; of a very short name one.
-		if d > max(1, min(len(asked), len(candidate))/3) {
+		if d > allowed(asked, candidate) {
 			continue
 		}
 		if best, ok := distances[name]; !ok || d < best {
@@ -36,6 +35,36 @@ func Words(asked string, names map[string]string) []string {
 		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
 	})
 	return near[:min(len(near), 3)]
+}
+
+// Word is the known word that a mistyped one probably means, whatever its case; empty when none is near. Of words that are as near, one
+// of the same length comes first, as letters are swapped more often than forgotten, then the earlier.
+func Word(asked string, known []string) string {
+	if len(asked) < 2 || len(asked) > 100 {
+		return ""
+	}
+	asked = strings.ToLower(asked)
+	best, least := "", 0
+	for _, word := range known {
+		candidate := strings.ToLower(word)
+		d := editDistance(asked, candidate)
+		if d > allowed(asked, candidate) {
+			continue
+		}
+		if d = 2 * d; len(candidate) != len(asked) {
+			d++
+		}
+		if best == "" || d < least {
+			best, least = word, d
+		}
+	}
+	return best
+}
+
+// allowed is how many letters may be wrong: a third of them; of a short word two, of a very short one one.
+func allowed(a, b string) int {
+	n := min(len(a), len(b))
+	return max(n/3, min(2, n/2))
 }
 
 // editDistance counts the letters to add, drop, change or swap with their neighbour to make b of a.

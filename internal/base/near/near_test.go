@@ -24,3 +24,17 @@ func TestNearestIgnoresLongNames(t *testing.T) {
 		t.Errorf("%v allocations for a name that no agent can have", n)
 	}
 }
+
+func TestWord(t *testing.T) {
+	t.Parallel()
+	known := []string{"model", "agent", "maxTokens", "env", "roles", "rules", "temperature"}
+	for asked, want := range map[string]string{
+		"modle": "model", "MODEL": "model", "maxtokns": "maxTokens", "max_tokens": "maxTokens", "tmprature": "temperature",
+		"evn": "env", "role": "roles", "rles": "roles", "rulez": "rules",
+		"": "", "e": "", "entirely": "", "xyz": "", strings.Repeat("model", 21): "",
+	} {
+		if got := Word(asked, known); got != want {
+			t.Errorf("%q: got %q, want %q", asked, got, want)
+		}
+	}
+}

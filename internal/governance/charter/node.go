@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // Node says what a value of the configuration may be. Exactly one of the kinds below fits.
@@ -221,8 +223,8 @@ func (f *findings) unknown(n *Node, m member, at string) {
 		}
 	}
 	hint := ""
-	if near := nearest(m.key, names); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
+	if meant := near.Word(m.key, names); meant != "" {
+		hint = fmt.Sprintf("did you mean %s?", meant)
 	}
 	if n.Closed {
 		if hint == "" {
@@ -285,8 +287,8 @@ func (f *findings) text(n *Node, s, field string) {
 		f.invalid(field, "", "is blank")
 	case len(n.Enum) > 0 && !slices.Contains(n.Enum, s):
 		hint := "one of " + strings.Join(n.Enum, ", ")
-		if near := nearest(s, n.Enum); near != "" {
-			hint = fmt.Sprintf("did you mean %s? %s", near, hint)
+		if meant := near.Word(s, n.Enum); meant != "" {
+			hint = fmt.Sprintf("did you mean %s? %s", meant, hint)
 		}
 		f.add(Problem{Type: InvalidValue, Field: field, Message: fmt.Sprintf("cannot be %q", s), Hint: hint, Detail: map[string]any{"valid_values": n.Enum}})
 	case n.Pattern != "" && !matches(n.Pattern, s):
@@ -371,8 +373,8 @@ func Nearest(data []byte, path []string) string {
 		}
 		next, ok := n.At([]string{key})
 		if !ok || n.Kind == "map" && !slices.Contains(known, key) {
-			if near := nearest(key, known); near != "" {
-				return Path("", append(slices.Clone(path[:i]), near)...)
+			if meant := near.Word(key, known); meant != "" {
+				return Path("", append(slices.Clone(path[:i]), meant)...)
 			}
 			if !ok {
 				return ""

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/drawbar/drawbar/internal/base/near"
 )
 
 // Severities of a Problem.
@@ -99,8 +101,8 @@ func (f *findings) warn(kind, field, hint, format string, args ...any) {
 // undeclared reports a reference to something that is not there; what is the detail's key and noun, as in "role".
 func (f *findings) undeclared(kind, field, noun, name, among string, declared []string) {
 	hint := fmt.Sprintf("declare %s in %s", Path(among, name), among)
-	if near := nearest(name, declared); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
+	if meant := near.Word(name, declared); meant != "" {
+		hint = fmt.Sprintf("did you mean %s?", meant)
 	}
 	f.add(Problem{Type: kind, Field: field, Message: fmt.Sprintf("names the %s %q, which %s does not declare", noun, name, among),
 		Hint: hint, Detail: map[string]any{"referenced_" + noun: name}})
@@ -121,47 +123,3 @@ func Path(field string, keys ...string) string {
 }
 
 func item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
-
-// nearest is the known word that a mistyped one probably means, or nothing.
-func nearest(word string, known []string) string {
-	best, distance := "", max(2, len(word)/3)+1
-	if len(word) > 100 {
-		return ""
-	}
-	for _, k := range known[:min(len(known), 200)] {
-		if d := len(k) - len(word); max(d, -d) >= distance {
-			continue
-		}
-		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < distance {
-			best, distance = k, d
-		}
-	}
-	if distance > max(1, len(word)/2) {
-		return ""
-	}
-	return best
-}
-
-// editDistance counts the characters to add, drop, replace or swap.
-func editDistance(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
-}
