@@ -13,11 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 // Options configure an Edit.
@@ -61,7 +61,6 @@ func Edit(ctx context.Context, file string, format configfile.Format, change fun
 		return false, err
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
-	sweep(target)
 	for range attempts {
 		changed, err := try(target, format, change, o)
 		if !errors.Is(err, errChanged) {
@@ -81,10 +80,8 @@ var (
 	meanwhile = func() {}
 	replacing = func() {}
 	write     = func(f *os.File, b []byte) error {
-		if _, err := f.Write(b); err != nil {
-			return err
-		}
-		return f.Sync()
+		_, err := f.Write(b)
+		return err
 	}
 )
 
@@ -105,7 +102,7 @@ func try(target string, format configfile.Format, change func(*configfile.Docume
 	if err != nil {
 		return false, failed("write", target, err)
 	}
-	defer os.Remove(temp) // gone already when all went well
+	defer temp.Discard()
 	meanwhile()
 	now, nowInfo, err := read(target)
 	if err != nil {
@@ -115,18 +112,15 @@ func try(target string, format configfile.Format, change func(*configfile.Docume
 		return false, errChanged
 	}
 	replacing()
-	if info == nil {
-		// A link is made only where nothing is, so that a file which has just appeared is not replaced.
-		if err := os.Link(temp, target); errors.Is(err, fs.ErrExist) {
-			return false, errChanged
-		} else if err == nil {
-			return true, syncDir(filepath.Dir(target))
-		}
+	if info != nil {
+		err = temp.Commit(true)
+	} else if err = temp.CommitNew(true); errors.Is(err, fs.ErrExist) {
+		return false, errChanged // it has just appeared
 	}
-	if err := os.Rename(temp, target); err != nil {
+	if err != nil {
 		return false, failed("replace", target, err)
 	}
-	return true, syncDir(filepath.Dir(target))
+	return true, nil
 }
 
 // read gives the content; a file that is not there has no info.
@@ -151,46 +145,27 @@ func read(target string) ([]byte, fs.FileInfo, error) {
 	return b, info, nil
 }
 
-func tempPrefix(target string) string { return "." + filepath.Base(target) + ".drawbar-" }
-
 // writeTemp writes the new content beside the file, with the file's mode and owner.
-func writeTemp(target string, content []byte, info fs.FileInfo, mode fs.FileMode) (name string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(target), tempPrefix(target)+"*")
+func writeTemp(target string, content []byte, info fs.FileInfo, mode fs.FileMode) (*atomicfile.File, error) {
+	f, err := atomicfile.Create(target, 0o600)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // the first error is the one that counts
-			os.Remove(f.Name())
-		}
-	}()
 	if info != nil {
 		mode = info.Mode().Perm()
-		if err := keepOwner(f, info); err != nil {
-			return "", err
-		}
+		err = keepOwner(f.File, info)
 	}
-	if err := f.Chmod(mode); err != nil {
-		return "", err
+	if err == nil {
+		err = f.Chmod(mode)
 	}
-	if err := write(f, content); err != nil {
-		return "", err
+	if err == nil {
+		err = write(f.File, content)
 	}
-	return f.Name(), f.Close()
-}
-
-// sweep removes what a killed writer left behind. Under the lock no other writer is at work.
-func sweep(target string) {
-	entries, err := os.ReadDir(filepath.Dir(target))
 	if err != nil {
-		return
+		f.Discard()
+		return nil, err
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix(target)) && e.Type().IsRegular() {
-			os.Remove(filepath.Join(filepath.Dir(target), e.Name()))
-		}
-	}
+	return f, nil
 }
 
 // failed is the CONFIG_ERROR for an operation on a file.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 // staleDir is how long a directory in the lock's place counts: programs that lock by making one renew its time every few
@@ -123,29 +123,11 @@ func makeLock(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix(strings.TrimSuffix(path, lockSuffix))+"lock-*")
-	if err != nil {
-		return err
+	err := atomicfile.New(path, []byte(marked()), 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // somebody else made it meanwhile
 	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(marked())
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	err = os.Link(f.Name(), path)
-	switch {
-	case err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist):
-		return nil // there, by us or by somebody else, or to be tried again
-	}
-	// A file system without links.
-	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return err
 }
 
 func (l *heldLock) release() error {

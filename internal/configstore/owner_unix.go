@@ -31,16 +31,3 @@ func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 func noSpace(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
-
-// syncDir makes a rename last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return failed("open", dir, err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return failed("sync", dir, err)
-	}
-	return nil
-}

@@ -15,6 +15,3 @@ func keepOwner(*os.File, fs.FileInfo) error { return nil }
 func mayWrite(string) bool { return true }
 
 func noSpace(err error) bool { return errors.Is(err, windows.ERROR_DISK_FULL) }
-
-// syncDir has nothing to do: directories are not synced here.
-func syncDir(string) error { return nil }

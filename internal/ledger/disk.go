@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -160,7 +161,7 @@ func (d *disk) rename(from, to string) error {
 			d.crash("rename " + to)
 			return nil
 		}
-		if !busy(err) || wait > 100*time.Millisecond {
+		if !atomicfile.Busy(err) || wait > 100*time.Millisecond {
 			return failed("replace", d.at(to), err)
 		}
 		time.Sleep(wait)

@@ -14,6 +14,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -158,9 +160,6 @@ func guard(ctx context.Context, root string) (func(), error) {
 	return nil, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 }
 
-// ProcessAlive reports whether a process is there.
-func ProcessAlive(pid int) bool { return processAlive(pid) }
-
 // readLock reads the lock file: nil when there is none. What cannot be read is nobody's lock, as for the original.
 func readLock(root string) (c *lockContent, there bool, err error) {
 	path := filepath.Join(root, filepath.FromSlash(protocol.LockFile))
@@ -185,7 +184,7 @@ func lockedBy(root string) (c *lockContent, alive bool, err error) {
 		return nil, false, err
 	}
 	if c.Hold == "" {
-		return c, processAlive(c.OwnerPID), nil
+		return c, pid.Alive(c.OwnerPID), nil
 	}
 	path := filepath.Join(root, filepath.FromSlash(protocol.LocksDir), filepath.Base(c.Hold))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -236,12 +235,7 @@ func (h *held) write() error {
 		return err
 	}
 	path := filepath.Join(h.root, filepath.FromSlash(protocol.LockFile))
-	temp := h.holdPath() + ".new"
-	if err := os.WriteFile(temp, data, 0o644); err != nil {
-		return failed("write the lock", temp, err)
-	}
-	if err := rename(temp, path); err != nil {
-		os.Remove(temp)
+	if err := atomicfile.Write(path, data, 0o644, false); err != nil {
 		return failed("write the lock", path, err)
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
 )
 
 // foreign says what a state that another program wrote decides in a person's place: a gate that waits for one, or the budget. Whoever
@@ -120,7 +120,7 @@ func raised(c *protocol.Config, sealed, now *protocol.State) bool {
 // livingWorker says that the worker of a turn still runs although nobody carries the turn: the program that started it was killed, and
 // AgentXchain leaves its workers running. It is empty where none does.
 func livingWorker(turn *protocol.Turn) string {
-	if turn.WorkerPID < 2 || turn.Status != protocol.TurnRunning && turn.Status != protocol.TurnDispatched && turn.Status != protocol.TurnStarting || !ledger.ProcessAlive(turn.WorkerPID) {
+	if turn.WorkerPID < 2 || turn.Status != protocol.TurnRunning && turn.Status != protocol.TurnDispatched && turn.Status != protocol.TurnStarting || !pid.Alive(turn.WorkerPID) {
 		return ""
 	}
 	return fmt.Sprintf("the worker of turn %s (process %d) still runs, and the program that started it does not", turn.TurnID, turn.WorkerPID)

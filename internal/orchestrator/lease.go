@@ -14,8 +14,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
 )
 
 // Carrier is the process that carries a turn out.
@@ -112,7 +112,7 @@ func carrier(root, turn string) *Carrier {
 		}
 		c := Carrier{}
 		_ = json.Unmarshal(b, &c) // who it is cannot be told from a damaged file, that somebody is there can
-		if c.PID == 0 || ledger.ProcessAlive(c.PID) || time.Now().After(end) {
+		if c.PID == 0 || pid.Alive(c.PID) || time.Now().After(end) {
 			return &c
 		}
 	}

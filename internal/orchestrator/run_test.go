@@ -289,7 +289,7 @@ func TestTwoTerminals(t *testing.T) {
 		"restart": func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{}); return err },
 	} {
 		err := try(p.engine())
-		if execution.CodeOf(err) != execution.CodeInvalidStateTransition || !strings.Contains(err.Error(), "process "+pid()) || hint(err) == "" {
+		if execution.CodeOf(err) != execution.CodeInvalidStateTransition || !strings.Contains(err.Error(), "process "+ownPID()) || hint(err) == "" {
 			t.Errorf("%s: %v (%s)", name, err, hint(err))
 		}
 	}
@@ -305,7 +305,7 @@ func TestTwoTerminals(t *testing.T) {
 	p.sound()
 }
 
-func pid() string { b, _ := json.Marshal(os.Getpid()); return string(b) }
+func ownPID() string { b, _ := json.Marshal(os.Getpid()); return string(b) }
 
 // A person's turn is accepted in one terminal while a step waits for it in another.
 func TestManualTurnAcceptedElsewhere(t *testing.T) {

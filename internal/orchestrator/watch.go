@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
 )
@@ -112,10 +113,7 @@ func (w *watch) write(now bool) {
 	if err != nil {
 		return
 	}
-	path := progressFile(w.e.root, w.turn().TurnID)
-	if os.WriteFile(path+".tmp", b, 0o644) == nil { //nolint:gosec // as readable as the rest of the record
-		_ = os.Rename(path+".tmp", path)
-	}
+	_ = atomicfile.Write(progressFile(w.e.root, w.turn().TurnID), b, 0o644, false)
 }
 
 // flush writes what came too soon.

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -120,20 +121,18 @@ func (f protectedFile) putBack(root *os.Root) error {
 			return err
 		}
 	}
-	temp := name + ".restored"
-	_ = root.RemoveAll(temp)
-	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
+	temp, err := atomicfile.CreateIn(root, name, f.mode)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(f.content)
-	if err = errors.Join(err, file.Chmod(f.mode), file.Sync(), file.Close()); err == nil {
-		err = root.Rename(temp, name)
+	defer temp.Discard()
+	if _, err = temp.Write(f.content); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = root.Remove(temp)
+	if err = temp.Chmod(f.mode); err != nil { // whatever the user's mask says
+		return err
 	}
-	return err
+	return temp.Commit(true)
 }
 
 // parents are the folders above, from the outermost.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/prompt"
 )
@@ -74,7 +75,7 @@ func WriteBundle(root string, b Bundle) error {
 		return bundleError("write", b.TurnID, err)
 	}
 	for _, name := range sortedNames(b.Files) {
-		if err := replaceIn(dir, name, b.Files[name]); err != nil {
+		if err := atomicfile.WriteIn(dir, name, b.Files[name], 0o644, false); err != nil {
 			return bundleError("write", b.TurnID, err)
 		}
 	}

@@ -84,8 +84,8 @@ func TestSealListsWhatIsThere(t *testing.T) {
 	if err := WriteBundle(root, bundleOf(1, "do it\n")); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, bundlePath(root, "a hook's file.txt"), "x") // hooks may add files before the bundle is sealed
-	lay(t, bundlePath(root, tempMark+"left"), "half")  // of a writer that was killed
+	lay(t, bundlePath(root, "a hook's file.txt"), "x")                           // hooks may add files before the bundle is sealed
+	lay(t, bundlePath(root, ".PROMPT.md.drawbar-2147483647-ABCDEFGHIJ"), "half") // of a writer that was killed
 	lay(t, bundlePath(root, "sub", "deep.txt"), "not counted")
 	m, err := Seal(root, turn, sealedAt)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -44,5 +45,5 @@ func writeIndex(root string, data []byte) error {
 	if err := top.MkdirAll(path.Dir(protocol.DispatchIndexFile), 0o755); err != nil {
 		return err
 	}
-	return replaceIn(top, protocol.DispatchIndexFile, data)
+	return atomicfile.WriteIn(top, protocol.DispatchIndexFile, data, 0o644, false)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/prompt"
@@ -58,7 +59,7 @@ func seal(dir *os.Root, turn string, now time.Time) (protocol.Manifest, error) {
 		if e.IsDir() || name == manifestFile {
 			continue
 		}
-		if strings.HasPrefix(name, tempMark) { // of a writer that was killed
+		if atomicfile.IsTemp(name) { // of a writer that was killed
 			if err := dir.Remove(name); err != nil {
 				return m, err
 			}
@@ -86,7 +87,7 @@ func seal(dir *os.Root, turn string, now time.Time) (protocol.Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, replaceIn(dir, manifestFile, out)
+	return m, atomicfile.WriteIn(dir, manifestFile, out, 0o644, false)
 }
 
 // VerifyBundle compares a turn's bundle with its manifest and returns every fault; none means that the bundle is what was

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -398,14 +399,7 @@ func (b *builder) read(name string) ([]byte, error) {
 
 // replace puts a file in the place of the old one at once.
 func (b *builder) replace(name string, content, old []byte) error {
-	temp := "." + name + ".drawbar-new"
-	write := func(text []byte) error {
-		if err := b.root.WriteFile(temp, text, 0o644); err != nil {
-			_ = b.root.Remove(temp)
-			return err
-		}
-		return b.root.Rename(temp, name)
-	}
+	write := func(text []byte) error { return atomicfile.WriteIn(b.root, name, text, 0o644, false) }
 	if err := write(content); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governance/turnresult"
@@ -72,7 +73,7 @@ func WriteStaged(root, turn string, data []byte) error {
 	defer func() { _ = dir.Close() }() // its files are closed one by one
 	own := protocol.StagedFile(turn)
 	if err = dir.MkdirAll(path.Dir(own), 0o755); err == nil {
-		err = replaceIn(dir, own, data)
+		err = atomicfile.WriteIn(dir, own, data, 0o644, false)
 	}
 	if err != nil {
 		return fmt.Errorf("staging the result of %s: %w", turn, err)

@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -25,7 +26,7 @@ func CopyBundle(root, worktree, turn string) ([]protocol.ManifestError, error) {
 		return nil, bundleError("copy", turn, err)
 	}
 	defer func() { _ = dir.Close() }()
-	if err := replaceIn(dir, manifestFile, raw); err != nil {
+	if err := atomicfile.WriteIn(dir, manifestFile, raw, 0o644, false); err != nil {
 		return nil, bundleError("copy", turn, err)
 	}
 	return nil, nil

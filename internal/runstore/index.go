@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 const (
@@ -279,7 +280,7 @@ func (x *index) replaceFile() (aside string, err error) {
 	}
 	aside = x.path() + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000Z")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := rename(x.path()+suffix, aside+suffix); err != nil && !(suffix != "" && errors.Is(err, os.ErrNotExist)) {
+		if err := atomicfile.Rename(x.path()+suffix, aside+suffix); err != nil && !(suffix != "" && errors.Is(err, os.ErrNotExist)) {
 			return "", err
 		}
 	}

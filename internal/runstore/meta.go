@@ -112,27 +112,3 @@ func readMeta(dir string) (metaFile, error) {
 	}
 	return m, nil
 }
-
-// writeAtomically replaces a file so that a reader sees the old or the new content, never a part. durable makes it survive a
-// power failure.
-func writeAtomically(path string, data []byte, durable bool) (err error) {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && durable {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = rename(tmp, path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp)
-	}
-	return err
-}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 // Another process records while this one lists, follows and waits.
@@ -217,7 +218,7 @@ func rewriteMeta(t *testing.T, w *Writer, change func(*process)) {
 	t.Helper()
 	m := w.meta
 	change(&m.Process)
-	if err := writeAtomically(filepath.Join(w.dir, metaName), []byte(toJSON(t, m)), false); err != nil {
+	if err := atomicfile.Write(filepath.Join(w.dir, metaName), []byte(toJSON(t, m)), 0o600, false); err != nil {
 		t.Fatal(err)
 	}
 }

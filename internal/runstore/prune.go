@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 // prunedPrefix begins the names of directories that are being removed; it is no part of a run id.
@@ -75,7 +76,7 @@ func (s *Store) Prune(olderThan time.Duration, dryRun bool) (Pruned, error) {
 // removeRun takes the run out of sight in one step: a half-removed directory would be taken for a run.
 func removeRun(dir string) error {
 	aside := filepath.Join(filepath.Dir(dir), prunedPrefix+filepath.Base(dir))
-	if err := rename(dir, aside); err != nil {
+	if err := atomicfile.Rename(dir, aside); err != nil {
 		return err
 	}
 	return os.RemoveAll(aside)

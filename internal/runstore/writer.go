@@ -14,6 +14,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/execution/deltas"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 const (
@@ -106,7 +107,7 @@ func (w *Writer) writeMeta(m metaFile) error {
 	if err != nil {
 		return err
 	}
-	return writeAtomically(filepath.Join(w.dir, metaName), append(b, '\n'), false)
+	return atomicfile.Write(filepath.Join(w.dir, metaName), append(b, '\n'), 0o600, false)
 }
 
 func (w *Writer) release() {
@@ -430,10 +431,7 @@ func (w *Writer) writeResult(r execution.Result, durable bool) error {
 	if err != nil {
 		return err
 	}
-	if err = writeAtomically(filepath.Join(w.dir, resultName), append(b, '\n'), durable); err == nil && durable {
-		err = syncDir(w.dir)
-	}
-	return err
+	return atomicfile.Write(filepath.Join(w.dir, resultName), append(b, '\n'), 0o600, durable)
 }
 
 // slimResult is what must be known of a result when there is no room for all of it.

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 // The cache is a number of small files, each with what was found in the session files whose paths it stands for. They are
@@ -89,28 +90,7 @@ func (c *cache) write(shard int) (err error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(c.dir, "new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(b); err != nil {
-		_ = f.Close()
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	err = os.Rename(f.Name(), c.file(shard))
-	if errors.Is(err, fs.ErrPermission) {
-		// Another process may have the old one open where that keeps it from being replaced.
-		return fmt.Errorf("replace %s: %w", c.file(shard), err)
-	}
-	return err
+	return atomicfile.Write(c.file(shard), b, 0o600, false)
 }
 
 func appendText[T string | []byte](b []byte, s T) []byte {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 const (
@@ -85,21 +87,7 @@ func (c *Cache) Store(program, version string) error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(c.path), fileName+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(append(b, '\n'))
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), c.path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // the first error is the one to tell
-	}
-	return err
+	return atomicfile.Write(c.path, append(b, '\n'), 0o600, false)
 }
 
 func (c *Cache) read() []entry {

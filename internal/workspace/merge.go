@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -329,7 +330,7 @@ func (m *merging) carryOut(point func(string)) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(m.t.admin, mergedFile, note); err != nil {
+	if err := atomicfile.Write(filepath.Join(m.t.admin, mergedFile), note, 0o600, false); err != nil {
 		return err
 	}
 	point("noted")
@@ -401,13 +402,4 @@ func (m *merging) fill(tmp string, s step) (err error) {
 	}
 	_, err = io.Copy(f, from)
 	return err
-}
-
-// replace writes a small file as a whole or not at all.
-func replace(dir, name string, data []byte) error {
-	tmp := filepath.Join(dir, name+".new")
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, filepath.Join(dir, name))
 }

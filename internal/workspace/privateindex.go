@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
 const indexPrefix = "drawbar-index-"
@@ -28,7 +29,7 @@ func (w *Workspace) privateIndex() (x privateIndex, done func(), err error) {
 	left, _ := filepath.Glob(filepath.Join(w.gitDir, indexPrefix+"*"))
 	for _, dir := range left {
 		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), indexPrefix), "-")
-		if pid, err := strconv.Atoi(name); err != nil || !running(pid) {
+		if n, err := strconv.Atoi(name); err != nil || !pid.Alive(n) {
 			_ = os.RemoveAll(dir) // what stays is only room on the disk
 		}
 	}

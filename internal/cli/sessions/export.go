@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/cli"
 )
@@ -125,38 +126,23 @@ func write(path string, force bool, fill func(*os.File) error) (err error) {
 	failed := func(err error) error {
 		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("make room, or name another file with --output")
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".drawbar-export-*")
+	tmp, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return failed(err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	if err := fill(tmp); err != nil {
-		_ = tmp.Close() // the first error is the one to tell
+	defer tmp.Discard()
+	if err := fill(tmp.File); err != nil {
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
 			return failed(err)
 		}
 		return err
 	}
-	if err := errors.Join(tmp.Sync(), tmp.Close()); err != nil {
-		return failed(err)
+	if force {
+		err = tmp.Commit(true)
+	} else if err = tmp.CommitNew(true); errors.Is(err, fs.ErrExist) {
+		return exists(path)
 	}
-	if !force {
-		// A link fails where a file has come into being meanwhile; a rename would replace it.
-		switch err := os.Link(tmp.Name(), path); {
-		case err == nil:
-			return os.Remove(tmp.Name())
-		case errors.Is(err, fs.ErrExist):
-			return exists(path)
-		}
-		if _, err := os.Lstat(path); err == nil {
-			return exists(path)
-		}
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
+	if err != nil {
 		return failed(err)
 	}
 	return nil

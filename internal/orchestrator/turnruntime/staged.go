@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
@@ -141,17 +142,7 @@ func (d Dispatch) put(data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
 		return localError("make the folder of the turn's result", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(d.StagedPath), ".turn-result-*")
-	if err != nil {
-		return localError("stage the result", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), d.StagedPath)
-	}
-	if err != nil {
+	if err := atomicfile.Write(d.StagedPath, data, 0o644, true); err != nil {
 		return localError("stage the result", err)
 	}
 	return nil

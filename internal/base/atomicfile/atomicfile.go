@@ -1,0 +1,207 @@
+// Package atomicfile replaces files as a whole: whoever reads one sees its old content or the new one, never a part, and after a crash
+// one of the two is there.
+package atomicfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/base/pid"
+)
+
+// File is new content beside the file that it is for. It becomes that file with Commit or CommitNew, or goes with Discard.
+type File struct {
+	*os.File
+	root *os.Root
+	own  bool // the root is closed with the file
+	temp string
+	name string
+	done bool
+}
+
+// Create begins new content for the file at path. mode is that of the new file, less what the user's mask takes away.
+func Create(path string, mode fs.FileMode) (*File, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	f, err := CreateIn(root, filepath.Base(path), mode)
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	f.own = true
+	return f, nil
+}
+
+// CreateIn is Create for a file below root, which nothing leaves by way of a link. The folder must be there.
+func CreateIn(root *os.Root, name string, mode fs.FileMode) (*File, error) {
+	name = filepath.ToSlash(name)
+	base := path.Base(name)
+	begin := "." + strings.ToValidUTF8(base[:min(len(base), 200)], "") + tempMark // a name has at most 255 bytes
+	sweep(root, path.Dir(name), begin)
+	temp := path.Join(path.Dir(name), begin+strconv.Itoa(os.Getpid())+"-"+rand.Text()[:randomLength])
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, root: root, temp: temp, name: name}, nil
+}
+
+const (
+	tempMark     = ".drawbar-"
+	randomLength = 10
+)
+
+// IsTemp reports whether a name is one that content has before it gets its own: what is found under it was left by a killed writer, or
+// one is at work.
+func IsTemp(name string) bool {
+	file, rest, ok := strings.Cut(name, tempMark)
+	number, random, sep := strings.Cut(rest, "-")
+	_, err := strconv.Atoi(number)
+	return ok && sep && err == nil && len(random) == randomLength && strings.HasPrefix(file, ".")
+}
+
+// sweep removes what writers of the same file left that were killed.
+func sweep(root *os.Root, dir, begin string) {
+	d, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // what is not read now is removed another time
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, begin); ok {
+			number, _, _ := strings.Cut(rest, "-")
+			if n, err := strconv.Atoi(number); err == nil && !pid.Alive(n) {
+				_ = root.Remove(path.Join(dir, name)) // as above
+			}
+		}
+	}
+}
+
+// Commit puts the content in the place of the file. A durable one survives a power failure from then on.
+func (f *File) Commit(durable bool) error {
+	return f.commit(durable, func() error { return again(func() error { return f.root.Rename(f.temp, f.name) }) })
+}
+
+// CommitNew is Commit where nothing may be replaced: what has come into being there meanwhile stays, and the error matches
+// fs.ErrExist.
+func (f *File) CommitNew(durable bool) error {
+	return f.commit(durable, func() error {
+		err := f.root.Link(f.temp, f.name)
+		switch {
+		case err == nil:
+			return f.root.Remove(f.temp)
+		case errors.Is(err, fs.ErrExist):
+			return err
+		}
+		// A file system without links: between the look and the rename another may come.
+		if _, err := f.root.Lstat(f.name); err == nil {
+			return &fs.PathError{Op: "create", Path: f.name, Err: fs.ErrExist}
+		}
+		return again(func() error { return f.root.Rename(f.temp, f.name) })
+	})
+}
+
+func (f *File) commit(durable bool, place func() error) (err error) {
+	defer func() {
+		if err != nil {
+			f.Discard()
+		} else {
+			f.release()
+		}
+	}()
+	if durable {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err = place(); err == nil && durable {
+		err = syncDir(f.root, path.Dir(f.name))
+	}
+	return err
+}
+
+// Discard drops the content. After Commit it does nothing.
+func (f *File) Discard() {
+	if !f.done {
+		_ = f.Close() // it may be closed
+		_ = f.root.Remove(f.temp)
+		f.release()
+	}
+}
+
+func (f *File) release() {
+	f.done = true
+	if f.own {
+		_ = f.root.Close()
+	}
+}
+
+// Write replaces the file at path by data.
+func Write(path string, data []byte, mode fs.FileMode, durable bool) error {
+	f, err := Create(path, mode)
+	return f.fill(data, durable, err)
+}
+
+// New writes a file where there is none; the error matches fs.ErrExist where there is one.
+func New(path string, data []byte, mode fs.FileMode) error {
+	f, err := Create(path, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := f.File.Write(data); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.CommitNew(false)
+}
+
+// WriteIn is Write for a file below root.
+func WriteIn(root *os.Root, name string, data []byte, mode fs.FileMode, durable bool) error {
+	f, err := CreateIn(root, name, mode)
+	return f.fill(data, durable, err)
+}
+
+func (f *File) fill(data []byte, durable bool, err error) error {
+	if err != nil {
+		return err
+	}
+	if _, err := f.File.Write(data); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.Commit(durable)
+}
+
+// Rename is os.Rename that waits a moment for a reader on Windows, which keeps the old file from being replaced.
+func Rename(from, to string) error { return again(func() error { return os.Rename(from, to) }) }
+
+func again(rename func() error) error {
+	for wait := time.Millisecond; ; wait *= 2 {
+		err := rename()
+		if !Busy(err) || wait > 100*time.Millisecond {
+			return err
+		}
+		time.Sleep(wait)
+	}
+}
+
+// SyncDir makes the names in a folder survive a power failure.
+func SyncDir(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return syncDir(root, ".")
+}

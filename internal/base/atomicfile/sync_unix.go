@@ -1,0 +1,24 @@
+//go:build unix
+
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func syncDir(root *os.Root, dir string) error {
+	d, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil // a file system that keeps names without being asked
+	}
+	return errors.Join(err, d.Close())
+}
+
+// Busy reports whether an error of a rename passes by itself: here none does.
+func Busy(error) bool { return false }
