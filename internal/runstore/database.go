@@ -5,14 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
-	"modernc.org/sqlite"
+	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
 
 const databaseName = "runs.db"
@@ -64,52 +59,12 @@ CREATE INDEX run_tags_tag ON run_tags (tag);
 DELETE FROM runs;
 `}
 
-// openDatabase opens the file at path, made with mode 0600, and brings it to the newest schema.
-func openDatabase(ctx context.Context, path string, steps []string) (*sql.DB, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable for all
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
-	name := filepath.ToSlash(path)
-	if !strings.HasPrefix(name, "/") {
-		name = "/" + name
-	}
-	u := url.URL{Scheme: "file", Path: name, RawQuery: "_busy_timeout=5000&_synchronous=NORMAL&_foreign_keys=1&_txlock=immediate"}
-	return openDSN(ctx, u.String(), path, 4, steps)
-}
+// busy is how long a statement waits for other processes.
+const busy = 5 * time.Second
 
-// openMemory opens an empty database in memory. It has one connection, because each would have a database of its own.
-func openMemory(ctx context.Context) (*sql.DB, error) {
-	return openDSN(ctx, ":memory:", "memory", 1, migrations)
-}
-
-func openDSN(ctx context.Context, dsn, path string, conns int, steps []string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	if err := useWAL(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if err := migrate(ctx, db, path, steps); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-// useWAL lets readers and writers work at once. The mode is a property of the file, so only the first opening changes it; a
-// database in memory has another and keeps it.
-func useWAL(ctx context.Context, db *sql.DB) error {
-	var mode string
-	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil || mode != "delete" {
-		return err
-	}
-	return db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode)
+// setUp brings a database to the newest schema of steps; path is what an error calls it.
+func setUp(path string, steps []string) func(context.Context, *sql.DB) error {
+	return func(ctx context.Context, db *sql.DB) error { return migrate(ctx, db, path, steps) }
 }
 
 // migrate does what is missing in one transaction. Several processes may do it at once: the first one does it.
@@ -157,44 +112,7 @@ func schemaVersion(ctx context.Context, q interface {
 	return version, err
 }
 
-// The primary result codes of SQLite that decide what is done about an error.
-const (
-	sqliteBusy     = 5
-	sqliteReadOnly = 8
-	sqliteIOErr    = 10
-	sqliteCorrupt  = 11
-	sqliteFull     = 13
-	sqliteCantOpen = 14
-	sqliteNotADB   = 26
-)
-
-func sqliteCode(err error) int {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
-	}
-	return e.Code() & 0xff
-}
-
 var errDamaged = errors.New("database is damaged")
 
 // isDamaged reports that the file is no database, or a broken one.
-func isDamaged(err error) bool {
-	c := sqliteCode(err)
-	return errors.Is(err, errDamaged) || c == sqliteCorrupt || c == sqliteNotADB
-}
-
-// isUnusable reports that the file cannot be used here, whatever it contains: read-only, no space, not there.
-func isUnusable(err error) bool {
-	switch sqliteCode(err) {
-	case sqliteReadOnly, sqliteIOErr, sqliteFull, sqliteCantOpen:
-		return true
-	}
-	return false
-}
-
-// isUnopenable is isUnusable for the error of opening, where the file itself may refuse.
-func isUnopenable(err error) bool {
-	var p *fs.PathError
-	return isUnusable(err) || errors.As(err, &p)
-}
+func isDamaged(err error) bool { return errors.Is(err, errDamaged) || sqlitefile.Damaged(err) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
 
 func logger() (*slog.Logger, *bytes.Buffer) {
@@ -24,7 +25,7 @@ func TestMigrations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	steps := []string{`CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1)`, `ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 5; UPDATE a SET x = x + 1`, `INSERT INTO a VALUES (10, 20)`}
 	for _, n := range []int{1, 1, 3, 3} { // each step once, however often and from whatever version it is opened
-		db, err := openDatabase(t.Context(), path, steps[:n])
+		db, err := sqlitefile.Open(t.Context(), path, busy, setUp(path, steps[:n]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,7 @@ func TestMigrations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	db, err := openDatabase(t.Context(), path, steps)
+	db, err := sqlitefile.Open(t.Context(), path, busy, setUp(path, steps))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +47,14 @@ func TestMigrations(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openDatabase(t.Context(), path, steps[:2]); !errors.Is(err, ErrNewerSchema) {
+	if _, err := sqlitefile.Open(t.Context(), path, busy, setUp(path, steps[:2])); !errors.Is(err, ErrNewerSchema) {
 		t.Errorf("newer schema: %v", err)
 	}
 	// A step that fails leaves the version it found.
-	if _, err := openDatabase(t.Context(), path, append(steps, `CREATE TABLE b (x); nonsense`)); err == nil {
+	if _, err := sqlitefile.Open(t.Context(), path, busy, setUp(path, append(steps, `CREATE TABLE b (x); nonsense`))); err == nil {
 		t.Error("a broken step was taken")
 	}
-	db, err = openDatabase(t.Context(), path, steps)
+	db, err = sqlitefile.Open(t.Context(), path, busy, setUp(path, steps))
 	if err != nil {
 		t.Fatal(err)
 	}

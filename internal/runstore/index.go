@@ -6,20 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
 
 const (
 	// startDelay keeps the database away from the start of an agent; a run shorter than that is written once.
-	startDelay   = 250 * time.Millisecond
-	openPatience = 5 * time.Second // how long another process may take to make the database
-	batchRows    = 500             // rows in one transaction, so that none holds up other processes for long
+	startDelay = 250 * time.Millisecond
+	batchRows  = 500 // rows in one transaction, so that none holds up other processes for long
 )
 
 // index is the database, opened when it is needed, and the goroutine that writes rows in the background. The rows that wait are
@@ -158,7 +156,7 @@ func (x *index) path() string { return filepath.Join(x.store.dir, databaseName) 
 func (x *index) use(reading bool, f func(*sql.DB) error) error {
 	for attempt := 0; ; attempt++ {
 		db, memory, release, err := x.open(reading)
-		unusable := isUnopenable(err)
+		unusable := sqlitefile.Unopenable(err)
 		if err == nil {
 			if memory && !reading {
 				release()
@@ -169,7 +167,7 @@ func (x *index) use(reading bool, f func(*sql.DB) error) error {
 			if err == nil || memory {
 				return err
 			}
-			unusable = isUnusable(err)
+			unusable = sqlitefile.Unusable(err)
 		}
 		switch {
 		case isDamaged(err) && attempt == 0:
@@ -220,19 +218,11 @@ func (x *index) warm() {
 }
 
 func (x *index) openFile() (*sql.DB, error) {
-	if err := os.MkdirAll(x.store.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open run store: %w", err)
+	db, err := sqlitefile.Open(context.Background(), x.path(), busy, setUp(x.path(), migrations))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", x.path(), err)
 	}
-	for deadline := time.Now().Add(openPatience); ; time.Sleep(5 * time.Millisecond) {
-		db, err := openDatabase(context.Background(), x.path(), migrations)
-		if err == nil {
-			return db, nil
-		}
-		// While another process makes the file, SQLite does not wait but says busy.
-		if sqliteCode(err) != sqliteBusy || time.Now().After(deadline) {
-			return nil, fmt.Errorf("open %s: %w", x.path(), err)
-		}
-	}
+	return db, nil
 }
 
 // replace moves a damaged database aside and opens a new one, filled from the run directories. Of several processes that
@@ -278,11 +268,8 @@ func (x *index) replaceFile() (aside string, err error) {
 	} else if !isDamaged(err) {
 		return "", err
 	}
-	aside = x.path() + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000Z")
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := atomicfile.Rename(x.path()+suffix, aside+suffix); err != nil && !(suffix != "" && errors.Is(err, os.ErrNotExist)) {
-			return "", err
-		}
+	if aside, err = sqlitefile.MoveAside(x.path()); err != nil {
+		return "", err
 	}
 	x.db, err = x.openFile()
 	return aside, err
@@ -313,7 +300,7 @@ func (x *index) standIn(cause error) error {
 		x.dbMu.Unlock()
 		return cause
 	}
-	db, err := openMemory(context.Background())
+	db, err := sqlitefile.Memory(context.Background(), setUp("memory", migrations))
 	if err != nil {
 		x.dbMu.Unlock()
 		return errors.Join(cause, err)

@@ -6,21 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"modernc.org/sqlite"
+	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
 
 const (
 	databaseName = "sessions.db"
 	// schema is the version of the table. An index of another version is dropped: it is derived.
-	schema       = 3
-	openPatience = 5 * time.Second
+	schema = 3
+	// busy is how long a statement waits for other processes.
+	busy = 30 * time.Second
 )
 
 const createTable = `
@@ -74,14 +71,14 @@ func (d *database) use(ctx context.Context, f func(*sql.DB) error) error {
 			return err
 		}
 		switch {
-		case isDamaged(err):
+		case sqlitefile.Damaged(err), sqlitefile.Foreign(err):
 			if moveErr := d.replace(db); moveErr != nil {
 				err = errors.Join(err, moveErr)
 				if standErr := d.standIn(ctx, db, err); standErr != nil {
 					return standErr
 				}
 			}
-		case isUnusable(err):
+		case sqlitefile.Unopenable(err):
 			if standErr := d.standIn(ctx, db, err); standErr != nil {
 				return standErr
 			}
@@ -102,57 +99,15 @@ func (d *database) open(ctx context.Context) (*sql.DB, error) {
 	}
 	var err error
 	if d.path == "" {
-		d.db, err = connect(ctx, ":memory:", 1)
+		d.db, err = sqlitefile.Memory(ctx, makeTable)
 		d.memory = true
 		return d.db, err
 	}
-	if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable for all
-	if err != nil {
-		return nil, err
-	}
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
-	name := filepath.ToSlash(d.path)
-	if !strings.HasPrefix(name, "/") {
-		name = "/" + name
-	}
-	u := url.URL{Scheme: "file", Path: name, RawQuery: "_busy_timeout=30000&_synchronous=NORMAL&_txlock=immediate"}
-	for deadline := time.Now().Add(openPatience); ; time.Sleep(5 * time.Millisecond) {
-		d.db, err = connect(ctx, u.String(), 4)
-		// While another process makes the file, SQLite does not wait but says busy.
-		if err == nil || sqliteCode(err) != sqliteBusy || time.Now().After(deadline) {
-			return d.db, err
-		}
-	}
+	d.db, err = sqlitefile.Open(ctx, d.path, busy, makeTable)
+	return d.db, err
 }
 
-func connect(ctx context.Context, dsn string, conns int) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(conns)
-	if err := prepare(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-// prepare lets readers and writers work at once, and makes the table.
-func prepare(ctx context.Context, db *sql.DB) error {
-	var mode string
-	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
-		return err
-	}
-	if mode == "delete" {
-		if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
-			return err
-		}
-	}
+func makeTable(ctx context.Context, db *sql.DB) error {
 	var version int
 	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil || version == schema {
 		return err
@@ -183,12 +138,9 @@ func (d *database) replace(broken *sql.DB) error {
 		_ = d.db.Close() // it is damaged
 		d.db = nil
 	}
-	aside := d.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000Z")
-	// The journal belongs to the damaged file and must not be applied to a new one.
-	for _, suffix := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(d.path+suffix, aside+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("move the damaged index of sessions aside: %w", err)
-		}
+	aside, err := sqlitefile.MoveAside(d.path)
+	if err != nil {
+		return fmt.Errorf("move the damaged index of sessions aside: %w", err)
 	}
 	d.logger.Warn("the index of sessions was damaged; it was moved aside and is built anew", "moved_to", aside)
 	return nil
@@ -206,7 +158,7 @@ func (d *database) standIn(ctx context.Context, broken *sql.DB, cause error) err
 	if d.db != nil {
 		_ = d.db.Close() // it cannot be used
 	}
-	db, err := connect(ctx, ":memory:", 1)
+	db, err := sqlitefile.Memory(ctx, makeTable)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
@@ -225,42 +177,4 @@ func (d *database) close() error {
 	db := d.db
 	d.db = nil
 	return db.Close()
-}
-
-// The primary result codes of SQLite that decide what is done about an error.
-const (
-	sqliteError    = 1
-	sqliteBusy     = 5
-	sqliteReadOnly = 8
-	sqliteIOErr    = 10
-	sqliteCorrupt  = 11
-	sqliteFull     = 13
-	sqliteCantOpen = 14
-	sqliteNotADB   = 26
-)
-
-func sqliteCode(err error) int {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
-		return 0
-	}
-	return e.Code() & 0xff
-}
-
-// isDamaged reports that the file is no database, a broken one, or one with other tables.
-func isDamaged(err error) bool {
-	switch sqliteCode(err) {
-	case sqliteCorrupt, sqliteNotADB, sqliteError:
-		return true
-	}
-	return false
-}
-
-func isUnusable(err error) bool {
-	switch sqliteCode(err) {
-	case sqliteReadOnly, sqliteIOErr, sqliteFull, sqliteCantOpen:
-		return true
-	}
-	_, ok := errors.AsType[*os.PathError](err)
-	return ok
 }
