@@ -5,9 +5,9 @@ import (
 	"context"
 	"os"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/internal/config"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/orchestrator"
@@ -150,7 +150,7 @@ func (a GovernedAgents) Negotiate(_ context.Context, req execution.Request) (exe
 		return execution.Negotiation{}, err
 	}
 	if command := entry.Descriptor.Command; command != "" {
-		if _, err := cliagent.LookPath(command, os.Environ(), ""); err != nil {
+		if _, err := lookpath.In(os.Environ(), "", command); err != nil {
 			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
 				WithHint("drawbar install %s", req.Run.Agent)
 		}

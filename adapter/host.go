@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 )
 
 // Spawner runs a command to its end; it is the type of Host.Spawn. A command that runs and fails is an outcome with its
@@ -32,8 +34,7 @@ func OSHost(spawn Spawner) Host {
 		h.FS = os.DirFS("/")
 	}
 	h.LookPath = func(name string) (string, error) {
-		l := lookup{windows: runtime.GOOS == "windows", path: os.Getenv("PATH"), extensions: os.Getenv("PATHEXT"), check: executable}
-		found, err := l.find(name)
+		found, err := lookpath.In(os.Environ(), "", name)
 		if err != nil {
 			return "", err
 		}
@@ -159,94 +160,4 @@ func (v volumeFS) split(name string) (root, rest string, err error) {
 		}
 	}
 	return "", "", fs.ErrNotExist
-}
-
-// lookup is a search for a command.
-type lookup struct {
-	windows    bool
-	path       string                  // PATH
-	extensions string                  // PATHEXT
-	check      func(file string) error // nil when file can be executed, fs.ErrPermission when it is there but cannot
-}
-
-// find gives the file that a command name stands for. Relative elements of the search path are passed over: what a
-// command means must not depend on the directory it is asked in.
-func (l lookup) find(name string) (string, error) {
-	if name == "" || strings.ContainsRune(name, 0) {
-		return "", fmt.Errorf("look up %q: want the name of a command: %w", name, fs.ErrInvalid)
-	}
-	var refused string
-	try := func(base string) (string, bool) {
-		for _, file := range l.candidates(base) {
-			err := l.check(file)
-			if err == nil {
-				return file, true
-			}
-			if refused == "" && errors.Is(err, fs.ErrPermission) {
-				refused = file
-			}
-		}
-		return "", false
-	}
-	isPath := strings.Contains(name, "/") || l.windows && strings.ContainsAny(name, `\:`)
-	if isPath {
-		if file, ok := try(name); ok {
-			return file, nil
-		}
-	} else {
-		for _, dir := range l.directories() {
-			if file, ok := try(dir + name); ok {
-				return file, nil
-			}
-		}
-	}
-	if refused != "" {
-		return "", fmt.Errorf("look up %s: %s cannot be executed: %w; try: chmod +x %s", name, refused, fs.ErrPermission, refused)
-	}
-	if isPath {
-		return "", fmt.Errorf("look up %s: no such program: %w", name, fs.ErrNotExist)
-	}
-	return "", fmt.Errorf("look up %s: not found on PATH: %w", name, fs.ErrNotExist)
-}
-
-// directories are the absolute elements of the search path, each with a separator at its end.
-func (l lookup) directories() []string {
-	separator, slash := ":", "/"
-	if l.windows {
-		separator, slash = ";", `\`
-	}
-	var dirs []string
-	for dir := range strings.SplitSeq(l.path, separator) {
-		if l.windows {
-			dir = strings.ReplaceAll(strings.Trim(dir, `"`), "/", `\`)
-		}
-		absolute := strings.HasPrefix(dir, "/")
-		if l.windows {
-			absolute = strings.HasPrefix(dir, `\\`) || len(dir) >= 3 && isDrive(dir[:2]) && dir[2] == '\\'
-		}
-		if absolute {
-			dirs = append(dirs, strings.TrimSuffix(dir, slash)+slash)
-		}
-	}
-	return dirs
-}
-
-func (l lookup) candidates(base string) []string {
-	if !l.windows {
-		return []string{base}
-	}
-	var files []string
-	for extension := range strings.SplitSeq(strings.ToLower(cmp.Or(l.extensions, ".com;.exe;.bat;.cmd")), ";") {
-		if extension == "" {
-			continue
-		}
-		if !strings.HasPrefix(extension, ".") {
-			extension = "." + extension
-		}
-		if strings.HasSuffix(strings.ToLower(base), extension) {
-			return []string{base}
-		}
-		files = append(files, base+extension)
-	}
-	return files
 }

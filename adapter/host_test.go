@@ -94,53 +94,6 @@ func TestVolumeFS(t *testing.T) {
 	}
 }
 
-func TestLookup(t *testing.T) {
-	t.Parallel()
-	unix := lookup{path: "/usr/bin::.:rel/bin:/opt/bin/:/last"}
-	windows := lookup{windows: true, path: `C:\bin;"D:\my tools";rel;\drive;\\srv\share`, extensions: ".EXE;;cmd"}
-	for _, c := range []struct {
-		name string
-		l    lookup
-		have map[string]error
-		ask  string
-		want string
-		err  error
-	}{
-		{"found", unix, map[string]error{"/opt/bin/x": nil}, "x", "/opt/bin/x", nil},
-		{"first wins", unix, map[string]error{"/usr/bin/x": nil, "/last/x": nil}, "x", "/usr/bin/x", nil},
-		{"not executable, then executable", unix, map[string]error{"/usr/bin/x": fs.ErrPermission, "/last/x": nil}, "x", "/last/x", nil},
-		{"not executable", unix, map[string]error{"/usr/bin/x": fs.ErrPermission}, "x", "", fs.ErrPermission},
-		{"relative elements passed over", unix, map[string]error{"x": nil, "./x": nil, "rel/bin/x": nil}, "x", "", fs.ErrNotExist},
-		{"path given", unix, map[string]error{"./x": nil}, "./x", "./x", nil},
-		{"path given, missing", unix, nil, "/a/x", "", fs.ErrNotExist},
-		{"path given, not executable", unix, map[string]error{"/a/x": fs.ErrPermission}, "/a/x", "", fs.ErrPermission},
-		{"empty", unix, nil, "", "", fs.ErrInvalid},
-		{"NUL", unix, nil, "a\x00b", "", fs.ErrInvalid},
-		{"no PATH", lookup{}, map[string]error{"x": nil, "/x": nil}, "x", "", fs.ErrNotExist},
-		{"windows extension", windows, map[string]error{`D:\my tools\x.cmd`: nil}, "x", `D:\my tools\x.cmd`, nil},
-		{"windows extension given", windows, map[string]error{`C:\bin\x.Exe`: nil}, "x.Exe", `C:\bin\x.Exe`, nil},
-		{"windows share", windows, map[string]error{`\\srv\share\x.exe`: nil}, "x", `\\srv\share\x.exe`, nil},
-		{"windows without extension", windows, map[string]error{`C:\bin\x`: nil}, "x", "", fs.ErrNotExist},
-		{"windows relative", windows, map[string]error{`rel\x.exe`: nil, `\drive\x.exe`: nil}, "x", "", fs.ErrNotExist},
-		{"windows path given", windows, map[string]error{`.\x.exe`: nil}, `.\x`, `.\x.exe`, nil},
-		{"windows default extensions", lookup{windows: true, path: `C:\bin`}, map[string]error{`C:\bin\x.bat`: nil}, "x", `C:\bin\x.bat`, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.l.check = func(file string) error {
-				if err, ok := c.have[file]; ok {
-					return err
-				}
-				return fs.ErrNotExist
-			}
-			got, err := c.l.find(c.ask)
-			if got != c.want || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
-				t.Errorf("find(%q) = %q, %v, want %q, %v", c.ask, got, err, c.want, c.err)
-			}
-		})
-	}
-}
-
 func TestOSHost(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -52,7 +53,7 @@ func New(spec Spec, opts Options) adapter.Adapter {
 		opts.Environ = os.Environ
 	}
 	if opts.LookPath == nil {
-		opts.LookPath = LookPath
+		opts.LookPath = func(command string, env []string, dir string) (string, error) { return lookpath.In(env, dir, command) }
 	}
 	a := &cliAdapter{spec: spec, opts: opts}
 	if spec.Negotiate != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 )
 
 // argumentLimit is what Linux takes as one argument, its final NUL included. Elsewhere the limits are of the same size
@@ -20,7 +21,7 @@ func checkFiles(req execution.Request) *execution.Error {
 	}
 	if dir := req.Run.Cwd; dir != "" {
 		switch info, err := os.Stat(dir); {
-		case isNotExist(err):
+		case lookpath.IsNotExist(err):
 			add("run.cwd", dir, "does not exist")
 		case err != nil:
 			add("run.cwd", dir, "cannot be used: "+err.Error())
@@ -38,7 +39,7 @@ func checkFiles(req execution.Request) *execution.Error {
 		}
 		field := fmt.Sprintf("message.attachments[%d].filePath", i)
 		switch info, err := os.Stat(a.FilePath); {
-		case isNotExist(err):
+		case lookpath.IsNotExist(err):
 			add(field, a.FilePath, "does not exist")
 		case err != nil:
 			add(field, a.FilePath, "cannot be used: "+err.Error())

@@ -1,12 +1,6 @@
 package cliagent
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -111,74 +105,5 @@ func TestBypassProxy(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestLookPath(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("modes decide here, names there")
-	}
-	dir := t.TempDir()
-	for name, mode := range map[string]os.FileMode{"a/tool": 0o600, "b/tool": 0o700, "b/dir/x": 0o700, "c/only": 0o600} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	join := func(parts ...string) string { return strings.Join(parts, string(filepath.ListSeparator)) }
-	a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-	cwd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	relative, err := filepath.Rel(cwd, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		name, command, path, dir, want string
-		err                            error
-	}{
-		{name: "passes by what it may not run", command: "tool", path: join(a, b), want: filepath.Join(b, "tool")},
-		{name: "nothing it may run", command: "only", path: join(a, c), err: fs.ErrPermission},
-		{name: "a directory", command: "dir", path: b, err: fs.ErrPermission},
-		{name: "not there", command: "nothing", path: join(a, b, filepath.Join(dir, "nowhere")), err: fs.ErrNotExist},
-		{name: "no relative entries", command: "tool", path: join("", ".", relative), dir: b, err: fs.ErrNotExist},
-		{name: "empty path", command: "tool", err: fs.ErrNotExist},
-		{name: "absolute", command: filepath.Join(b, "tool"), path: "/x", want: filepath.Join(b, "tool")},
-		{name: "relative to the working directory", command: "./tool", dir: b, want: filepath.Join(b, "tool")},
-		{name: "absolute but missing", command: filepath.Join(b, "tool", "x"), err: fs.ErrNotExist},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := LookPath(tt.command, []string{"PATH=" + tt.path}, tt.dir)
-			if tt.err != nil {
-				if !errors.Is(err, tt.err) && !(tt.err == fs.ErrNotExist && isNotExist(err)) {
-					t.Errorf("got %q, %v, want %v", got, err, tt.err)
-				}
-				return
-			}
-			if err != nil || got != tt.want {
-				t.Errorf("got %q, %v, want %q", got, err, tt.want)
-			}
-		})
-	}
-}
-
-func TestExtensions(t *testing.T) {
-	t.Parallel()
-	if got := extensions("claude", ".EXE;.CMD"); !slices.Equal(got, []string{".exe", ".cmd"}) {
-		t.Errorf("got %q", got)
-	}
-	if got := extensions("claude.Cmd", ".EXE;.CMD"); !slices.Equal(got, []string{""}) {
-		t.Errorf("got %q", got)
-	}
-	if got := extensions("x", ""); len(got) != 4 {
-		t.Errorf("got %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/toolserver"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -159,7 +160,7 @@ func (r *run) find(command string, env []string) (string, *refusal) {
 	switch {
 	case err == nil:
 		return path, nil
-	case isNotExist(err):
+	case lookpath.IsNotExist(err):
 		return "", &refusal{spawn: err, err: &execution.Error{Code: execution.CodeAgentNotInstalled, Agent: r.spec.Name, Cause: err,
 			Message: fmt.Sprintf("%s is not installed: there is no command %q on PATH", r.spec.Name, command), Hint: r.spec.InstallHint}}
 	case errors.Is(err, fs.ErrPermission):

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/transport/process"
@@ -118,7 +118,7 @@ func (r *Runner) program(h protocol.Hook, env []string) (string, error) {
 	if len(h.Command) == 0 {
 		return "", errors.New("it has no command")
 	}
-	program, err := cliagent.LookPath(h.Command[0], env, r.Root)
+	program, err := lookpath.In(env, r.Root, h.Command[0])
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is not installed", h.Command[0])
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/procenv"
@@ -285,7 +285,7 @@ func (d Dispatch) directory(at string) (string, error) {
 func find(command string, env []string, dirs ...string) (string, error) {
 	var first error
 	for _, dir := range dirs {
-		path, err := cliagent.LookPath(command, env, dir)
+		path, err := lookpath.In(env, dir, command)
 		if err == nil {
 			return path, nil
 		}

@@ -1,0 +1,139 @@
+// Package lookpath finds programs as a shell would, on the search path of any environment.
+package lookpath
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// In finds a command on the PATH of an environment. A command with a separator is a path, relative to dir unless that is empty. Elements
+// of the search path that are relative or empty are passed over: a program must not come out of whatever directory an agent happens to
+// work in. The error matches fs.ErrNotExist, or fs.ErrPermission for a file that cannot be executed.
+func In(env []string, dir, command string) (string, error) {
+	return search{windows: runtime.GOOS == "windows", dir: dir, path: variable(env, "PATH"), extensions: variable(env, "PATHEXT"), check: executable}.find(command)
+}
+
+// variable is the last value of a variable; on Windows whatever the case of its name.
+func variable(env []string, name string) (value string) {
+	for _, entry := range env {
+		n, v, _ := strings.Cut(entry, "=")
+		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
+			value = v
+		}
+	}
+	return value
+}
+
+// IsNotExist reports that there is no such file, a path whose parent is a file included.
+func IsNotExist(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// search is a search for a command.
+type search struct {
+	windows    bool
+	dir        string                  // that a path which is not absolute begins at; empty: it is taken as it is
+	path       string                  // PATH
+	extensions string                  // PATHEXT
+	check      func(file string) error // nil when file can be executed, fs.ErrPermission when it is there but cannot
+}
+
+// find gives the file that a command name stands for. Relative elements of the search path are passed over: what a
+// command means must not depend on the directory it is asked in.
+func (l search) find(name string) (string, error) {
+	if name == "" || strings.ContainsRune(name, 0) {
+		return "", fmt.Errorf("look up %q: want the name of a command: %w", name, fs.ErrInvalid)
+	}
+	var refused string
+	try := func(base string) (string, bool) {
+		for _, file := range l.candidates(base) {
+			err := l.check(file)
+			if err == nil {
+				return file, true
+			}
+			if refused == "" && errors.Is(err, fs.ErrPermission) {
+				refused = file
+			}
+		}
+		return "", false
+	}
+	isPath := strings.Contains(name, "/") || l.windows && strings.ContainsAny(name, `\:`)
+	if isPath {
+		if file, ok := try(l.from(name)); ok {
+			return file, nil
+		}
+	} else {
+		for _, dir := range l.directories() {
+			if file, ok := try(dir + name); ok {
+				return file, nil
+			}
+		}
+	}
+	if refused != "" {
+		return "", fmt.Errorf("look up %s: %s is not executable: %w; try: chmod +x %s", name, refused, fs.ErrPermission, refused)
+	}
+	if isPath {
+		return "", fmt.Errorf("look up %s: no such program: %w", name, fs.ErrNotExist)
+	}
+	return "", fmt.Errorf("look up %s: not found on PATH: %w", name, fs.ErrNotExist)
+}
+
+// from is a path with a separator, from where it begins.
+func (l search) from(name string) string {
+	if l.dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(l.dir, name)
+}
+
+// directories are the absolute elements of the search path, each with a separator at its end.
+func (l search) directories() []string {
+	separator, slash := ":", "/"
+	if l.windows {
+		separator, slash = ";", `\`
+	}
+	var dirs []string
+	for dir := range strings.SplitSeq(l.path, separator) {
+		if l.windows {
+			dir = strings.ReplaceAll(strings.Trim(dir, `"`), "/", `\`)
+		}
+		absolute := strings.HasPrefix(dir, "/")
+		if l.windows {
+			absolute = strings.HasPrefix(dir, `\\`) || len(dir) >= 3 && isDrive(dir[:2]) && dir[2] == '\\'
+		}
+		if absolute {
+			dirs = append(dirs, strings.TrimSuffix(dir, slash)+slash)
+		}
+	}
+	return dirs
+}
+
+func (l search) candidates(base string) []string {
+	if !l.windows {
+		return []string{base}
+	}
+	var files []string
+	for extension := range strings.SplitSeq(strings.ToLower(cmp.Or(l.extensions, ".com;.exe;.bat;.cmd")), ";") {
+		if extension == "" {
+			continue
+		}
+		if !strings.HasPrefix(extension, ".") {
+			extension = "." + extension
+		}
+		if strings.HasSuffix(strings.ToLower(base), extension) {
+			return []string{base}
+		}
+		files = append(files, base+extension)
+	}
+	return files
+}
+
+func isDrive(s string) bool {
+	return len(s) == 2 && s[1] == ':' && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z')
+}
