@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -106,11 +108,11 @@ func (p *parser) ran(v *[resultKeyCount]jsonscan.Value) bool {
 // endStreams ends what the turn leaves open. A sub-agent in the background goes on.
 func (p *parser) endStreams(s *cliagent.Sink) {
 	p.endMessage(&p.main, s)
-	for id, st := range p.subs {
+	for _, id := range slices.Sorted(maps.Keys(p.subs)) {
 		if t := p.tools[id]; t != nil && t.async {
 			continue
 		}
-		p.endMessage(st, s)
+		p.endMessage(p.subs[id], s)
 		delete(p.subs, id)
 	}
 }
@@ -253,8 +255,8 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		s.Emit(execution.InputCancelled{ID: in.id, Reason: "claude ended before it took the message"})
 	}
 	p.pending = nil
-	for _, st := range p.subs {
-		p.loseStream(st, s)
+	for _, id := range slices.Sorted(maps.Keys(p.subs)) {
+		p.loseStream(p.subs[id], s)
 	}
 	p.loseStream(&p.main, s)
 

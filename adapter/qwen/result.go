@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -92,8 +94,8 @@ func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink)
 
 // endStreams ends what the turn leaves open.
 func (p *parser) endStreams(s *cliagent.Sink) {
-	for id, st := range p.subs {
-		p.endStep(st, s)
+	for _, id := range slices.Sorted(maps.Keys(p.subs)) {
+		p.endStep(p.subs[id], s)
 		delete(p.subs, id)
 	}
 	p.endStep(&p.main, s)
