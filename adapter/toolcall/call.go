@@ -127,8 +127,13 @@ func (c *Call) exit(e *Exit, ms int64, s *cliagent.Sink) {
 		c.Stderr(e.Stderr, s)
 	}
 	if e.Exited {
-		c.emit(execution.ShellExit{ExitCode: e.Code, DurationMs: ms, ToolCallID: c.ID}, s)
+		c.Exit(e.Code, ms, s)
 	}
+}
+
+// Exit is the exit code of the call's command.
+func (c *Call) Exit(code int, ms int64, s *cliagent.Sink) {
+	c.emit(execution.ShellExit{ExitCode: code, DurationMs: ms, ToolCallID: c.ID}, s)
 }
 
 // End is what an agent says of the end of a call.

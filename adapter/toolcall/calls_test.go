@@ -292,6 +292,8 @@ func TestSplit(t *testing.T) {
 		{table.MCP, "Read", "", ""},
 		{single, "mcp_x_y_z", "x_y", "z"},
 		{single, "mcp_s_t_u", "s", "t_u"},
+		{single, "mcp_echo", "", ""},
+		{single, "mcp_", "", ""},
 		{dashes, "a-tool", "a", "tool"},
 		{dashes, "b-tool", "", ""},
 		{Naming{}, "a__b", "", ""},
