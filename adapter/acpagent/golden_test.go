@@ -44,24 +44,37 @@ var unfinished = map[string]bool{"claude-agent-acp-0.100.0_e401": true}
 
 // TestDamaged replays the conversations with one line of the agent lost or twice, and cut off.
 func TestDamaged(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/wire/*.jsonl", Least: 20,
-		Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			req := newRequest("hi")
-			asked(t, &req, clitest.Read(t, r.Base+".jsonl"))
-			events, res, _ := acptest.Replay(t, acpagent.Spec{Name: "acp"}, req, r.Stdout)
-			for _, e := range events { // the price is package agent's to add up
-				if c, ok := e.Body.(execution.CostEvent); ok {
-					usd := *c.Cost.TotalUSD
-					if res.Cost != nil {
-						usd += *res.Cost.TotalUSD
-					}
-					res.Cost = &execution.Cost{TotalUSD: &usd}
+	conversations.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"stopReason":"end_turn"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`)})
+}
+
+// TestDifferentialConversations holds what is made of mutated conversations.
+func TestDifferentialConversations(t *testing.T) { conversations.TestDifferential(t) }
+
+// log is what a conversation became, with what the parser wrote.
+func log(t *testing.T, r clitest.Recording) []byte {
+	req := newRequest("hi")
+	asked(t, &req, clitest.Read(t, r.Base+".jsonl"))
+	_, _, log := acptest.Replay(t, acpagent.Spec{Name: "acp"}, req, r.Stdout)
+	return []byte(log)
+}
+
+var conversations = clitest.Goldens{
+	Pattern: "testdata/wire/*.jsonl", Least: 20, Span: acptest.Said, Log: log,
+	Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		req := newRequest("hi")
+		asked(t, &req, clitest.Read(t, r.Base+".jsonl"))
+		events, res, _ := acptest.Replay(t, acpagent.Spec{Name: "acp"}, req, r.Stdout)
+		for _, e := range events { // the price is package agent's to add up
+			if c, ok := e.Body.(execution.CostEvent); ok {
+				usd := *c.Cost.TotalUSD
+				if res.Cost != nil {
+					usd += *res.Cost.TotalUSD
 				}
+				res.Cost = &execution.Cost{TotalUSD: &usd}
 			}
-			return events, res
-		},
-	}.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"stopReason":"end_turn"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`)})
+		}
+		return events, res
+	},
 }
 
 // asked sets what the recorded client asked for: the session it loads, and its MCP servers.

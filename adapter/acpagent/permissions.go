@@ -53,14 +53,14 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	action, risk := actionOf(c)
 	question := execution.QuestionID(p.session.id + "/" + strings.Trim(string(id), `"`))
 	p.questions[question] = q
-	emit(s, c.parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.name, ToolCallID: c.ID, Input: p.input(c), Risk: risk})
+	emit(s, c.call.Parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.call.Label(), ToolCallID: c.ID, Input: p.input(c), Risk: risk})
 	return true
 }
 
 // ownTool reports a tool of the request that needs no approval: the caller chose it.
 func (p *parser) ownTool(c *toolCall) bool {
-	return p.spec.MCPTool != nil && c.mcp && c.server == CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
-		return t.Name == c.name && !t.RequiresApproval
+	return p.spec.MCPTool != nil && c.call.MCP && c.call.Server == CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
+		return t.Name == c.call.Label() && !t.RequiresApproval
 	})
 }
 
@@ -70,20 +70,20 @@ func (p *parser) detail(c *toolCall) string {
 	if read == nil {
 		read = DefaultShell
 	}
-	if sh, ok := read(&c.ToolCall); ok && !c.mcp && sh.Command != "" {
+	if sh, ok := read(&c.ToolCall); ok && !c.call.MCP && sh.Command != "" {
 		return sh.Command
 	}
 	if c.Title != "" {
 		return c.Title
 	}
-	return c.name
+	return c.call.Label()
 }
 
 // actionOf is what a call does, and how dangerous that is.
 func actionOf(c *toolCall) (action string, risk execution.RiskLevel) {
 	switch {
-	case c.mcp:
-		return "call a tool of MCP server " + c.server, execution.RiskMedium
+	case c.call.MCP:
+		return "call a tool of MCP server " + c.call.Server, execution.RiskMedium
 	case c.Kind == kindExecute:
 		return "run a command", execution.RiskHigh
 	case c.Kind == kindDelete:
@@ -97,7 +97,7 @@ func actionOf(c *toolCall) (action string, risk execution.RiskLevel) {
 	case c.Kind == kindThink || c.Kind == kindSwitch:
 		return "go on", execution.RiskLow
 	}
-	return "use the tool " + c.name, execution.RiskMedium
+	return "use the tool " + c.call.Label(), execution.RiskMedium
 }
 
 // find is the option of the first of the kinds that is offered.

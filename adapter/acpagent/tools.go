@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -19,17 +20,11 @@ var null = json.RawMessage("null")
 // toolCall is a tool call of the running turn.
 type toolCall struct {
 	ToolCall
-	name    string // of the tool; it stays as it was at the start
-	server  string // the MCP server the tool belongs to, with mcp
-	mcp     bool
+	call    toolcall.Call // its name stays as it was at the start, and so does that it started a sub-agent
 	started bool
-	ready   bool
 	ended   bool
 	refused bool   // its permission was refused
-	shell   bool   // shell_start has been said
 	said    string // output of the command that has been shown
-	agent   string // name of the sub-agent it started; not every update of the call says that it did
-	parent  string // the call that started the sub-agent that made this one
 	order   int
 }
 
@@ -43,7 +38,7 @@ func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 	if c == nil || c.ended {
 		if c != nil && c.refused && u.Status == statusCompleted {
 			c.refused = false
-			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " says that it completed call " + c.ID + " of " + c.name + ", which was refused"})
+			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " says that it completed call " + c.ID + " of " + c.call.Label() + ", which was refused"})
 		}
 		return true
 	}
@@ -57,7 +52,7 @@ func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 		if !empty(c.Input) {
 			p.ready(c, s) // some agents say nothing else before the end of the call
 		}
-		if c.shell {
+		if c.call.Running() {
 			p.runShell(c, s)
 		}
 	}
@@ -79,7 +74,7 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 				return nil
 			}
 		}
-		c = &toolCall{order: len(p.tools), parent: p.parent()}
+		c = &toolCall{order: len(p.tools), call: toolcall.Call{ID: u.ID, Parent: p.parent()}}
 		c.ID = u.ID
 		p.tools[u.ID] = c
 	}
@@ -88,11 +83,11 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	}
 	c.merge(u)
 	if !c.started {
-		if c.parent == "" {
+		if c.call.Parent == "" {
 			p.failed = nil
 			p.ensureStep(s)
 		}
-		p.endFlow(p.flowOf(c.parent), s)
+		p.endFlow(p.flowOf(c.call.Parent), s)
 		p.startTool(c, s)
 	}
 	return c
@@ -104,37 +99,32 @@ func (p *parser) startTool(c *toolCall, s *cliagent.Sink) {
 	if recognize == nil {
 		recognize = DefaultMCPTool
 	}
-	c.server, c.name, c.mcp = recognize(&c.ToolCall, p.servers)
-	if c.mcp {
-		return // one event says both, when the input is known
+	if server, tool, ok := recognize(&c.ToolCall, p.servers); ok {
+		c.call.Of(server, tool)
+		return
 	}
 	name := p.spec.ToolName
 	if name == nil {
 		name = DefaultToolName
 	}
-	c.name = cmp.Or(name(&c.ToolCall), DefaultToolName(&c.ToolCall))
-	emit(s, c.parent, execution.ToolCallStart{ToolCallID: c.ID, ToolName: c.name})
+	c.call.Name = cmp.Or(name(&c.ToolCall), DefaultToolName(&c.ToolCall))
+	c.call.Start(s)
 }
 
 // ready says that the input of a call is known.
 func (p *parser) ready(c *toolCall, s *cliagent.Sink) {
-	if c.ready {
+	if c.call.Ready {
 		return
 	}
-	c.ready = true
-	if c.mcp {
-		emit(s, c.parent, execution.MCPToolCallStart{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Input: p.input(c)})
-		return
-	}
-	emit(s, c.parent, execution.ToolCallReady{ToolCallID: c.ID, ToolName: c.name, Input: p.input(c)})
+	c.call.Called(p.input(c), s)
 	if a, ok := p.subagent(c); ok {
-		c.agent = cmp.Or(a.Name, c.name)
-		emit(s, c.parent, execution.SubagentSpawn{SubagentID: c.ID, AgentName: c.agent, Prompt: a.Prompt})
+		c.call.Agent = cmp.Or(a.Name, c.call.Name)
+		c.call.Spawn(a.Prompt, s)
 	}
 }
 
 func (p *parser) subagent(c *toolCall) (Subagent, bool) {
-	if p.spec.Subagent == nil || c.mcp {
+	if p.spec.Subagent == nil || c.call.MCP {
 		return Subagent{}, false
 	}
 	return p.spec.Subagent(&c.ToolCall)
@@ -142,7 +132,7 @@ func (p *parser) subagent(c *toolCall) (Subagent, bool) {
 
 // endSubagent is the end of the call that started a sub-agent, and mostly of the sub-agent.
 func (p *parser) endSubagent(c *toolCall, why string, s *cliagent.Sink) {
-	if c.agent == "" {
+	if c.call.Agent == "" {
 		return
 	}
 	a, _ := p.subagent(c)
@@ -151,16 +141,8 @@ func (p *parser) endSubagent(c *toolCall, why string, s *cliagent.Sink) {
 		p.behind[c.ID] = c
 		return
 	}
-	a.Name, a.Failure = c.agent, cmp.Or(a.Failure, why)
-	subagentOver(c.ID, c.parent, a, s)
-}
-
-func subagentOver(id, parent string, a Subagent, s *cliagent.Sink) {
-	if a.Failure != "" {
-		emit(s, parent, execution.SubagentError{SubagentID: id, AgentName: a.Name, Error: a.Failure})
-		return
-	}
-	emit(s, parent, execution.SubagentResult{SubagentID: id, AgentName: a.Name, Summary: a.Summary})
+	a.Failure = cmp.Or(a.Failure, why)
+	c.call.AgentEnd(a.Failure != "", cmp.Or(a.Failure, a.Summary), s)
 }
 
 // behindEnded ends a sub-agent that worked on behind its call. False means that none is known to.
@@ -170,8 +152,7 @@ func (p *parser) behindEnded(id string, a Subagent, s *cliagent.Sink) bool {
 		return false
 	}
 	delete(p.behind, id)
-	a.Name = c.agent
-	subagentOver(id, c.parent, a, s)
+	c.call.AgentEnd(a.Failure != "", cmp.Or(a.Failure, a.Summary), s)
 	return true
 }
 
@@ -197,7 +178,7 @@ func (p *parser) input(c *toolCall) json.RawMessage {
 
 // runShell shows a command that runs, and what is new of its output. Of one that has ended it gives the exit code, else 0.
 func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
-	if c.mcp {
+	if c.call.MCP {
 		return 0
 	}
 	read := p.spec.Shell
@@ -208,18 +189,16 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 	if !ok {
 		return 0
 	}
-	if !c.shell {
-		c.shell = true
-		emit(s, c.parent, execution.ShellStart{Command: sh.Command, Cwd: sh.Cwd, ToolCallID: c.ID})
-	}
+	c.call.Command, c.call.Cwd = sh.Command, sh.Cwd
+	c.call.Run(s)
 	if c.Status == statusCompleted || c.Status == statusFailed || c.said != "" || c.Terminal != "" {
 		if rest, ok := strings.CutPrefix(sh.Output, c.said); ok && rest != "" {
 			c.said = sh.Output
-			emit(s, c.parent, execution.ShellStdoutDelta{Delta: rest, ToolCallID: c.ID})
+			c.call.Stdout(rest, s)
 		}
 	}
 	if sh.ExitCode != nil && (c.Status == statusCompleted || c.Status == statusFailed) {
-		emit(s, c.parent, execution.ShellExit{ExitCode: *sh.ExitCode, ToolCallID: c.ID})
+		c.call.Exit(*sh.ExitCode, 0, s)
 		return *sh.ExitCode
 	}
 	return 0
@@ -229,7 +208,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
 	ok, failed := c.Status == statusCompleted, "the call failed"
-	if ok || c.shell {
+	if ok || c.call.Running() {
 		// A command that failed before it ran, or was refused, has no shell_start. One that exits with another code than 0
 		// failed, even if the agent calls the tool a success.
 		if code := p.runShell(c, s); code != 0 {
@@ -240,12 +219,10 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.behindRun = p.behindRun || p.spec.Background != nil && p.spec.Background(&c.ToolCall)
 	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), strings.TrimSpace(c.Terminal), failed)
 	switch {
-	case ok && c.mcp:
-		emit(s, c.parent, execution.MCPToolResult{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Output: c.output()})
 	case ok:
 		p.endSubagent(c, "", s)
-		emit(s, c.parent, execution.ToolResultEvent{ToolCallID: c.ID, ToolName: c.name, Output: c.output()})
-		p.files(c, s)
+		c.call.Done(c.output(), 0, s)
+		c.files(s)
 	default:
 		p.failTool(c, why, s)
 	}
@@ -254,12 +231,8 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 // failTool ends a call that failed, was refused or was interrupted.
 func (p *parser) failTool(c *toolCall, why string, s *cliagent.Sink) {
 	c.ended = true
-	if c.mcp {
-		emit(s, c.parent, execution.MCPToolError{ToolCallID: c.ID, Server: c.server, ToolName: c.name, Error: why})
-		return
-	}
 	p.endSubagent(c, why, s)
-	emit(s, c.parent, execution.ToolError{ToolCallID: c.ID, ToolName: c.name, Error: why})
+	c.call.Fail(why, s)
 }
 
 // output is what a call gave back: as the agent states it, else what it shows.
@@ -280,7 +253,10 @@ func reason(output json.RawMessage) string {
 }
 
 // files are the changes and reads of files that a call showed.
-func (p *parser) files(c *toolCall, s *cliagent.Sink) {
+func (c *toolCall) files(s *cliagent.Sink) {
+	if c.call.MCP {
+		return
+	}
 	diffs := 0
 	for _, part := range c.Content {
 		d := part.Diff
@@ -289,17 +265,17 @@ func (p *parser) files(c *toolCall, s *cliagent.Sink) {
 		}
 		diffs++
 		if d.Old == nil {
-			emit(s, c.parent, execution.FileCreate{Path: d.Path, ByteCount: int64(len(d.New)), ToolCallID: c.ID})
+			c.call.File(execution.FileCreate{Path: d.Path, ByteCount: int64(len(d.New))}, s)
 			continue
 		}
-		emit(s, c.parent, execution.FilePatch{Path: d.Path, Diff: hunk(*d.Old, d.New), ToolCallID: c.ID})
+		c.call.File(execution.FilePatch{Path: d.Path, Diff: hunk(*d.Old, d.New)}, s)
 	}
 	for _, path := range c.Locations {
 		switch {
 		case c.Kind == kindRead:
-			emit(s, c.parent, execution.FileRead{Path: path, ToolCallID: c.ID})
+			c.call.File(execution.FileRead{Path: path}, s)
 		case c.Kind == kindDelete && diffs == 0:
-			emit(s, c.parent, execution.FileDelete{Path: path, ToolCallID: c.ID})
+			c.call.File(execution.FileDelete{Path: path}, s)
 		}
 	}
 }
@@ -348,7 +324,7 @@ func (p *parser) endTools(interrupted bool, s *cliagent.Sink) {
 	if interrupted {
 		var open []*toolCall
 		for _, c := range p.tools {
-			if c.ready && !c.ended {
+			if c.call.Ready && !c.ended {
 				open = append(open, c)
 			}
 		}

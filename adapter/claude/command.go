@@ -64,7 +64,7 @@ func (p *parser) lifecycle(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	p.acknowledges = true
-	uuid := p.names.Str(v[0])
+	uuid := p.Names.Str(v[0])
 	switch state, _ := v[1].Plain(); string(state) {
 	case "queued":
 	case "started":

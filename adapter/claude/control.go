@@ -42,9 +42,9 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 	parent := p.tasks[v[7].Str()]
 	// A sub-agent's question can overtake the line of its call.
 	if q.call != "" && q.name != "AskUserQuestion" {
-		t := p.toolStart(parent, q.call, q.name, s)
-		parent = t.parent
-		p.toolReady(t, v[4], s)
+		c := p.Calls.Start(q.call, q.name, parent, s)
+		parent = c.Parent
+		p.Calls.Called(c, v[4], s)
 	}
 	id := execution.QuestionID(q.request)
 	p.questions[id] = q
@@ -55,8 +55,8 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 		return true
 	}
 	action := cmp.Or(v[3].Str(), q.name)
-	if t := p.tools[q.call]; t != nil && t.server != "" {
-		action = t.server + ": " + action
+	if c := p.Calls.Open(q.call); c != nil && c.MCP {
+		action = c.Server + ": " + action
 	}
 	s.EmitFrom(parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v[4], v[5].Str()), ToolName: q.name,
 		ToolCallID: q.call, Input: q.input, Risk: risk(q.name)})
@@ -112,7 +112,7 @@ func (p *parser) controlCancel(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	if q := p.questions[id]; q != nil {
-		p.denied[q.call] = true // the result lists the call as refused, which nobody did
+		p.Calls.Settled(q.call) // the result lists the call as refused, which nobody did
 		delete(p.questions, id)
 		s.Emit(execution.QuestionWithdrawn{ID: id, Reason: "the agent no longer waits for an answer"})
 	}
@@ -155,15 +155,15 @@ func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
 		if why == "" {
 			why = "the permission was refused"
 		}
-		p.denied[q.call] = true
+		p.Calls.Settled(q.call)
 		s.Write(respond(q.request, map[string]any{"behavior": "deny", "message": why}, ""))
 		return nil
 	}
 	s.Write(respond(q.request, map[string]any{"behavior": "allow", "updatedInput": input}, ""))
-	if t := p.tools[q.call]; t != nil && t.ready && !q.asks {
+	if c := p.Calls.Open(q.call); c != nil && c.Ready && !q.asks {
 		changed, _ := jsonscan.Parse(input)
-		p.readInput(t, changed)
-		p.shellStart(t, s)
+		p.Calls.Input(c, changed)
+		p.Calls.Run(c, s)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -54,7 +55,7 @@ func FuzzParser(f *testing.F) {
 			}
 			events := s.Take()
 			// A line ends what was open and reports each of its parts in a few events.
-			if most := 64 + len(line) + 4*maxBlocks; len(events) > most {
+			if most := 64 + len(line) + 4*streamjson.MaxBlocks; len(events) > most {
 				t.Fatalf("%d bytes made %d events", len(line), len(events))
 			}
 			if len(events) == 0 && !silent(line) {
@@ -82,17 +83,4 @@ func FuzzParser(f *testing.F) {
 		}
 		p.Exit(process.Exit{}, s)
 	})
-}
-
-// TestBlockBound: the index of a block comes from outside and must not decide how much memory is used.
-func TestBlockBound(t *testing.T) {
-	t.Parallel()
-	for _, index := range []string{"-1", "4096", "5000000", "1.5", `"0"`, "99999999999999999999"} {
-		line := `{"type":"stream_event","event":{"type":"content_block_start","index":` + index + `,"content_block":{"type":"text","text":""}}}`
-		p := newParser(request()).(*parser)
-		_, res := cliagent.Replay(p, []byte(line), nil, process.Exit{}, false)
-		if res.UnknownLines != 1 || len(p.main.blocks) != 0 {
-			t.Errorf("index %s: %d unknown lines, %d blocks", index, res.UnknownLines, len(p.main.blocks))
-		}
-	}
 }

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -50,6 +51,9 @@ func TestDamaged(t *testing.T) {
 	goldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"subtype":"success"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`, `"result"`)})
 }
 
+// TestDifferential holds what is made of mutated recordings.
+func TestDifferential(t *testing.T) { goldens.TestDifferential(t) }
+
 var goldens = clitest.Goldens{
 	Pattern: "testdata/golden/*.jsonl", Least: 35, Runs: transcripts, Check: check,
 	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
@@ -61,4 +65,18 @@ func check(t *testing.T, events []execution.Event, res execution.Result) {
 	t.Helper()
 	clitest.CheckOrder(t, events)
 	clitest.CheckUsage(t, events, res)
+}
+
+// TestTextWithoutItsMessage: a piece of a text whose message's begin is lost belongs to a turn all the same.
+func TestTextWithoutItsMessage(t *testing.T) {
+	t.Parallel()
+	line := `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}}`
+	events, _ := cliagent.Replay(newParser(request()), []byte(line), nil, process.Exit{}, false)
+	var got []execution.EventType
+	for _, e := range events {
+		got = append(got, e.Body.Type())
+	}
+	if want := "[turn_start message_start text_delta]"; len(got) < 3 || fmt.Sprint(got[:3]) != want {
+		t.Errorf("the events are %v, want %s first", got, want)
+	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -17,15 +17,14 @@ var contentKeys = jsonscan.NewKeySet("type", "text", "thinking", "id", "name", "
 // its id. Of a streamed message only the tool calls are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	var v [7]jsonscan.Value
-	parent := p.values[keyParent]
 	if jsonscan.Fields(line, v[:], assistantKeys) != nil {
 		return false
 	}
-	st := p.stream(parent)
+	st := p.Stream()
 	if v[1].IsStr("<synthetic>") {
 		p.ensureTurn(s)
 		p.first = false
-		if st.parent == "" {
+		if st.Parent == "" {
 			p.synthetic = &notice{text: contentText(v[2]), word: v[4].Str(), status: cliagent.Count(v[5])}
 		}
 		return true
@@ -34,11 +33,11 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	p.spoken(s)
-	if id := p.names.Str(v[0]); id != st.message || st.message == "" || !st.open && !st.streamed {
+	if id := p.Names.Str(v[0]); id != st.Message || st.Message == "" || !st.Open && !st.Streamed {
 		p.endMessage(st, s)
-		st.message, st.streamed = id, false
-		p.startStep(st, s)
-		p.count(st.parent, usageOf(v[3]), s)
+		st.Streamed = false
+		p.StartStep(st, id, s)
+		p.Count(st.Parent, usageOf(v[3]), s)
 	}
 	at := cliagent.Moment(v[6])
 	known := true
@@ -48,21 +47,17 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 		typ, _ := c[0].Plain()
 		switch string(typ) {
 		case "text":
-			if !st.streamed {
-				p.wholeText(st, c[1].Str(), s)
+			if !st.Streamed {
+				p.Text(st, c[1].Str(), s)
 			}
 		case "thinking":
-			if text := c[2].Str(); !st.streamed {
-				s.EmitFrom(st.parent, execution.ThinkingStart{})
-				if text != "" {
-					s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
-				}
-				s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
+			if !st.Streamed {
+				p.Thinking(st, c[2].Str(), s)
 			}
 		case "tool_use", "server_tool_use":
-			t := p.toolStart(st.parent, p.names.Str(c[3]), p.names.Str(c[4]), s)
-			t.at = at
-			p.toolReady(t, c[5], s)
+			call := p.Calls.Start(p.Names.Str(c[3]), p.Names.Str(c[4]), st.Parent, s)
+			call.At = at
+			p.Calls.Called(call, c[5], s)
 		case "redacted_thinking", "fallback", "container_upload":
 		default:
 			if !strings.HasSuffix(string(typ), "_tool_result") {
@@ -70,19 +65,10 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 				continue
 			}
 			failed, _ := c[8].Bool()
-			p.toolDone(toolEnd{id: p.names.Str(c[6]), parent: st.parent, content: c[7], failed: failed, at: at}, s)
+			p.toolDone(toolEnd{id: p.Names.Str(c[6]), parent: st.Parent, content: c[7], failed: failed, at: at}, s)
 		}
 	}
 	return known
-}
-
-// wholeText is a text that was not streamed, as one piece.
-func (p *parser) wholeText(st *stream, text string, s *cliagent.Sink) {
-	s.EmitFrom(st.parent, execution.MessageStart{MessageID: st.message})
-	if text != "" {
-		s.EmitFrom(st.parent, execution.TextDelta{Delta: text, Accumulated: text})
-	}
-	p.saidText(st, text, s)
 }
 
 var userKeys = jsonscan.NewKeySet("message.content", "tool_use_result", "tool_result_meta", "isReplay", "uuid", "timestamp")
@@ -91,12 +77,11 @@ var userKeys = jsonscan.NewKeySet("message.content", "tool_use_result", "tool_re
 // it took them.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	var v [6]jsonscan.Value
-	parent := p.values[keyParent]
 	if jsonscan.Fields(line, v[:], userKeys) != nil || !v[0].Exists() {
 		return false
 	}
 	if replay, _ := v[3].Bool(); replay {
-		p.taken(p.names.Str(v[4]), s)
+		p.taken(p.Names.Str(v[4]), s)
 		return true
 	}
 	if v[0].Kind() != jsonscan.Array {
@@ -111,10 +96,10 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 		case "tool_result":
 			failed, _ := c[8].Bool()
 			p.ensureTurn(s)
-			p.toolDone(toolEnd{id: p.names.Str(c[6]), parent: p.stream(parent).parent, content: c[7], detail: v[1], meta: v[2],
+			p.toolDone(toolEnd{id: p.Names.Str(c[6]), parent: p.Stream().Parent, content: c[7], detail: v[1], meta: v[2],
 				failed: failed, at: cliagent.Moment(v[5])}, s)
 		case "text":
-			if parent.Kind() != jsonscan.String && strings.HasPrefix(c[1].Str(), "[Request interrupted by user") {
+			if p.V[streamjson.Parent].Kind() != jsonscan.String && strings.HasPrefix(c[1].Str(), "[Request interrupted by user") {
 				p.stopped = true
 			}
 		case "image", "document": // the prompt of a sub-agent, notes of Claude to its model, attachments

@@ -2,35 +2,12 @@ package claude
 
 import (
 	"bytes"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
-
-// The members that decide what a line is, and all that a streamed piece needs. One pass finds them.
-const (
-	keyType = iota
-	keySubtype
-	keyParent
-	keyEventType
-	keyIndex
-	keyDeltaType
-	keyDeltaText
-	keyDeltaThinking
-	keyDeltaJSON
-	keyBlock
-	keyMessageID
-	keyStartUsage
-	keyDeltaUsage
-	lineKeyCount
-)
-
-var lineKeys = jsonscan.NewKeySet("type", "subtype", "parent_tool_use_id", "event.type", "event.index", "event.delta.type",
-	"event.delta.text", "event.delta.thinking", "event.delta.partial_json", "event.content_block", "event.message.id",
-	"event.message.usage", "event.usage")
 
 // ignoredTypes are lines that say nothing about the conversation.
 var ignoredTypes = map[string]bool{"keep_alive": true, "tool_use_summary": true, "prompt_suggestion": true, "auth_status": true,
@@ -44,54 +21,43 @@ type parser struct {
 	req    execution.Request
 	duplex bool // standard input is open for more than the prompt
 
-	names   *jsonscan.Interner
-	values  [lineKeyCount]jsonscan.Value
-	scratch []byte
+	streamjson.Flow
 
 	// session
 	session string
 	model   string
-	cwd     string
 	version string
-	servers map[string]string // MCP servers by name, with their status
 
 	// turns
-	turn    int  // index of the open turn, or of the next
 	open    bool // a turn runs
 	stopped bool // Claude says that the turn was interrupted
 	fresh   bool // the turn has begun and the model has said nothing yet
 	first   bool // the request's own message has not reached the conversation
 
-	main  stream
-	subs  map[string]*stream // sub-agents by the tool call that started them
-	tools map[string]*tool
 	tasks map[string]string // calls that started a sub-agent, by the id it goes by among Claude's tasks
 
 	// commands
 	pending      []input // said and not yet taken
 	questions    map[execution.QuestionID]*question
-	denied       map[string]bool // tool calls whose refusal is known
-	sent         int             // control requests made
-	ended        bool            // nothing more will be said
+	sent         int  // control requests made
+	ended        bool // nothing more will be said
 	done         bool
 	acknowledges bool // this version reports how messages fare
 
 	// accounting
-	counted  execution.Usage // reported since the last result
 	stated   execution.Usage // what the last result said of the process as a whole
 	spent    float64         // the same in US dollars
-	total    execution.Usage
 	totalUSD *float64
 	retries  int
 
 	synthetic *notice // what the agent said in the model's place, until it is known whether the turn goes on
-	lastText  string  // the last whole text of the agent itself
 	last      *outcome
 }
 
 func newParser(req execution.Request) cliagent.Parser {
-	return &parser{req: req, duplex: twoWay(req), first: true, names: jsonscan.NewInterner(256), subs: map[string]*stream{},
-		tools: map[string]*tool{}, tasks: map[string]string{}, questions: map[execution.QuestionID]*question{}, denied: map[string]bool{}, servers: map[string]string{}}
+	p := &parser{req: req, duplex: twoWay(req), first: true, tasks: map[string]string{}, questions: map[execution.QuestionID]*question{}}
+	p.Flow = streamjson.New(p, tools)
+	return p
 }
 
 // Open has nothing to say: the handshake and the first message are what standard input begins with.
@@ -108,14 +74,14 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		}
 		return
 	}
-	if jsonscan.Fields(line, p.values[:], lineKeys) != nil || !p.message(line, s) {
+	if !p.Scan(line) || !p.message(line, s) {
 		s.Unknown(src, line)
 	}
 }
 
 // message dispatches a line. False means that it, or a part of it, is not known.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
-	typ, _ := p.values[keyType].Plain()
+	typ, _ := p.V[streamjson.Type].Plain()
 	switch string(typ) {
 	case "stream_event":
 		return p.streamEvent(s)
@@ -149,8 +115,8 @@ func (p *parser) ensureTurn(s *cliagent.Sink) {
 		return
 	}
 	p.open, p.fresh = true, true
-	p.main.step = 0
-	s.Emit(execution.TurnStart{TurnIndex: p.turn})
+	p.Main.Step = 0
+	s.Emit(execution.TurnStart{TurnIndex: p.Turn})
 }
 
 // spoken notes that the model has begun to work on the turn.
@@ -162,29 +128,4 @@ func (p *parser) spoken(s *cliagent.Sink) {
 		p.synthetic.mend(s)
 		p.synthetic = nil
 	}
-}
-
-// stream is the conversation a line belongs to: the agent's own or a sub-agent's.
-func (p *parser) stream(parent jsonscan.Value) *stream {
-	if parent.Kind() != jsonscan.String {
-		return &p.main
-	}
-	id := p.names.Str(parent)
-	if id == "" {
-		return &p.main
-	}
-	st := p.subs[id]
-	if st == nil {
-		st = &stream{parent: id}
-		p.subs[id] = st
-	}
-	return st
-}
-
-// elapsed is the time between two stamps in milliseconds, 0 when one is missing.
-func elapsed(from, to time.Time) int64 {
-	if from.IsZero() || to.Before(from) {
-		return 0
-	}
-	return to.Sub(from).Milliseconds()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
@@ -69,26 +70,22 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	p.endStreams(s)
 	p.settle(s)
-	if headless && o.code == "" && p.lastText == "" && o.text != "" {
-		p.wholeText(&p.main, o.text, s) // its message is missing
+	if headless && o.code == "" && p.Last == "" && o.text != "" {
+		p.Text(&p.Main, o.text, s) // its message is missing
 	}
 	for _, d := range v[resultDenials].Array {
-		p.deny(d.Get("tool_use_id").Str(), d.Get("tool_name").Str(), "", s)
+		p.deny(d.Get("tool_use_id"), d.Get("tool_name"), "", s)
 	}
 	cost := p.account(&v, s)
 	p.announce(o, s)
-	end := execution.TurnEnd{TurnIndex: p.turn, Reason: o.reason, Text: o.text, Structured: o.structured, Cost: cost}
+	end := execution.TurnEnd{TurnIndex: p.Turn, Reason: o.reason, Text: o.text, Structured: o.structured, Cost: cost}
 	if o.reason == execution.TurnFailed || o.reason == execution.TurnBudget {
 		end.Error = execution.NewResultError(o.code, o.message)
 	}
 	s.Emit(end)
-	p.open, p.lastText = false, ""
-	p.turn++
-	for id, t := range p.tools {
-		if !t.async {
-			delete(p.tools, id)
-		}
-	}
+	p.open, p.Last = false, ""
+	p.Turn++
+	p.Calls.EndTurn()
 	p.finish(s)
 	return true
 }
@@ -105,13 +102,13 @@ func (p *parser) ran(v *[resultKeyCount]jsonscan.Value) bool {
 
 // endStreams ends what the turn leaves open. A sub-agent in the background goes on.
 func (p *parser) endStreams(s *cliagent.Sink) {
-	p.endMessage(&p.main, s)
-	for id, st := range p.subs {
-		if t := p.tools[id]; t != nil && t.async {
+	p.endMessage(&p.Main, s)
+	for _, st := range p.Subs() {
+		if c := p.Calls.Open(st.Parent); c != nil && c.Async {
 			continue
 		}
 		p.endMessage(st, s)
-		delete(p.subs, id)
+		p.Drop(st)
 	}
 }
 
@@ -126,7 +123,7 @@ func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
 	failed, _ := v[resultIsError].Bool()
 	if strings.HasPrefix(o.terminal, "aborted") {
 		o.reason, o.code, o.message = execution.TurnInterrupted, execution.CodeInterrupted, "the turn was interrupted"
-		o.text = cmp.Or(o.text, p.lastText)
+		o.text = cmp.Or(o.text, p.Last)
 		return o
 	}
 	if !failed && subtype == "success" {
@@ -147,7 +144,7 @@ func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
 		o.reason = execution.TurnFailed
 	}
 	if o.code == execution.CodeTurnLimit || o.code == execution.CodeBudgetExceeded {
-		o.text = p.lastText
+		o.text = p.Last
 	} else {
 		o.text = "" // it is the error, not an answer
 	}
@@ -168,12 +165,8 @@ func failureText(v *[resultKeyCount]jsonscan.Value) string {
 // account reports what the turn used beyond what was reported call by call, and what it cost.
 func (p *parser) account(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) *execution.Cost {
 	used, usd := p.used(v)
-	if rest := used.Sub(p.counted); !rest.IsZero() {
-		p.total = p.total.Add(rest)
-		s.Emit(execution.TokenUsage{InputTokens: rest.Input, OutputTokens: rest.Output, ThinkingTokens: rest.Thinking,
-			CachedTokens: rest.Cached, CacheWriteTokens: rest.CacheWrite})
-	}
-	p.counted = execution.Usage{}
+	p.Count("", used.Sub(p.Counted), s)
+	p.Counted = execution.Usage{}
 	if used.IsZero() && (usd == nil || *usd == 0) {
 		return nil
 	}
@@ -253,14 +246,14 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		s.Emit(execution.InputCancelled{ID: in.id, Reason: "claude ended before it took the message"})
 	}
 	p.pending = nil
-	for _, st := range p.subs {
+	for _, st := range p.Subs() {
 		p.loseStream(st, s)
 	}
-	p.loseStream(&p.main, s)
+	p.loseStream(&p.Main, s)
 
-	res := execution.Result{Model: p.model, SessionID: p.session, TurnCount: p.turn, Retries: p.retries}
-	if !p.total.IsZero() {
-		u := p.total
+	res := execution.Result{Model: p.model, SessionID: p.session, TurnCount: p.Turn, Retries: p.retries}
+	if !p.Total.IsZero() {
+		u := p.Total
 		cost := execution.CostOf(u, p.totalUSD, execution.CostFromAgent)
 		res.Usage, res.Cost = &u, &cost
 	}
@@ -300,8 +293,8 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 
 // loseStream counts a call that the end of the process cut off, since no result will. Its text and its step stay open:
 // nothing of the agent follows the event that says how the process ended.
-func (p *parser) loseStream(st *stream, s *cliagent.Sink) {
-	if st.open && st.streamed && p.open {
-		p.count(st.parent, st.usage, s)
+func (p *parser) loseStream(st *streamjson.Stream, s *cliagent.Sink) {
+	if st.Open && st.Streamed && p.open {
+		p.Count(st.Parent, st.Usage, s)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -24,7 +25,7 @@ var toldSystem = map[string]bool{"informational": true, "notification": true, "m
 
 // system is a note of the program itself.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
-	subtype := p.values[keySubtype].Str()
+	subtype := p.V[streamjson.Subtype].Str()
 	switch subtype {
 	case "init":
 		return p.begin(line, s)
@@ -57,16 +58,16 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 	if jsonscan.Fields(line, v[:], initKeys) != nil || v[0].Kind() != jsonscan.String {
 		return false
 	}
-	p.model, p.cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
+	p.model, p.Calls.Cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
 	if id := v[0].Str(); id != p.session {
 		p.begun(id, s)
 	}
 	for _, server := range v[4].Array {
 		name, status := server.Get("name").Str(), server.Get("status").Str()
-		if p.servers[name] == status {
+		if p.Calls.Servers[name] == status {
 			continue
 		}
-		p.servers[name] = status
+		p.Calls.Servers[name] = status
 		if status == "failed" || status == "needs-auth" {
 			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "MCP server " + name + ": " + status})
 		}
@@ -79,7 +80,7 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 
 // begun reports the session. Only the first one of a run goes on from another.
 func (p *parser) begun(id string, s *cliagent.Sink) {
-	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.cwd}
+	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
 	from, fork := cliagent.SessionOf(p.req)
 	resumed := p.session == "" && from != ""
 	p.session = id
@@ -129,21 +130,12 @@ func (p *parser) permissionDenied(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	why, _, _ := strings.Cut(v[2].Str(), " IMPORTANT:") // what follows is for the model
-	p.deny(v[0].Str(), v[1].Str(), why, s)
+	p.deny(v[0], v[1], why, s)
 	return true
 }
 
-// deny reports the refusal of a tool call once. Its question never was one, so the id of the call stands for it.
-func (p *parser) deny(id, name, why string, s *cliagent.Sink) {
-	if id == "" || p.denied[id] {
-		return
-	}
-	p.denied[id] = true
-	parent := ""
-	if t := p.tools[id]; t != nil {
-		parent = t.parent
-	}
-	s.EmitFrom(parent, execution.ApprovalDenied{ID: execution.QuestionID(id), Reason: why, ToolName: name})
+func (p *parser) deny(id, name jsonscan.Value, why string, s *cliagent.Sink) {
+	p.Calls.Deny(p.Calls.Expect(id.Str(), ""), name.Str(), why, s)
 }
 
 var compactKeys = jsonscan.NewKeySet("compact_metadata.pre_tokens", "compact_metadata.post_tokens")
@@ -181,19 +173,14 @@ func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
 	if jsonscan.Fields(line, v[:], taskKeys) != nil {
 		return false
 	}
-	t := p.tools[v[1].Str()]
-	if t == nil || !t.async {
+	c := p.Calls.Open(v[1].Str())
+	if c == nil || !c.Async {
 		return true
 	}
-	delete(p.tools, t.id)
-	if st := p.subs[t.id]; st != nil {
+	if st := p.Sub(c.ID); st != nil {
 		p.endMessage(st, s)
 	}
-	if v[2].IsStr("completed") {
-		s.EmitFrom(t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: v[3].Str()})
-	} else {
-		s.EmitFrom(t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: v[3].Str()})
-	}
+	p.Calls.AgentEnd(c, !v[2].IsStr("completed"), v[3].Str(), s)
 	return true
 }
 

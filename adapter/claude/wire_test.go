@@ -175,25 +175,30 @@ func replayWire(t *testing.T, file string) wireRun {
 
 // TestDamagedConversations replays what Claude said with one line lost or twice, and cut off.
 func TestDamagedConversations(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/wire/*.jsonl", Least: 14,
-		Stdout: func(t testing.TB, recording []byte) (said []byte) {
-			for line := range bytes.Lines(recording) {
-				var l wireLine
-				if err := json.Unmarshal(line, &l); err != nil {
-					t.Fatal(err)
-				}
-				if l.Dir == "agent->client" {
-					said = append(append(said, l.Msg...), '\n')
-				}
+	conversations.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"subtype":"success"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`, `"result"`)})
+}
+
+// TestDifferentialConversations holds what is made of mutated conversations.
+func TestDifferentialConversations(t *testing.T) { conversations.TestDifferential(t) }
+
+var conversations = clitest.Goldens{
+	Pattern: "testdata/wire/*.jsonl", Least: 14,
+	Stdout: func(t testing.TB, recording []byte) (said []byte) {
+		for line := range bytes.Lines(recording) {
+			var l wireLine
+			if err := json.Unmarshal(line, &l); err != nil {
+				t.Fatal(err)
 			}
-			return said
-		},
-		Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			r.Request.Run.Interactive = true
-			return cliagent.Replay(newParser(r.Request), r.Stdout, nil, r.Exit, false)
-		},
-	}.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"subtype":"success"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`, `"result"`)})
+			if l.Dir == "agent->client" {
+				said = append(append(said, l.Msg...), '\n')
+			}
+		}
+		return said
+	},
+	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		r.Request.Run.Interactive = true
+		return cliagent.Replay(newParser(r.Request), r.Stdout, nil, r.Exit, false)
+	},
 }
 
 func written(t *testing.T, s *cliagent.Sink, v any) []byte {

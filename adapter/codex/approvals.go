@@ -3,6 +3,8 @@ package codex
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,7 @@ type request struct {
 	questions []*question
 	granted   json.RawMessage // permissions: what was asked for
 	call      string          // command: its item
+	order     int
 }
 
 type requestKind int
@@ -70,6 +73,8 @@ func (p *appParser) request(s *cliagent.Sink) bool {
 		s.Write(jsonrpc.Message{ID: r.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client does not handle " + p.v[appMethod].Str()}}.Line())
 		return false
 	}
+	p.asked++
+	r.order = p.asked
 	p.requests[string(r.id)] = r
 	return true
 }
@@ -329,7 +334,7 @@ func (p *appParser) resolved(s *cliagent.Sink) bool {
 
 // withdraw takes back what a thread asked, when its turn is over.
 func (p *appParser) withdraw(c *conversation, s *cliagent.Sink) {
-	for _, r := range p.requests {
+	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.order - b.order }) {
 		if r.thread == c {
 			p.drop(r, s)
 		}

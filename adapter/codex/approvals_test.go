@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
@@ -126,6 +127,28 @@ func TestWithdrawn(t *testing.T) {
 		if got := said(t, s); len(got) != 0 {
 			t.Errorf("%s: a late answer says %q", name, got)
 		}
+	}
+}
+
+// TestWithdrawnInOrder: what a turn leaves unanswered is withdrawn in the order in which it was asked.
+func TestWithdrawnInOrder(t *testing.T) {
+	t.Parallel()
+	p, s := began(t, nil)
+	want := ""
+	for i := range 9 {
+		feed(p, s, fmt.Sprintf(`{"id":%d,"method":"item/fileChange/requestApproval","params":{"threadId":"T","turnId":"U","itemId":"c%d"}}`, 20-i, i))
+		want += fmt.Sprintf(" U/%d", 20-i)
+	}
+	s.Take()
+	feed(p, s, interrupted)
+	got := ""
+	for _, e := range s.Take() {
+		if w, ok := e.Body.(execution.QuestionWithdrawn); ok {
+			got += " " + string(w.ID)
+		}
+	}
+	if got != want {
+		t.Errorf("withdrawn are%s, want%s", got, want)
 	}
 }
 

@@ -80,6 +80,7 @@ type appParser struct {
 	ended     bool // nothing more will be said
 	done      bool
 	questions map[execution.QuestionID]*question
+	asked     int                 // requests so far
 	requests  map[string]*request // requests of Codex that wait for their answer, by id
 
 	model   string

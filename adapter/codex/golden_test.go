@@ -57,6 +57,9 @@ func TestDamagedRuns(t *testing.T) {
 	execGoldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"turn.completed"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`)})
 }
 
+// TestDifferential holds what is made of mutated recordings.
+func TestDifferential(t *testing.T) { execGoldens.TestDifferential(t) }
+
 var execGoldens = clitest.Goldens{
 	Pattern: "testdata/exec/*.jsonl", Least: 10, Runs: execCases, Listed: true, Check: check,
 	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {

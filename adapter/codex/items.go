@@ -1,11 +1,13 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -97,20 +99,23 @@ func object(members ...member) json.RawMessage {
 
 // begin is the start of a tool call whose input is known.
 func (o source) begin(id, tool string, input json.RawMessage) {
-	o.emit(execution.ToolCallStart{ToolCallID: id, ToolName: tool})
-	o.emit(execution.ToolCallReady{ToolCallID: id, ToolName: tool, Input: input})
+	c := o.call(id, tool)
+	c.Called(input, o.s)
+}
+
+// call is a tool call, whose items say at each of its stages all there is to know.
+func (o source) call(id, tool string) toolcall.Call {
+	return toolcall.Call{ID: id, Name: tool, Parent: o.parent}
 }
 
 // end is the end of a tool call. A status other than completed is a failure, which why words.
 func (o source) end(id, tool, status, why string, output json.RawMessage, ms int64) bool {
+	c := o.call(id, tool)
 	if status == "completed" || status == "" {
-		o.emit(execution.ToolResultEvent{ToolCallID: id, ToolName: tool, Output: output, DurationMs: ms})
+		c.Done(output, ms, o.s)
 		return true
 	}
-	if why == "" {
-		why = "the call ended as " + status
-	}
-	o.emit(execution.ToolError{ToolCallID: id, ToolName: tool, Error: why})
+	c.Fail(cmp.Or(why, "the call ended as "+status), o.s)
 	return false
 }
 
@@ -134,19 +139,18 @@ func (o source) thinking(text string) {
 
 // command is the end of a command. rest is what of its output was not streamed, whole says that all the rest was.
 func (o source) command(id, status, rest string, whole bool, output, exit jsonscan.Value, ms int64) {
+	c := o.call(id, toolShell)
 	if status == "declined" {
-		o.emit(execution.ToolError{ToolCallID: id, ToolName: toolShell, Error: "the command was declined"})
+		c.Fail("the command was declined", o.s)
 		return
 	}
-	if rest != "" {
-		o.emit(execution.ShellStdoutDelta{Delta: rest, ToolCallID: id})
-	}
+	c.Stdout(rest, o.s)
 	code, known := exit.Int()
 	if known {
-		o.emit(execution.ShellExit{ExitCode: int(code), DurationMs: ms, ToolCallID: id})
+		c.Exit(int(code), ms, o.s)
 	}
 	if status != "failed" {
-		o.emit(execution.ToolResultEvent{ToolCallID: id, ToolName: toolShell, Output: text(output), DurationMs: ms})
+		c.Done(text(output), ms, o.s)
 		return
 	}
 	why := "the command failed"
@@ -158,7 +162,7 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 	} else if said := strings.TrimSpace(rest); said != "" {
 		why += ":\n" + strings.ToValidUTF8(said[max(0, len(said)-maxReason):], "")
 	}
-	o.emit(execution.ToolError{ToolCallID: id, ToolName: toolShell, Error: why})
+	c.Fail(why, o.s)
 }
 
 // patch is the end of a change of files. Exec says which files were changed and how, app-server also shows the changes.
@@ -170,31 +174,33 @@ func (o source) patch(id, status string, changes jsonscan.Value) {
 	if !o.end(id, toolPatch, status, why, object(member{"changes", changes}), 0) {
 		return
 	}
-	for _, c := range changes.Array {
-		path, kind, diff := c.Get("path").Str(), c.Get("kind"), c.Get("diff").Str()
+	c := o.call(id, toolPatch)
+	for _, change := range changes.Array {
+		path, kind, diff := change.Get("path").Str(), change.Get("kind"), change.Get("diff").Str()
 		moved := kind.Get("move_path").Str()
 		if kind.Kind() == jsonscan.Object {
 			kind = kind.Get("type")
 		}
 		switch {
-		case path == "":
 		case kind.IsStr("add"):
-			o.emit(execution.FileCreate{Path: path, ByteCount: int64(len(diff)), ToolCallID: id})
+			c.File(execution.FileCreate{Path: path, ByteCount: int64(len(diff))}, o.s)
 		case kind.IsStr("delete"):
-			o.emit(execution.FileDelete{Path: path, ToolCallID: id})
+			c.File(execution.FileDelete{Path: path}, o.s)
 		case moved != "":
-			o.emit(execution.FilePatch{Path: moved, Diff: diff, ToolCallID: id})
-			o.emit(execution.FileDelete{Path: path, ToolCallID: id})
+			c.File(execution.FilePatch{Path: moved, Diff: diff}, o.s)
+			c.File(execution.FileDelete{Path: path}, o.s)
 		default:
-			o.emit(execution.FilePatch{Path: path, Diff: diff, ToolCallID: id})
+			c.File(execution.FilePatch{Path: path, Diff: diff}, o.s)
 		}
 	}
 }
 
 // mcpEnd is the end of a call of an MCP server's tool.
 func (o source) mcpEnd(id, server, tool, status string, result, fault jsonscan.Value) {
+	c := o.call(id, "")
+	c.Of(server, tool)
 	if status == "completed" {
-		o.emit(execution.MCPToolResult{ToolCallID: id, Server: server, ToolName: tool, Output: raw(result)})
+		c.Done(raw(result), 0, o.s)
 		return
 	}
 	why := fault.Get("message").Str()
@@ -212,5 +218,5 @@ func (o source) mcpEnd(id, server, tool, status string, result, fault jsonscan.V
 	if strings.Contains(why, "requires approval, but approval policy is never") {
 		o.emit(execution.ApprovalDenied{ID: execution.QuestionID(id + "/denied"), Reason: why, ToolName: tool})
 	}
-	o.emit(execution.MCPToolError{ToolCallID: id, Server: server, ToolName: tool, Error: why})
+	c.Fail(why, o.s)
 }

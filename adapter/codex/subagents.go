@@ -1,9 +1,9 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -44,7 +44,9 @@ func (a *subagents) end(c collab, o source) {
 			}
 		}
 		if !failed {
-			o.emit(execution.SubagentSpawn{SubagentID: c.id, AgentName: a.nameOf(c.receivers), Prompt: c.prompt.Str()})
+			call := o.call(c.id, c.tool)
+			call.Agent = a.nameOf(c.receivers)
+			call.Spawn(c.prompt.Str(), o.s)
 		}
 	}
 	for thread, state := range c.agents.Object {
@@ -75,18 +77,18 @@ func (a *subagents) again(thread string) { delete(a.told, thread) }
 
 // result is what a sub-agent answered. It is reported once, whoever brings it first.
 func (a *subagents) result(thread, summary string, o source) {
-	if call := a.calls[thread]; call != "" && !a.told[thread] {
-		a.told[thread] = true
-		o.emit(execution.SubagentResult{SubagentID: call, AgentName: a.names[thread], Summary: summary})
-	}
+	a.over(thread, false, summary, o)
 }
 
 func (a *subagents) failed(thread, why string, o source) {
-	if call := a.calls[thread]; call != "" && !a.told[thread] {
+	a.over(thread, true, cmp.Or(why, "the sub-agent failed"), o)
+}
+
+func (a *subagents) over(thread string, failed bool, text string, o source) {
+	if id := a.calls[thread]; id != "" && !a.told[thread] {
 		a.told[thread] = true
-		if why == "" {
-			why = "the sub-agent failed"
-		}
-		o.emit(execution.SubagentError{SubagentID: call, AgentName: a.names[thread], Error: why})
+		c := o.call(id, "")
+		c.Agent = a.names[thread]
+		c.AgentEnd(failed, text, o.s)
 	}
 }

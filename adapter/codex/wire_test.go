@@ -232,21 +232,26 @@ func TestWire(t *testing.T) {
 
 // TestDamagedConversations replays what Codex said with one line lost or twice, and cut off.
 func TestDamagedConversations(t *testing.T) {
-	clitest.Goldens{
-		Pattern: "testdata/wire/*.wire", Least: 10,
-		Stdout: func(_ testing.TB, recording []byte) (said []byte) {
-			for line := range bytes.Lines(recording) {
-				if text, ok := bytes.CutPrefix(line, []byte("< ")); ok {
-					said = append(said, text...)
-				}
+	conversations.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"status":"completed"`), Usage: clitest.Has(`"tokenUsage"`), Text: clitest.Has(`"text"`, `"delta"`)})
+}
+
+// TestDifferentialConversations holds what is made of mutated conversations.
+func TestDifferentialConversations(t *testing.T) { conversations.TestDifferential(t) }
+
+var conversations = clitest.Goldens{
+	Pattern: "testdata/wire/*.wire", Least: 10,
+	Stdout: func(_ testing.TB, recording []byte) (said []byte) {
+		for line := range bytes.Lines(recording) {
+			if text, ok := bytes.CutPrefix(line, []byte("< ")); ok {
+				said = append(said, text...)
 			}
-			return said
-		},
-		Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
-			req := wireRequest(r.Name, string(r.Stdout))
-			return cliagent.Replay(newAppParser(req, ""), r.Stdout, nil, r.Exit, false)
-		},
-	}.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"status":"completed"`), Usage: clitest.Has(`"tokenUsage"`), Text: clitest.Has(`"text"`, `"delta"`)})
+		}
+		return said
+	},
+	Replay: func(_ *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+		req := wireRequest(r.Name, string(r.Stdout))
+		return cliagent.Replay(newAppParser(req, ""), r.Stdout, nil, r.Exit, false)
+	},
 }
 
 // TestTurnWithoutItsBegin: the line that begins the turn is lost, and nothing else is.

@@ -3,6 +3,7 @@ package copilot
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,12 +61,8 @@ func toolName(c *acpagent.ToolCall) string {
 // mcpTool recognizes a call of a tool of an MCP server of the request. Its title is SERVER-TOOL, and either part may hold
 // dashes; those of the person's own servers cannot be told from other tools.
 func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	for _, name := range servers {
-		if rest, found := strings.CutPrefix(c.Title, name+"-"); found && len(name) > len(server) {
-			server, tool, ok = name, rest, true
-		}
-	}
-	return server, tool, ok
+	server, tool = tools.MCP.Split(c.Title, slices.Values(servers))
+	return server, tool, server != ""
 }
 
 // shellOf reads the call of a command. How it ended is in the output of the tool.

@@ -270,6 +270,17 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestDeniedTwice: a refusal that Copilot says again is reported once.
+func TestDeniedTwice(t *testing.T) {
+	t.Parallel()
+	start := say("tool.execution_start", `{"toolCallId":"c","toolName":"bash","arguments":{"command":"x"}}`)
+	denied := say("tool.execution_complete", `{"toolCallId":"c","success":false,"error":{"code":"denied","message":"no"}}`)
+	events, _ := play(t, process.Exit{}, "", begins, start, denied, denied, ended)
+	if n := countOf[execution.ApprovalDenied](events); n != 1 {
+		t.Errorf("%d refusals", n)
+	}
+}
+
 // TestUnknownLines: a line that nobody knows is counted, one that is known and quiet is not.
 func TestUnknownLines(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,9 @@ func TestDamaged(t *testing.T) {
 	goldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"type":"result"`), Usage: clitest.Has(`Tokens"`), Text: clitest.Has(`"content"`, `"deltaContent"`)})
 }
 
+// TestDifferential holds what is made of mutated recordings.
+func TestDifferential(t *testing.T) { goldens.TestDifferential(t) }
+
 var goldens = clitest.Goldens{
 	Pattern: "testdata/golden/*.jsonl", Least: 25, Runs: transcripts, Replay: replay,
 	Check: func(t *testing.T, events []execution.Event, _ execution.Result) {

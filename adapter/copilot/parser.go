@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
@@ -43,7 +44,6 @@ type parser struct {
 	req     execution.Request
 	session string // chosen here, since Copilot tells it last
 	model   string
-	servers map[string]bool // MCP servers by name
 
 	lingers bool // a model call has ended, and neither a tool nor another call has begun since
 
@@ -55,7 +55,7 @@ type parser struct {
 
 	main  stream
 	subs  map[string]*stream // sub-agents by the id that Copilot gives them
-	tools map[string]*tool
+	calls toolcall.Calls
 
 	retries  int
 	call     *callFailure // the last failed model call
@@ -66,12 +66,14 @@ type parser struct {
 }
 
 func newParser(req execution.Request) cliagent.Parser {
-	p := &parser{req: req, session: cliagent.NewUUID(), servers: map[string]bool{}, names: jsonscan.NewInterner(256), subs: map[string]*stream{}, tools: map[string]*tool{}}
+	names := jsonscan.NewInterner(256)
+	p := &parser{req: req, session: cliagent.NewUUID(), names: names, subs: map[string]*stream{}, calls: toolcall.NewCalls(tools, names)}
+	p.calls.Cwd = req.Run.Cwd
 	for _, m := range req.Run.MCPServers {
-		p.servers[m.Name] = true
+		p.calls.Servers[m.Name] = ""
 	}
 	if len(req.Tools) > 0 {
-		p.servers[callerTools] = true
+		p.calls.Servers[callerTools] = ""
 	}
 	return p
 }
@@ -186,7 +188,7 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 		}
 		return true
 	case "session.mcp_server_status_changed":
-		p.servers[data.Get("serverName").Str()] = true
+		p.calls.Servers[data.Get("serverName").Str()] = ""
 		return true
 	case "session.warning":
 		return p.tell(execution.DebugWarn, data, s)
@@ -214,7 +216,7 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 
 // server notes an MCP server and warns of one that could not be had.
 func (p *parser) server(name, status, reason string, s *cliagent.Sink) {
-	p.servers[name] = true
+	p.calls.Servers[name] = status
 	if status == "failed" || status == "needs-auth" {
 		if reason != "" {
 			reason = ": " + reason

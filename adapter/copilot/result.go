@@ -3,6 +3,8 @@ package copilot
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -165,8 +167,8 @@ func (p *parser) endTurn(end execution.TurnEnd, s *cliagent.Sink) {
 	if !p.open {
 		return
 	}
-	for _, st := range p.subs {
-		p.endStep(st, s)
+	for _, id := range slices.Sorted(maps.Keys(p.subs)) {
+		p.endStep(p.subs[id], s)
 	}
 	p.endStep(&p.main, s)
 	p.open = false

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -16,18 +15,15 @@ func (p *parser) shellOutput(data jsonscan.Value, s *cliagent.Sink) bool {
 	if !data.Fields(v[:], shellKeys) || v[0].Kind() != jsonscan.String {
 		return false
 	}
-	t := p.tools[p.names.Str(v[0])]
-	if t == nil {
+	c := p.calls.Open(p.names.Str(v[0]))
+	if c == nil {
 		return true // of a command in the background whose call has its result
 	}
-	t.heard = true
-	p.shellStart(t, s)
-	if text := v[2].Str(); text == "" {
-		return true
-	} else if v[1].IsStr("stderr") {
-		s.EmitFrom(t.parent, execution.ShellStderrDelta{Delta: text, ToolCallID: t.id})
+	p.calls.Run(c, s)
+	if v[1].IsStr("stderr") {
+		c.Stderr(v[2].Str(), s)
 	} else {
-		s.EmitFrom(t.parent, execution.ShellStdoutDelta{Delta: text, ToolCallID: t.id})
+		c.Stdout(v[2].Str(), s)
 	}
 	return true
 }
@@ -38,31 +34,10 @@ func (p *parser) partialResult(data jsonscan.Value, s *cliagent.Sink) bool {
 	if id.Kind() != jsonscan.String {
 		return false
 	}
-	if t := p.tools[p.names.Str(id)]; t != nil {
-		p.shellStart(t, s)
+	if c := p.calls.Open(p.names.Str(id)); c != nil {
+		p.calls.Run(c, s)
 	}
 	return true
-}
-
-// shellStart says that a command runs, once. A call that begins may still be refused.
-func (p *parser) shellStart(t *tool, s *cliagent.Sink) {
-	if t.running || !t.isShell() {
-		return
-	}
-	t.running = true
-	s.EmitFrom(t.parent, execution.ShellStart{Command: t.command, Cwd: p.req.Run.Cwd, ToolCallID: t.id})
-}
-
-// shellDone is the end of a command. One that was refused never ran; one in the background runs on.
-func (p *parser) shellDone(t *tool, content string, code int64, exited bool, s *cliagent.Sink) {
-	if !exited {
-		return
-	}
-	p.shellStart(t, s)
-	if text := written(content); !t.heard && text != "" {
-		s.EmitFrom(t.parent, execution.ShellStdoutDelta{Delta: text, ToolCallID: t.id})
-	}
-	s.EmitFrom(t.parent, execution.ShellExit{ExitCode: int(code), DurationMs: p.elapsed(t), ToolCallID: t.id})
 }
 
 // written is what a command wrote, without the line that Copilot puts behind it for its model.

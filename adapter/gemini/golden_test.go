@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -49,6 +50,9 @@ func TestDamagedRuns(t *testing.T) {
 	oneShotGoldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"status":"success"`), Usage: clitest.Has(`_tokens"`), Text: clitest.Has(`"content"`)})
 }
 
+// TestDifferential holds what is made of mutated recordings.
+func TestDifferential(t *testing.T) { oneShotGoldens.TestDifferential(t) }
+
 var oneShotGoldens = clitest.Goldens{
 	Pattern: "testdata/oneshot/*.jsonl", Least: 10, Runs: oneShotCases, Listed: true, Check: check,
 	Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
@@ -88,46 +92,66 @@ func TestConversationGoldens(t *testing.T) {
 	for name, c := range wireCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := newRequest()
-			req.Run.Cwd = "/work-dir/" + name
-			c.request(&req)
-			p, s := newConversation(req), cliagent.NewSink(false)
-			p.Open(s)
-			var events []execution.Event
-			take := func() {
-				for _, e := range s.Take() {
-					events = append(events, e)
-					if q, ok := e.Body.(execution.ApprovalRequired); ok {
-						if err := p.Command(execution.Answer{ID: q.ID, Decision: execution.Decision{Approve: c.answer}}, s); err != nil {
-							t.Error(err)
-						}
-					}
-				}
-			}
-			for _, line := range conversationLines(t, "testdata/wire/"+name+".wire.jsonl") {
-				p.Line(process.Stdout, line, s)
-				take()
-			}
-			take()
-			for _, w := range s.TakeWrites() {
-				if bytes.Contains(w, []byte(`"readTextFile":true`)) || bytes.Contains(w, []byte("authenticate")) {
-					t.Errorf("said %s", w)
-				}
-			}
-			_ = p.Command(execution.EndInput{}, s)
-			res := p.Exit(process.Exit{Stopped: true}, s)
-			take()
+			events, res := c.replay(t, name, conversationLines(t, clitest.Read(t, "testdata/wire/"+name+".wire.jsonl")))
 			clitest.Compare(t, "testdata/wire/"+name+".events", clitest.Render(t, events, res))
 			check(t, events, res)
 		})
 	}
 }
 
+// replay feeds the lines to a parser and answers its questions.
+func (c wireCase) replay(t *testing.T, name string, lines [][]byte) ([]execution.Event, execution.Result) {
+	req := newRequest()
+	req.Run.Cwd = "/work-dir/" + name
+	c.request(&req)
+	p, s := newConversation(req), cliagent.NewSink(false)
+	p.Open(s)
+	var events []execution.Event
+	take := func() {
+		for _, e := range s.Take() {
+			events = append(events, e)
+			if q, ok := e.Body.(execution.ApprovalRequired); ok {
+				if err := p.Command(execution.Answer{ID: q.ID, Decision: execution.Decision{Approve: c.answer}}, s); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	for _, line := range lines {
+		p.Line(process.Stdout, line, s)
+		take()
+	}
+	take()
+	for _, w := range s.TakeWrites() {
+		if bytes.Contains(w, []byte(`"readTextFile":true`)) || bytes.Contains(w, []byte("authenticate")) {
+			t.Errorf("said %s", w)
+		}
+	}
+	_ = p.Command(execution.EndInput{}, s)
+	res := p.Exit(process.Exit{Stopped: true}, s)
+	take()
+	return events, res
+}
+
+// TestDifferentialConversations holds what is made of mutated conversations.
+func TestDifferentialConversations(t *testing.T) {
+	clitest.Goldens{
+		Pattern: "testdata/wire/*.jsonl", Least: 4,
+		Stdout: func(t testing.TB, recording []byte) []byte {
+			return append(bytes.Join(conversationLines(t, recording), []byte("\n")), '\n')
+		},
+		Replay: func(t *testing.T, r clitest.Recording) ([]execution.Event, execution.Result) {
+			name := strings.TrimSuffix(r.Name, ".wire")
+			return wireCases[name].replay(t, name, bytes.Split(r.Stdout, []byte("\n")))
+		},
+	}.TestDifferential(t)
+}
+
 // conversationLines is what Gemini said up to the end of its first turn, with its answers numbered as the parser asks.
-func conversationLines(t *testing.T, file string) (lines [][]byte) {
+func conversationLines(t testing.TB, recording []byte) (lines [][]byte) {
 	t.Helper()
 	answers := 0
-	for line := range bytes.Lines(clitest.Read(t, file)) {
+	for line := range bytes.Lines(recording) {
 		var record struct {
 			Dir string          `json:"dir"`
 			Msg json.RawMessage `json:"msg"`
@@ -156,7 +180,7 @@ func conversationLines(t *testing.T, file string) (lines [][]byte) {
 		}
 	}
 	if answers != 3 {
-		t.Fatalf("%s has %d answers, want those to initialize, session/new and session/prompt", file, answers)
+		t.Fatalf("%d answers, want those to initialize, session/new and session/prompt", answers)
 	}
 	return lines
 }

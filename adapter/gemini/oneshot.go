@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
@@ -44,8 +45,8 @@ type oneShot struct {
 
 	session string
 	model   string
-	tools   map[string]*tool // calls that have no result yet
-	said    strings.Builder  // the message that is being streamed
+	calls   toolcall.Calls
+	said    strings.Builder // the message that is being streamed
 	speaks  bool
 	text    string // the last whole message
 	steps   int
@@ -59,7 +60,10 @@ type oneShot struct {
 }
 
 func newOneShot(req execution.Request) *oneShot {
-	return &oneShot{req: req, names: jsonscan.NewInterner(256), tools: map[string]*tool{}, model: req.Run.Model}
+	names := jsonscan.NewInterner(256)
+	p := &oneShot{req: req, names: names, calls: toolcall.NewCalls(tools, names), model: req.Run.Model}
+	p.calls.Cwd = req.Run.Cwd
+	return p
 }
 
 // Open has nothing to say: the prompt is what standard input consists of.

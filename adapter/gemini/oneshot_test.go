@@ -263,7 +263,7 @@ func TestRefusals(t *testing.T) {
 		{"policy", toolShell, "policy_violation", yolo, true},
 		{"wrong name", "no_such_tool", "tool_not_registered", nil, false},
 		{"approved, and not there", "mcp_s_t", "tool_not_registered", yolo, false},
-		{"failed", toolWrite, "file_write_failure", nil, false},
+		{"failed", "write_file", "file_write_failure", nil, false},
 	} {
 		events, res := replay(tt.set, process.Exit{}, lineInit, `{"type":"tool_use","tool_name":"`+tt.tool+`","tool_id":"c1","parameters":{}}`,
 			`{"type":"tool_result","tool_id":"c1","status":"error","output":"no","error":{"type":"`+tt.kind+`","message":"no"}}`, lineText, lineDone)
@@ -275,27 +275,6 @@ func TestRefusals(t *testing.T) {
 		}
 		if starts := bodies[execution.ShellStart](events); len(starts) > 0 && tt.denied && tt.set == nil {
 			t.Errorf("%s: a command that never ran starts: %+v", tt.name, starts)
-		}
-	}
-}
-
-func TestMCPTool(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name          string
-		known         []string
-		server, short string
-	}{
-		{"mcp_echo_say", nil, "echo", "say"},
-		{"mcp_echo_say_it_again", nil, "echo", "say_it_again"},
-		{"mcp_my_server_say", []string{"my", "my_server"}, "my_server", "say"},
-		{"mcp_my_server_say", nil, "my", "server_say"},
-		{"mcp_echo", nil, "", ""},
-		{"mcp_", nil, "", ""},
-		{"write_file", nil, "", ""},
-	} {
-		if server, short := mcpTool(tt.name, tt.known); server != tt.server || short != tt.short {
-			t.Errorf("%s %v: %q %q, want %q %q", tt.name, tt.known, server, short, tt.server, tt.short)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 			return scripted(toolShell, map[string]any{"command": command, "description": "run it"})
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
-			return adapter.ScriptedCall{Name: mcpPrefix + server + "_" + tool, Input: input}
+			return adapter.ScriptedCall{Name: tools.MCP.Prefix + server + tools.MCP.Separator + tool, Input: input}
 		},
 		// Clarify stays nil: the tool that asks a person is taken away wherever Gemini is not in a terminal.
 	}

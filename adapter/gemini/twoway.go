@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,7 @@ var protocol = acpagent.Spec{
 	ToolName:    toolName,
 	Input:       callInput,
 	MCPTool: func(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-		server, tool = mcpTool(toolName(c), servers)
+		server, tool = tools.MCP.Split(toolName(c), slices.Values(servers))
 		return server, tool, server != ""
 	},
 	Shell:    shellOf,
@@ -73,7 +74,7 @@ func toolName(c *acpagent.ToolCall) string {
 func callInput(c *acpagent.ToolCall) []byte {
 	var in map[string]any
 	switch tool := toolName(c); {
-	case strings.HasPrefix(tool, mcpPrefix):
+	case strings.HasPrefix(tool, tools.MCP.Prefix):
 		if text := c.Text(); json.Valid([]byte(text)) {
 			return []byte(text)
 		}

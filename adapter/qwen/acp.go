@@ -3,10 +3,12 @@ package qwen
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -64,23 +66,10 @@ func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: env}, nil
 }
 
-// mcpCall recognizes the tool of an MCP server. Either part of its name may hold underscores, so a server that is known, the
-// longest that fits, goes before the one that Qwen states, which is nothing but the first cut.
+// mcpCall recognizes the tool of an MCP server by its name: what Qwen states besides is nothing but the first cut.
 func mcpCall(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	rest, found := strings.CutPrefix(c.MetaField("toolName").Str(), "mcp__")
-	if !found {
-		return "", "", false
-	}
-	for _, known := range servers {
-		if after, fits := strings.CutPrefix(rest, known+"__"); fits && len(known) > len(server) {
-			server, tool, ok = known, after, true
-		}
-	}
-	if ok {
-		return server, tool, true
-	}
-	server, tool, ok = strings.Cut(rest, "__")
-	return server, tool, ok && server != "" && tool != ""
+	server, tool = tools.MCP.Split(c.MetaField("toolName").Str(), slices.Values(servers))
+	return server, tool, server != ""
 }
 
 // shellCall reads the call of a command, whose result has the parts of the account that the text shows.
@@ -106,14 +95,10 @@ func shellCall(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 
 // subagentCall reads the call that starts a sub-agent.
 func subagentCall(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
-	t := tool{name: c.MetaField("toolName").Str()}
-	if !t.isAgent() {
+	if tools.Kinds[c.MetaField("toolName").Str()] != toolcall.Agent {
 		return acpagent.Subagent{}, false
 	}
-	a := acpagent.Subagent{Name: c.InputField("subagent_type"), Prompt: c.InputField("prompt"), Summary: c.Text()}
-	if a.Name == "" {
-		a.Name = "general-purpose"
-	}
+	a := acpagent.Subagent{Name: cmp.Or(c.InputField(tools.Input.Agent), tools.DefaultAgent), Prompt: c.InputField(tools.Input.Prompt), Summary: c.Text()}
 	var result struct {
 		Mode   string `json:"executionMode"`
 		Status string `json:"status"`

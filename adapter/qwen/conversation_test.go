@@ -13,12 +13,28 @@ import (
 // replayWire replays a recorded conversation.
 func replayWire(t *testing.T, name string) ([]execution.Event, execution.Result, string) {
 	t.Helper()
+	return replayTranscript(t, name, clitest.Read(t, filepath.Join("testdata/wire", name+".jsonl")))
+}
+
+func replayTranscript(t *testing.T, name string, transcript []byte) ([]execution.Event, execution.Result, string) {
+	t.Helper()
 	req := request()
 	req.Run.Interactive, req.Run.Cwd = true, "/work"
 	if name == "mcp" {
 		req.Run.MCPServers = []execution.MCPServer{{Name: "a", Transport: execution.MCPStdio, Command: "other"}, {Name: "a__b", Transport: execution.MCPStdio, Command: "echo-server"}}
 	}
-	return acptest.Replay(t, protocol(), req, clitest.Read(t, filepath.Join("testdata/wire", name+".jsonl")))
+	return acptest.Replay(t, protocol(), req, transcript)
+}
+
+// TestDifferentialConversations holds what is made of mutated conversations.
+func TestDifferentialConversations(t *testing.T) {
+	clitest.Goldens{
+		Pattern: "testdata/wire/*.jsonl", Least: 9, Span: acptest.Said,
+		Log: func(t *testing.T, r clitest.Recording) []byte {
+			_, _, log := replayTranscript(t, r.Name, r.Stdout)
+			return []byte(log)
+		},
+	}.TestDifferential(t)
 }
 
 // TestConversations replays conversations with Qwen Code 0.24.4 over the Agent Client Protocol.

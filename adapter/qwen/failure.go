@@ -128,7 +128,7 @@ func (p *parser) startFailure(exit process.Exit) *outcome {
 	case exit.Stopped || exit.Signal != "" || exit.Code <= 0:
 		return nil
 	case exit.Code == exitTurnLimit:
-		return &outcome{reason: execution.TurnLimitReached, code: execution.CodeTurnLimit, text: p.lastText,
+		return &outcome{reason: execution.TurnLimitReached, code: execution.CodeTurnLimit, text: p.Last,
 			message: fmt.Sprintf("qwen stopped at the limit of %d turns", p.req.Run.MaxTurns)}
 	}
 	if o := nodeFailure(exit); o != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -61,7 +62,7 @@ func FuzzParser(f *testing.F) {
 				t.Fatal("the parser changed its line")
 			}
 			events := s.Take()
-			if most := 64 + len(line) + 4*maxBlocks; len(events) > most {
+			if most := 64 + len(line) + 4*streamjson.MaxBlocks; len(events) > most {
 				t.Fatalf("%d bytes made %d events", len(line), len(events))
 			}
 			check(events)

@@ -61,6 +61,9 @@ func TestDamaged(t *testing.T) {
 	goldens.TestDamaged(t, clitest.Damage{Success: clitest.Has(`"subtype":"success"`), Usage: clitest.Has(`"usage"`), Text: clitest.Has(`"text"`, `"result"`)})
 }
 
+// TestDifferential holds what is made of mutated recordings.
+func TestDifferential(t *testing.T) { goldens.TestDifferential(t) }
+
 var goldens = clitest.Goldens{
 	Pattern: "testdata/golden/*.jsonl", Least: 40, Runs: transcripts,
 	Unknown: func(name string) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -16,16 +17,16 @@ var contentKeys = jsonscan.NewKeySet("type", "text", "thinking", "id", "name", "
 // assistant is a whole message: blocks of one kind. Of a streamed message only its tokens and its tool calls are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	var v [3]jsonscan.Value
-	st := p.stream(p.values[keyParent])
+	st := p.Stream()
 	if jsonscan.Fields(line, v[:], assistantKeys) != nil || v[1].Kind() != jsonscan.Array {
 		return false
 	}
-	if st.paid && !st.streamed {
+	if st.Final && !st.Streamed {
 		p.endStep(st, s)
 	}
-	p.startStep(st, p.names.Str(v[0]), s)
-	if st.streamed {
-		p.closeBlocks(st, s)
+	p.startStep(st, p.Names.Str(v[0]), s)
+	if st.Streamed {
+		p.CloseBlocks(st, s)
 	}
 	used := usageOf(v[2])
 	known := true
@@ -35,38 +36,36 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 		typ, _ := c[0].Plain()
 		switch string(typ) {
 		case "text":
-			if !st.streamed {
+			if !st.Streamed {
 				p.wholeText(st, c[1].Str(), used.IsZero(), s)
 			}
 		case "thinking":
-			if text := c[2].Str(); !st.streamed && text != "" {
+			if text := c[2].Str(); !st.Streamed && text != "" {
 				p.spoken(s)
-				s.EmitFrom(st.parent, execution.ThinkingStart{})
-				s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: text, Accumulated: text})
-				s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
+				p.Thinking(st, text, s)
 			}
 		case "tool_use":
 			p.spoken(s)
-			p.toolReady(p.toolStart(st.parent, p.names.Str(c[3]), p.names.Str(c[4]), s), c[5], s)
+			p.Calls.Called(p.Calls.Start(p.Names.Str(c[3]), p.Names.Str(c[4]), st.Parent, s), c[5], s)
 		default:
 			known = false
 		}
 	}
 	if !used.IsZero() {
-		st.paid = true
-		if st == &p.main {
+		st.Final = true
+		if st == &p.Main {
 			p.flush(s) // a model that was paid for has spoken
 		}
 	}
-	p.count(st.parent, used, s)
+	p.Count(st.Parent, used, s)
 	return known
 }
 
 // wholeText is a text that was not streamed, as one piece. Only one without tokens can be a notice; words of the model may
 // stand in front of it.
-func (p *parser) wholeText(st *stream, text string, free bool, s *cliagent.Sink) {
+func (p *parser) wholeText(st *streamjson.Stream, text string, free bool, s *cliagent.Sink) {
 	said := text
-	if i := strings.Index(text, noticeMark); i >= 0 && free && st.parent == "" {
+	if i := strings.Index(text, noticeMark); i >= 0 && free && st.Parent == "" {
 		p.hold(st, text[i:], s)
 		said = text[:i]
 	}
@@ -76,23 +75,8 @@ func (p *parser) wholeText(st *stream, text string, free bool, s *cliagent.Sink)
 	held := p.notice
 	p.notice = nil
 	p.spoken(s)
-	s.EmitFrom(st.parent, execution.MessageStart{MessageID: st.message})
-	s.EmitFrom(st.parent, execution.TextDelta{Delta: said, Accumulated: said})
-	p.saidText(st, said, s)
+	p.Text(st, said, s)
 	p.notice = held
-}
-
-// count reports the tokens of a model call.
-func (p *parser) count(parent string, u execution.Usage, s *cliagent.Sink) {
-	if u.IsZero() {
-		return
-	}
-	p.counted, p.total = p.counted.Add(u), p.total.Add(u)
-	s.EmitFrom(parent, tokens(u))
-}
-
-func tokens(u execution.Usage) execution.TokenUsage {
-	return execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached}
 }
 
 var usageKeys = jsonscan.NewKeySet("input_tokens", "output_tokens", "cache_read_input_tokens", "total_tokens")
@@ -125,7 +109,7 @@ var userKeys = jsonscan.NewKeySet("message.content")
 // the background.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	var v [1]jsonscan.Value
-	st := p.stream(p.values[keyParent])
+	st := p.Stream()
 	if jsonscan.Fields(line, v[:], userKeys) != nil || v[0].Kind() != jsonscan.Array {
 		return false
 	}
@@ -139,7 +123,7 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 			p.ensureTurn(s)
 			p.endStep(st, s) // a tool runs when the model has said all it wanted to
 			failed, _ := c[8].Bool()
-			p.toolDone(p.names.Str(c[6]), st.parent, c[7], failed, s)
+			p.toolDone(p.Names.Str(c[6]), st.Parent, c[7], failed, s)
 		case "text":
 			p.note = c[1].Str()
 		default:
@@ -155,7 +139,7 @@ const noticeMark = "[API Error: "
 // notice is what Qwen said in the model's place.
 type notice struct {
 	text string
-	st   *stream
+	st   *streamjson.Stream
 }
 
 // isNotice reports whether a streamed piece may be a notice. It comes in one piece, which no tokens of a model do.
@@ -164,7 +148,7 @@ func isNotice(piece []byte) bool {
 }
 
 // hold keeps a notice back until the result says what it was.
-func (p *parser) hold(st *stream, text string, s *cliagent.Sink) {
+func (p *parser) hold(st *streamjson.Stream, text string, s *cliagent.Sink) {
 	p.flush(s)
 	p.ensureTurn(s)
 	p.notice = &notice{text: text, st: st}
@@ -177,17 +161,5 @@ func (p *parser) flush(s *cliagent.Sink) {
 		return
 	}
 	p.notice = nil
-	for _, b := range n.st.blocks {
-		if b != nil && b.kind == textBlock && !b.closed {
-			p.begin(n.st, b, s)
-			was := b.text.Len()
-			b.text.WriteString(n.text)
-			all := b.text.String()
-			s.EmitFrom(n.st.parent, execution.TextDelta{Delta: all[was:], Accumulated: all})
-			return
-		}
-	}
-	s.EmitFrom(n.st.parent, execution.MessageStart{MessageID: n.st.message})
-	s.EmitFrom(n.st.parent, execution.TextDelta{Delta: n.text, Accumulated: n.text})
-	p.saidText(n.st, n.text, s)
+	p.Put(n.st, n.text, s)
 }

@@ -4,29 +4,10 @@ import (
 	"bytes"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
-
-// The members that decide what a line is, and all that a streamed piece needs. One pass finds them.
-const (
-	keyType = iota
-	keySubtype
-	keyParent
-	keyEventType
-	keyIndex
-	keyDeltaType
-	keyDeltaText
-	keyDeltaThinking
-	keyDeltaJSON
-	keyBlock
-	keyMessageID
-	lineKeyCount
-)
-
-var lineKeys = jsonscan.NewKeySet("type", "subtype", "parent_tool_use_id", "event.type", "event.index", "event.delta.type",
-	"event.delta.text", "event.delta.thinking", "event.delta.partial_json", "event.content_block", "event.message.id")
 
 var _ cliagent.Parser = (*parser)(nil)
 
@@ -34,31 +15,20 @@ var _ cliagent.Parser = (*parser)(nil)
 type parser struct {
 	req execution.Request
 
-	names   *jsonscan.Interner
-	values  [lineKeyCount]jsonscan.Value
-	scratch []byte
+	streamjson.Flow
 
 	// session
 	session string
 	model   string
-	cwd     string
 	version string
-	servers map[string]bool // MCP servers by name
 
 	// the turn
-	open     bool
-	main     stream
-	subs     map[string]*stream // sub-agents by the tool call that started them
-	tools    map[string]*tool
-	tasks    map[string]string // calls that started a sub-agent in the background, by the id of its task
-	denied   map[string]bool   // tool calls whose refusal is known
-	notice   *notice           // what Qwen said in the model's place, until it is known whether the turn goes on
-	lastText string            // the last whole text of the agent itself
-	note     string            // what Qwen told its model of something in the background
+	open   bool
+	tasks  map[string]string // calls that started a sub-agent in the background, by the id of its task
+	notice *notice           // what Qwen said in the model's place, until it is known whether the turn goes on
+	note   string            // what Qwen told its model of something in the background
 
 	// accounting
-	counted   execution.Usage // what was reported of the agent's own calls
-	total     execution.Usage
 	retries   int
 	announced bool // a retry was told with its delay; the line that says that it happens is not another one
 
@@ -66,8 +36,9 @@ type parser struct {
 }
 
 func newParser(req execution.Request) cliagent.Parser {
-	return &parser{req: req, names: jsonscan.NewInterner(256), servers: map[string]bool{}, subs: map[string]*stream{},
-		tools: map[string]*tool{}, tasks: map[string]string{}, denied: map[string]bool{}}
+	p := &parser{req: req, tasks: map[string]string{}}
+	p.Flow = streamjson.New(p, tools)
+	return p
 }
 
 // Open has nothing to say: the prompt is what standard input consists of.
@@ -92,14 +63,14 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		}
 		return
 	}
-	if jsonscan.Fields(line, p.values[:], lineKeys) != nil || !p.message(line, s) {
+	if !p.Scan(line) || !p.message(line, s) {
 		s.Unknown(src, line)
 	}
 }
 
 // message dispatches a line. False means that it, or a part of it, is not known.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
-	typ, _ := p.values[keyType].Plain()
+	typ, _ := p.V[streamjson.Type].Plain()
 	switch string(typ) {
 	case "stream_event":
 		return p.streamEvent(s)
@@ -129,21 +100,4 @@ func (p *parser) spoken(s *cliagent.Sink) {
 	p.ensureTurn(s)
 	p.announced = false
 	p.flush(s)
-}
-
-// stream is the conversation a line belongs to: the agent's own or a sub-agent's.
-func (p *parser) stream(parent jsonscan.Value) *stream {
-	id := ""
-	if parent.Kind() == jsonscan.String {
-		id = p.names.Str(parent)
-	}
-	if id == "" {
-		return &p.main
-	}
-	st := p.subs[id]
-	if st == nil {
-		st = &stream{parent: id}
-		p.subs[id] = st
-	}
-	return st
 }

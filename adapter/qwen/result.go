@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
@@ -58,7 +59,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	p.flush(s)
 	p.endStreams(s)
 	for _, d := range v[resultDenials].Array {
-		p.deny(d.Get("tool_use_id").Str(), d.Get("tool_name").Str(), "", s)
+		p.Calls.Deny(p.Calls.Expect(d.Get("tool_use_id").Str(), ""), d.Get("tool_name").Str(), "", s)
 	}
 	p.account(usageOf(v[resultUsage]), s)
 	p.announce(o, s)
@@ -72,10 +73,10 @@ func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink)
 	if failed, _ := v[resultIsError].Bool(); !failed || cliagent.Count(v[resultTurns]) != 0 || cliagent.Count(v[resultDuration]) != 0 || p.session == "" {
 		return false
 	}
-	var open []*tool
-	for _, t := range p.tools {
-		if t.isAgent() && t.ready && !t.async {
-			open = append(open, t)
+	var open []*toolcall.Call
+	for c := range p.Calls.All() {
+		if c.Kind == toolcall.Agent && c.Ready && !c.Async {
+			open = append(open, c)
 		}
 	}
 	message := v[resultError].Str()
@@ -83,7 +84,7 @@ func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink)
 	case 0:
 		return false
 	case 1:
-		open[0].failure = message
+		open[0].Failure = message
 	default: // it does not say which
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "a sub-agent of qwen failed: " + message})
 	}
@@ -92,11 +93,11 @@ func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink)
 
 // endStreams ends what the turn leaves open.
 func (p *parser) endStreams(s *cliagent.Sink) {
-	for id, st := range p.subs {
+	for _, st := range p.Subs() {
 		p.endStep(st, s)
-		delete(p.subs, id)
+		p.Drop(st)
 	}
-	p.endStep(&p.main, s)
+	p.endStep(&p.Main, s)
 }
 
 func (p *parser) endTurn(o *outcome, s *cliagent.Sink) {
@@ -121,7 +122,7 @@ func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
 		o.message = cmp.Or(v[resultError].Str(), "qwen ended the turn with an error and did not say which")
 	case p.notice != nil && strings.HasSuffix(o.text, p.notice.text):
 		o.message = p.notice.text
-	case strings.HasPrefix(o.text, noticeMark) && p.lastText == "":
+	case strings.HasPrefix(o.text, noticeMark) && p.Last == "":
 		o.message = o.text // the line of the notice is lost
 	default:
 		p.structuredOf(o, v[resultStructured])
@@ -152,12 +153,11 @@ func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
 		}
 		stated = stated.Sub(*p.req.SessionUsage)
 	}
-	rest := stated.Sub(p.counted)
+	rest := stated.Sub(p.Counted)
 	if rest.Input < 0 || rest.Output < 0 || rest.IsZero() {
 		return // the sum is of something else
 	}
-	p.counted, p.total = p.counted.Add(rest), p.total.Add(rest)
-	s.Emit(tokens(rest))
+	p.Count("", rest, s)
 }
 
 // announce makes the event of a turn that did not complete.
@@ -189,8 +189,8 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 			p.endTurn(o, s)
 		}
 	}
-	if !p.total.IsZero() {
-		u := p.total
+	if !p.Total.IsZero() {
+		u := p.Total
 		res.Usage = &u
 	}
 	if o == nil {

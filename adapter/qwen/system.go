@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/streamjson"
+	"github.com/drawbar/drawbar/adapter/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -15,7 +17,7 @@ var toldSystem = map[string]bool{"worktree_started": true, "worktree_restored": 
 
 // system is a note of the program itself.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
-	subtype := p.values[keySubtype].Str()
+	subtype := p.V[streamjson.Subtype].Str()
 	switch subtype {
 	case "init":
 		return p.start(line, s)
@@ -48,10 +50,10 @@ func (p *parser) start(line []byte, s *cliagent.Sink) bool {
 	if jsonscan.Fields(line, v[:], initKeys) != nil || v[0].Kind() != jsonscan.String {
 		return false
 	}
-	p.model, p.cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
+	p.model, p.Calls.Cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
 	for _, server := range v[4].Array {
 		name, status := server.Get("name").Str(), server.Get("status").Str()
-		p.servers[name] = true
+		p.Calls.Servers[name] = status
 		if status == "disconnected" {
 			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "MCP server " + name + ": " + status})
 		}
@@ -65,7 +67,7 @@ func (p *parser) start(line []byte, s *cliagent.Sink) bool {
 
 // begun reports the session.
 func (p *parser) begun(id string, s *cliagent.Sink) {
-	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.cwd}
+	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
 	from, fork := sessionOf(p.req)
 	first := p.session == ""
 	p.session = id
@@ -114,7 +116,7 @@ func (p *parser) retry(line []byte, s *cliagent.Sink) bool {
 	}
 	s.Emit(r)
 	if keep, _ := v[3].Bool(); !keep {
-		p.endStep(&p.main, s)
+		p.endStep(&p.Main, s)
 	}
 	return true
 }
@@ -143,9 +145,9 @@ func (p *parser) taskStarted(line []byte) bool {
 	if jsonscan.Fields(line, v[:], taskKeys) != nil || !v[0].Exists() {
 		return false
 	}
-	if t := p.tools[v[1].Str()]; t != nil && t.isAgent() {
-		t.async = true
-		p.tasks[v[0].Str()] = t.id
+	if c := p.Calls.Open(v[1].Str()); c != nil && c.Kind == toolcall.Agent {
+		c.Async = true
+		p.tasks[v[0].Str()] = c.ID
 	}
 	return true
 }
@@ -157,19 +159,14 @@ func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	id := v[0].Str()
-	t := p.tools[p.tasks[id]]
-	if t == nil || v[2].IsStr("running") {
+	c := p.Calls.Open(p.tasks[id])
+	if c == nil || v[2].IsStr("running") {
 		return true
 	}
-	delete(p.tools, t.id)
 	delete(p.tasks, id)
-	if st := p.subs[t.id]; st != nil {
+	if st := p.Sub(c.ID); st != nil {
 		p.endStep(st, s)
 	}
-	if v[2].IsStr("completed") {
-		s.EmitFrom(t.parent, execution.SubagentResult{SubagentID: t.id, AgentName: t.agent, Summary: p.note})
-	} else {
-		s.EmitFrom(t.parent, execution.SubagentError{SubagentID: t.id, AgentName: t.agent, Error: p.note})
-	}
+	p.Calls.AgentEnd(c, !v[2].IsStr("completed"), p.note, s)
 	return true
 }

@@ -67,12 +67,14 @@ func Replay(t testing.TB, spec acpagent.Spec, req execution.Request, transcript 
 			t.Fatalf("a line of the transcript is no message: %v: %.200s", err, line)
 		}
 		var e envelope
-		if err := json.Unmarshal(m.Msg, &e); err != nil {
+		switch err := json.Unmarshal(m.Msg, &e); {
+		case err != nil && m.Dir == "c2a":
 			t.Fatalf("a line of the transcript is no message: %v: %.200s", err, line)
-		}
-		if m.Dir == "c2a" {
+		case err != nil: // a damaged one, which is the parser's to judge
+			r.parser.Line(process.Stdout, m.Msg, r.sink)
+		case m.Dir == "c2a":
 			r.client(e)
-		} else {
+		default:
 			r.agent(m.Msg, e)
 		}
 		r.collect()
@@ -86,6 +88,15 @@ func Replay(t testing.TB, spec acpagent.Spec, req execution.Request, transcript 
 	}
 	fmt.Fprintf(&r.log, "result %s\n", b)
 	return r.events, res, r.log.String()
+}
+
+// Said is the part of a transcript's line that the agent said, empty when its client spoke.
+func Said(line []byte) (from, to int) {
+	head := []byte(`{"dir":"a2c","msg":`)
+	if !bytes.HasPrefix(line, head) {
+		return 0, 0
+	}
+	return len(head), bytes.LastIndexByte(line, '}')
 }
 
 // client is what the recorded client said.

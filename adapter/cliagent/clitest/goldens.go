@@ -47,9 +47,11 @@ type Goldens struct {
 	Pattern string // of the transcripts' paths
 	Least   int    // how many there are at least
 	Runs    map[string]Run
-	Listed  bool                            // a transcript that is not in Runs is a mistake
-	Unknown func(name string) bool          // nil, or the transcripts with lines that no parser knows
-	Stdout  func(testing.TB, []byte) []byte // nil, or what the agent said in a recorded conversation
+	Listed  bool                               // a transcript that is not in Runs is a mistake
+	Unknown func(name string) bool             // nil, or the transcripts with lines that no parser knows
+	Stdout  func(testing.TB, []byte) []byte    // nil, or what the agent said in a recorded conversation
+	Span    func(line []byte) (from, to int)   // nil, or the part of a line that the agent said and mutations may change
+	Log     func(*testing.T, Recording) []byte // nil, or what a mutated recording became, in place of the events of Replay
 	Replay  func(*testing.T, Recording) ([]execution.Event, execution.Result)
 	Check   func(*testing.T, []execution.Event, execution.Result)
 }
@@ -58,24 +60,13 @@ type Goldens struct {
 func (g Goldens) Test(t *testing.T) {
 	used := map[string]bool{}
 	for _, file := range Glob(t, g.Pattern, g.Least) {
-		r := Recording{Base: strings.TrimSuffix(file, ".jsonl"), Request: Request()}
-		r.Name = filepath.Base(r.Base)
+		r := g.recording(t, file)
 		used[r.Name] = true
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			run, listed := g.Runs[r.Name]
-			if g.Listed && !listed {
+			if _, listed := g.Runs[r.Name]; g.Listed && !listed {
 				t.Fatal("the transcript is in no table")
 			}
-			if run.Request != nil {
-				run.Request(&r.Request)
-			}
-			r.Exit, r.Stdout = run.Exit, Read(t, file)
-			stderr, err := os.ReadFile(r.Base + ".stderr")
-			if err != nil && !os.IsNotExist(err) {
-				t.Fatal(err)
-			}
-			r.Stderr = stderr
 			events, res := g.Replay(t, r)
 			Compare(t, r.Base+".events", Render(t, events, res))
 			if res.UnknownLines != 0 && (g.Unknown == nil || !g.Unknown(r.Name)) {
@@ -89,6 +80,27 @@ func (g Goldens) Test(t *testing.T) {
 			t.Errorf("there is no transcript %s", name)
 		}
 	}
+}
+
+// recording is a transcript as it is replayed: of a conversation the agent's lines alone, where Stdout says which they are.
+func (g Goldens) recording(t testing.TB, file string) Recording {
+	t.Helper()
+	r := Recording{Base: strings.TrimSuffix(file, filepath.Ext(file)), Request: Request(), Stdout: Read(t, file)}
+	if g.Stdout != nil {
+		r.Stdout = g.Stdout(t, r.Stdout)
+	}
+	r.Name = filepath.Base(r.Base)
+	run := g.Runs[r.Name]
+	if run.Request != nil {
+		run.Request(&r.Request)
+	}
+	r.Exit = run.Exit
+	stderr, err := os.ReadFile(r.Base + ".stderr")
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	r.Stderr = stderr
+	return r
 }
 
 // Glob finds files, at least so many.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,21 +24,8 @@ type Damage struct {
 // said does not fit a damaged one.
 func (g Goldens) TestDamaged(t *testing.T, d Damage) {
 	for _, file := range Glob(t, g.Pattern, g.Least) {
-		r := Recording{Base: strings.TrimSuffix(file, filepath.Ext(file)), Request: Request(), Stdout: Read(t, file)}
-		if g.Stdout != nil {
-			r.Stdout = g.Stdout(t, r.Stdout)
-		}
-		r.Name = filepath.Base(r.Base)
-		run := g.Runs[r.Name]
-		if run.Request != nil {
-			run.Request(&r.Request)
-		}
-		r.Exit = run.Exit
-		if b, err := os.ReadFile(r.Base + ".stderr"); err == nil {
-			r.Stderr = b
-		}
-		lines := bytes.SplitAfter(bytes.TrimSuffix(r.Stdout, []byte("\n")), []byte("\n"))
-		lines[len(lines)-1] = append(bytes.Clone(lines[len(lines)-1]), '\n')
+		r := g.recording(t, file)
+		lines := lines(r.Stdout)
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			_, whole := g.Replay(t, r)

@@ -1,0 +1,111 @@
+package toolcall
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// Kind is what a tool does, as far as it has events of its own.
+type Kind uint8
+
+// The kinds of tools.
+const (
+	Other Kind = iota
+	Shell      // runs a command
+	Read       // reads a file
+	Write      // writes a whole file
+	Edit       // changes a file
+	Agent      // starts a sub-agent
+)
+
+// Input has the names of an input's members that events derive from; an empty name is a member that the agent's tools lack.
+type Input struct {
+	Path, OtherPath string // of the file
+	Command         string
+	Agent, Prompt   string // of the sub-agent
+	Content         string // of the file to write
+	Old             string // the text that an edit replaces; an empty one makes a new file
+}
+
+// Table declares the tools of an agent. New makes one that is ready for use.
+type Table struct {
+	Kinds        map[string]Kind // by the agent's name of the tool
+	Input        Input
+	DefaultAgent string // name of a sub-agent whose call names none
+	Deferred     string // tool that calls another: its input is {"name":..., "arguments":...}
+	MCP          Naming
+	Apart        bool // files and ends of sub-agents have lines of their own, from which the vendor makes the events
+
+	keys   *jsonscan.KeySet
+	member [memberCount]int // index of each member in keys, -1 for none
+}
+
+const (
+	memberPath = iota
+	memberOtherPath
+	memberCommand
+	memberAgent
+	memberPrompt
+	memberContent
+	memberOld
+	memberCount
+)
+
+// New prepares a table. It is for package-level variables.
+func New(t Table) *Table {
+	var names []string
+	for i, name := range [memberCount]string{t.Input.Path, t.Input.OtherPath, t.Input.Command, t.Input.Agent, t.Input.Prompt,
+		t.Input.Content, t.Input.Old} {
+		t.member[i] = -1
+		if name != "" {
+			t.member[i] = len(names)
+			names = append(names, name)
+		}
+	}
+	t.keys = jsonscan.NewKeySet(names...)
+	return &t
+}
+
+// input reads the members of a call's input. A value that is no object has none.
+func (t *Table) input(v jsonscan.Value) (in [memberCount]jsonscan.Value, ok bool) {
+	var found [memberCount]jsonscan.Value
+	if !v.Fields(found[:t.keys.Len()], t.keys) {
+		return in, false
+	}
+	for i, at := range t.member {
+		if at >= 0 {
+			in[i] = found[at]
+		}
+	}
+	return in, true
+}
+
+// Naming is how an agent names a tool of an MCP server: the prefix, the server, the separator, the tool.
+type Naming struct {
+	Prefix, Separator string
+	Known             bool // only servers that are known make a tool theirs
+}
+
+// Split takes the name of an MCP server's tool apart. Either part may hold the separator, so the longest known server that fits
+// goes before the first separator. server is empty for any other tool.
+func (n Naming) Split(name string, known iter.Seq[string]) (server, tool string) {
+	rest, ok := strings.CutPrefix(name, n.Prefix)
+	if !ok || n.Separator == "" {
+		return "", ""
+	}
+	for k := range known {
+		if after, ok := strings.CutPrefix(rest, k+n.Separator); ok && after != "" && len(k) > len(server) {
+			server, tool = k, after
+		}
+	}
+	if server != "" || n.Known {
+		return server, tool
+	}
+	server, tool, _ = strings.Cut(rest, n.Separator)
+	if server == "" || tool == "" {
+		return "", ""
+	}
+	return server, tool
+}
