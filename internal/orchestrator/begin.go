@@ -102,15 +102,12 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		return &rep, nil
 	case protocol.RunIdle:
 		return nil, t.startRun(ctx, false)
-	case protocol.RunPaused:
-		rep := t.report(OutcomePaused)
-		return &rep, nil
-	case protocol.RunBlocked:
-		if st.ID() == "" {
+	case protocol.RunPaused, protocol.RunBlocked:
+		if st.Status == protocol.RunBlocked && st.ID() == "" {
 			return nil, t.startRun(ctx, false)
 		}
-		if !o.Resume {
-			rep := t.report(OutcomeBlocked)
+		if !o.Resume || st.Status == protocol.RunPaused && !governance.WaitsForNothing(st) {
+			rep := t.report(outcomeOf(st))
 			return &rep, nil
 		}
 		if err := t.unblock(ctx, ""); err != nil {

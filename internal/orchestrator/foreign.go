@@ -151,6 +151,7 @@ func (t *transaction) afterwards(ctx context.Context, phase, turn string, payloa
 		return
 	}
 	t.e.warn(out.Message)
+	t.tampered = out.Code
 	if t.state().Status == protocol.RunCompleted {
 		return // nothing follows that could be blocked; the audit has it
 	}
