@@ -32,12 +32,12 @@ func (s *step) escalate(in Escalate) *Refused {
 		t := s.st.ActiveTurns.At(active[0])
 		e.FromTurnID, e.FromRole = t.TurnID, t.AssignedRole
 	}
-	on := "escalation:operator:" + slug(in.Reason)
-	s.noteDecision("operator_escalated", in.TurnID, map[string]any{"reason": in.Reason, "detail": in.Detail, "action": in.Action, "blocked_on": on, "escalation": e})
+	b := blockage{on: "escalation:operator:" + slug(in.Reason), category: "operator_escalation", detail: or(in.Detail, in.Reason), turn: in.TurnID, action: in.Action}
+	s.noteDecision("operator_escalated", in.TurnID, map[string]any{"reason": in.Reason, "detail": in.Detail, "action": in.Action, "blocked_on": b.on,
+		"escalation": e})
 	s.emit("escalation_raised", s.eventTurn(in.TurnID), map[string]any{"reason": in.Reason, "detail": in.Detail, "source": "operator"})
 	s.st.Escalation = e
-	s.block(blockage{on: on, category: "operator_escalation", detail: or(in.Detail, in.Reason), turn: in.TurnID,
-		action: in.Action})
+	s.block(b)
 	s.st.BlockedReason.Recovery.TurnRetained = e.FromTurnID != ""
 	return nil
 }
