@@ -138,7 +138,7 @@ func TestObjectionsTellTheirStory(t *testing.T) {
 	other := w.notes[0]
 	other.RunID = "run_other"
 	unrelated := w.notes[0]
-	unrelated.Decision = "gate_declined"
+	unrelated.Decision, unrelated.Extra = "gate_declined", protocol.Extra{}
 	list := Objections(w.run.History, append(w.notes, other, unrelated))
 	if len(list) != 1 || !list[0].Open || list[0].Severity != "high" || list[0].Status != protocol.ObjectionEscalated || list[0].Statement != "it deletes the data" {
 		b, _ := json.Marshal(list)

@@ -145,6 +145,27 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 	return t.do(in)
 }
 
+// StartRun begins a run and makes no turn ready.
+func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
+	err = e.locked(ctx, "start", func(t *transaction) error {
+		if err := t.mayRun(); err != nil {
+			return err
+		}
+		if err := t.startRun(ctx, false); err != nil {
+			return err
+		}
+		if _, err := t.commit(ctx, "start", "", nil); err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		return nil
+	})
+	return rep, err
+}
+
 func (t *transaction) startRun(ctx context.Context, restart bool) error {
 	t.lost(ctx)
 	var active []protocol.RepoDecision
