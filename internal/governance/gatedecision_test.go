@@ -53,6 +53,16 @@ func TestAnApprovalIsSignedAndClearsWhatStoodBeforeIt(t *testing.T) {
 	}
 	w.says(w.last("gate_approved"), `"by":"Ann <ann@x>"`, `"by_user":"root"`, `"comment":"well planned"`, `"gate_id":"plan"`, `"gate_type":"phase_transition"`)
 	w.refused(Approve{Now: w.tick()}, CodeInvalidTransition)
+
+	w.to("qa")
+	w.accept(w.turn("qa"), asksForEnd)
+	w.must(GateActionFailed{Now: w.tick(), Label: "publish"})
+	w.blockedOn("gate_action:ship")
+	w.must(Approve{Completion: true, Now: w.tick()})
+	w.status(protocol.RunCompleted)
+	if w.run.State.PhaseGateStatus.At("ship") != protocol.GatePassed || len(w.run.State.OpenHuman) != 0 {
+		t.Errorf("completed as %+v", w.run.State)
+	}
 }
 
 // TestAGateIsAskedAgainWhenItIsApproved: files that went, a gate or a phase that the configuration has no more, the end.
@@ -136,6 +146,28 @@ func TestADeclineSendsBack(t *testing.T) {
 	w.says(w.last("gate_approved"), `"undoes":"gate_declined"`)
 	if w.run.State.Phase != "implementation" || w.run.State.LastGateFailure != nil {
 		t.Errorf("taken back into %+v", w.run.State)
+	}
+}
+
+// TestADeclineGoesToTheRoleThatAsked, and not to the one that begins the phase; another gate is not taken back while one waits.
+func TestADeclineGoesToTheRoleThatAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config(t, `"requires_verification_pass": true`, `"requires_verification_pass": true, "requires_human_approval": true`))
+	w.to("implementation")
+	w.accept(w.turn("qa"), asksFor("qa"))
+	w.says(w.refused(Decline{Gate: "plan", Now: w.tick(), Reason: "no"}, CodeInvalidInput).Message, "the gate built waits, not plan")
+	w.must(Decline{Now: w.tick(), Reason: "no"})
+	if role := value(w.run.State.NextRecommendedRole, ""); role != "qa" {
+		t.Errorf("%s goes on, want qa", role)
+	}
+
+	w = newWorld(t, config(t))
+	w.to("qa")
+	w.accept(w.turn("qa"), asksForEnd)
+	w.must(Decline{Now: w.tick(), Reason: "not yet"})
+	w.status(protocol.RunActive)
+	if st := w.run.State; st.PendingCompletion != nil || st.Phase != "qa" || !strings.Contains(w.last("gate_declined"), "run_completion") {
+		t.Errorf("declined into %+v", st)
 	}
 }
 
