@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // chainWorker makes the test binary the worker of a governed turn, for either program.
@@ -39,6 +41,16 @@ func workOnChain() error {
 	}
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat("wait"); err == nil { // the test says when to go on
+		if err := os.WriteFile("waiting", []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+			return err
+		}
+		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if _, err := os.Stat("wait"); err != nil {
+				break
+			}
+		}
 	}
 	for id, turn := range st.Turns {
 		file := "work-" + id + ".txt"
@@ -94,7 +106,7 @@ func newChain(t *testing.T) *chain {
 		t.Fatal(err)
 	}
 	c.write("agentxchain.json", fmt.Sprintf(chainConfig, self))
-	c.write(".gitignore", c.read(".gitignore")+"plan\n")
+	c.write(".gitignore", c.read(".gitignore")+"plan\nwait\nwaiting\n")
 	c.must("git", "add", "-A")
 	c.must("git", "commit", "-qm", "start")
 	c.must(binary, "trust", "--yes", ".")
@@ -102,12 +114,16 @@ func newChain(t *testing.T) *chain {
 }
 
 func (c *chain) run(name string, args ...string) (string, error) {
+	out, err := c.command(name, args...).CombinedOutput()
+	return string(out), err
+}
+
+func (c *chain) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = c.dir
 	cmd.Env = []string{"HOME=" + c.home, "PATH=" + programs + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost",
 		"GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost", "NO_COLOR=1"}
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
 }
 
 func (c *chain) must(name string, args ...string) string {

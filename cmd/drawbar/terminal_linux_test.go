@@ -126,6 +126,75 @@ git init -q; git add -A; git commit -qm start`
 	}
 }
 
+// A person hands in their turn by answers: one that cannot be is asked for again, and nothing is staged unless all are given.
+func TestSubmitAsksOnATerminal(t *testing.T) {
+	t.Parallel()
+	const before = `cat > agentxchain.json <<END
+{"schema_version":"1.0","project":{"id":"p","name":"P"},
+ "roles":{"qa":{"title":"Q","mandate":"Doubt it.","write_authority":"review_only","runtime":"hand"},"dev":{"title":"D","mandate":"Build.","write_authority":"authoritative","runtime":"hand"}},
+ "runtimes":{"hand":{"type":"manual"}},
+ "routing":{"plan":{"entry_role":"qa","allowed_next_roles":["qa"],"exit_gate":"planned"},"build":{"entry_role":"dev","allowed_next_roles":["dev"],"exit_gate":"built"}},
+ "gates":{"planned":{},"built":{}}}
+END
+echo .agentxchain/ > .gitignore
+git init -q; git add -A; git commit -qm start`
+	const did, object, check, phase, next, end = "What did you do", "What do you object to?", "What did you check?", "Which phase", "Which role", "Should the run end?"
+	type exchange struct{ question, answer string }
+	for name, c := range map[string]struct {
+		idle bool // no turn is made ready
+		says []exchange
+		last string // what it shows in the end
+		code int
+		want []string // of the staged result
+	}{
+		"answered": {says: []exchange{{did, "\n"}, {"with a summary", ""}, {did, "I looked\n"}, {object, "\n"}, {"at least one objection", ""}, {object, "high: it is slow\n"},
+			{object, "no tests\n"}, {object, "\n"}, {check, "ran it\n"}, {phase, "nowhere\n"}, {"nowhere", ""}, {phase, "\n"}, {next, "nobody\n"}, {"nobody", ""}, {next, "qa\n"},
+			{end, "perhaps\n"}, {"y or n", ""}, {end, "n\n"}}, last: "done",
+			want: []string{`"summary": "I looked"`, `"severity": "high"`, `"statement": "no tests"`, `"evidence_summary": "ran it"`, `"proposed_next_role": "qa"`}},
+		"a phase": {says: []exchange{{did, "I planned\n"}, {object, "low: a typo\n"}, {object, "\n"}, {check, "\n"}, {phase, "build\n"}, {next, "dev\n"}}, last: "done",
+			want: []string{`"phase_transition_request": "build"`, `"proposed_next_role": "dev"`}},
+		"the end": {says: []exchange{{did, "all\n"}, {object, "low: a typo\n"}, {object, "\n"}, {check, "\n"}, {phase, "\n"}, {next, "\n"}, {end, "Y\n"}}, last: "done",
+			want: []string{`"run_completion_request": true`, `"proposed_next_role": "human"`}},
+		"Ctrl-C":  {says: []exchange{{did, "I looked\n"}, {object, "\x03"}}, last: "interrupt", code: 130},
+		"Ctrl-D":  {says: []exchange{{did, "I looked\n"}, {object, "\x04"}}, last: "nothing was handed in", code: 130},
+		"no turn": {idle: true, last: "no turn is active", code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			env := stage(t, dir)
+			script := before
+			if !c.idle {
+				script += "; drawbar govern step --no-wait --trust"
+			}
+			sh := exec.Command("sh", "-ec", script)
+			sh.Dir, sh.Env = filepath.Join(dir, "work"), env
+			if out, err := sh.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			s := onTerminalIn(t, dir, env, 160, "", "", "govern", "submit")
+			at := 0
+			for _, x := range c.says {
+				at = s.Await(at, x.question)
+				s.Type(x.answer)
+			}
+			s.Await(at, c.last)
+			if code := s.Exit(); code != c.code {
+				t.Errorf("exit code %d:\n%q", code, s.Shown())
+			}
+			staged, err := filepath.Glob(filepath.Join(s.cmd.Dir, ".agentxchain", "staging", "*", "turn-result.json"))
+			if err != nil || len(staged) != min(len(c.want), 1) {
+				t.Fatalf("staged: %v, %v", staged, err)
+			}
+			for _, want := range c.want {
+				if b, err := os.ReadFile(staged[0]); err != nil || !strings.Contains(string(b), want) {
+					t.Errorf("the result lacks %s:\n%s", want, b)
+				}
+			}
+		})
+	}
+}
+
 // Two terminals follow one run: one answers, the other shows it on a line of its own; Ctrl-C leaves the attached one alone.
 func TestTwoTerminals(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func (s *step) approve(in Approve) *Refused {
 		if missing, r := s.agreed(p.Gate, &p.Approvals, in, p.RequestedByTurn); r != nil || missing {
 			return r
 		}
-		s.settleApproval(p.Gate)
+		s.settleApproval()
 		s.approved(p.Gate, "run_completion", p.RequestedByTurn, undoes, in)
 		s.complete(p.Gate, p.RequestedByTurn, false)
 		return nil
@@ -43,7 +43,7 @@ func (s *step) approve(in Approve) *Refused {
 	if missing, r := s.agreed(p.Gate, &p.Approvals, in, p.RequestedByTurn); r != nil || missing {
 		return r
 	}
-	s.settleApproval(p.Gate)
+	s.settleApproval()
 	s.approved(p.Gate, "phase_transition", p.RequestedByTurn, undoes, in)
 	st.BlockedOn, st.BlockedReason = nil, nil
 	s.advance(p.To, p.Gate, "approved", p.RequestedByTurn)
@@ -106,13 +106,11 @@ func (s *step) nothingPending(what string) *Refused {
 }
 
 // settleApproval clears a block that stands before the approval: the person who approves has dealt with it.
-func (s *step) settleApproval(gate string) {
+func (s *step) settleApproval() {
 	s.resolveHuman("gate_approved", func(protocol.OpenEscalation) bool { return true })
 	if s.st.Status == protocol.RunBlocked {
 		s.clearBlock()
 	}
-	s.st.BlockedReason = nil
-	s.gateStatus(gate, protocol.GatePassed)
 }
 
 func (s *step) approved(gate, kind, turn, undoes string, in Approve) {

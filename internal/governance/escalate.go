@@ -28,12 +28,17 @@ func (s *step) escalate(in Escalate) *Refused {
 		if in.RulesTold != "" {
 			t.RulesTold = in.RulesTold
 		}
+	} else if active := s.st.ActiveTurns.Keys(); len(active) == 1 { // it stays, and the stop is not its own: its acceptance does not lift it
+		t := s.st.ActiveTurns.At(active[0])
+		e.FromTurnID, e.FromRole = t.TurnID, t.AssignedRole
 	}
-	s.noteDecision("operator_escalated", in.TurnID, map[string]any{"reason": in.Reason, "detail": in.Detail, "action": in.Action})
+	b := blockage{on: "escalation:operator:" + slug(in.Reason), category: "operator_escalation", detail: or(in.Detail, in.Reason), turn: in.TurnID, action: in.Action}
+	s.noteDecision("operator_escalated", in.TurnID, map[string]any{"reason": in.Reason, "detail": in.Detail, "action": in.Action, "blocked_on": b.on,
+		"escalation": e})
 	s.emit("escalation_raised", s.eventTurn(in.TurnID), map[string]any{"reason": in.Reason, "detail": in.Detail, "source": "operator"})
 	s.st.Escalation = e
-	s.block(blockage{on: "escalation:operator:" + slug(in.Reason), category: "operator_escalation", detail: or(in.Detail, in.Reason), turn: in.TurnID,
-		action: in.Action})
+	s.block(b)
+	s.st.BlockedReason.Recovery.TurnRetained = e.FromTurnID != ""
 	return nil
 }
 
@@ -42,6 +47,9 @@ func (s *step) unblock(in Unblock) *Refused {
 	switch st.Status {
 	case protocol.RunBlocked:
 	case protocol.RunPaused:
+		if WaitsForNothing(st) {
+			break
+		}
 		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s: it is approved, not resumed", value(st.BlockedOn, "an approval"))
 	default:
 		if in.EscalationID != "" && slices.ContainsFunc(st.OpenHuman, func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID }) {
@@ -59,7 +67,7 @@ func (s *step) unblock(in Unblock) *Refused {
 	if b := st.BudgetStatus; on == "budget:exhausted" && b.RemainingUSD != nil && *b.RemainingUSD <= 0 && !warnOnly(s.run.Config) {
 		return refuse(CodeBudgetExhausted, budgetCommand(s.run), "the budget is still used up: %s are spent", usd(b.SpentUSD))
 	}
-	s.noteDecision("escalation_resolved", turn, map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human)})
+	s.noteDecision("escalation_resolved", turn, map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human), "resolved_via": "unblocked"})
 	s.emit("escalation_resolved", s.eventTurn(turn), map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human)})
 	s.resolveHuman("unblocked", func(protocol.OpenEscalation) bool { return true })
 	if on == "non_progress" {

@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +21,14 @@ func TestAnOperatorStopsTheRun(t *testing.T) {
 	if raised.Entry.Action != "call Ann" || raised.Entry.Detail != "see mail" || raised.Entry.ResolutionCommand != "drawbar govern unblock "+raised.Entry.EscalationID {
 		t.Errorf("raised %+v", raised.Entry)
 	}
-	if w.notes[len(w.notes)-1].Decision != "operator_escalated" || w.run.State.Escalation == nil {
-		t.Errorf("noted %+v", w.notes)
+	note := w.notes[len(w.notes)-1]
+	var told protocol.Escalation
+	if err := json.Unmarshal(note.Extra.At("escalation"), &told); err != nil || note.Decision != "operator_escalated" || told.Reason != "Wrong API, stop!" ||
+		string(note.Extra.At("blocked_on")) != `"escalation:operator:wrong-api-stop"` {
+		t.Errorf("noted %+v, %v", note, err)
+	}
+	if e := w.run.State.Escalation; e == nil || e.FromTurnID != pm || e.FromRole != "pm" || !w.run.State.BlockedReason.Recovery.TurnRetained {
+		t.Errorf("the escalation is %+v", e)
 	}
 	// The stop is not the turn's: an acceptance does not lift it.
 	w.accept(pm, asksFor("implementation"))

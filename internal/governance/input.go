@@ -102,7 +102,7 @@ type FailAcceptance struct {
 }
 
 // RejectTurn refuses a turn's work: the next attempt gets the reason, or the run escalates when no attempt is left. Reassign
-// resolves a conflict: the next attempt gets what it conflicted with.
+// resolves a conflict: the next attempt gets what it conflicted with. Without a conflict it changes nothing.
 type RejectTurn struct {
 	TurnID   string             `json:"turn_id"`
 	Now      protocol.Time      `json:"now"`

@@ -39,8 +39,8 @@ func NextCommand(run Run) string {
 		return resumeCommand(run, blockedTurn(st))
 	case protocol.RunPaused:
 		switch {
-		case waitsForNothing(st):
-			return NextRestart + " --new"
+		case WaitsForNothing(st):
+			return NextResume
 		case len(BlockingObjections(run)) > 0:
 			return NextObjections + " --open"
 		}

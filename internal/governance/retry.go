@@ -38,9 +38,6 @@ func (s *step) reject(in RejectTurn) *Refused {
 		return refuse(CodeInvalidInput, `drawbar govern reject --turn `+t.TurnID+` --reason "..."`, "a rejection needs a reason")
 	}
 	conflicted := t.Status == protocol.TurnConflicted && t.ConflictState != nil
-	if in.Reassign && !conflicted {
-		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and not in conflict, there is nothing to reassign", t.TurnID, t.Status)
-	}
 	if conflicted {
 		s.noteDecision("conflict_rejected", t.TurnID, map[string]any{"reason": in.Reason, "conflicting_files": t.ConflictState.Error.ConflictingFiles,
 			"detection_count": t.ConflictState.DetectionCount})
@@ -48,7 +45,7 @@ func (s *step) reject(in RejectTurn) *Refused {
 	}
 	why := protocol.Rejection{Reason: in.Reason, ValidationErrors: notNil(in.Errors), FailedStage: string(in.Stage)}
 	// What a conflict with others costs is not counted against the turn: the third detection stops it.
-	if in.Reassign || t.Attempt < Attempts(s.run.Config, t.AssignedRole) {
+	if in.Reassign && conflicted || t.Attempt < Attempts(s.run.Config, t.AssignedRole) {
 		s.again(t, why, in.Baseline)
 		return nil
 	}

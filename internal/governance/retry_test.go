@@ -90,8 +90,23 @@ func TestRejectingNeedsATurnAndAReason(t *testing.T) {
 	w.refused(RejectTurn{TurnID: "turn_no", Now: w.tick(), Reason: "x"}, CodeTurnNotActive)
 	pm := w.turn("pm")
 	w.refused(RejectTurn{TurnID: pm, Now: w.tick(), Reason: " "}, CodeInvalidInput)
-	w.refused(RejectTurn{TurnID: pm, Now: w.tick(), Reason: "x", Reassign: true}, CodeInvalidTransition)
 	w.refused(FailAcceptance{TurnID: pm, Now: w.tick()}, CodeInvalidInput)
+}
+
+// Without a conflict there is nothing to put on top of: --reassign is a rejection as any other, and gives no attempt for nothing.
+func TestReassigningWithoutAConflictIsARejection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config(t))
+	pm := w.turn("pm")
+	reject := RejectTurn{TurnID: pm, Reason: "x", Reassign: true, Baseline: ptr(clean())}
+	for attempt := range Attempts(w.run.Config, "pm") {
+		if turn := w.run.State.ActiveTurns.At(pm); turn.Attempt != attempt+1 {
+			t.Fatalf("attempt %d after %d rejections", turn.Attempt, attempt)
+		}
+		reject.Now = w.tick()
+		w.must(reject)
+	}
+	w.blockedOn("escalation:retries-exhausted:pm")
 }
 
 func TestADispatchThatFails(t *testing.T) {

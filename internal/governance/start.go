@@ -68,16 +68,17 @@ func startable(run Run, in StartRun) *Refused {
 		}
 		return refuse(CodeInvalidTransition, NextCommand(run), "the run %s is blocked on %s", st.ID(), value(st.BlockedOn, "an unknown cause"))
 	case protocol.RunPaused:
-		if in.Restart && waitsForNothing(st) {
+		if in.Restart && WaitsForNothing(st) {
 			return nil
 		}
 	}
 	return refuse(CodeInvalidTransition, NextCommand(run), "the run %s is %s already", st.ID(), st.Status)
 }
 
-// waitsForNothing reports a state that no command leads to: the run is paused, and nothing is there that a person could decide.
-func waitsForNothing(st *protocol.State) bool {
-	return st.Status == protocol.RunPaused && st.PendingTransition == nil && st.PendingCompletion == nil && len(st.OpenHuman) == 0
+// WaitsForNothing reports a run that is paused without a gate that waits: one that an older program stopped, or a state by hand. It is
+// resumed like a blocked one.
+func WaitsForNothing(st *protocol.State) bool {
+	return st.Status == protocol.RunPaused && st.PendingTransition == nil && st.PendingCompletion == nil
 }
 
 // checkConfig holds what a run cannot do without; the whole check of a configuration is charter's.

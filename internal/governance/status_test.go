@@ -90,7 +90,7 @@ func TestTheNextCommand(t *testing.T) {
 		{"ghost", protocol.RunActive, turn(protocol.TurnFailedStart), "drawbar govern reissue --turn turn_1 --reason ghost"},
 		{"not acceptable", protocol.RunActive, turn(protocol.TurnFailedAcceptance), `drawbar govern reject --turn turn_1 --reason "the result was not acceptable"`},
 		{"paused", protocol.RunPaused, func(s *protocol.State) { s.PendingCompletion = &protocol.PendingEnd{Gate: "g"} }, NextApprove},
-		{"paused for nothing", protocol.RunPaused, func(*protocol.State) {}, NextRestart + " --new"},
+		{"paused for nothing", protocol.RunPaused, func(*protocol.State) {}, NextResume},
 		{"completed", protocol.RunCompleted, func(*protocol.State) {}, NextRestart},
 		{"blocked by another program, an agent's turn", protocol.RunBlocked, func(s *protocol.State) {
 			turn(protocol.TurnFailed)(s)

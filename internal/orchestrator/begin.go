@@ -102,15 +102,12 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		return &rep, nil
 	case protocol.RunIdle:
 		return nil, t.startRun(ctx, false)
-	case protocol.RunPaused:
-		rep := t.report(OutcomePaused)
-		return &rep, nil
-	case protocol.RunBlocked:
-		if st.ID() == "" {
+	case protocol.RunPaused, protocol.RunBlocked:
+		if st.Status == protocol.RunBlocked && st.ID() == "" {
 			return nil, t.startRun(ctx, false)
 		}
-		if !o.Resume {
-			rep := t.report(OutcomeBlocked)
+		if !o.Resume || st.Status == protocol.RunPaused && !governance.WaitsForNothing(st) {
+			rep := t.report(outcomeOf(st))
 			return &rep, nil
 		}
 		if err := t.unblock(ctx, ""); err != nil {
@@ -146,6 +143,27 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 		in.Baseline = &base
 	}
 	return t.do(in)
+}
+
+// StartRun begins a run and makes no turn ready.
+func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
+	err = e.locked(ctx, "start", func(t *transaction) error {
+		if err := t.mayRun(); err != nil {
+			return err
+		}
+		if err := t.startRun(ctx, false); err != nil {
+			return err
+		}
+		if _, err := t.commit(ctx, "start", "", nil); err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		return nil
+	})
+	return rep, err
 }
 
 func (t *transaction) startRun(ctx context.Context, restart bool) error {

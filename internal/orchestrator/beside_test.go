@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // besideProject is a project whose .gitignore names what the original's does, and nothing of ours.
@@ -200,9 +202,18 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 	}
 	stop := sync.OnceFunc(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
 	defer stop()
-	p.write(protocol.StateFile, fmt.Sprintf(`{"schema_version":"1.1","run_id":"run_1","project_id":"p","status":"active","phase":"implementation","turn_sequence":1,
-"active_turns":{"turn_1":{"turn_id":"turn_1","assigned_role":"dev","status":"running","attempt":1,"runtime_id":"dev-rt","assigned_sequence":1,"worker_pid":%d,
-"baseline":{"kind":"git_worktree","head_ref":%q,"clean":true,"captured_at":"2026-06-01T10:00:00.000Z","dirty_snapshot":{}}}}}`, worker.Process.Pid, p.git("rev-parse", "HEAD")))
+	left := func(p *world, more string) {
+		p.write(protocol.StateFile, fmt.Sprintf(`{"schema_version":"1.1","run_id":"run_1","project_id":"p","status":"active","phase":"implementation","turn_sequence":1,
+"active_turns":{"turn_1":{"turn_id":"turn_1","assigned_role":"dev","status":"running","attempt":1,"runtime_id":"dev-rt","assigned_sequence":1,"worker_pid":%d%s,
+"baseline":{"kind":"git_worktree","head_ref":%q,"clean":true,"captured_at":"2026-06-01T10:00:00.000Z","dirty_snapshot":{}}}}}`, worker.Process.Pid, more, p.git("rev-parse", "HEAD")))
+	}
+	if _, known := process.Started(worker.Process.Pid); known { // the number was given to another program since
+		p := newProject(t, one(runtimeOf("ok"), ""))
+		left(p, `,"worker_attached_at":"2026-06-01T10:00:00.000Z"`)
+		p.step(OutcomeAccepted)
+		p.sound()
+	}
+	left(p, fmt.Sprintf(`,"worker_attached_at":%q`, protocol.At(time.Now())))
 	_, err := p.engine().Step(t.Context(), StepOptions{})
 	if err == nil || !strings.Contains(err.Error(), "still runs") || !strings.Contains(hint(err), "kill ") {
 		t.Fatalf("%v, try %s", err, hint(err))

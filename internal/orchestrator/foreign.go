@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // foreign says what a state that another program wrote decides in a person's place: a gate that waits for one, or the budget. Whoever
@@ -118,10 +119,15 @@ func raised(c *protocol.Config, sealed, now *protocol.State) bool {
 }
 
 // livingWorker says that the worker of a turn still runs although nobody carries the turn: the program that started it was killed, and
-// AgentXchain leaves its workers running. It is empty where none does.
+// AgentXchain leaves its workers running. It is empty where none does, and where another program has the number of the process by now.
 func livingWorker(turn *protocol.Turn) string {
 	if turn.WorkerPID < 2 || turn.Status != protocol.TurnRunning && turn.Status != protocol.TurnDispatched && turn.Status != protocol.TurnStarting || !pid.Alive(turn.WorkerPID) {
 		return ""
+	}
+	if at := turn.WorkerAttachedAt; !at.IsZero() {
+		if began, ok := process.Started(turn.WorkerPID); ok && began.After(at.Add(clockSlack)) {
+			return ""
+		}
 	}
 	return fmt.Sprintf("the worker of turn %s (process %d) still runs, and the program that started it does not", turn.TurnID, turn.WorkerPID)
 }
@@ -151,6 +157,7 @@ func (t *transaction) afterwards(ctx context.Context, phase, turn string, payloa
 		return
 	}
 	t.e.warn(out.Message)
+	t.tampered = out.Code
 	if t.state().Status == protocol.RunCompleted {
 		return // nothing follows that could be blocked; the audit has it
 	}

@@ -199,6 +199,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.HistoryEntry, in governance.AcceptTurn, sha string, s submission) Report {
 	rep := t.report(OutcomeAccepted)
 	rep.turn(turn)
+	rep.Code = t.tampered
 	rep.Summary, rep.Warnings, rep.Changes = entry.Summary, in.Warnings, in.Changes
 	rep.Files, rep.Decisions, rep.Objections = entry.FilesChanged, entry.Decisions, entry.Objections
 	rep.Cost, rep.Meta, rep.DurationMS, rep.Commit = entry.Cost, entry.AdapterMeta, entry.DurationMS, sha

@@ -46,7 +46,7 @@ func (t *transaction) rerun(ctx context.Context, root string, ev protocol.Eviden
 	argv := ev.Argv
 	if len(argv) == 0 {
 		var err error
-		if argv, err = turnruntime.SplitCommand(ev.Command); err != nil || len(argv) == 0 {
+		if argv, err = protocol.SplitLine(ev.Command); err != nil || len(argv) == 0 {
 			return -1, "it is no command without a shell; give its words in argv"
 		}
 	}

@@ -33,7 +33,7 @@ type Report struct {
 	Attempt   int                `json:"attempt,omitempty"`
 
 	Summary  string            `json:"summary,omitempty"`
-	Code     string            `json:"code,omitempty"`  // what kept the result out
+	Code     string            `json:"code,omitempty"`  // what kept the result out, or went wrong after it was accepted
 	Stage    protocol.Stage    `json:"stage,omitempty"` // of validation
 	Errors   []string          `json:"errors,omitempty"`
 	Hint     string            `json:"hint,omitempty"` // what to do about it, before Next

@@ -44,26 +44,14 @@ type SubmitOptions struct {
 // Submit stages the result of a person's turn, when it is valid. Whoever waits for the turn takes it; else the next step does.
 func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err error) {
 	err = e.locked(ctx, "submit", func(t *transaction) error {
-		turn, err := t.only(o.Turn, "submit")
+		turn, err := t.persons(o.Turn)
 		if err != nil {
 			return err
 		}
-		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); rt.Type != protocol.RuntimeManual {
-			return execution.Errorf(execution.CodeValidation, "turn %s is done by the runtime %s of type %s, not by a person", turn.TurnID, turn.RuntimeID, rt.Type).
-				WithHint("%s", governance.NextCommand(t.run))
-		}
-		data, err := t.result(ctx, turn, o.Form)
+		data, changes, valid, err := t.judgeSubmission(ctx, turn, o.Form)
 		if err != nil {
 			return err
 		}
-		raw, _, err := turnresult.Decode(data)
-		if err != nil {
-			return err
-		}
-		in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History}
-		fixed, changes := turnresult.Normalize(in)
-		in.Raw = fixed
-		valid := turnresult.Validate(in)
 		rep = t.report(OutcomeDone)
 		rep.turn(turn)
 		rep.Changes = changes
@@ -82,6 +70,58 @@ func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err er
 		return t.stage(turn, data, o.Replace)
 	})
 	return rep, err
+}
+
+// CheckSubmission says what stands against one field of a submission that may be half filled in: a fault, or what it would be changed to.
+// It is empty where nothing does. It fails where there is no turn of a person to hand in.
+func (e *Local) CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error) {
+	err = e.locked(ctx, "submit", func(t *transaction) error {
+		turn, err := t.persons(o.Turn)
+		if err != nil || field == "" {
+			return err
+		}
+		_, changes, valid, err := t.judgeSubmission(ctx, turn, o.Form)
+		for _, f := range valid.Faults {
+			if f.Field == field {
+				fault = f.Error()
+			}
+		}
+		for _, c := range changes {
+			if c.Field == field {
+				fault = fmt.Sprintf("%s is not possible here; it would be read as %s", c.Original, c.Normalized)
+			}
+		}
+		return err
+	})
+	return fault, err
+}
+
+// persons is the active turn that a person hands in.
+func (t *transaction) persons(named string) (*protocol.Turn, error) {
+	turn, err := t.only(named, "submit")
+	if err != nil {
+		return nil, err
+	}
+	if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); rt.Type != protocol.RuntimeManual {
+		return nil, execution.Errorf(execution.CodeValidation, "turn %s is done by the runtime %s of type %s, not by a person", turn.TurnID, turn.RuntimeID, rt.Type).
+			WithHint("%s", governance.NextCommand(t.run))
+	}
+	return turn, nil
+}
+
+// judgeSubmission makes the turn result of a submission and validates it.
+func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, s Submission) (data []byte, changes []protocol.Change,
+	valid turnresult.Report, err error) {
+	if data, err = t.result(ctx, turn, s); err != nil {
+		return nil, nil, valid, err
+	}
+	raw, _, err := turnresult.Decode(data)
+	if err != nil {
+		return nil, nil, valid, err
+	}
+	in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History}
+	in.Raw, changes = turnresult.Normalize(in)
+	return data, changes, turnresult.Validate(in), nil
 }
 
 // result is the turn result of a submission.

@@ -43,6 +43,7 @@ type transaction struct {
 	adopted bool // the state is one that another program wrote
 
 	restored string // what was put back because something else than drawbar had written the state
+	tampered string // how a hook that could only advise tampered with the record
 }
 
 // clockSlack is how far clocks may be apart without a word.
@@ -400,10 +401,10 @@ func (t *transaction) session(kind string, now protocol.Time, commit string) *pr
 	st := t.state()
 	s := &protocol.Session{SessionID: newID("session"), RunID: st.ID(), StartedAt: now}
 	if old, err := t.ledger.View().Session(); err == nil && old != nil && old.RunID == st.ID() {
-		s.SessionID, s.StartedAt, s.LastTurnID, s.LastRole, s.LastPhase, s.BaselineRef = old.SessionID, old.StartedAt, old.LastTurnID, old.LastRole, old.LastPhase, old.BaselineRef
+		s.SessionID, s.StartedAt, s.LastTurnID, s.LastRole, s.BaselineRef = old.SessionID, old.StartedAt, old.LastTurnID, old.LastRole, old.BaselineRef
 		s.AgentContext = old.AgentContext
 	}
-	s.LastCheckpointAt, s.CheckpointReason, s.RunStatus, s.Phase = now, reasons[kind], st.Status, st.Phase
+	s.LastCheckpointAt, s.CheckpointReason, s.RunStatus, s.Phase, s.LastPhase = now, reasons[kind], st.Status, st.Phase, st.Phase
 	if s.CheckpointReason == "" {
 		s.CheckpointReason = kind
 	}

@@ -148,7 +148,14 @@ func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 	case has:
 		rt.PromptTransport = protocol.TransportArgv
 	}
-	rt.Command = protocol.Words{List: []string{command}}
+	words, err := protocol.SplitLine(command)
+	if err != nil {
+		return refuse("quote what belongs together", "--dev-command: %v", err)
+	}
+	if info, err := os.Stat(command); err == nil && info.Mode().IsRegular() {
+		words = []string{command} // a program whose folder has a blank in its name
+	}
+	rt.Command = protocol.Words{List: words}
 	return rt, nil
 }
 

@@ -103,9 +103,9 @@ func TestScaffoldStaff(t *testing.T) {
 			"pm": "review_only manual-pm manual ", "dev": "authoritative agent-dev agent codex", "qa": "review_only agent-qa agent codex",
 			"eng_director": "review_only agent-director agent codex"}},
 		"agent and command": {ScaffoldOptions{Agent: "claude", DevCommand: "my-agent run {prompt}"}, map[string]string{
-			"dev": "authoritative local-dev local_cli argv my-agent run {prompt}", "qa": "review_only agent-qa agent claude"}},
+			"dev": "authoritative local-dev local_cli argv my-agent|run|{prompt}", "qa": "review_only agent-qa agent claude"}},
 		"stdin": {ScaffoldOptions{DevCommand: "claude --print", DevPromptTransport: "stdin"}, map[string]string{
-			"dev": "authoritative local-dev local_cli stdin claude --print"}},
+			"dev": "authoritative local-dev local_cli stdin claude|--print"}},
 		"bundle": {ScaffoldOptions{DevCommand: "./scripts/dev-agent.sh", DevPromptTransport: "dispatch_bundle_only"}, map[string]string{
 			"dev": "authoritative local-dev local_cli dispatch_bundle_only ./scripts/dev-agent.sh"}},
 		"default command by bundle": {ScaffoldOptions{DevPromptTransport: "dispatch_bundle_only"}, map[string]string{

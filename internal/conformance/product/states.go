@@ -2,8 +2,6 @@ package product
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/charter"
+	"github.com/drawbar/drawbar/internal/governance/gate"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/orchestrator"
@@ -27,7 +26,7 @@ func initialize(ctx context.Context, w *world) (fields, error) {
 		f["error_type"] = governance.CodeInvalidConfig
 		return w.withUnchanged(f)
 	}
-	return w.apply(ctx, governance.StartRun{RunID: newID("run_"), Now: protocol.At(time.Now())})
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.StartRun(ctx) }, orchestrator.OutcomeDone)
 }
 
 func assign(ctx context.Context, w *world) (fields, error) {
@@ -67,11 +66,19 @@ func resolveBlocked(ctx context.Context, w *world) (fields, error) {
 	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.Unblock(ctx, "") }, orchestrator.OutcomeDone, orchestrator.OutcomePaused)
 }
 
-// changeState asks for a change of the state by name.
+// changeState asks for a change of the state by its cause, which happens in the engine, or by name, which no command does: the rules decide.
 func changeState(ctx context.Context, w *world) (fields, error) {
 	var c governance.StateChange
 	if err := w.args(&c); err != nil {
 		return nil, err
+	}
+	if w.state.Status == protocol.RunActive {
+		switch turn := w.turnOf(c.RoleID); {
+		case c.Trigger == "escalation" && c.Reason == "retries_exhausted" && turn != "":
+			return w.exhaust(ctx, turn)
+		case c.Trigger == "gate_requires_human_approval" && c.Gate != nil && c.Gate.Gate != "":
+			return w.askAt(ctx, *c.Gate)
+		}
 	}
 	c.Now = protocol.At(time.Now())
 	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
@@ -83,8 +90,71 @@ func changeState(ctx context.Context, w *world) (fields, error) {
 	})
 }
 
-func (w *world) apply(ctx context.Context, in governance.Input) (fields, error) {
-	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) { return governance.Transition(run, in) })
+// turnOf is the active turn of a role; empty where it has none.
+func (w *world) turnOf(role string) string {
+	for id, turn := range w.state.ActiveTurns.All() {
+		if turn.AssignedRole == role {
+			return id
+		}
+	}
+	return ""
+}
+
+// exhaust has a turn rejected until no attempt is left.
+func (w *world) exhaust(ctx context.Context, turn string) (fields, error) {
+	return w.command(func(e *orchestrator.Local) (rep orchestrator.Report, err error) {
+		for range governance.Attempts(w.config, w.state.ActiveTurns.At(turn).AssignedRole) {
+			if rep, err = e.Reject(ctx, orchestrator.RejectOptions{Turn: turn, Reason: "retries_exhausted"}); err != nil || rep.Outcome == orchestrator.OutcomeBlocked {
+				break
+			}
+		}
+		return rep, err
+	}, orchestrator.OutcomeBlocked)
+}
+
+// askAt has a turn ask for the phase behind a gate that a person decides on, and answers with the state after its acceptance.
+func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, error) {
+	from, ok := w.config.Phase(p.From)
+	if !ok {
+		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("the phase %q is not in routing", p.From)})
+	}
+	var config, routing, gates object
+	err := json.Unmarshal(w.raw, &config)
+	for key, in := range map[string]*object{"routing": &routing, "gates": &gates} {
+		if err == nil && protocol.Is(config.At(key)) {
+			err = json.Unmarshal(config.At(key), in)
+		}
+	}
+	from.ExitGate = p.Gate
+	for _, set := range []struct {
+		in  *object
+		key string
+		to  any
+	}{{&routing, p.From, from}, {&gates, p.Gate, fields{"requires_human_approval": true}}, {&config, "routing", &routing}, {&config, "gates", &gates}} {
+		b, e := protocol.Marshal(set.to)
+		set.in.Set(set.key, b)
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := *w
+	if at.raw, err = protocol.Marshal(config); err != nil {
+		return nil, err
+	}
+	at.config, _ = charter.Decode(at.raw)
+	fixture, err := at.asking(false, gate.Input{Phase: p.From, Request: p.To, Verification: protocol.VerificationPass})
+	if err != nil {
+		return nil, err
+	}
+	asking, err := newWorld(fixture)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = asking.close() }() // a folder of ours
+	return asking.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Accept(ctx, orchestrator.AcceptOptions{})
+	}, orchestrator.OutcomeAccepted)
 }
 
 // change records what a step makes of the run, and answers with the state as it is then on disk.
@@ -173,11 +243,4 @@ func (w *world) governed(v *ledger.View) (governance.Run, error) {
 		}
 	}
 	return run, err
-}
-
-// newID makes an id of the protocol's form.
-func newID(prefix string) string {
-	b := make([]byte, 8)
-	_, _ = rand.Read(b) // never fails
-	return prefix + hex.EncodeToString(b)
 }

@@ -83,7 +83,7 @@ func (d Dispatch) words(at string) (words, notes []string, err error) {
 	first := []string{list[0]}
 	// A single element may be a whole command line. One that is a file is not: its folder may have a blank in its name.
 	if strings.IndexFunc(list[0], unicode.IsSpace) >= 0 && !d.isFile(list[0]) {
-		if first, err = splitWords(list[0]); err != nil {
+		if first, err = protocol.SplitLine(list[0]); err != nil {
 			return nil, nil, configError("%s.command: %v", at, err).WithHint("write it as a list: [\"agent\", \"--flag\", \"value\"]")
 		}
 	}
@@ -111,48 +111,6 @@ func (d Dispatch) isFile(path string) bool {
 	}
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// splitWords splits a command line: at white space, with quotes around what belongs together, and a backslash before a
-// blank, a quote or another backslash.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	in, quote := false, rune(0)
-	runes := []rune(line)
-	for i := 0; i < len(runes); i++ {
-		r := runes[i]
-		switch {
-		case r == '\\' && quote != '\'' && i+1 < len(runes) && strings.ContainsRune(" \t\"'\\", runes[i+1]):
-			i++
-			word.WriteRune(runes[i])
-			in = true
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			} else {
-				word.WriteRune(r)
-			}
-		case r == '"' || r == '\'':
-			quote, in = r, true
-		case unicode.IsSpace(r):
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-				in = false
-			}
-		default:
-			word.WriteRune(r)
-			in = true
-		}
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("a %c has no second one in %s", quote, line)
-	}
-	if in {
-		words = append(words, word.String())
-	}
-	return words, nil
 }
 
 // fill puts the prompt where it belongs.

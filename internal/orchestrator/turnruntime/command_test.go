@@ -71,29 +71,6 @@ func TestPromptTransports(t *testing.T) {
 	}
 }
 
-func TestSplitWords(t *testing.T) {
-	for line, want := range map[string][]string{
-		"agent run {prompt}": {"agent", "run", "{prompt}"}, "  a\t b\n": {"a", "b"}, `a "b c" 'd "e"'`: {"a", "b c", `d "e"`},
-		`a\ b c\"d`: {"a b", `c"d`}, `"" x`: {"", "x"}, `C:\tools\x y`: {`C:\tools\x`, "y"}, "": nil,
-	} {
-		if got, err := splitWords(line); err != nil || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-			t.Errorf("%q: %q %v", line, got, err)
-		}
-	}
-	if _, err := splitWords(`a "b`); err == nil {
-		t.Error("an open quote")
-	}
-}
-
-func FuzzSplitWords(f *testing.F) {
-	f.Add(`agent --x "a b" 'c' \ d`)
-	f.Fuzz(func(t *testing.T, line string) {
-		if words, err := splitWords(line); err == nil && len(words) > len(line) {
-			t.Errorf("%q", words)
-		}
-	})
-}
-
 func TestCommandForms(t *testing.T) {
 	self, _ := os.Executable()
 	blank := filepath.Join(t.TempDir(), "my tools")

@@ -136,6 +136,8 @@ func Flags() []Flag {
 		{Command: "accept", Name: "checkpoint", Means: "every accepted turn is committed"},
 		{Command: "accept", Name: "normalize-staged-result", Means: "every result is normalized, and each change is listed"},
 
+		{Command: "gates", Name: "evaluate", Means: "gates are always held against the files as they are now"},
+
 		{Command: "status", Name: "dir", Same: "cwd"},
 		{Command: "history", Name: "dir", Same: "cwd"},
 		{Command: "events", Name: "dir", Same: "cwd"},

@@ -28,10 +28,7 @@ func decisions(app *cli.App) *cobra.Command {
 			if repo {
 				return repoDecisions(app, v, f)
 			}
-			run, err := which(v, f.run, f.all)
-			if err != nil {
-				return err
-			}
+			run := which(v, f.run, f.all)
 			list, err := v.Decisions()
 			if err != nil {
 				return err

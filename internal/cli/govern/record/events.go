@@ -45,10 +45,7 @@ func events(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run := f.run
-			if run == "" && !f.all {
-				run = v.State.ID()
-			}
+			run := which(v, f.run, f.all)
 			wanted := func(e protocol.Event) bool {
 				return (run == "" || e.RunID == run) && (len(types) == 0 || slices.Contains(types, e.EventType)) && !e.Timestamp.Before(from)
 			}

@@ -52,10 +52,7 @@ func export(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := which(v, f.run, f.all)
-			if err != nil {
-				return err
-			}
+			run := which(v, f.run, f.all)
 			doc, err := gather(cmd, root, v, run)
 			if err != nil {
 				return err

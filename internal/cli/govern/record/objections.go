@@ -33,10 +33,7 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := which(v, f.run, f.all)
-			if err != nil {
-				return err
-			}
+			run := which(v, f.run, f.all)
 			entries, err := v.History(run)
 			if err != nil {
 				return err

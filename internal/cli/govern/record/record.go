@@ -3,6 +3,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,17 +32,13 @@ func read(app *cli.App) (root string, v *ledger.View, err error) {
 	return root, v, err
 }
 
-// which is the run that a command is about: the named one, all of them, or the present one.
-func which(v *ledger.View, named string, all bool) (string, error) {
-	switch {
-	case all:
-		return "", nil
-	case named != "":
-		return named, nil
-	case v.State.ID() == "":
-		return "", execution.Errorf(execution.CodeSessionNotFound, "there is no run yet").WithHint("drawbar govern step")
+// which is the run that a command is about: the named one, the present one, or all of them, which is empty. Where no run has begun there is
+// nothing of any.
+func which(v *ledger.View, named string, all bool) string {
+	if all {
+		return ""
 	}
-	return v.State.ID(), nil
+	return cmp.Or(named, v.State.ID())
 }
 
 func noRun(id string) error {
@@ -99,10 +96,7 @@ func history(app *cli.App) *cobra.Command {
 			if byRun {
 				return listRuns(app, v, f.limit)
 			}
-			run, err := which(v, f.run, f.all)
-			if err != nil {
-				return err
-			}
+			run := which(v, f.run, f.all)
 			entries, err := v.History(run)
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governance"
@@ -102,8 +103,8 @@ func auditRun(app *cli.App) *cobra.Command {
 
 // reportOf gathers the report of a run; an empty one is the present run.
 func reportOf(root string, v *ledger.View, run string) (r runReport, err error) {
-	if run, err = which(v, run, false); err != nil {
-		return r, err
+	if run = which(v, run, false); run == "" {
+		return r, execution.Errorf(execution.CodeSessionNotFound, "there is no run yet").WithHint("drawbar govern step")
 	}
 	p, err := project.Load(root)
 	if err != nil {

@@ -89,7 +89,10 @@ func showTurn(app *cli.App, id, file string) error {
 // find is a turn of the record, active or not; an empty id means the active turn, or the last accepted one.
 func find(v *ledger.View, history []protocol.HistoryEntry, id string) (string, *protocol.Turn, *protocol.HistoryEntry, error) {
 	if id == "" {
-		if keys := v.State.ActiveTurns.Keys(); len(keys) > 0 {
+		if keys := v.State.ActiveTurns.Keys(); len(keys) > 1 {
+			return "", nil, nil, execution.Errorf(execution.CodeValidation, "%d turns are active: %s", len(keys), strings.Join(keys, ", ")).
+				WithHint("name one: drawbar govern turn show %s", keys[0])
+		} else if len(keys) == 1 {
 			id = keys[0]
 		} else if len(history) > 0 {
 			id = history[len(history)-1].TurnID

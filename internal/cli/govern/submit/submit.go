@@ -2,7 +2,6 @@
 package submit
 
 import (
-	"context"
 	"os"
 	"strings"
 
@@ -60,7 +59,16 @@ func New(app *cli.App) *cobra.Command {
 					return cli.Usage("%v", err)
 				}
 			case cli.IsTerminal(app.In):
-				if err := f.ask(cmd.Context(), app); err != nil {
+				e, done, err := view.Engine(app, "submit", false)
+				if err != nil {
+					return err
+				}
+				defer done()
+				ctx, stop := view.Interruptible(cmd.Context())
+				defer stop()
+				if err := f.ask(ctx, app, func(field string) (string, error) {
+					return e.CheckSubmission(ctx, orchestrator.SubmitOptions{Turn: o.Turn, Form: f.submission()}, field)
+				}); err != nil {
 					return err
 				}
 			}
@@ -109,43 +117,4 @@ func New(app *cli.App) *cobra.Command {
 	fl.BoolVar(&o.Replace, "replace", false, "replace a draft that is there; it is kept")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "check it and stage nothing")
 	return cmd
-}
-
-// ask fills the form in by questions.
-func (f *form) ask(ctx context.Context, app *cli.App) error {
-	line := func(question string) (string, error) {
-		app.Notef("%s", question)
-		text, err := app.ReadLine(ctx)
-		return strings.TrimSpace(text), err
-	}
-	var err error
-	if f.Summary, err = line("What did you do, in a sentence?"); err != nil || f.Summary == "" {
-		return err
-	}
-	for {
-		text, err := line("What do you object to? (SEVERITY: TEXT; an empty line ends)")
-		if err != nil {
-			return err
-		}
-		if text == "" {
-			break
-		}
-		if err := f.add([]string{text}, nil, nil); err != nil {
-			return err
-		}
-	}
-	for _, q := range []struct {
-		text string
-		to   *string
-	}{{"What did you check? (empty: nothing)", &f.Evidence}, {"Which role goes on? (empty: a person decides)", &f.Next}, {"Which phase should begin? (empty: none)", &f.Phase}} {
-		if *q.to, err = line(q.text); err != nil {
-			return err
-		}
-	}
-	end := ""
-	if f.Phase == "" {
-		end, err = line("Should the run end? (y or n)")
-	}
-	f.Complete = strings.HasPrefix(strings.ToLower(end), "y")
-	return err
 }

@@ -195,8 +195,8 @@ func reject(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
 				r, err := e.Reject(ctx, o)
-				if err == nil && r.Outcome == orchestrator.OutcomeRejected {
-					r.Outcome = orchestrator.OutcomeDone // it is what was asked for
+				if err == nil { // rejected, or handed to a person where no attempt is left: it is what was asked for
+					r.Outcome = orchestrator.OutcomeDone
 				}
 				return r, err
 			})

@@ -18,6 +18,9 @@ func Tell(app *cli.App, r orchestrator.Report) error {
 	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
 		return err
 	}
+	if r.Outcome == orchestrator.OutcomeAccepted && r.Code != "" { // it is accepted, and a script must not go on as if that were all
+		return code(orchestrator.OutcomeBlocked)
+	}
 	return code(r.Outcome)
 }
 

@@ -1,0 +1,16 @@
+package process
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Started is when a process of this machine began. ok is false where that cannot be told.
+func Started(pid int) (at time.Time, ok bool) {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(p.Proc.P_pid) != pid {
+		return time.Time{}, false
+	}
+	return time.Unix(p.Proc.P_starttime.Unix()), true
+}
