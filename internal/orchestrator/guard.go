@@ -127,7 +127,7 @@ func (t *transaction) survivors() error {
 			}
 			continue
 		}
-		n, err := process.EndSurvivors(turnruntime.ProcessName(id), survivorLimit)
+		n, err := process.EndSurvivors(turnruntime.ProcessName(t.e.root, id), survivorLimit)
 		if err != nil {
 			return execution.Errorf(execution.CodeTimeout, "what turn %s left running does not end: %w", id, err).WithHint("end these processes, then type: %s", governance.NextStep)
 		}

@@ -19,7 +19,7 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 	if err != nil || rep != nil {
 		t.Fatalf("%+v, %v", rep, err)
 	}
-	name := turnruntime.ProcessName(j.dispatch.Turn.TurnID)
+	name := turnruntime.ProcessName(j.dispatch.Root, j.dispatch.Turn.TurnID)
 	left, err := process.Start(context.Background(), process.Spec{Path: "/bin/sh", Args: []string{"-c", "sleep 60"}, Dir: p.root, Env: []string{"PATH=/usr/bin:/bin"},
 		KeepStdin: true, Run: name})
 	if err != nil {

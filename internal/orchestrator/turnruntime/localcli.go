@@ -72,7 +72,7 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 		stale:   setting(defaultStale, d.Loop.StaleTurnThresholdMS),
 		beats: [2]time.Duration{setting(defaultStartupBeat, d.Runtime.StartupHeartbeatMS, d.Loop.StartupHeartbeatMS),
 			setting(defaultLivenessBeat, d.Runtime.LivenessHeartbeatMS, d.Loop.LivenessHeartbeatMS)}}
-	h, err := l.deps.Start(ctx, process.Spec{Path: p.program, Args: p.args, Dir: p.dir, Env: p.env, Stdin: p.stdin, Grace: c.grace, Run: ProcessName(d.Turn.TurnID)})
+	h, err := l.deps.Start(ctx, process.Spec{Path: p.program, Args: p.args, Dir: p.dir, Env: p.env, Stdin: p.stdin, Grace: c.grace, Run: ProcessName(d.Root, d.Turn.TurnID)})
 	if err != nil {
 		log.note("not started: %v", err)
 		return d.notStarted(ctx, err), nil

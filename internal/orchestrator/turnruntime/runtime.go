@@ -155,8 +155,8 @@ type Agents interface {
 // Sweeper is implemented by Agents that can end what runs left whose own process is gone.
 type Sweeper interface{ Sweep() error }
 
-// ProcessName is the name of a turn's program for process.EndSurvivors.
-func ProcessName(turn string) string { return "turn " + turn }
+// ProcessName is the name of a turn's program for process.EndSurvivors. A copy of a project has the same turns and other programs.
+func ProcessName(root, turn string) string { return "turn " + turn + " of " + root }
 
 // Deps are what the runtimes stand on. The zero value does for manual and local_cli.
 type Deps struct {
