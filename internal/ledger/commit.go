@@ -9,15 +9,15 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
 // turnPattern is what the id of a turn may be where it becomes the name of a folder.
-var turnPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var turnPattern = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // Commit writes a transaction. With an error nothing of it has happened, with two exceptions: one that matches ErrUnfinished
 // says that it has, and that the rest of it is done by the next Open or Commit; one that matches ErrCheckpointStale that it has,
@@ -322,7 +322,7 @@ func (l *Ledger) addFiles(j *journal, tx *Tx, session, state []byte) error {
 }
 
 func archivable(turn string) error {
-	if turnPattern.MatchString(turn) {
+	if turnPattern().MatchString(turn) {
 		return nil
 	}
 	return execution.Errorf(execution.CodeInternal, "the turn id %q cannot be the name of a folder", turn)

@@ -34,7 +34,7 @@ func (l *Ledger) replayOriginals(ctx context.Context) error {
 			return err
 		}
 		tx.Remove = []string{f.file}
-		if turnPattern.MatchString(f.original.TurnID) {
+		if turnPattern().MatchString(f.original.TurnID) {
 			tx.Archive = []string{f.original.TurnID}
 		}
 		j, tail, err := l.prepare(&tx)

@@ -3,8 +3,8 @@ package modelserver
 import (
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
-	"sync"
+
+	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
 // geminiWire is Google Gemini generateContent and streamGenerateContent.
@@ -112,7 +112,7 @@ func (w geminiWire) frames(_ *request, p *reply) []frame {
 	return append(out, frame{"", response([]object{{"text": ""}}, p.turn.endReason(2)), notPiece})
 }
 
-var googleStatus = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_]+$`) })
+var googleStatus = lazy.Regexp(`^[A-Z_]+$`)
 
 func (geminiWire) failure(status int, errorType, message, retryAfter string) any {
 	// Scripts are shared between wires: a type in the words of another wire does not replace Google's.

@@ -2,11 +2,11 @@ package modelserver
 
 import (
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
 // MaxScriptBytes bounds the size of a script that Parse reads.
@@ -173,7 +173,7 @@ func Parse(data []byte) (*Script, error) {
 	return s, nil
 }
 
-var scriptID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`) })
+var scriptID = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func (f *faults) script(root *node) *Script {
 	o := f.object(root, "turns", "onExhausted", "defaults", "side", "scripts")

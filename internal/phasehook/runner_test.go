@@ -351,7 +351,7 @@ func FuzzVerdict(f *testing.F) {
 			t.Errorf("%+v", v)
 		}
 		for _, a := range v.annotations {
-			if !annotationKey.MatchString(a.Key) || len([]rune(a.Value)) > mostValue {
+			if !annotationKey().MatchString(a.Key) || len([]rune(a.Value)) > mostValue {
 				t.Errorf("%+v", a)
 			}
 		}

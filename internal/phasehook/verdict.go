@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"time"
 	"unicode/utf8"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -21,7 +21,7 @@ const (
 	mostOutput      = 1 << 20
 )
 
-var annotationKey = regexp.MustCompile(`^[a-z0-9_-]+$`)
+var annotationKey = lazy.Regexp(`^[a-z0-9_-]+$`)
 
 // execution is what a hook did.
 type execution struct {
@@ -101,7 +101,7 @@ func parseVerdict(data []byte) (judgement, error) {
 	}
 	for _, item := range list[:min(len(list), mostAnnotations)] {
 		var a struct{ Key, Value *string }
-		if json.Unmarshal(item, &a) != nil || a.Key == nil || a.Value == nil || !annotationKey.MatchString(*a.Key) {
+		if json.Unmarshal(item, &a) != nil || a.Key == nil || a.Value == nil || !annotationKey().MatchString(*a.Key) {
 			continue
 		}
 		v.annotations = append(v.annotations, Annotation{*a.Key, firstRunes(*a.Value, mostValue)})

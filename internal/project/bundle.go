@@ -7,12 +7,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/prompt"
 )
@@ -100,11 +100,11 @@ func bundleError(doing, turn string, err error) error {
 		WithHint("check the folder and its permissions, then: drawbar govern resume")
 }
 
-var turnName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var turnName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // plainName reports whether the name is one of a file directly in a folder.
 func plainName(name string) bool {
-	return turnName.MatchString(name) && filepath.IsLocal(name) && path.Base(name) == name
+	return turnName().MatchString(name) && filepath.IsLocal(name) && path.Base(name) == name
 }
 
 // makeBundleDir opens a turn's folder, and makes it and the one for its result first. A link or a file in its place is
@@ -215,7 +215,7 @@ func rank(name string) int {
 	return 1
 }
 
-var attemptDir = regexp.MustCompile(`^attempt-\d+(-\d+)?$`)
+var attemptDir = lazy.Regexp(`^attempt-\d+(-\d+)?$`)
 
 // setEvidenceAside moves what an attempt left in the evidence folder to the attempt's own.
 func setEvidenceAside(dir *os.Root, keep string) error {
@@ -227,7 +227,7 @@ func setEvidenceAside(dir *os.Root, keep string) error {
 		return err
 	}
 	for _, e := range entries {
-		if attemptDir.MatchString(e.Name()) {
+		if attemptDir().MatchString(e.Name()) {
 			continue
 		}
 		to := freeName(dir, path.Join(keep, e.Name()))

@@ -7,13 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -77,7 +77,7 @@ func Scaffold(dir string, o ScaffoldOptions) (created []string, err error) {
 	return b.made, nil
 }
 
-var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
+var notSlug = lazy.Regexp(`[^a-z0-9]+`)
 
 // settle fills in what the options leave out and finds the template.
 func (o *ScaffoldOptions) settle(dir string) (Template, error) {
@@ -98,7 +98,7 @@ func (o *ScaffoldOptions) settle(dir string) (Template, error) {
 		o.Name = "Project"
 	}
 	if o.ID == "" {
-		if o.ID = strings.Trim(notSlug.ReplaceAllString(strings.ToLower(o.Name), "-"), "-"); o.ID == "" {
+		if o.ID = strings.Trim(notSlug().ReplaceAllString(strings.ToLower(o.Name), "-"), "-"); o.ID == "" {
 			o.ID = "project"
 		}
 	}

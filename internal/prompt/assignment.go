@@ -3,9 +3,9 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -79,7 +79,7 @@ func set(raw json.RawMessage) json.RawMessage {
 }
 
 // reference to a variable of the environment, and nothing else.
-var envReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+var envReference = lazy.Regexp(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // withoutValues copies an adapter's settings without the values of env and headers, at any depth: the names stay, and a
 // value that is nothing but ${NAME}, as the configuration has it. A literal one may be a secret and becomes empty.
@@ -134,7 +134,7 @@ func withheld(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	for k, v := range o.All() {
 		var s string
-		if json.Unmarshal(v, &s) != nil || !envReference.MatchString(s) {
+		if json.Unmarshal(v, &s) != nil || !envReference().MatchString(s) {
 			o.Set(k, json.RawMessage(`""`))
 		}
 	}

@@ -3,11 +3,11 @@ package prompt
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
@@ -79,17 +79,17 @@ func bundleFile(in *Input, name string) string {
 	return path.Join(protocol.BundleDir(in.TurnID), name)
 }
 
-var reference = regexp.MustCompile(`\$?\{\{[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*\}\}`)
+var reference = lazy.Regexp(`\$?\{\{[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*\}\}`)
 
 // expand puts the values of variables into a text, once: a value that looks like a variable stays. "${{ ... }}" belongs to
 // other tools and is left alone. Unknown names stay as they are and are returned, each once.
 func (in *Input) expand(text string) (string, []string) {
 	var unknown []string
-	out := reference.ReplaceAllStringFunc(text, func(m string) string {
+	out := reference().ReplaceAllStringFunc(text, func(m string) string {
 		if m[0] == '$' {
 			return m
 		}
-		name := reference.FindStringSubmatch(m)[1]
+		name := reference().FindStringSubmatch(m)[1]
 		for _, v := range variables {
 			if v.Name == name {
 				return v.of(in)

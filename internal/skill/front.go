@@ -3,14 +3,13 @@ package skill
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
 // maxText bounds a SKILL.md and the file of a sub-agent.
@@ -24,7 +23,7 @@ type Front struct {
 }
 
 // nameForm is made when it is needed: every start of the program would pay for it.
-var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`) })
+var nameForm = lazy.Regexp(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
 // CheckName refuses what cannot be the name of a folder or a file everywhere: separators, spaces, quotes, a dot in front.
 func CheckName(name string) error {
@@ -125,7 +124,7 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return bytes.TrimRight(b[:i], " \t\r"), b[i+1:], true
 }
 
-var nameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^name[ \t]*:.*$`) })
+var nameLine = lazy.Regexp(`(?m)^name[ \t]*:.*$`)
 
 // rename puts another name into the front matter.
 func rename(data []byte, name string) ([]byte, error) {

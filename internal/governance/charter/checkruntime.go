@@ -2,10 +2,10 @@ package charter
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -128,12 +128,12 @@ func (k *checker) apiProxy(field string, doc *value) {
 
 // variable checks the name of a variable. What is no name may be the key itself, and is not repeated.
 func (k *checker) variable(field string, v *value) {
-	if s := v.str(); strings.TrimSpace(s) != "" && !variableName.MatchString(s) {
+	if s := v.str(); strings.TrimSpace(s) != "" && !variableName().MatchString(s) {
 		k.invalid(field, "write the name of the variable that has the key, not the key", "is no name of a variable")
 	}
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (v *value) raw() []byte {
 	if v == nil {

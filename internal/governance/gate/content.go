@@ -2,9 +2,10 @@ package gate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
 // rule is what a content rule knows of the file that it reads.
@@ -15,10 +16,10 @@ type rule struct {
 }
 
 var (
-	approvedLine = regexp.MustCompile(`(?im)^Approved[ \t]*:[ \t]*(\S.*)$`)
-	verdictLine  = regexp.MustCompile(`(?im)^##[ \t]+Verdict[ \t]*:[ \t]*(\S.*)$`)
-	matrixHeader = regexp.MustCompile(`(?i)^\|\s*Req\s*#\s*\|`)
-	separator    = regexp.MustCompile(`^:?-+:?$`)
+	approvedLine = lazy.Regexp(`(?im)^Approved[ \t]*:[ \t]*(\S.*)$`)
+	verdictLine  = lazy.Regexp(`(?im)^##[ \t]+Verdict[ \t]*:[ \t]*(\S.*)$`)
+	matrixHeader = lazy.Regexp(`(?i)^\|\s*Req\s*#\s*\|`)
+	separator    = lazy.Regexp(`^:?-+:?$`)
 )
 
 // checkContent holds a file against a rule and says what is wrong; empty when nothing is. Rules that do not exist demand
@@ -48,7 +49,7 @@ func checkContent(semantics, content string, r rule) string {
 func token(s string) string { return strings.ToUpper(strings.Join(strings.Fields(s), " ")) }
 
 func pmSignoff(content string, r rule) string {
-	m := approvedLine.FindStringSubmatch(content)
+	m := approvedLine().FindStringSubmatch(content)
 	if m == nil {
 		return fmt.Sprintf("PM signoff must declare `Approved: YES` in %s.", r.path)
 	}
@@ -59,7 +60,7 @@ func pmSignoff(content string, r rule) string {
 }
 
 func shipVerdict(content string, r rule) string {
-	m := verdictLine.FindStringSubmatch(content)
+	m := verdictLine().FindStringSubmatch(content)
 	if m == nil {
 		return fmt.Sprintf("Ship verdict must declare `## Verdict: YES` in %s.", r.path)
 	}
@@ -106,7 +107,7 @@ func sectionCheck(content string, r rule) string {
 // acceptanceMatrix: a table of requirements with at least one real row, each with a passing last cell.
 func acceptanceMatrix(content string, r rule) string {
 	lines := strings.Split(content, "\n")
-	head := slices.IndexFunc(lines, func(l string) bool { return matrixHeader.MatchString(strings.TrimSpace(l)) })
+	head := slices.IndexFunc(lines, func(l string) bool { return matrixHeader().MatchString(strings.TrimSpace(l)) })
 	if head < 0 {
 		return fmt.Sprintf("Acceptance matrix needs the table that begins with `| Req # |` in %s.", r.path)
 	}
@@ -121,7 +122,7 @@ func acceptanceMatrix(content string, r rule) string {
 		}
 		begun = true
 		row := cells(line)
-		if len(row) == 0 || !slices.ContainsFunc(row, func(c string) bool { return !separator.MatchString(c) }) || row[0] == "" || placeholder(row[0]) {
+		if len(row) == 0 || !slices.ContainsFunc(row, func(c string) bool { return !separator().MatchString(c) }) || row[0] == "" || placeholder(row[0]) {
 			continue
 		}
 		rows++

@@ -1,8 +1,9 @@
 package protocol
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
 // Versions of the files.
@@ -182,11 +183,11 @@ const (
 
 // Patterns of names and ids.
 var (
-	RolePattern       = regexp.MustCompile(`^[a-z0-9_-]+$`)
-	PhasePattern      = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-	DecisionPattern   = regexp.MustCompile(`^DEC-\d+$`)
-	ObjectionPattern  = regexp.MustCompile(`^OBJ-\d+$`)
-	DelegationPattern = regexp.MustCompile(`^del-\d{3}$`)
+	RolePattern       = lazy.Regexp(`^[a-z0-9_-]+$`)
+	PhasePattern      = lazy.Regexp(`^[a-z][a-z0-9_-]*$`)
+	DecisionPattern   = lazy.Regexp(`^DEC-\d+$`)
+	ObjectionPattern  = lazy.Regexp(`^OBJ-\d+$`)
+	DelegationPattern = lazy.Regexp(`^del-\d{3}$`)
 )
 
 var eventTypes = []string{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -17,7 +18,7 @@ func (p *pass) decisions() {
 		return
 	}
 	renamed := map[string]string{}
-	changed := p.ids("decisions", list, "DEC", protocol.DecisionPattern, renamed)
+	changed := p.ids("decisions", list, "DEC", protocol.DecisionPattern(), renamed)
 	for i, raw := range list {
 		d, ok := members(raw)
 		if !ok {
@@ -48,7 +49,7 @@ func (p *pass) objections() {
 	if !ok {
 		return
 	}
-	changed := p.ids("objections", list, "OBJ", protocol.ObjectionPattern, map[string]string{})
+	changed := p.ids("objections", list, "OBJ", protocol.ObjectionPattern(), map[string]string{})
 	for i, raw := range list {
 		o, ok := members(raw)
 		if !ok {
@@ -147,7 +148,7 @@ func failing(v object) bool {
 	})
 }
 
-var failureWords = regexp.MustCompile(`(?i)fail|error|broken|crash|timeout|timed.out|non.?zero|exit|return|\bred\b|false`)
+var failureWords = lazy.Regexp(`(?i)fail|error|broken|crash|timeout|timed.out|non.?zero|exit|return|\bred\b|false`)
 
 // evidence: entries that are notes, not commands, move into the summary; a produced file without a disposition is an artifact.
 // A note that speaks of a failure stays where it is, and so do all beside a failing command: moved into the summary they
@@ -166,7 +167,7 @@ func (p *pass) evidence() {
 	var notes []string
 	for i, raw := range list {
 		e, ok := members(raw)
-		if !ok || !protocol.Is(e.At("type")) || protocol.Is(e.At("command")) || protocol.Is(e.At("exit_code")) || failureWords.Match(raw) {
+		if !ok || !protocol.Is(e.At("type")) || protocol.Is(e.At("command")) || protocol.Is(e.At("exit_code")) || failureWords().Match(raw) {
 			kept = append(kept, raw)
 			continue
 		}

@@ -1,10 +1,10 @@
 package turnresult
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -35,10 +35,10 @@ func (p *pass) gateName() {
 }
 
 var (
-	harmlessPhrases = regexp.MustCompile(`\b(no|without( any)?|zero) (open |remaining |known |further )?block(ers?|ing \w+)\b|\bnon-?blocking\b|\bunblocked\b`)
-	affirmativeWord = regexp.MustCompile(`\b(approved?|approves|ship|ready|pass|passe[sd]|good|accepted|acceptable|green|proceed|completed?|done|lgtm|satisfie[sd]|signed[ -]?off)\b`)
+	harmlessPhrases = lazy.Regexp(`\b(no|without( any)?|zero) (open |remaining |known |further )?block(ers?|ing \w+)\b|\bnon-?blocking\b|\bunblocked\b`)
+	affirmativeWord = lazy.Regexp(`\b(approved?|approves|ship|ready|pass|passe[sd]|good|accepted|acceptable|green|proceed|completed?|done|lgtm|satisfie[sd]|signed[ -]?off)\b`)
 	// A question, a condition and a wish for a person are no approval, whatever else they say.
-	hinderingWord = regexp.MustCompile(`\b(critical|securit|fail|block|cannot|regress|vulnerab|reject|unsafe|broken|bug|need|requir|decid|decision|question|unclear|ambiguous|unknown|whether|confirm|await|wait|until|unless|missing|lack|incomplete|credential|unable|human|person|operator|choose|choice|conflict|concern|risk|issue|problem|error|wrong|except)|` +
+	hinderingWord = lazy.Regexp(`\b(critical|securit|fail|block|cannot|regress|vulnerab|reject|unsafe|broken|bug|need|requir|decid|decision|question|unclear|ambiguous|unknown|whether|confirm|await|wait|until|unless|missing|lack|incomplete|credential|unable|human|person|operator|choose|choice|conflict|concern|risk|issue|problem|error|wrong|except)|` +
 		`\b(can't|can not|must|not|never|no|nobody|which|who|what|when|where|how|before|if|or|ask|please|should|but|access|todo)\b|n't\b|\?`)
 )
 
@@ -51,8 +51,8 @@ func (p *pass) affirmative() {
 	if protocol.Kind(p.raw.At("run_completion_request")) == "boolean" && !p.completion() {
 		return
 	}
-	low := harmlessPhrases.ReplaceAllString(strings.ToLower(reason), "good")
-	if !affirmativeWord.MatchString(low) || hinderingWord.MatchString(low) {
+	low := harmlessPhrases().ReplaceAllString(strings.ToLower(reason), "good")
+	if !affirmativeWord().MatchString(low) || hinderingWord().MatchString(low) {
 		return
 	}
 	const why = "affirmative_review_read_as_completed"

@@ -3,18 +3,18 @@ package turnresult
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
 var (
-	drivePattern = regexp.MustCompile(`^[A-Za-z]:`)
+	drivePattern = lazy.Regexp(`^[A-Za-z]:`)
 	// shortPattern are the names that Windows gives to .git and .agentxchain besides their own.
-	shortPattern = regexp.MustCompile(`^(git|agentx)~\d+$`)
+	shortPattern = lazy.Regexp(`^(git|agentx)~\d+$`)
 )
 
 // maxPath is as long as a path can be on the systems that Drawbar runs on.
@@ -39,7 +39,7 @@ func LexicalPath(p string) (clean string, fault *Fault) {
 		return bad("invalid_path", quoted(p)+" has characters that no path may have", relativePath)
 	}
 	s := strings.ReplaceAll(p, `\`, "/")
-	if strings.HasPrefix(s, "/") || drivePattern.MatchString(s) || strings.HasPrefix(strings.ToLower(s), "file:") {
+	if strings.HasPrefix(s, "/") || drivePattern().MatchString(s) || strings.HasPrefix(strings.ToLower(s), "file:") {
 		return bad("path_escape", quoted(p)+" is an absolute path", relativePath)
 	}
 	clean = path.Clean(s)
@@ -56,11 +56,11 @@ func LexicalPath(p string) (clean string, fault *Fault) {
 			return bad("invalid_path", quoted(p)+" has a name of dots and spaces only", relativePath)
 		}
 		names[i] = folded
-		if folded == ".git" || shortPattern.MatchString(folded) && strings.HasPrefix(folded, "git") {
+		if folded == ".git" || shortPattern().MatchString(folded) && strings.HasPrefix(folded, "git") {
 			return bad("reserved_path_violation", quoted(p)+" belongs to git, which only Drawbar commits with", "files of the project")
 		}
 	}
-	if folded := strings.Join(names, "/"); folded == protocol.Dir || protocol.Reserved(folded) || shortPattern.MatchString(names[0]) {
+	if folded := strings.Join(names, "/"); folded == protocol.Dir || protocol.Reserved(folded) || shortPattern().MatchString(names[0]) {
 		return bad("reserved_path_violation", quoted(p)+" is a reserved path: the orchestrator keeps its record there", "files of the project")
 	}
 	return clean, nil
@@ -94,7 +94,7 @@ func reviewable(clean string) bool {
 	return strings.HasPrefix(clean, protocol.PlanningDir+"/") || strings.HasPrefix(clean, protocol.ReviewsDir+"/")
 }
 
-var testPattern = regexp.MustCompile(`(?i)(^|/)(tests?|__tests__|spec|specs)/|(_test|\.test|\.spec|_spec)\.[a-z0-9]+$|(^|/)test_[^/]*\.py$`)
+var testPattern = lazy.Regexp(`(?i)(^|/)(tests?|__tests__|spec|specs)/|(_test|\.test|\.spec|_spec)\.[a-z0-9]+$|(^|/)test_[^/]*\.py$`)
 
 // test reports whether a path is that of a test.
-func test(clean string) bool { return testPattern.MatchString(clean) }
+func test(clean string) bool { return testPattern().MatchString(clean) }

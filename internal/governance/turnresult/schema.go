@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -51,9 +52,9 @@ func schemaStage(s *subject, f *faults) {
 	for _, key := range []string{"run_id", "turn_id", "runtime_id", "summary"} {
 		f.filled(key, s.get(key))
 	}
-	f.pattern("role", s.get("role"), protocol.RolePattern, "invalid_format", "lower case letters, digits, _ and -")
+	f.pattern("role", s.get("role"), protocol.RolePattern(), "invalid_format", "lower case letters, digits, _ and -")
 	if next := s.get("proposed_next_role"); !placeholder(filled(next)) {
-		f.pattern("proposed_next_role", next, protocol.RolePattern, "invalid_format", "the id of a role, or human")
+		f.pattern("proposed_next_role", next, protocol.RolePattern(), "invalid_format", "the id of a role, or human")
 	}
 	f.enum("status", s.get("status"), statuses)
 	f.each("decisions", s.get("decisions"), f.decision)
@@ -193,7 +194,7 @@ func (f *faults) enum(field string, raw json.RawMessage, values []string) {
 const decisionID = "DEC- and digits, such as DEC-001"
 
 func (f *faults) decision(field string, d object) {
-	f.pattern(field+".id", d.At("id"), protocol.DecisionPattern, "invalid_decision_id_format", decisionID)
+	f.pattern(field+".id", d.At("id"), protocol.DecisionPattern(), "invalid_decision_id_format", decisionID)
 	f.enum(field+".category", d.At("category"), protocol.Categories())
 	f.filled(field+".statement", d.At("statement"))
 	f.filled(field+".rationale", d.At("rationale"))
@@ -201,7 +202,7 @@ func (f *faults) decision(field string, d object) {
 		f.enum(field+".durability", raw, durabilities)
 	}
 	if raw := d.At("overrides"); protocol.Is(raw) {
-		f.pattern(field+".overrides", raw, protocol.DecisionPattern, "invalid_decision_id_format", decisionID)
+		f.pattern(field+".overrides", raw, protocol.DecisionPattern(), "invalid_decision_id_format", decisionID)
 		if id, _ := text(d.At("id")); filled(raw) == id && id != "" {
 			f.add("self_override", field+".overrides", "a decision overrides itself", "the id of an earlier decision")
 		}
@@ -209,7 +210,7 @@ func (f *faults) decision(field string, d object) {
 }
 
 func (f *faults) objection(field string, o object) {
-	f.pattern(field+".id", o.At("id"), protocol.ObjectionPattern, "invalid_objection_id_format", "OBJ- and digits, such as OBJ-001")
+	f.pattern(field+".id", o.At("id"), protocol.ObjectionPattern(), "invalid_objection_id_format", "OBJ- and digits, such as OBJ-001")
 	f.enum(field+".severity", o.At("severity"), protocol.Severities())
 	f.filled(field+".statement", o.At("statement"))
 	if raw := o.At("status"); protocol.Is(raw) {
@@ -270,8 +271,8 @@ func (f *faults) adapterMeta(raw json.RawMessage) {
 }
 
 func (f *faults) delegation(field string, d object) {
-	f.pattern(field+".id", d.At("id"), protocol.DelegationPattern, "invalid_delegation_id_format", "del- and three digits, such as del-001")
-	f.pattern(field+".to_role", d.At("to_role"), protocol.RolePattern, "invalid_format", "the id of a role")
+	f.pattern(field+".id", d.At("id"), protocol.DelegationPattern(), "invalid_delegation_id_format", "del- and three digits, such as del-001")
+	f.pattern(field+".to_role", d.At("to_role"), protocol.RolePattern(), "invalid_format", "the id of a role")
 	f.filled(field+".charter", d.At("charter"))
 	contract := field + ".acceptance_contract"
 	if entries, ok := items(d.At("acceptance_contract")); !ok || len(entries) == 0 {
@@ -293,7 +294,7 @@ func (f *faults) delegation(field string, d object) {
 	}
 	seen := map[string]bool{}
 	for i, e := range entries {
-		f.pattern(at(ids, i), e, protocol.DecisionPattern, "invalid_decision_id_format", decisionID)
+		f.pattern(at(ids, i), e, protocol.DecisionPattern(), "invalid_decision_id_format", decisionID)
 		if id, ok := text(e); ok && seen[id] {
 			f.add("duplicate_required_decision_id", at(ids, i), fmt.Sprintf("%s stands twice", quoted(id)), "every id once")
 		} else if ok {
@@ -309,10 +310,10 @@ func emptyOr(raw json.RawMessage) string {
 	return article(protocol.Kind(raw))
 }
 
-var placeholderPattern = regexp.MustCompile(`^<[^>]+>$`)
+var placeholderPattern = lazy.Regexp(`^<[^>]+>$`)
 
 // placeholder reports whether a text is one of the template's that was never filled in.
-func placeholder(s string) bool { return placeholderPattern.MatchString(strings.TrimSpace(s)) }
+func placeholder(s string) bool { return placeholderPattern().MatchString(strings.TrimSpace(s)) }
 
 // placeholders checks the texts that the template leaves to the agent.
 func (f *faults) placeholders(s *subject) {

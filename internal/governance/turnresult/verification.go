@@ -2,11 +2,11 @@ package turnresult
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -65,7 +65,7 @@ func (f *faults) evidence(field string, e object, pass bool, summary string) {
 	f.add("failing_command_reported_as_pass", field+".exit_code", fmt.Sprintf("the status is pass, and %s exited with %d", quoted(command), code), want)
 }
 
-var exitPhrase = regexp.MustCompile(`(?i)\b(?:exit(?:s|ed|ing)?|return(?:s|ed|ing)?)\b[^0-9\n-]{0,40}(-?\d+)`)
+var exitPhrase = lazy.Regexp(`(?i)\b(?:exit(?:s|ed|ing)?|return(?:s|ed|ing)?)\b[^0-9\n-]{0,40}(-?\d+)`)
 
 // maxExplanation bounds how much of a summary is searched for explanations, in bytes.
 const maxExplanation = 64 << 10
@@ -79,7 +79,7 @@ func explained(summary, command string, code int64) bool {
 		}
 		rest = rest[i+len(command):]
 		window := rest[:min(160, len(rest))]
-		for _, m := range exitPhrase.FindAllStringSubmatch(window, -1) {
+		for _, m := range exitPhrase().FindAllStringSubmatch(window, -1) {
 			if n, err := strconv.ParseInt(m[1], 10, 64); err == nil && n == code {
 				return true
 			}
