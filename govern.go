@@ -152,7 +152,7 @@ func (a GovernedAgents) Negotiate(_ context.Context, req execution.Request) (exe
 	if command := entry.Descriptor.Command; command != "" {
 		if _, err := lookpath.In(os.Environ(), "", command); err != nil {
 			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
-				WithHint("drawbar install %s", req.Run.Agent)
+				WithHint("drawbar agents install %s", req.Run.Agent)
 		}
 	}
 	return a.Client.Negotiate(req, RunOptions{})

@@ -23,7 +23,7 @@ func PluginCommand(ctx context.Context, h adapter.Host, agent, command string, e
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return adapter.SpawnOutcome{}, &execution.Error{Code: execution.CodeAgentNotInstalled, Agent: agent, Cause: err,
-				Message: fmt.Sprintf("%s is not installed: there is no command %q on PATH", agent, command), Hint: "drawbar install " + agent}
+				Message: fmt.Sprintf("%s is not installed: there is no command %q on PATH", agent, command), Hint: "drawbar agents install " + agent}
 		}
 		return adapter.SpawnOutcome{}, execution.Errorf(execution.CodeSpawn, "find %s: %w", agent, err)
 	}

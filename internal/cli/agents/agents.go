@@ -12,19 +12,22 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/conform"
+	"github.com/drawbar/drawbar/internal/cli/host"
 	"github.com/drawbar/drawbar/internal/cli/install"
+	"github.com/drawbar/drawbar/internal/cli/negotiate"
 )
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "agents", Short: "List agents, show what they can do, detect, install and remove them", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, see what they can do, find, install and remove them", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app) }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List the agents that Drawbar knows", Args: cli.Args(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return list(app) }},
 		&cobra.Command{Use: "show AGENT", Short: "Show what an agent can do and how it is installed", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
-		newMatrix(app), NewDetect(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
+		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
 	)
 	return cmd
 }

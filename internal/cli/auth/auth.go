@@ -20,7 +20,7 @@ import (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "auth", Short: "See who is logged in, learn how to log in, and log in", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "auth", Short: "Check logins, show how to log in, and log in", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), app, nil) }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "check [AGENT...]", Short: "Look at variables and files: logged in, expired, or not",

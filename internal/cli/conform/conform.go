@@ -1,4 +1,4 @@
-// Package conform is "drawbar conform": the conformance suite of the seam on an agent that is installed here, against a
+// Package conform is "drawbar agents conform": the conformance suite of the seam on an agent that is installed here, against a
 // scripted model, so that it costs nothing and needs no login.
 package conform
 
@@ -36,7 +36,7 @@ type row struct {
 func New(app *cli.App) *cobra.Command {
 	var only string
 	cmd := &cobra.Command{
-		Use: "conform AGENT", Short: "Hold an installed agent to the conformance suite, against a scripted model",
+		Use: "conform AGENT", Short: "Run the conformance suite against an installed agent, with a scripted model",
 		Long: "Hold an installed agent to the conformance suite of the seam. Its model is a script on this machine: no login, no cost. What cannot be provoked with an installed program is skipped, with the reason.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -16,7 +16,7 @@ func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
 	var by, since, until string
 	cmd := &cobra.Command{
-		Use: "cost", Short: "Sum what runs cost, by day, agent, model, project, tag or session",
+		Use: "cost", Short: "Sum up what runs cost by day, agent, model, project, tag or session",
 		Long: "Sum what the runs on Drawbar's own record cost. What all agents used on this machine, whoever started them: drawbar sessions cost",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {

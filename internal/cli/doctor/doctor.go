@@ -40,7 +40,7 @@ const (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check this machine: agents, logins, settings, sessions, the record, tools",
+		Use: "doctor", Short: "Check this machine: agents, logins, settings, sessions, records and tools",
 		Long: "Check this machine: tools, the record of runs, agents with their versions and logins, configuration files, hooks, session stores. It runs no agent's work and uses no network. The exit code is 1 when something will not work.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

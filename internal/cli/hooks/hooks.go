@@ -28,8 +28,8 @@ type command struct {
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
-	cmd := &cobra.Command{Use: "hooks", Short: "Ask and tell commands before and after what agents do", Args: cli.Args(cobra.NoArgs),
-		Long: `Ask and tell commands before and after what agents do.
+	cmd := &cobra.Command{Use: "hooks", Short: "Run your own commands before and after what agents do", Args: cli.Args(cobra.NoArgs),
+		Long: `Run your own commands before and after what agents do.
 
 There are three kinds:
 

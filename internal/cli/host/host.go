@@ -1,4 +1,4 @@
-// Package host is "drawbar host": which agent this process runs inside of.
+// Package host is "drawbar agents host": which agent this process runs inside of.
 package host
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// answer is what "drawbar host --json" says.
+// answer is what "drawbar agents host --json" says.
 type answer struct {
 	Inside bool                `json:"inside"`
 	Host   *adapter.HostAgent  `json:"host"`   // the innermost, or null
@@ -21,8 +21,8 @@ type answer struct {
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "host", Short: "Tell which agent this shell runs inside of",
-		Long: "Tell which agent this shell runs inside of, by the variables that agents set for the commands they run. An API key is no evidence. " +
+		Use: "host", Short: "Show which agent this shell runs in",
+		Long: "Show which agent this shell runs in, by the variables that agents set for the commands they run. An API key is no evidence. " +
 			"Of agents inside agents the innermost comes first.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {

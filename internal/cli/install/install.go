@@ -1,4 +1,4 @@
-// Package install installs, updates and removes agents: "drawbar agents install" and "drawbar install" and their
+// Package install installs, updates and removes agents: "drawbar agents install" and their
 // siblings.
 package install
 

@@ -1,4 +1,4 @@
-// Package negotiate is "drawbar negotiate": what a request would get from an agent, without running it.
+// Package negotiate is "drawbar agents negotiate": what a request would get from an agent, without running it.
 package negotiate
 
 import (
@@ -15,9 +15,9 @@ func New(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var q struct{ tools, structured, continuation, approvals, trace, attachments string }
 	cmd := &cobra.Command{
-		Use: "negotiate [AGENT] [PROMPT]", Short: "Tell what a request would get from an agent, without running it",
-		Long:    "Tell what a request would get from an agent, without running it. It takes the flags of \"drawbar run\" and requirements besides. Exit code 6: unsupported.",
-		Example: "  drawbar negotiate codex --budget 2 --model gpt-5.4\n  drawbar negotiate claude --need-approvals required --json",
+		Use: "negotiate [AGENT] [PROMPT]", Short: "Show what a request would get from an agent, without running it",
+		Long:    "Show what a request would get from an agent, without running it. It takes the flags of \"drawbar run\" and requirements besides. Exit code 6: unsupported.",
+		Example: "  drawbar agents negotiate codex --budget 2 --model gpt-5.4\n  drawbar agents negotiate claude --need-approvals required --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := app.Client()
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "profiles", Short: "Name options of runs and use them again", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "profiles", Short: "Save run options under a name and reuse them", Args: cli.Args(cobra.NoArgs),
 		Long: "A profile names options of drawbar run. It is a file in the user's configuration directory or in .drawbar of a project. Where both\n" +
 			"have one of a name, the name means the user's, and project/NAME the project's. A project's profile can only tighten what the\n" +
 			"user allows, and cannot name programs, variables, MCP servers or skills.",

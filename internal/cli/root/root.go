@@ -50,7 +50,7 @@ var Version = ""
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	app := &cli.App{In: in, Out: out, Err: errs, Getenv: os.Getenv, Version: buildVersion()}
-	cmd := New(app)
+	cmd := tree(app, named(args))
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
 	cmd.SetOut(out)
@@ -81,8 +81,74 @@ func buildVersion() string {
 	return "(devel)"
 }
 
-// New makes the tree of commands.
-func New(app *cli.App) *cobra.Command {
+// The groups of commands, in the order in which people meet them.
+var groups = []*cobra.Group{
+	{ID: "run", Title: "Run agents:"}, {ID: "govern", Title: "Govern a project:"}, {ID: "agents", Title: "Look after agents:"},
+	{ID: "past", Title: "Look back:"}, {ID: "settings", Title: "Settings and extensions:"}, {ID: "test", Title: "Try and test:"},
+}
+
+// entry is a command at the top.
+type entry struct {
+	name  string
+	alias string
+	group string
+	other bool // another spelling of a command that is listed
+	make  func(*cli.App) *cobra.Command
+}
+
+var entries = []entry{
+	{name: "run", group: "run", make: run.New},
+	{name: "attach", group: "run", make: attach.New},
+	{name: "ps", group: "run", make: ps.New},
+	{name: "logs", group: "run", make: logs.New},
+	{name: "wait", group: "run", make: wait.New},
+	{name: "stop", group: "run", make: stop.New},
+	{name: "govern", alias: "gov", group: "govern", make: govern.New},
+	{name: "trust", group: "govern", make: trust.New},
+	{name: "agents", group: "agents", make: agents.New},
+	{name: "auth", group: "agents", make: auth.New},
+	{name: "models", group: "agents", make: models.New},
+	{name: "doctor", group: "agents", make: doctor.New},
+	{name: "cost", group: "past", make: cost.New},
+	{name: "sessions", group: "past", make: sessions.New},
+	{name: "config", group: "settings", make: config.New},
+	{name: "profiles", group: "settings", make: profiles.New},
+	{name: "mcp", group: "settings", make: mcp.New},
+	{name: "hooks", group: "settings", make: hooks.New},
+	{name: "skills", group: "settings", make: skills.New},
+	{name: "subagents", group: "settings", make: skills.NewSubagents},
+	{name: "plugins", group: "settings", make: plugins.New},
+	{name: "demo", group: "test", make: demo.New},
+	{name: "model", group: "test", make: model.New},
+	{name: "conform", other: true, make: conform.New},
+	{name: "detect", other: true, make: agents.NewDetect},
+	{name: "host", other: true, make: host.New},
+	{name: "install", other: true, make: install.New},
+	{name: "negotiate", other: true, make: negotiate.New},
+	{name: "uninstall", other: true, make: install.NewUninstall},
+	{name: "update", other: true, make: install.NewUpdate},
+	{name: "version", make: version.New},
+	{name: "exit-codes", make: exitCodes},
+	{name: run.Hidden, make: run.NewDetached},
+	{name: conform.Hidden, make: conform.NewEcho},
+}
+
+// named is the command that arguments begin with, empty when they begin with anything but its name.
+func named(args []string) string {
+	for _, arg := range args {
+		if arg != "--json" && arg != "--no-color" {
+			return arg
+		}
+	}
+	return ""
+}
+
+// New makes the tree of all commands.
+func New(app *cli.App) *cobra.Command { return tree(app, "") }
+
+// tree makes the command of a name, and all of them where there is none of that name: for help, completion and mistakes. Every start
+// would pay for the others.
+func tree(app *cli.App, name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "drawbar",
 		Short:         "Drive any coding agent through one seam",
@@ -108,19 +174,17 @@ func New(app *cli.App) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage("%s: %v", c.CommandPath(), err).WithHint("%s --help", c.CommandPath())
 	})
-	cmd.AddGroup(&cobra.Group{ID: "run", Title: "Run agents:"}, &cobra.Group{ID: "know", Title: "Know agents:"}, &cobra.Group{ID: "test", Title: "Try and test:"})
-	add := func(group string, list ...*cobra.Command) {
-		for _, c := range list {
-			c.GroupID = group
+	cmd.AddGroup(groups...)
+	wanted := func(e entry) bool { return e.name == name || e.alias != "" && e.alias == name }
+	all := !slices.ContainsFunc(entries, wanted)
+	for _, e := range entries {
+		if all || wanted(e) {
+			c := e.make(app)
+			c.GroupID = e.group
+			c.Hidden = c.Hidden || e.other
 			cmd.AddCommand(c)
 		}
 	}
-	add("run", run.New(app), ps.New(app), logs.New(app), attach.New(app), wait.New(app), stop.New(app), cost.New(app), govern.New(app))
-	add("know", agents.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), agents.NewDetect(app))
-	add("know", auth.New(app), config.New(app), profiles.New(app), mcp.New(app), models.New(app), negotiate.New(app), sessions.New(app), doctor.New(app), host.New(app), trust.New(app))
-	add("know", hooks.New(app), skills.New(app), skills.NewSubagents(app), plugins.New(app))
-	add("test", demo.New(app), conform.New(app), model.New(app))
-	cmd.AddCommand(version.New(app), run.NewDetached(app), conform.NewEcho(app), exitCodes(app))
 	return cmd
 }
 

@@ -30,7 +30,7 @@ func New(app *cli.App) *cobra.Command {
 
 // NewSubagents makes the command for sub-agents.
 func NewSubagents(app *cli.App) *cobra.Command {
-	return (&command{app: app, kind: skill.Subagent}).make("subagents", "sub-agents: files with instructions for an agent's helper", "FILE",
+	return (&command{app: app, kind: skill.Subagent}).make("subagents", "sub-agents: files with instructions for a helper", "FILE",
 		"  drawbar subagents add ./reviewer.md --agent claude --agent codex")
 }
 

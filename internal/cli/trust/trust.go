@@ -23,7 +23,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var yes, list, revoke bool
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Short: "Show what a project would run, and let it", Args: cli.Args(cobra.MaximumNArgs(1)),
+		Use: "trust [DIR]", Short: "Show what a project would run on this machine, and allow it", Args: cli.Args(cobra.MaximumNArgs(1)),
 		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether it may.
 
 A repository runs nothing until you trust it: commands of .drawbar/hooks.json; programs, agents, hooks and gate actions of
