@@ -15,6 +15,9 @@ const (
 // cent is the tolerance of sums of money: less than a thousandth of a cent is nothing.
 const cent = 1e-5
 
+// Budget is what the configuration, which may have changed since, leaves of the budget.
+func Budget(run Run) protocol.BudgetStatus { return budgetStatus(run.Config, run.State.BudgetStatus) }
+
 // budgetStatus is the budget after spent, by the limit of the configuration. Nothing in it is ever negative.
 func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.BudgetStatus {
 	old.SpentUSD = max(0, old.SpentUSD)

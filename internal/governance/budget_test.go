@@ -2,6 +2,7 @@ package governance
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -64,6 +65,26 @@ func TestAUsedUpBudgetStopsTheRun(t *testing.T) {
 		t.Errorf("the raised budget is %+v", b)
 	}
 	w.turn("pm")
+}
+
+// TestARaisedBudgetIsSeenAtOnce: what to type next, and what is left, follow the configuration and not the state of before.
+func TestARaisedBudgetIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config(t))
+	w.accept(w.turn("pm"), func(r *protocol.TurnResult) { r.Cost = &protocol.Cost{USD: 12} })
+	w.blockedOn("budget:exhausted")
+	if next := NextCommand(w.run); !strings.Contains(next, "config set budget.per_run_max_usd") {
+		t.Errorf("next is %s", next)
+	}
+	w.run.Config = config(t, `"per_run_max_usd": 10`, `"per_run_max_usd": 15`)
+	if next := NextCommand(w.run); next != NextResume {
+		t.Errorf("next is %s after the budget was raised", next)
+	}
+	if left := Budget(w.run).RemainingUSD; left == nil || *left != 3 {
+		t.Errorf("left is %v", left)
+	}
+	w.must(Unblock{Now: w.tick()})
+	w.status(protocol.RunActive)
 }
 
 func TestAWarningBudgetGoesOn(t *testing.T) {

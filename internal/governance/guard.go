@@ -39,7 +39,7 @@ func guardStatus(run Run) *Refused {
 	case protocol.RunBlocked:
 		return refuse(CodeRunBlocked, NextCommand(run), "the run is blocked on %s", value(st.BlockedOn, "an unknown cause"))
 	case protocol.RunPaused:
-		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s", value(st.BlockedOn, "an approval"))
+		return refuse(CodeApprovalPending, NextCommand(run), "the run waits for %s", value(st.BlockedOn, "an approval"))
 	case protocol.RunCompleted:
 		return refuse(CodeInvalidTransition, NextRestart, "the run is completed, no turn can be assigned")
 	}

@@ -30,6 +30,9 @@ func NextCommand(run Run) string {
 	case protocol.RunCompleted:
 		return NextRestart
 	case protocol.RunBlocked:
+		if value(st.BlockedOn, "") == "budget:exhausted" && !Budget(run).Exhausted { // it was raised since
+			return resumeCommand(run, blockedTurn(st))
+		}
 		if st.BlockedReason != nil && strings.HasPrefix(st.BlockedReason.Recovery.RecoveryAction, "drawbar ") {
 			return st.BlockedReason.Recovery.RecoveryAction
 		}

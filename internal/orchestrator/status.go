@@ -82,7 +82,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	st := &v.State
 	s := Status{
 		Project: p.Config.Project, Root: e.root, RunID: st.ID(), Status: st.Status, Phase: st.Phase, Phases: p.Config.Phases(), Gates: st.PhaseGateStatus,
-		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure, Budget: st.BudgetStatus,
+		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure,
 		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
 		Pending: pending(st), Turns: []TurnStatus{}, Permissions: p.Config.Permissions(),
 	}
@@ -109,6 +109,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		s.Notes = append(s.Notes, text)
 	}
 	run := governance.Run{Config: p.Config, State: *st}
+	s.Budget = governance.Budget(run)
 	run.State.Phase = s.Phase
 	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // of another program, or of before they were kept
 		if run.History, err = e.history.Read(v, st.ID()); err != nil {
@@ -178,7 +179,7 @@ func (t *transaction) report(outcome string) Report {
 	st := t.state()
 	return Report{
 		Outcome: outcome, RunID: st.ID(), Status: st.Status, Phase: st.Phase, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: t.gateFailure(),
-		Pending: pending(st), SpentUSD: st.BudgetStatus.SpentUSD, RemainingUSD: st.BudgetStatus.RemainingUSD, Next: governance.NextCommand(t.run),
+		Pending: pending(st), SpentUSD: st.BudgetStatus.SpentUSD, RemainingUSD: governance.Budget(t.run).RemainingUSD, Next: governance.NextCommand(t.run),
 	}
 }
 
