@@ -34,6 +34,19 @@ func TestSubmitTouchesNothingElse(t *testing.T) {
 			if after, _ := os.Lstat(path); before.Mode() != after.Mode() || before.Size() != after.Size() || p.read("README.md") != "start\n" {
 				t.Error("something was written")
 			}
+			if name != "a draft" {
+				return
+			}
+			if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}, Replace: true}); err != nil {
+				t.Fatal(err)
+			}
+			kept, _ := filepath.Glob(filepath.Join(p.root, filepath.FromSlash(protocol.BundleDir(turn)), "*", "draft-*.json")) // the pattern is valid
+			if len(kept) != 1 || !strings.Contains(p.read(protocol.StagedFile(turn)), "done") {
+				t.Fatalf("kept %v", kept)
+			}
+			if b, err := os.ReadFile(kept[0]); err != nil || string(b) != `{"half":` {
+				t.Errorf("the draft is kept as %q, %v", b, err)
+			}
 		})
 	}
 }
@@ -64,4 +77,47 @@ func TestSubmit(t *testing.T) {
 	if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}}); err == nil || !strings.Contains(err.Error(), "not by a person") {
 		t.Errorf("an agent's turn: %v", err)
 	}
+}
+
+// What a person leaves out is filled in: ids that are free, the severity of what they speak of, what kind of work it was.
+func TestWhatASubmissionBecomes(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(manualRuntime, ""))
+	submit := func(f Submission) string {
+		t.Helper()
+		turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+		if f.Files == nil {
+			p.write("work.txt", turn)
+		}
+		p.write("TALK.md", "## by hand\n")
+		f.Summary = "done"
+		if r, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f, DryRun: true}); err != nil || r.Outcome != OutcomeDone || len(r.Warnings) == 0 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		if _, err := os.Stat(filepath.Join(p.root, filepath.FromSlash(protocol.StagedFile(turn)))); err == nil {
+			t.Error("a dry run staged it")
+		}
+		if r, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f}); err != nil || r.Outcome != OutcomeDone {
+			t.Fatalf("%+v %v", r, err)
+		}
+		return strings.Join(strings.Fields(p.read(protocol.StagedFile(turn))), " ")
+	}
+	has := func(staged string, want ...string) {
+		t.Helper()
+		for _, w := range want {
+			if !strings.Contains(staged, w) {
+				t.Errorf("it lacks %s:\n%s", w, staged)
+			}
+		}
+	}
+	decision := protocol.Decision{Category: "scope", Statement: "one program", Rationale: "the goal asks for no more"}
+	has(submit(Submission{Objections: []protocol.Objection{{Severity: "high", Statement: "it is slow"}}, Decisions: []protocol.Decision{decision}}),
+		`"id": "OBJ-001"`, `"id": "DEC-001"`, `"files_changed": [ "work.txt" ]`, `"type": "workspace"`, `"status": "skipped"`, `"proposed_next_role": "human"`)
+	p.step(OutcomeAccepted)
+	has(submit(Submission{NeedsHuman: "which colour", Files: []string{}, Objections: []protocol.Objection{{ID: "OBJ-001", Status: "resolved", Statement: "it is fast now"},
+		{Severity: "low", Statement: "a typo"}}, Decisions: []protocol.Decision{decision}}),
+		`"id": "OBJ-001", "severity": "high"`, `"id": "OBJ-002"`, `"id": "DEC-002"`, `"status": "needs_human"`, `"needs_human_reason": "which colour"`, `"type": "review"`)
+
+	p = newProject(t, strings.Replace(one(manualRuntime, ""), `"authoritative"`, `"proposed"`, 1))
+	has(submit(Submission{}), `"type": "patch"`)
 }
