@@ -175,6 +175,9 @@ func TestCostRatesPriceTokens(t *testing.T) {
 	if h := w.run.History[0]; h.Cost == nil || h.Cost.USD != 1.75 || w.run.State.BudgetStatus.SpentUSD != 1.75 {
 		t.Errorf("%+v, spent %v", h.Cost, w.run.State.BudgetStatus.SpentUSD)
 	}
+	if got := Price(c, "deepseek-v3", protocol.Cost{InputTokens: -1_000_000, OutputTokens: 500_000}).USD; got != 1 {
+		t.Errorf("fewer than no tokens make it %v", got)
+	}
 	id = w.turn("pm")
 	w.accept(id, func(r *protocol.TurnResult) { // a person, or a program, counts by itself
 		r.Cost, r.AdapterMeta = &protocol.Cost{InputTokens: 2_000_000}, &protocol.AdapterMeta{Model: "deepseek-v3"}

@@ -142,6 +142,21 @@ func TestADeclineSendsBack(t *testing.T) {
 
 	w = asked(t)
 	w.must(Decline{Now: w.tick(), Reason: "no"})
+	w.accept(w.turn("pm")) // it answers, and asks for nothing
+	if Reclaimable(&w.run.State) != nil {
+		t.Error("a turn has answered, and the decline is taken back")
+	}
+
+	w = asked(t, `"plan": {"requires_human_approval": true}`, `"plan": {"requires_human_approval": true, "min_approvals": 2}`)
+	w.must(Decline{Now: w.tick(), By: ann, Reason: "no"})
+	w.must(Approve{Now: w.tick(), By: ann})
+	w.status(protocol.RunPaused)
+	if w.run.State.LastGateFailure != nil || w.run.State.PendingTransition == nil {
+		t.Errorf("it waits again, and says %+v", w.run.State.LastGateFailure)
+	}
+
+	w = asked(t)
+	w.must(Decline{Now: w.tick(), Reason: "no"})
 	w.must(Approve{Now: w.tick()})
 	w.says(w.last("gate_approved"), `"undoes":"gate_declined"`)
 	if w.run.State.Phase != "implementation" || w.run.State.LastGateFailure != nil {
