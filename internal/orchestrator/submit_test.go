@@ -100,6 +100,9 @@ func TestWhatASubmissionBecomes(t *testing.T) {
 		if r, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f}); err != nil || r.Outcome != OutcomeDone {
 			t.Fatalf("%+v %v", r, err)
 		}
+		if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f}); err != nil {
+			t.Errorf("said once more: %v", err)
+		}
 		return strings.Join(strings.Fields(p.read(protocol.StagedFile(turn))), " ")
 	}
 	has := func(staged string, want ...string) {
