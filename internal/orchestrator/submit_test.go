@@ -122,5 +122,7 @@ func TestWhatASubmissionBecomes(t *testing.T) {
 		`"id": "OBJ-001", "severity": "high"`, `"id": "OBJ-002"`, `"id": "DEC-002"`, `"status": "needs_human"`, `"needs_human_reason": "which colour"`, `"type": "review"`)
 
 	p = newProject(t, strings.Replace(one(manualRuntime, ""), `"authoritative"`, `"proposed"`, 1))
-	has(submit(Submission{}), `"type": "patch"`)
+	p.write(".gitignore", ".agentxchain/\n") // TALK.md is seen, and is nobody's work
+	p.git("commit", "-qam", "what git ignores")
+	has(submit(Submission{}), `"type": "patch"`, `"files_changed": [ "work.txt" ]`)
 }
