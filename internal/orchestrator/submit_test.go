@@ -35,6 +35,9 @@ func TestSubmitTouchesNothingElse(t *testing.T) {
 				t.Error("something was written")
 			}
 			if name != "a draft" {
+				if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}, Replace: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+					t.Errorf("replaced: %v", err)
+				}
 				return
 			}
 			if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}, Replace: true}); err != nil {
