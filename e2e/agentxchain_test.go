@@ -192,7 +192,7 @@ func (c *chain) sound(turns int) {
 	c.t.Helper()
 	c.db("verify")
 	if n := len(c.lines("history.jsonl")); n != turns {
-		c.t.Errorf("the history has %d turns, want %d", n, turns)
+		c.t.Errorf("the history has %d turns, want %d:\n%s\n%s", n, turns, c.read(".agentxchain/history.jsonl"), c.must("git", "log", "--oneline"))
 	}
 	if out := c.must("git", "log", "--format=%s"); strings.Count(out, "checkpoint: turn_") != turns {
 		c.t.Errorf("%d turns and the commits\n%s", turns, out)
