@@ -9,6 +9,8 @@ type Command struct {
 	// New are the words that do it; % stands for the one argument of Old. Empty when it is refused, or when the command has a
 	// package of its own.
 	New string
+	// Present says that without the argument the present phase stands for %.
+	Present bool
 	// Refused says why there is no such command, and Hint what to type instead.
 	Refused, Hint string
 	// Own says that the spelling differs too much for a line of this table: a command of its own stands behind it.
@@ -29,7 +31,7 @@ func Commands() []Command {
 		{Old: "role show", New: "config get roles.%"},
 		{Old: "role validate", New: "validate"},
 		{Old: "phase list", New: "config get routing"},
-		{Old: "phase show", New: "config get routing.%"},
+		{Old: "phase show", New: "config get routing.%", Present: true},
 		{Old: "gate list", New: "gates"},
 		{Old: "gate show", New: "gates %"},
 		{Old: "connector check", New: "doctor"}, // with the id of a runtime too
@@ -138,10 +140,12 @@ func Flags() []Flag {
 
 		{Command: "gates", Name: "evaluate", Means: "gates are always held against the files as they are now"},
 
-		{Command: "status", Name: "dir", Same: "cwd"},
-		{Command: "history", Name: "dir", Same: "cwd"},
-		{Command: "events", Name: "dir", Same: "cwd"},
-		{Command: "decisions", Name: "dir", Same: "cwd"},
+		{Command: "status", Name: "all", Short: "a", Means: "everything that waits is shown"},
+		{Command: "status", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "history", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "events", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "decisions", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "diff", Name: "dir", Short: "d", Same: "cwd"},
 		{Command: "export", Name: "dir", Same: "cwd"},
 
 		{Command: "export", Name: "format", Value: true, Means: "an export is JSON", Only: []string{"json"}},
