@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/alias"
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
+	"github.com/drawbar/drawbar/internal/cli/govern/intake"
 	"github.com/drawbar/drawbar/internal/cli/govern/objection"
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
@@ -31,6 +32,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(status.New(app))
 	cmd.AddCommand(turn.New(app)...)
 	cmd.AddCommand(record.New(app)...)
+	cmd.AddCommand(intake.New(app)...)
 	cmd.AddCommand(approve.New(app), approve.NewDecline(app), submit.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {

@@ -45,8 +45,8 @@ func Commands() []Command {
 		{Old: "connector capabilities", Refused: "what an agent can do is told by the agent's own command", Hint: "drawbar agents matrix"},
 		{Old: "template", Refused: "a project is made from its template once", Hint: "drawbar govern init --help"},
 		{Old: "proposal", Refused: "commands for proposals are not built yet", Hint: "give the role write_authority authoritative, and a runtime that may write"},
-		{Old: "intake", Refused: "intents are not taken in here; status lists the ones that wait", Hint: "drawbar govern config set project.goal TEXT"},
-		{Old: "inject", Refused: "intents are not taken in here; status lists the ones that wait", Hint: "drawbar govern config set project.goal TEXT"},
+		{Old: "intake handoff", Refused: "a run governs one repository, and no coordinator takes intents over", Hint: "drawbar govern intake start --intent ID"},
+		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run begins", Hint: "drawbar govern intake status"},
 		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
@@ -115,7 +115,6 @@ func Flags() []Flag {
 		{Command: "step", Name: "poll", Value: true, Own: true, Means: "so many seconds between two looks for a person's result"},
 		{Command: "step", Name: "auto-reject", Means: "a result that is not valid goes back to the agent", Against: "no-repair"},
 		{Command: "step", Name: "stream", Same: "verbose"},
-		{Command: "step", Name: "no-intent", Means: "no intent is bound to a turn"},
 		{Command: "step", Name: "no-checkpoint", Refused: "the commit belongs to the acceptance", Hint: "drawbar govern step --no-repair, then look, then drawbar govern accept"},
 
 		{Command: "run", Name: "stream", Same: "verbose"},
@@ -131,7 +130,6 @@ func Flags() []Flag {
 		{Command: "run", Name: "mission", Value: true, Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Command: "run", Name: "vision", Value: true, Refused: "the goal stands in the configuration", Hint: "drawbar govern config set project.goal TEXT"},
 
-		{Command: "resume", Name: "no-intent", Means: "no intent is bound to a turn"},
 		{Command: "restart", Name: "role", Value: true, Refused: "the role is chosen with the turn", Hint: "drawbar govern restart && drawbar govern step --role ROLE"},
 
 		{Command: "accept", Name: "resolution", Value: true, Own: true, Means: "standard is what happens without it"},
