@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/intent"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -110,31 +109,6 @@ func Preempting(root string) string {
 	return marker.IntentID
 }
 
-// WriteIntake writes files of the intake, each whole or not at all. A nil content removes one.
-func WriteIntake(root string, files map[string][]byte) error {
-	r, err := os.OpenRoot(root)
-	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "write the intake: %w", err)
-	}
-	defer func() { _ = r.Close() }() // its files are closed one by one
-	for _, name := range sortedNames(files) {
-		if err := r.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o755); err != nil {
-			return execution.Errorf(execution.CodeConfig, "write %s: %w", name, err)
-		}
-		if files[name] == nil {
-			if err = r.Remove(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
-				err = nil
-			}
-		} else {
-			err = atomicfile.WriteIn(r, name, files[name], 0o644, false)
-		}
-		if err != nil {
-			return execution.Errorf(execution.CodeConfig, "write %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
 // newIntakeID makes the id of an event (evt) or an intent (intent).
 func newIntakeID(kind string, now protocol.Time) string {
 	var b [2]byte
@@ -218,7 +192,7 @@ func Signal(root string, e protocol.IntakeEvent, now protocol.Time) (protocol.In
 	if err != nil {
 		return e, i, false, err
 	}
-	if err := WriteIntake(root, map[string][]byte{protocol.IntakeEventFile(e.EventID): event}); err != nil {
+	if err := WriteFiles(root, map[string][]byte{protocol.IntakeEventFile(e.EventID): event}); err != nil {
 		return e, i, false, err
 	}
 	return e, i, false, WriteIntent(root, i)
@@ -234,7 +208,7 @@ func WriteIntent(root string, i protocol.Intent) error {
 	if !intent.Waits(i) && Preempting(root) == i.IntentID {
 		files[protocol.PreemptionFile] = nil
 	}
-	return WriteIntake(root, files)
+	return WriteFiles(root, files)
 }
 
 // PlanFiles writes the planning files of an intent's template, none over one that is there, and returns their paths.
@@ -255,7 +229,7 @@ func PlanFiles(root, template string, c *protocol.Config) ([]string, error) {
 		return nil, execution.Errorf(execution.CodeConfig, "these planning files are there already: %s", strings.Join(there, ", ")).
 			WithHint("nothing was written; to give the intent to a turn without planning files: drawbar govern step")
 	}
-	return made, WriteIntake(root, files)
+	return made, WriteFiles(root, files)
 }
 
 // Waiting is one line about intents that wait for a turn; empty without any.

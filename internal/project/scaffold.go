@@ -190,7 +190,7 @@ func (t Template) files(c *protocol.Config) (map[string]string, error) {
 				"\nYou may change product files; repair nothing yourself that the developer should hear about.\n")
 		}
 		if g := t.guidance[id]; g != "" {
-			text += "\n## In a project of this kind\n\n" + g + "\n"
+			text += "\n" + guidanceHead + "\n\n" + g + "\n"
 		}
 		files[protocol.PromptsDir+"/"+id+".md"] = text
 	}

@@ -41,7 +41,6 @@ func Commands() []Command {
 		{Old: "replay turn", Own: true},
 
 		{Old: "connector capabilities", Refused: "what an agent can do is told by the agent's own command", Hint: "drawbar agents matrix"},
-		{Old: "template", Refused: "a project is made from its template once", Hint: "drawbar govern init --help"},
 		{Old: "proposal", Refused: "commands for proposals are not built yet", Hint: "give the role write_authority authoritative, and a runtime that may write"},
 		{Old: "intake handoff", Refused: "a run governs one repository, and no coordinator takes intents over", Hint: "drawbar govern intake start --intent ID"},
 		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run begins", Hint: "drawbar govern intake status"},

@@ -219,7 +219,7 @@ func (d *desk) inject(text string, a intent.Assessment, by string, hold bool) er
 			if err != nil {
 				return err
 			}
-			if err := project.WriteIntake(d.root, map[string][]byte{protocol.PreemptionFile: marker}); err != nil {
+			if err := project.WriteFiles(d.root, map[string][]byte{protocol.PreemptionFile: marker}); err != nil {
 				return err
 			}
 		}
