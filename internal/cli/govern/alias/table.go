@@ -52,7 +52,6 @@ func Commands() []Command {
 		{Old: "restore", Refused: "the record is in no commit: git ignores .agentxchain", Hint: "put .agentxchain back from a backup, then drawbar govern verify"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
-		{Old: "migrate", Refused: "projects of generation 3 are not read", Hint: "drawbar govern init --force"},
 		{Old: "replay export", Refused: "there is no dashboard to look at an export with", Hint: "drawbar govern verify export FILE"},
 		{Old: "workflow-kit", Refused: "the artifacts of a phase stand in the configuration", Hint: "drawbar govern config get workflow_kit, drawbar govern gates"},
 		{Old: "serve-mcp", Refused: "no MCP server is offered for governed runs", Hint: "drawbar govern status"},
