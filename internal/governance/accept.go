@@ -186,6 +186,9 @@ func (s *step) historyEntry(a *acceptance) protocol.HistoryEntry {
 		RunCompletionRequest: r.Completion(), AssignedSequence: t.AssignedSequence, AcceptedSequence: s.st.TurnSequence, Attempt: t.Attempt,
 		ConcurrentWith: t.ConcurrentWith, Cost: a.cost, AdapterMeta: a.AdapterMeta, StartedAt: t.StartedAt, AcceptedAt: s.now,
 		DelegationsIssued: r.Delegations, DelegationContext: t.DelegationContext, DelegationReview: t.DelegationReview, Normalized: a.Changes}
+	if id := t.Intent(); id != nil {
+		h.IntentID = id
+	}
 	if h.StartedAt.IsZero() {
 		h.StartedAt = t.AssignedAt
 	}

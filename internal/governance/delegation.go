@@ -36,6 +36,11 @@ func nextDelegation(st *protocol.State) *protocol.QueuedDelegation {
 	return nil
 }
 
+// Delegated reports whether the next turn is a delegation, or the review of some.
+func Delegated(run Run) bool {
+	return run.State.PendingDelegation != nil || nextDelegation(&run.State) != nil
+}
+
 // openDelegations reports whether a delegation is not over yet.
 func openDelegations(st *protocol.State) bool {
 	return slices.ContainsFunc(st.DelegationQueue, func(d protocol.QueuedDelegation) bool {

@@ -48,7 +48,7 @@ func (s *step) dispatched(in Dispatched) *Refused {
 	}
 	rt, _ := s.run.runtime(t.RuntimeID)
 	ready := t.Status == protocol.TurnDispatched && t.WorkerAttachedAt.IsZero() // and nobody has begun
-	again := ready || rt.Type == protocol.RuntimeManual && (t.Status == protocol.TurnDispatched || t.Status == protocol.TurnStarting || t.Status == protocol.TurnRunning)
+	again := ready || rt.Type == protocol.RuntimeManual && handedOver(t)
 	t.Status, t.RuleFiles = protocol.TurnDispatched, in.Rules
 	if t.StartedAt.IsZero() {
 		t.StartedAt = s.now

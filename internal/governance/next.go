@@ -14,6 +14,7 @@ const (
 	NextStep       = "drawbar govern step"
 	NextResume     = "drawbar govern resume"
 	NextStepResume = "drawbar govern step --resume"
+	NextSubmit     = "drawbar govern submit"
 	NextApprove    = "drawbar govern approve"
 	NextRestart    = "drawbar govern restart"
 	NextStatus     = "drawbar govern status"
@@ -50,6 +51,9 @@ func NextCommand(run Run) string {
 		return NextApprove
 	case protocol.RunActive:
 		for _, t := range st.ActiveTurns.All() {
+			if rt, _ := run.runtime(t.RuntimeID); rt.Type == protocol.RuntimeManual && handedOver(t) {
+				return withTurn(st, NextSubmit, t.TurnID)
+			}
 			return turnCommand(st, t)
 		}
 	}
@@ -75,6 +79,11 @@ func turnCommand(st *protocol.State, t *protocol.Turn) string {
 		return withTurn(st, NextStepResume, t.TurnID)
 	}
 	return withTurn(st, NextStep, t.TurnID)
+}
+
+// handedOver reports whether the worker of a turn has its bundle.
+func handedOver(t *protocol.Turn) bool {
+	return t.Status == protocol.TurnDispatched || t.Status == protocol.TurnStarting || t.Status == protocol.TurnRunning
 }
 
 // resumeCommand is the way on with a retained turn, or without one: a person's role is assigned again, an agent carries on.

@@ -24,7 +24,15 @@ func (s *step) emitLast(eventType string, turn *protocol.EventTurn, payload map[
 
 func (s *step) event(eventType string, turn *protocol.EventTurn, payload map[string]any) protocol.Event {
 	return protocol.Event{EventType: eventType, Timestamp: s.now, RunID: s.st.ID(), Phase: s.st.Phase, Status: string(s.st.Status),
-		Turn: turn, Payload: raw(payload)}
+		Turn: turn, IntentID: s.intentOf(turn), Payload: raw(payload)}
+}
+
+// intentOf is the intent of an active turn.
+func (s *step) intentOf(turn *protocol.EventTurn) *string {
+	if turn == nil {
+		return nil
+	}
+	return s.st.ActiveTurns.At(turn.TurnID).Intent()
 }
 
 // eventTurn describes an active or accepted turn; nil for an empty id.

@@ -56,6 +56,10 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		if err != nil {
 			return err
 		}
+		if turn != "" && o.Intent != "" {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active, and an intent gets a turn of its own", turn).
+				WithHint("%s", governance.NextCommand(t.run))
+		}
 		if turn == "" {
 			j, rep, err = t.assign(ctx, o)
 		} else {
@@ -306,6 +310,9 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	}
 	if held != nil {
 		return nil, held, undo(nil)
+	}
+	if err := t.bind(&in, o); err != nil {
+		return nil, nil, undo(err)
 	}
 	if err := t.do(in); err != nil {
 		return nil, nil, undo(err)

@@ -248,12 +248,12 @@ func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
 // TestWaitingIntentsAreShown: work that the original took in is not left undone in silence.
 func TestWaitingIntentsAreShown(t *testing.T) {
 	p := newProject(t, one(runtimeOf("ok"), ""))
-	for _, in := range []string{`{"intent_id":"intent_2","status":"approved","priority":"p1","charter":"add login"}`,
-		`{"intent_id":"intent_1","status":"completed","priority":"p0","charter":"done"}`, `{"intent_id":`} {
-		p.write(fmt.Sprintf(".agentxchain/intake/intents/%d.json", len(in)), in)
+	for id, in := range map[string]string{"intent_2": `{"intent_id":"intent_2","status":"approved","priority":"p1","charter":"add login"}`,
+		"intent_1": `{"intent_id":"intent_1","status":"completed","priority":"p0","charter":"done"}`, "intent_3": `{"intent_id":`} {
+		p.write(protocol.IntentFile(id), in)
 	}
 	s, err := p.engine().Status(t.Context())
-	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "wait (1)") || !strings.Contains(strings.Join(s.Notes, "\n"), "intent_2 (p1) add login") {
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "intents wait for a turn (1)") || !strings.Contains(strings.Join(s.Notes, "\n"), "intent_2 (p1) add login") {
 		t.Errorf("status warns of %q, %v", s.Notes, err)
 	}
 }

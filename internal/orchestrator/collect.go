@@ -127,7 +127,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 		}
 		rep := t.report(OutcomeInterrupted)
 		rep.turn(t.state().ActiveTurns.At(id))
-		rep.Next, rep.Hint = governance.NextStep, out.Hint
+		rep.Hint = out.Hint
 		if out.Draft {
 			rep.Code, rep.Errors = out.Class, []string{out.Detail}
 		}

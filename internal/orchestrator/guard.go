@@ -304,7 +304,7 @@ func (t *transaction) withoutSecrets(id string, s *submission) {
 	}
 	t.e.warn(fmt.Sprintf("the result of turn %s held a secret, which was taken out; the worker has seen it", id))
 	if s.data = clean; t.workRoot(id) == t.e.root {
-		t.rewritten = map[string][]byte{s.where: clean}
+		t.rewrite(s.where, clean)
 	}
 }
 

@@ -95,6 +95,10 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		}
 		return t.unacceptable(ctx, id, f, s.repair)
 	}
+	uncovered, unsaid := t.covers(turn, valid.Result)
+	if uncovered != nil {
+		return t.unacceptable(ctx, id, *uncovered, s.repair)
+	}
 	if own := ruleFilesOf(turn, compared.Files); len(own) > 0 {
 		if held, err := t.refuseBound(ctx, id, codeRulesChanged, own, s.person); held != nil || err != nil {
 			return orEmpty(held), err
@@ -123,7 +127,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	accept := governance.AcceptTurn{
 		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
-		Warnings: slices.Concat(valid.Warnings, compared.Warnings, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
+		Warnings: slices.Concat(valid.Warnings, compared.Warnings, unsaid, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
 		Observed: observed(base, seen),
 	}
 	if s.merge {
@@ -178,6 +182,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
 		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: accept.Now}
+	}
+	if err := t.fulfil(turn); err != nil {
+		return Report{}, err
 	}
 	sha, err := t.commit(ctx, "accept_turn", id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {

@@ -8,10 +8,12 @@ import (
 
 // StepOptions choose the turn of a step.
 type StepOptions struct {
-	Role    string        // the role of the next turn; empty lets the rules choose
-	Turn    string        // the active turn to carry; empty is the only one, or a new one
-	Resume  bool          // clear a block first
-	Timeout time.Duration // how long the turn may take; 0 leaves it to the configuration
+	Role     string        // the role of the next turn; empty lets the rules choose
+	Turn     string        // the active turn to carry; empty is the only one, or a new one
+	Resume   bool          // clear a block first
+	Timeout  time.Duration // how long the turn may take; 0 leaves it to the configuration
+	Intent   string        // the intent that the new turn is bound to; empty takes the first that waits
+	NoIntent bool          // bind none
 	// NoRepair leaves a result that is not valid to a person instead of giving it back to the agent.
 	NoRepair bool
 	// NoWait makes a turn of a person ready and does not wait for it.

@@ -23,12 +23,17 @@ func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnR
 	if err := t.e.trusted(t.project.ItemsOf("policies", "")); err != nil {
 		return nil, err
 	}
-	if len(r.Verification.MachineEvidence) == 0 {
+	return t.rerunAll(ctx, root, r.Verification.MachineEvidence, replayLimit)
+}
+
+// rerunAll runs the commands of a turn's evidence.
+func (t *transaction) rerunAll(ctx context.Context, root string, list []protocol.Evidence, limit time.Duration) (*governance.Replay, error) {
+	if len(list) == 0 {
 		return &governance.Replay{Overall: "not_reproducible", Reason: "the turn gives no command as evidence"}, nil
 	}
 	out := &governance.Replay{Overall: "match"}
-	for _, ev := range r.Verification.MachineEvidence {
-		code, fault := t.rerun(ctx, root, ev)
+	for _, ev := range list {
+		code, fault := t.rerun(ctx, root, ev, limit)
 		if ctx.Err() != nil {
 			return nil, execution.Errorf(execution.CodeInterrupted, "run %s again: %w", ev.Command, ctx.Err())
 		}
@@ -42,7 +47,7 @@ func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnR
 	return out, nil
 }
 
-func (t *transaction) rerun(ctx context.Context, root string, ev protocol.Evidence) (code int, fault string) {
+func (t *transaction) rerun(ctx context.Context, root string, ev protocol.Evidence, limit time.Duration) (code int, fault string) {
 	argv := ev.Argv
 	if len(argv) == 0 {
 		var err error
@@ -54,7 +59,7 @@ func (t *transaction) rerun(ctx context.Context, root string, ev protocol.Eviden
 	if err != nil {
 		return -1, err.Error()
 	}
-	r := t.command(ctx, root, program, argv[1:], replayLimit, nil)
+	r := t.command(ctx, root, program, argv[1:], limit, nil)
 	if r.fault == "" {
 		return 0, "exit code 0"
 	}

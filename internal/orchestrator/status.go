@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -124,8 +125,7 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 		} else if text := livingWorker(turn); text != "" {
 			s.Notes = append(s.Notes, text)
 		}
-		_, _, err := project.ReadStaged(turnRoot(e.root, turn), id)
-		ts.Staged = err == nil
+		ts.Staged = e.staged(turn)
 		s.Turns = append(s.Turns, ts)
 	}
 	if len(s.Turns) == 0 && s.Status != protocol.RunCompleted {
@@ -138,13 +138,35 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	return s, nil
 }
 
+// next is what to type while no other process carries a turn, as status says it.
+func (e *Local) next(run governance.Run) string {
+	var turns []TurnStatus
+	for id, turn := range run.State.ActiveTurns.All() {
+		ts := TurnStatus{Turn: *turn, Staged: e.staged(turn)}
+		if c := carrier(e.root, id); c != nil && c.PID != os.Getpid() {
+			ts.Carrier = c
+		}
+		turns = append(turns, ts)
+	}
+	return next(run, turns)
+}
+
+// staged reports whether there is a result of a turn.
+func (e *Local) staged(turn *protocol.Turn) bool {
+	_, _, err := project.ReadStaged(turnRoot(e.root, turn), turn.TurnID)
+	return err == nil
+}
+
 // next is what to type: about a turn that another terminal carries, to look at it or to hand in what a person did.
 func next(run governance.Run, turns []TurnStatus) string {
 	for _, t := range turns {
+		_, rt, _ := run.Config.RuntimeOf(t.AssignedRole)
+		if command := governance.NextCommand(run); t.Carrier == nil && t.Staged && strings.HasPrefix(command, governance.NextSubmit) {
+			return governance.NextStep + strings.TrimPrefix(command, governance.NextSubmit)
+		}
 		if t.Carrier == nil {
 			continue
 		}
-		_, rt, _ := run.Config.RuntimeOf(t.AssignedRole)
 		switch {
 		case rt.Type != protocol.RuntimeManual:
 			return "drawbar govern events -f"
@@ -179,7 +201,7 @@ func (t *transaction) report(outcome string) Report {
 	st := t.state()
 	return Report{
 		Outcome: outcome, RunID: st.ID(), Status: st.Status, Phase: st.Phase, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: t.gateFailure(),
-		Pending: pending(st), SpentUSD: st.BudgetStatus.SpentUSD, RemainingUSD: governance.Budget(t.run).RemainingUSD, Next: governance.NextCommand(t.run),
+		Pending: pending(st), SpentUSD: st.BudgetStatus.SpentUSD, RemainingUSD: governance.Budget(t.run).RemainingUSD, Next: t.e.next(t.run),
 	}
 }
 

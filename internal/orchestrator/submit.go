@@ -58,16 +58,16 @@ func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err er
 		if valid.Result == nil {
 			rep.Outcome, rep.Code, rep.Stage, rep.Errors = OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
 			rep.Hint = "say it again: nothing was staged"
-			rep.Next = "drawbar govern submit"
 			return nil
 		}
 		rep.Summary, rep.Files, rep.Objections, rep.Decisions = valid.Result.Summary, valid.Result.FilesChanged, valid.Result.Objections, valid.Result.Decisions
 		if o.DryRun {
 			rep.Warnings = append(rep.Warnings, "checked, and not handed in")
-			rep.Next = "drawbar govern submit"
 			return nil
 		}
-		return t.stage(turn, data, o.Replace)
+		err = t.stage(turn, data, o.Replace)
+		rep.Next = t.e.next(t.run)
+		return err
 	})
 	return rep, err
 }

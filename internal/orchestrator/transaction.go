@@ -36,6 +36,7 @@ type transaction struct {
 	told    []Notice       // what is told once it is on disk
 
 	rewritten map[string][]byte // files that are written anew with the next commit
+	removed   []string          // files that are removed with it
 
 	noted   []string // changes of git's settings, to be recorded with what becomes of the turn
 	telling string   // digest of what a block says of git's settings
@@ -213,9 +214,13 @@ func noteSettings(events []protocol.Event, turn string, noted []string) error {
 
 // commit writes what the effects say, all of it or nothing. checkpoint, when given, is the commit of an acceptance.
 func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpoint) (string, error) {
+	if err := t.follow(); err != nil {
+		return "", err
+	}
 	now := t.e.now()
 	tx := ledger.Tx{Kind: kind, TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
 	maps.Copy(tx.Files, t.rewritten)
+	tx.Remove = t.removed
 	var last []protocol.Event
 	var human []governance.HumanEntry
 	var talk strings.Builder

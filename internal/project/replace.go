@@ -3,8 +3,41 @@ package project
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
+
+// WriteFiles writes files of a project, each whole or not at all. A nil content removes one.
+func WriteFiles(root string, files map[string][]byte) error {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "write into %s: %w", root, err)
+	}
+	defer func() { _ = r.Close() }() // its files are closed one by one
+	for _, name := range sortedNames(files) {
+		if err := r.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o755); err != nil {
+			return execution.Errorf(execution.CodeConfig, "write %s: %w", name, err)
+		}
+		if files[name] == nil {
+			if err = r.Remove(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		} else {
+			err = atomicfile.WriteIn(r, name, files[name], 0o644, false)
+		}
+		if err != nil {
+			return execution.Errorf(execution.CodeConfig, "write %s: %w", name, err)
+		}
+	}
+	return nil
+}
 
 // attemptOf is the attempt that an assignment is for; 0 when it does not say.
 func attemptOf(assignment []byte) int {

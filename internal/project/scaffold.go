@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -180,33 +181,23 @@ func vacant(dir string, force bool) error {
 // files are the contents of everything but the configuration, by path.
 func (t Template) files(c *protocol.Config) (map[string]string, error) {
 	files := map[string]string{}
-	read := func(name string) string {
-		b, err := scaffoldFiles.ReadFile("scaffold/" + name)
-		if err != nil {
-			panic(err) // the file is part of the program
-		}
-		return string(b)
-	}
-	fill := strings.NewReplacer("{{project_name}}", c.Project.Name, "{{purpose}}", t.spec.purpose, "{{interface}}", t.spec.interfaces,
-		"{{behavior}}", t.spec.behavior, "{{errors}}", t.spec.errors, "{{acceptance}}", t.spec.acceptance)
+	fill := t.fill(c.Project.Name)
 	for _, id := range scaffoldRoles {
-		text := read("prompts/" + id + ".md")
+		text := scaffolded("prompts/" + id + ".md")
 		if t.local {
 			text = strings.ReplaceAll(text, "\nLeave product files alone.\n", "\nKeep to the planning files; the product is the developer's.\n")
 			text = strings.ReplaceAll(text, "\nYou write below `.planning/` and `.agentxchain/reviews/` only. If you cannot write files at all, put the verdict into your\nresult and do not claim files that you did not change.\n",
 				"\nYou may change product files; repair nothing yourself that the developer should hear about.\n")
 		}
 		if g := t.guidance[id]; g != "" {
-			text += "\n## In a project of this kind\n\n" + g + "\n"
+			text += "\n" + guidanceHead + "\n\n" + g + "\n"
 		}
 		files[protocol.PromptsDir+"/"+id+".md"] = text
 	}
 	for _, name := range []string{"PM_SIGNOFF.md", "SYSTEM_SPEC.md", "IMPLEMENTATION_NOTES.md", "acceptance-matrix.md", "ship-verdict.md", "RELEASE_NOTES.md"} {
-		files[protocol.PlanningDir+"/"+name] = fill.Replace(read("planning/" + name))
+		files[protocol.PlanningDir+"/"+name] = fill.Replace(scaffolded("planning/" + name))
 	}
-	for _, name := range t.planning {
-		files[protocol.PlanningDir+"/"+name] = fill.Replace(read("templates/" + t.ID + "/" + name))
-	}
+	maps.Copy(files, t.planningFiles(c.Project.Name))
 	files[protocol.PlanningDir+"/ROADMAP.md"] = roadmap(c)
 	files[protocol.TalkFile] = fmt.Sprintf("# %s\n\nWhat each accepted turn handed over, for people to read.\n", c.Project.Name)
 	state, err := protocol.MarshalFile(emptyState(c))
@@ -216,6 +207,28 @@ func (t Template) files(c *protocol.Config) (map[string]string, error) {
 	files[protocol.StateFile] = string(state)
 	files[protocol.HistoryFile], files[protocol.LedgerFile] = "", ""
 	return files, nil
+}
+
+// planningFiles are the planning files that the template has besides those of every project, by path.
+func (t Template) planningFiles(name string) map[string]string {
+	files := map[string]string{}
+	for _, file := range t.planning {
+		files[protocol.PlanningDir+"/"+file] = t.fill(name).Replace(scaffolded("templates/" + t.ID + "/" + file))
+	}
+	return files
+}
+
+func (t Template) fill(name string) *strings.Replacer {
+	return strings.NewReplacer("{{project_name}}", name, "{{purpose}}", t.spec.purpose, "{{interface}}", t.spec.interfaces,
+		"{{behavior}}", t.spec.behavior, "{{errors}}", t.spec.errors, "{{acceptance}}", t.spec.acceptance)
+}
+
+func scaffolded(name string) string {
+	b, err := scaffoldFiles.ReadFile("scaffold/" + name)
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return string(b)
 }
 
 func roadmap(c *protocol.Config) string {

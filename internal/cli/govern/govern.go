@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/alias"
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
+	"github.com/drawbar/drawbar/internal/cli/govern/intake"
 	"github.com/drawbar/drawbar/internal/cli/govern/objection"
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
@@ -31,11 +32,17 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(status.New(app))
 	cmd.AddCommand(turn.New(app)...)
 	cmd.AddCommand(record.New(app)...)
+	cmd.AddCommand(intake.New(app)...)
+	replay := &cobra.Command{Use: "replay", Hidden: true, Args: cli.Args(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error {
+		return cli.Usage("%s needs a command", cmd.CommandPath()).WithHint("drawbar govern verify turn --accepted")
+	}}
+	replay.AddCommand(turn.NewReplay(app))
+	cmd.AddCommand(replay)
 	cmd.AddCommand(approve.New(app), approve.NewDecline(app), submit.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":
-			c.AddCommand(conformance.NewProtocol(app))
+			c.AddCommand(conformance.NewProtocol(app), turn.NewVerify(app))
 		case "objections":
 			c.AddCommand(objection.New(app)...)
 		case "conformance":

@@ -35,7 +35,7 @@ func Decode(data []byte) (*protocol.Config, []Problem) {
 	k := &checker{doc: root}
 	if old := root.get("version"); !root.has("schema_version") && old != nil && string(old.text) == "3" {
 		k.add(Problem{Type: WrongSchemaVersion, Field: "version", Message: "is 3: this is an ungoverned project of an older kind",
-			Hint:   "move it aside and write a governed one with: drawbar govern init",
+			Hint:   "drawbar govern migrate",
 			Detail: map[string]any{"expected_version": protocol.ConfigVersion, "actual_version": "3"}})
 		k.locate(data)
 		return nil, k.list

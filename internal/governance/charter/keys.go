@@ -108,7 +108,7 @@ func newTable() *Node {
 		key("workspace", one("where turns work: in the project itself, or each in a git worktree of its own that is merged on acceptance",
 			"shared", "worktree").def("shared")),
 		key("adapters", table("custom adapters of the first edition", "", raw("a module"))),
-		key("intent_coverage_mode", one("kept for other tools", "strict", "lenient")),
+		key("intent_coverage_mode", one("whether a result has to cover every item of its intent (default: strict for p0)", "strict", "lenient")),
 		key("gate_semantic_coverage_mode", str("strict, or anything else for off").def("strict")),
 	)
 	return &n

@@ -24,9 +24,6 @@ func Unbuilt(c *protocol.Config) []Problem {
 	if some(n.MissionPlanner) {
 		f.warn(NotBuilt, "mission_planner", "", "has no effect: there are no missions yet")
 	}
-	if n.IntentCoverageMode != "" {
-		f.warn(NotBuilt, "intent_coverage_mode", "", "has no effect: no turn gets an intent yet")
-	}
 	if n.RunLoop != nil && some(n.RunLoop.Extra.At("continuous")) {
 		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: runs do not continue by themselves yet")
 	}

@@ -1,6 +1,7 @@
 package alias
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/project"
 )
 
 // Install adds the spellings of both tables to the command "govern", whose own commands are there already.
@@ -28,7 +32,7 @@ func Install(app *cli.App, govern *cobra.Command) {
 			parent.AddCommand(refused(name, c))
 			continue
 		}
-		parent.AddCommand(same(govern, name, strings.Fields(c.New)))
+		parent.AddCommand(same(app, govern, name, c))
 	}
 }
 
@@ -58,8 +62,8 @@ func refused(name string, c Command) *cobra.Command {
 
 // same makes a command that is another one in all but its name: the flags are the very same, so whatever one of them sets is set
 // for the command that runs.
-func same(govern *cobra.Command, name string, words []string) *cobra.Command {
-	target := govern
+func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Command {
+	target, words := govern, strings.Fields(c.New)
 	for len(words) > 0 {
 		i := slices.IndexFunc(target.Commands(), func(c *cobra.Command) bool { return c.Name() == words[0] })
 		if i < 0 {
@@ -89,21 +93,53 @@ func same(govern *cobra.Command, name string, words []string) *cobra.Command {
 	if wants {
 		use = name + " ID"
 	}
+	if c.Present {
+		use = name + " [ID]"
+	}
 	cmd := &cobra.Command{
 		Use: use, Hidden: true, Short: target.Short, Long: target.Long, PreRunE: target.PreRunE,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if c.Present && len(args) == 0 {
+				return nil
+			}
 			if wants && len(args) != 1 {
 				return cli.Usage("%s needs one ID", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 			}
 			return target.Args(cmd, fill(args))
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return target.RunE(cmd, fill(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.Present && len(args) == 0 {
+				phase, err := presentPhase(app)
+				if err != nil {
+					return err
+				}
+				args = []string{phase}
+			}
+			return target.RunE(cmd, fill(args))
+		},
 	}
 	if len(words) == 0 {
 		cmd.ValidArgs, cmd.ValidArgsFunction = target.ValidArgs, target.ValidArgsFunction
 	}
 	cmd.Flags().AddFlagSet(target.Flags())
 	return cmd
+}
+
+// presentPhase is the phase of the run, or before any run the first one.
+func presentPhase(app *cli.App) (string, error) {
+	root, err := view.Root(app)
+	if err != nil {
+		return "", err
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return "", err
+	}
+	v, err := ledger.Read(root)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Or(v.State.Phase, p.Config.Phases()[0]), nil
 }
 
 // flags adds the flags and has each command look at its own before it runs.
@@ -125,11 +161,11 @@ func flags(app *cli.App, govern *cobra.Command) {
 			if of == nil {
 				of = govern.PersistentFlags().Lookup(f.Same)
 			}
-			fs.VarPF(of.Value, f.Name, "", "the same as --"+f.Same).NoOptDefVal = of.NoOptDefVal
+			fs.VarPF(of.Value, f.Name, f.Short, "the same as --"+f.Same).NoOptDefVal = of.NoOptDefVal
 		case f.Value:
-			fs.String(f.Name, "", f.Means)
+			fs.StringP(f.Name, f.Short, "", f.Means)
 		default:
-			fs.Bool(f.Name, false, f.Means)
+			fs.BoolP(f.Name, f.Short, false, f.Means)
 		}
 		fs.Lookup(f.Name).Hidden = true
 		before := cmd.PreRunE

@@ -9,6 +9,8 @@ type Command struct {
 	// New are the words that do it; % stands for the one argument of Old. Empty when it is refused, or when the command has a
 	// package of its own.
 	New string
+	// Present says that without the argument the present phase stands for %.
+	Present bool
 	// Refused says why there is no such command, and Hint what to type instead.
 	Refused, Hint string
 	// Own says that the spelling differs too much for a line of this table: a command of its own stands behind it.
@@ -29,22 +31,19 @@ func Commands() []Command {
 		{Old: "role show", New: "config get roles.%"},
 		{Old: "role validate", New: "validate"},
 		{Old: "phase list", New: "config get routing"},
-		{Old: "phase show", New: "config get routing.%"},
+		{Old: "phase show", New: "config get routing.%", Present: true},
 		{Old: "gate list", New: "gates"},
 		{Old: "gate show", New: "gates %"},
 		{Old: "connector check", New: "doctor"}, // with the id of a runtime too
 		{Old: "connector validate", New: "doctor"},
 		{Old: "verify protocol", Own: true},
 		{Old: "conformance check", Own: true},
+		{Old: "replay turn", Own: true},
 
-		{Old: "verify turn", Refused: "evidence is run again by the policy require_reproducible_verification, while a turn is accepted", Hint: "drawbar govern turn show TURN"},
-		{Old: "verify export", Refused: "an export says of itself whether its chain was whole", Hint: "drawbar govern verify"},
-		{Old: "verify diff", Refused: "two exports are not compared", Hint: "drawbar govern export --output FILE, then diff"},
 		{Old: "connector capabilities", Refused: "what an agent can do is told by the agent's own command", Hint: "drawbar agents matrix"},
-		{Old: "template", Refused: "a project is made from its template once", Hint: "drawbar govern init --help"},
 		{Old: "proposal", Refused: "commands for proposals are not built yet", Hint: "give the role write_authority authoritative, and a runtime that may write"},
-		{Old: "intake", Refused: "intents are not taken in here; status lists the ones that wait", Hint: "drawbar govern config set project.goal TEXT"},
-		{Old: "inject", Refused: "intents are not taken in here; status lists the ones that wait", Hint: "drawbar govern config set project.goal TEXT"},
+		{Old: "intake handoff", Refused: "a run governs one repository, and no coordinator takes intents over", Hint: "drawbar govern intake start --intent ID"},
+		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run begins", Hint: "drawbar govern intake status"},
 		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
@@ -53,8 +52,7 @@ func Commands() []Command {
 		{Old: "restore", Refused: "the record is in no commit: git ignores .agentxchain", Hint: "put .agentxchain back from a backup, then drawbar govern verify"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
-		{Old: "migrate", Refused: "projects of generation 3 are not read", Hint: "drawbar govern init --force"},
-		{Old: "replay", Refused: "turns are not played again", Hint: "drawbar govern turn show TURN, drawbar govern verify"},
+		{Old: "replay export", Refused: "there is no dashboard to look at an export with", Hint: "drawbar govern verify export FILE"},
 		{Old: "workflow-kit", Refused: "the artifacts of a phase stand in the configuration", Hint: "drawbar govern config get workflow_kit, drawbar govern gates"},
 		{Old: "serve-mcp", Refused: "no MCP server is offered for governed runs", Hint: "drawbar govern status"},
 		{Old: "ship-status", Refused: "what stands before the end is told by the gates", Hint: "drawbar govern gates, drawbar govern report"},
@@ -113,7 +111,6 @@ func Flags() []Flag {
 		{Command: "step", Name: "poll", Value: true, Own: true, Means: "so many seconds between two looks for a person's result"},
 		{Command: "step", Name: "auto-reject", Means: "a result that is not valid goes back to the agent", Against: "no-repair"},
 		{Command: "step", Name: "stream", Same: "verbose"},
-		{Command: "step", Name: "no-intent", Means: "no intent is bound to a turn"},
 		{Command: "step", Name: "no-checkpoint", Refused: "the commit belongs to the acceptance", Hint: "drawbar govern step --no-repair, then look, then drawbar govern accept"},
 
 		{Command: "run", Name: "stream", Same: "verbose"},
@@ -129,7 +126,6 @@ func Flags() []Flag {
 		{Command: "run", Name: "mission", Value: true, Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Command: "run", Name: "vision", Value: true, Refused: "the goal stands in the configuration", Hint: "drawbar govern config set project.goal TEXT"},
 
-		{Command: "resume", Name: "no-intent", Means: "no intent is bound to a turn"},
 		{Command: "restart", Name: "role", Value: true, Refused: "the role is chosen with the turn", Hint: "drawbar govern restart && drawbar govern step --role ROLE"},
 
 		{Command: "accept", Name: "resolution", Value: true, Own: true, Means: "standard is what happens without it"},
@@ -138,10 +134,12 @@ func Flags() []Flag {
 
 		{Command: "gates", Name: "evaluate", Means: "gates are always held against the files as they are now"},
 
-		{Command: "status", Name: "dir", Same: "cwd"},
-		{Command: "history", Name: "dir", Same: "cwd"},
-		{Command: "events", Name: "dir", Same: "cwd"},
-		{Command: "decisions", Name: "dir", Same: "cwd"},
+		{Command: "status", Name: "all", Short: "a", Means: "everything that waits is shown"},
+		{Command: "status", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "history", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "events", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "decisions", Name: "dir", Short: "d", Same: "cwd"},
+		{Command: "diff", Name: "dir", Short: "d", Same: "cwd"},
 		{Command: "export", Name: "dir", Same: "cwd"},
 
 		{Command: "export", Name: "format", Value: true, Means: "an export is JSON", Only: []string{"json"}},

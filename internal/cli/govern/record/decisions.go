@@ -1,11 +1,14 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
@@ -14,6 +17,7 @@ import (
 func decisions(app *cli.App) *cobra.Command {
 	var f runFlags
 	var repo bool
+	var show string
 	cmd := &cobra.Command{
 		Use: "decisions", Short: "What was decided, oldest first",
 		Args: cli.Args(cobra.NoArgs),
@@ -26,7 +30,7 @@ func decisions(app *cli.App) *cobra.Command {
 				return err
 			}
 			if repo {
-				return repoDecisions(app, v, f)
+				return repoDecisions(app, v, f, show)
 			}
 			run := which(v, f.run, f.all)
 			list, err := v.Decisions()
@@ -40,6 +44,13 @@ func decisions(app *cli.App) *cobra.Command {
 			list = newest(slices.DeleteFunc(list, func(d protocol.LedgerDecision) bool {
 				return run != "" && d.RunID != run && !(d.RunID == "" && turns[d.TurnID])
 			}), f.limit)
+			if show != "" {
+				i := slices.IndexFunc(list, func(d protocol.LedgerDecision) bool { return d.ID == show })
+				if i < 0 {
+					return repoDecisions(app, v, f, show)
+				}
+				return showDecision(app, list[i])
+			}
 			return app.Answer(nonNil(list), func() {
 				if len(list) == 0 {
 					app.Notef("nothing is decided yet")
@@ -56,7 +67,27 @@ func decisions(app *cli.App) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&repo, "repo", false, "decisions that outlive their runs")
+	cmd.Flags().StringVarP(&show, "show", "s", "", "everything about this one, such as DEC-042")
 	return cmd
+}
+
+// showDecision prints every field of a decision.
+func showDecision(app *cli.App, d any) error {
+	b, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	var fields protocol.Ordered[any]
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return err
+	}
+	return app.Answer(d, func() {
+		for key, value := range fields.All() {
+			if s := fmt.Sprint(value); value != nil && s != "" && s != "[]" {
+				app.Printf("%-18s %s\n", strings.ReplaceAll(key, "_", " "), oneLine(s))
+			}
+		}
+	})
 }
 
 // turnsOf are the turns of a run: decisions of the original name their turn only.
@@ -72,12 +103,19 @@ func turnsOf(v *ledger.View, run string) (map[string]bool, error) {
 	return turns, err
 }
 
-func repoDecisions(app *cli.App, v *ledger.View, f runFlags) error {
+func repoDecisions(app *cli.App, v *ledger.View, f runFlags, show string) error {
 	list, err := v.RepoDecisions()
 	if err != nil {
 		return err
 	}
 	list = newest(slices.DeleteFunc(list, func(d protocol.RepoDecision) bool { return f.run != "" && d.RunID != f.run }), f.limit)
+	if show != "" {
+		i := slices.IndexFunc(list, func(d protocol.RepoDecision) bool { return d.ID == show })
+		if i < 0 {
+			return execution.Errorf(execution.CodeSessionNotFound, "there is no decision %q", show).WithHint("drawbar govern decisions --all")
+		}
+		return showDecision(app, list[i])
+	}
 	return app.Answer(nonNil(list), func() {
 		if len(list) == 0 {
 			app.Notef("no decision outlives its run")

@@ -73,7 +73,7 @@ func events(app *cli.App) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with events as they come, until Ctrl-C")
-	cmd.Flags().StringSliceVar(&types, "type", nil, "only events of these types")
+	cmd.Flags().StringSliceVarP(&types, "type", "t", nil, "only events of these types")
 	cmd.Flags().StringVar(&since, "since", "", "only events since a time (2026-01-02T15:04:05Z) or a while ago (1h)")
 	return cmd
 }

@@ -9,14 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/internal/ledger"
 	"github.com/drawbar/drawbar/internal/project"
 )
-
-// exportVersion is that of the file that export writes.
-const exportVersion = "1.0"
 
 // exported is a run with its record, as one document.
 type exported struct {
@@ -34,11 +32,14 @@ type exported struct {
 	Runs          []protocol.RunSummary   `json:"run_history"`
 	Human         []json.RawMessage       `json:"human_escalations"`
 	Chain         ledger.Report           `json:"chain"`
+	// Files are the configuration and the files of the record, of all runs, when they are asked for.
+	Files protocol.Ordered[audit.ExportedFile] `json:"files,omitzero"`
 }
 
 func export(app *cli.App) *cobra.Command {
 	var f runFlags
 	var out string
+	var files bool
 	cmd := &cobra.Command{
 		Use: "export", Short: "The record of a run as one JSON document",
 		Long: "Write the record of a run as one JSON document, to standard output or to a file that is not there yet. It holds what the\n" +
@@ -57,6 +58,11 @@ func export(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if files {
+				if doc.Files, err = audit.ExportFiles(root); err != nil {
+					return execution.Errorf(execution.CodeConfig, "read the record: %w", err).WithHint("drawbar govern export, without --files")
+				}
+			}
 			b, err := protocol.MarshalFile(doc)
 			if err != nil {
 				return err
@@ -70,6 +76,7 @@ func export(app *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "of all runs")
+	cmd.Flags().BoolVar(&files, "files", false, "with every file of the record, of all runs, for verify export")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
 	return cmd
 }
@@ -79,7 +86,7 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 	if err != nil {
 		return exported{}, err
 	}
-	doc := exported{SchemaVersion: exportVersion, ExportKind: "agentxchain_run_export", ExportedAt: protocol.At(time.Now()), Project: p.Config.Project, RunID: run,
+	doc := exported{SchemaVersion: audit.ExportVersion, ExportKind: audit.ExportKind, ExportedAt: protocol.At(time.Now()), Project: p.Config.Project, RunID: run,
 		Config: json.RawMessage(p.Raw), State: v.State}
 	if doc.History, err = v.History(run); err != nil {
 		return doc, err

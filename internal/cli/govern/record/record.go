@@ -54,8 +54,8 @@ type runFlags struct {
 
 func (f *runFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
-	cmd.Flags().BoolVar(&f.all, "all", false, "of all runs")
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "at most so many, the newest")
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "of all runs")
+	cmd.Flags().IntVarP(&f.limit, "limit", "l", 0, "at most so many, the newest")
 }
 
 func (f *runFlags) check(cmd *cobra.Command) error {
@@ -77,7 +77,7 @@ func newest[T any](list []T, n int) []T {
 
 func history(app *cli.App) *cobra.Command {
 	var f runFlags
-	var role string
+	var role, status string
 	var byRun bool
 	cmd := &cobra.Command{
 		Use: "history", Short: "The accepted turns, oldest first; with --runs the runs",
@@ -89,19 +89,24 @@ func history(app *cli.App) *cobra.Command {
 			if byRun && (f.run != "" || role != "") {
 				return cli.Usage("--runs lists every run, and takes neither --run nor --role").WithHint("%s --run RUN", cmd.CommandPath())
 			}
+			if known := statuses(byRun); status != "" && !slices.Contains(known, status) {
+				return cli.Usage("--status %q is no status of a %s", status, map[bool]string{true: "run", false: "turn"}[byRun]).WithHint("one of: %s", strings.Join(known, ", "))
+			}
 			_, v, err := read(app)
 			if err != nil {
 				return err
 			}
 			if byRun {
-				return listRuns(app, v, f.limit)
+				return listRuns(app, v, status, f.limit)
 			}
 			run := which(v, f.run, f.all)
 			entries, err := v.History(run)
 			if err != nil {
 				return err
 			}
-			entries = newest(slices.DeleteFunc(entries, func(h protocol.HistoryEntry) bool { return role != "" && h.Role != role }), f.limit)
+			entries = newest(slices.DeleteFunc(entries, func(h protocol.HistoryEntry) bool {
+				return role != "" && h.Role != role || status != "" && h.Status != status
+			}), f.limit)
 			return app.Answer(nonNil(entries), func() {
 				if len(entries) == 0 {
 					app.Notef("no turn is accepted yet")
@@ -122,8 +127,17 @@ func history(app *cli.App) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&role, "role", "", "only turns of this role")
+	cmd.Flags().StringVarP(&status, "status", "s", "", "only those with this status, such as completed or blocked")
 	cmd.Flags().BoolVar(&byRun, "runs", false, "the runs of this project instead of turns")
 	return cmd
+}
+
+// statuses are those that history knows of runs, or of turns.
+func statuses(runs bool) []string {
+	if runs {
+		return []string{string(protocol.RunActive), string(protocol.RunPaused), string(protocol.RunBlocked), string(protocol.RunCompleted)}
+	}
+	return []string{string(protocol.ResultCompleted), string(protocol.ResultBlocked), string(protocol.ResultNeedsHuman), string(protocol.ResultFailed), protocol.StatusReissued}
 }
 
 func nonNil[T any](list []T) []T {

@@ -82,12 +82,12 @@ func runsOf(v *ledger.View) ([]runLine, error) {
 	return list, nil
 }
 
-func listRuns(app *cli.App, v *ledger.View, limit int) error {
+func listRuns(app *cli.App, v *ledger.View, status string, limit int) error {
 	list, err := runsOf(v)
 	if err != nil {
 		return err
 	}
-	list = newest(list, limit)
+	list = newest(slices.DeleteFunc(list, func(r runLine) bool { return status != "" && string(r.Status) != status }), limit)
 	return app.Answer(nonNil(list), func() {
 		if len(list) == 0 {
 			app.Notef("there is no run yet")

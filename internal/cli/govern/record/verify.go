@@ -8,10 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governance"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -25,7 +23,7 @@ type verification struct {
 }
 
 func verify(app *cli.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "verify", Short: "Hold the record against its hash chain and its commits",
 		Long: "Hold every line of the record, the archived turns, the session, TALK.md and the audit of hooks against the hash chain beside\n" +
 			"them, the chain against the heads that checkpoint commits name, and the accepted turns against the commits below HEAD, both\n" +
@@ -44,6 +42,8 @@ func verify(app *cli.App) *cobra.Command {
 			return answerVerified(app, out, out, func() { printVerification(app, out) })
 		},
 	}
+	cmd.AddCommand(verifyExport(app), verifyDiff(app))
+	return cmd
 }
 
 func verified(ctx context.Context, root string) (out verification, err error) {
@@ -55,13 +55,11 @@ func verified(ctx context.Context, root string) (out verification, err error) {
 
 // answerVerified answers with data; what does not hold is exit code 1.
 func answerVerified(app *cli.App, v verification, data any, show func()) error {
-	if v.OK {
-		return app.Answer(data, show)
+	why := ""
+	if !v.OK {
+		why = broken(v)
 	}
-	if err := app.AnswerNot(data, execution.Errorf(execution.CodeValidation, "%s", broken(v)), show); err != nil {
-		return err
-	}
-	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+	return failing(app, v.OK, why, data, show)
 }
 
 // order says what is wrong with the order of the present run's events; empty when nothing is.

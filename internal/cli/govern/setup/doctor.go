@@ -248,7 +248,7 @@ func history(ctx context.Context, root string) []check {
 	return list
 }
 
-// intents names the work that AgentXchain took in and that waits.
+// intents names the work that waits for a turn.
 func intents(root string) []check {
 	if text := project.Waiting(project.Intents(root)); text != "" {
 		return []check{{Name: "intents", State: note, Found: text}}

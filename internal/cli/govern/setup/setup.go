@@ -1,5 +1,5 @@
 // Package setup holds the commands that make a governed project and look after its configuration: init, validate, doctor,
-// config.
+// config, template, migrate.
 package setup
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
-	return []*cobra.Command{initialize(app), validate(app), doctor(app), config(app)}
+	return []*cobra.Command{initialize(app), validate(app), doctor(app), config(app), template(app), migrate(app)}
 }
 
 // typed is the execution error in err.

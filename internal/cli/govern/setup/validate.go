@@ -1,8 +1,10 @@
 package setup
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,11 +29,11 @@ type validation struct {
 func validate(app *cli.App) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
-		Use: "validate", Short: "Check the configuration: every fault with its place and what to do",
+		Use: "validate [ROLE]", Short: "Check the configuration: every fault with its place and what to do",
 		Long: "Check agentxchain.json: every fault with its field, its line and what to do, what could never be finished (ADM-001 to ADM-004), and\n" +
-			"what is not built yet. Warnings leave the exit code at 0.",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"what is not built yet. Warnings leave the exit code at 0. With the id of a role only what is about it and its runtime.",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := view.Root(app)
 			if err != nil {
 				return err
@@ -39,6 +41,9 @@ func validate(app *cli.App) *cobra.Command {
 			switch mode {
 			case "full":
 			case "turn":
+				if len(args) > 0 {
+					return cli.Usage("--mode turn takes no role").WithHint("%s --mode turn", cmd.CommandPath())
+				}
 				return validateTurns(app, root)
 			default:
 				return cli.Usage("--mode %s is not supported", mode).WithHint("%s", cmd.CommandPath())
@@ -47,8 +52,13 @@ func validate(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(args) > 0 {
+				if problems, err = aboutRole(root, args[0], problems); err != nil {
+					return err
+				}
+			}
 			v := validation{OK: len(charter.Errors(problems)) == 0, Root: root, Problems: problems}
-			show := func() { printProblems(app, v) }
+			show := func() { printProblems(app, v, args) }
 			if v.OK {
 				return app.Answer(v, show)
 			}
@@ -160,7 +170,33 @@ func located(p charter.Problem) string {
 	return p.String()
 }
 
-func printProblems(app *cli.App, v validation) {
+// aboutRole are the problems of one role and of its runtime.
+func aboutRole(root, role string, problems []charter.Problem) ([]charter.Problem, error) {
+	raw, err := project.Get(root, "roles")
+	if err != nil {
+		return nil, err
+	}
+	var roles protocol.Ordered[json.RawMessage]
+	if err := json.Unmarshal(raw, &roles); err != nil || !roles.Has(role) {
+		return nil, cli.Usage("there is no role %q", role).WithHint("one of: %s", strings.Join(roles.Keys(), ", "))
+	}
+	var of struct {
+		Runtime string `json:"runtime"`
+	}
+	_ = json.Unmarshal(roles.At(role), &of) // a role of another kind is a problem of its own
+	about := func(p charter.Problem, thing string) bool {
+		return p.Field == thing || strings.HasPrefix(p.Field, thing+".")
+	}
+	list := []charter.Problem{}
+	for _, p := range problems {
+		if about(p, "roles."+role) || of.Runtime != "" && about(p, "runtimes."+of.Runtime) {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+func printProblems(app *cli.App, v validation, role []string) {
 	for _, p := range v.Problems {
 		app.Printf("%s: %s\n", p.Severity, located(p))
 		if p.Hint != "" {
@@ -170,6 +206,9 @@ func printProblems(app *cli.App, v validation) {
 	errs := len(charter.Errors(v.Problems))
 	switch errs {
 	case 0:
+		if len(role) > 0 {
+			app.Printf("role %s of ", role[0])
+		}
 		app.Printf("%s can be run", protocol.ConfigFile)
 	case 1:
 		app.Printf("1 fault in %s", protocol.ConfigFile)

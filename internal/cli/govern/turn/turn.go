@@ -72,6 +72,7 @@ func step(app *cli.App) *cobra.Command {
 	f.StringVar(&o.Turn, "turn", "", "the active turn to carry, where there are several")
 	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
 	f.DurationVar(&o.Timeout, "timeout", 0, "how long the turn may take (default: the configuration's, else 20m)")
+	f.BoolVar(&o.NoIntent, "no-intent", false, "bind no waiting intent to the next turn")
 	f.BoolVar(&o.NoRepair, "no-repair", false, "leave a result that is not valid to a person")
 	f.BoolVar(&o.NoWait, "no-wait", false, "make a person's turn ready and do not wait for its result")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show what the worker prints, on standard error")
@@ -142,6 +143,7 @@ func resume(app *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Role, "role", "", "role of the next turn")
 	cmd.Flags().StringVar(&o.Turn, "turn", "", "the active turn, where there are several")
+	cmd.Flags().BoolVar(&o.NoIntent, "no-intent", false, "bind no waiting intent to the next turn")
 	return cmd
 }
 

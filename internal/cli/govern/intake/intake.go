@@ -1,0 +1,353 @@
+// Package intake takes work in from outside a run: "drawbar govern inject" and "drawbar govern intake". An approved intent is bound to
+// the next turn that suits, by step and run.
+package intake
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/intent"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/project"
+)
+
+// New makes the commands.
+func New(app *cli.App) []*cobra.Command {
+	cmd := &cobra.Command{
+		Use: "intake", Short: "Take work in: record it, assess it, approve it; the next turn gets it", Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(record(app), scan(app), triage(app), approve(app), plan(app), start(app), resolve(app), status(app))
+	return []*cobra.Command{inject(app), cmd}
+}
+
+// desk is what the commands work on.
+type desk struct {
+	app   *cli.App
+	root  string
+	p     *project.Project
+	state *protocol.State
+	now   protocol.Time
+}
+
+// open reads the project. A command that decides is not one for a worker within its turn.
+func open(app *cli.App, decides string) (*desk, error) {
+	root, err := view.Root(app)
+	if err != nil {
+		return nil, err
+	}
+	p, err := project.Load(root)
+	if err != nil {
+		return nil, err
+	}
+	v, err := ledger.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	if decides != "" {
+		e, done, err := view.Engine(app, decides, false)
+		if err != nil {
+			return nil, err
+		}
+		done()
+		if err := e.Outside(); err != nil {
+			return nil, err
+		}
+	}
+	return &desk{app: app, root: root, p: p, state: &v.State, now: protocol.At(time.Now())}, nil
+}
+
+// change reads an intent, changes it and writes it.
+func (d *desk) change(id string, fn func(*protocol.Intent) error) error {
+	if id == "" {
+		return cli.Usage("which intent? --intent is needed").WithHint("drawbar govern intake status")
+	}
+	i, err := project.Intent(d.root, id)
+	if err != nil {
+		return err
+	}
+	was := i.Status
+	if err := fn(&i); err != nil {
+		return refused(err, id)
+	}
+	if err := project.WriteIntent(d.root, i); err != nil {
+		return err
+	}
+	return d.app.Answer(i, func() {
+		d.app.Printf("intent %s is %s (was %s)\n", i.IntentID, i.Status, was)
+		d.app.Printf("  next  %s\n", next(i))
+	})
+}
+
+// refused is the error about an intent that is not where a step begins.
+func refused(err error, id string) error {
+	if execution.CodeOf(err) != "" {
+		return err
+	}
+	return execution.Errorf(execution.CodeInvalidStateTransition, "%w", err).WithHint("drawbar govern intake status --intent %s", id)
+}
+
+// next is what to type about an intent.
+func next(i protocol.Intent) string {
+	of := " --intent " + i.IntentID
+	switch i.Status {
+	case protocol.IntentDetected:
+		return "drawbar govern intake triage" + of + ` --priority p1 --charter "..." --acceptance "..."`
+	case protocol.IntentTriaged:
+		return "drawbar govern intake approve" + of
+	case protocol.IntentApproved, protocol.IntentPlanned:
+		return "drawbar govern step"
+	case protocol.IntentExecuting, protocol.IntentBlocked:
+		return "drawbar govern intake resolve" + of
+	}
+	return "nothing: it is over"
+}
+
+// items splits what is given with commas.
+func items(text string) []string {
+	list := []string{}
+	for _, s := range strings.Split(text, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// assessed checks what a triage says, before anything is written.
+func assessed(a intent.Assessment, c *protocol.Config) error {
+	switch {
+	case !slices.Contains(intent.Priorities(), a.Priority):
+		return cli.Usage("--priority %q is unknown", a.Priority).WithHint("one of: %s", strings.Join(intent.Priorities(), ", "))
+	case !slices.ContainsFunc(project.Templates(), func(t project.Template) bool { return t.ID == a.Template }):
+		return cli.Usage("there is no template %q", a.Template).WithHint("drawbar govern template list")
+	case strings.TrimSpace(a.Charter) == "":
+		return cli.Usage("--charter is needed: what is to be done").WithHint(`--charter "..."`)
+	case len(a.Acceptance) == 0:
+		return cli.Usage("--acceptance is needed: how one sees that it is done").WithHint(`--acceptance "the button is blue, its test passes"`)
+	case a.PreferredRole != "" && !c.Roles.Has(a.PreferredRole):
+		return cli.Usage("there is no role %q", a.PreferredRole).WithHint("one of: %s", strings.Join(c.Roles.Keys(), ", "))
+	}
+	return nil
+}
+
+func inject(app *cli.App) *cobra.Command {
+	a := intent.Assessment{}
+	var acceptance, by string
+	var hold bool
+	cmd := &cobra.Command{
+		Use: "inject TEXT", Short: "Give the next turn this work, before everything else",
+		Long: "Take work in and approve it: recorded, assessed and approved in one command. The next turn that suits is bound to it; its prompt\n" +
+			"begins with TEXT, and its result is accepted when it covers what --acceptance asks for (strictly for p0, see\n" +
+			"intent_coverage_mode).",
+		Example: "  drawbar govern inject \"Fix the order of the sidebar\" --acceptance \"sidebar is sorted, test added\"\n  drawbar govern step",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text := strings.TrimSpace(args[0])
+			if text == "" {
+				return cli.Usage("what is to be done? the text is empty").WithHint(`drawbar govern inject "Fix the order of the sidebar"`)
+			}
+			a.Charter, a.Acceptance = cmp.Or(strings.TrimSpace(a.Charter), text), items(acceptance)
+			if acceptance == "" {
+				a.Acceptance = []string{text}
+			}
+			d, err := open(app, "inject")
+			if err != nil {
+				return err
+			}
+			if err := assessed(a, d.p.Config); err != nil {
+				return err
+			}
+			return d.inject(text, a, by, hold)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.Priority, "priority", "p0", "how urgent: p0, p1, p2 or p3")
+	f.StringVar(&a.PreferredRole, "role", "", "only a turn of this role gets it")
+	f.StringVar(&a.Template, "template", "generic", "what kind of planning files belong to it")
+	f.StringVar(&a.Charter, "charter", "", "what is to be done, in place of TEXT")
+	f.StringVar(&acceptance, "acceptance", "", "how one sees that it is done, with commas (default: TEXT)")
+	f.StringVar(&by, "approver", "human", "who approves it")
+	f.BoolVar(&hold, "no-approve", false, "assess it and leave the approval to intake approve")
+	return cmd
+}
+
+// injected is the answer of inject.
+type injected struct {
+	IntentID   string `json:"intent_id"`
+	EventID    string `json:"event_id"`
+	Status     string `json:"status"`
+	Priority   string `json:"priority"`
+	Known      bool   `json:"deduplicated"`
+	Preempting bool   `json:"preemption_marker"`
+}
+
+func (d *desk) inject(text string, a intent.Assessment, by string, hold bool) error {
+	signal, err := protocol.Marshal(map[string]any{"description": text, "injected": true, "priority": a.Priority})
+	if err != nil {
+		return err
+	}
+	e, i, known, err := project.Signal(d.root, protocol.IntakeEvent{Source: "manual", Category: "operator_injection", Signal: signal,
+		Evidence: []protocol.SignalProof{{Type: "text", Value: text}}}, d.now)
+	if err != nil {
+		return err
+	}
+	out := injected{IntentID: i.IntentID, EventID: e.EventID, Status: i.Status, Priority: intent.Priority(i), Known: known}
+	if !known {
+		if err := intent.Triage(&i, a, d.p.Config, d.now); err != nil {
+			return err
+		}
+		if !hold {
+			if err := intent.Approve(&i, by, "operator injection", d.state, d.now); err != nil {
+				return err
+			}
+		}
+		if err := project.WriteIntent(d.root, i); err != nil {
+			return err
+		}
+		out.Status, out.Priority = i.Status, a.Priority
+		if out.Preempting = a.Priority == "p0" && !hold; out.Preempting {
+			marker, err := protocol.MarshalFile(map[string]any{"intent_id": i.IntentID, "priority": a.Priority, "description": text, "injected_at": d.now})
+			if err != nil {
+				return err
+			}
+			if err := project.WriteFiles(d.root, map[string][]byte{protocol.PreemptionFile: marker}); err != nil {
+				return err
+			}
+		}
+	}
+	return d.app.Answer(out, func() {
+		if known {
+			d.app.Printf("this was injected before: intent %s is %s\n", out.IntentID, out.Status)
+		} else {
+			d.app.Printf("intent %s (%s) is %s\n", out.IntentID, out.Priority, out.Status)
+		}
+		d.app.Printf("  next  %s\n", next(i))
+	})
+}
+
+func triage(app *cli.App) *cobra.Command {
+	a := intent.Assessment{}
+	var id, acceptance, reason string
+	var suppress, reject bool
+	cmd := &cobra.Command{
+		Use: "triage", Short: "Say how urgent an intent is, what is to be done, and how one sees that it is done", Args: cli.Args(cobra.NoArgs),
+		RunE: func(_ *cobra.Command, _ []string) error {
+			a.Acceptance = items(acceptance)
+			d, err := open(app, "intake triage")
+			if err != nil {
+				return err
+			}
+			switch {
+			case suppress && reject:
+				return cli.Usage("--suppress and --reject contradict each other").WithHint("give one of them")
+			case (suppress || reject) && reason == "":
+				return cli.Usage("a reason is needed: it goes into the record").WithHint(`--reason "..."`)
+			case !suppress && !reject && reason != "":
+				return cli.Usage("--reason is for --suppress and --reject").WithHint("leave it out")
+			case !suppress && !reject:
+				if err := assessed(a, d.p.Config); err != nil {
+					return err
+				}
+			}
+			return d.change(id, func(i *protocol.Intent) error {
+				switch {
+				case suppress:
+					return intent.Suppress(i, reason, d.now)
+				case reject:
+					return intent.Reject(i, reason, d.now)
+				}
+				return intent.Triage(i, a, d.p.Config, d.now)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&id, "intent", "", "the intent (required)")
+	f.StringVar(&a.Priority, "priority", "", "how urgent: p0, p1, p2 or p3")
+	f.StringVar(&a.Template, "template", "generic", "what kind of planning files belong to it")
+	f.StringVar(&a.Charter, "charter", "", "what is to be done")
+	f.StringVar(&acceptance, "acceptance", "", "how one sees that it is done, with commas")
+	f.BoolVar(&suppress, "suppress", false, "pass over a detected intent")
+	f.BoolVar(&reject, "reject", false, "turn a triaged intent down")
+	f.StringVar(&reason, "reason", "", "why it is suppressed or rejected")
+	return cmd
+}
+
+func approve(app *cli.App) *cobra.Command {
+	var id, by, reason string
+	cmd := &cobra.Command{
+		Use: "approve", Short: "Let an intent have a turn", Args: cli.Args(cobra.NoArgs),
+		RunE: func(_ *cobra.Command, _ []string) error {
+			d, err := open(app, "intake approve")
+			if err != nil {
+				return err
+			}
+			return d.change(id, func(i *protocol.Intent) error { return intent.Approve(i, by, reason, d.state, d.now) })
+		},
+	}
+	cmd.Flags().StringVar(&id, "intent", "", "the intent (required)")
+	cmd.Flags().StringVar(&by, "approver", "operator", "who approves it")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return cmd
+}
+
+func plan(app *cli.App) *cobra.Command {
+	var id string
+	cmd := &cobra.Command{
+		Use: "plan", Short: "Write the planning files of an approved intent; none is replaced", Args: cli.Args(cobra.NoArgs),
+		RunE: func(_ *cobra.Command, _ []string) error {
+			d, err := open(app, "intake plan")
+			if err != nil {
+				return err
+			}
+			return d.change(id, func(i *protocol.Intent) error {
+				try := *i
+				if err := intent.Plan(&try, nil, d.now); err != nil {
+					return err
+				}
+				template := "generic"
+				if i.Template != nil {
+					template = *i.Template
+				}
+				files, err := project.PlanFiles(d.root, template, d.p.Config)
+				if err != nil {
+					return err
+				}
+				return intent.Plan(i, files, d.now)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&id, "intent", "", "the intent (required)")
+	return cmd
+}
+
+func resolve(app *cli.App) *cobra.Command {
+	var id, outcome string
+	cmd := &cobra.Command{
+		Use: "resolve", Short: "Bring an intent to where its run stands", Args: cli.Args(cobra.NoArgs),
+		RunE: func(_ *cobra.Command, _ []string) error {
+			if outcome != "" && outcome != protocol.IntentCompleted {
+				return cli.Usage("--outcome %q is unknown", outcome).WithHint("--outcome completed")
+			}
+			d, err := open(app, "intake resolve")
+			if err != nil {
+				return err
+			}
+			return d.change(id, func(i *protocol.Intent) error {
+				_, err := intent.Resolve(i, outcome != "", d.state, d.now)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&id, "intent", "", "the intent (required)")
+	cmd.Flags().StringVar(&outcome, "outcome", "", "completed: end it by your word")
+	return cmd
+}

@@ -1,0 +1,54 @@
+package intake
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+func start(app *cli.App) *cobra.Command {
+	var o orchestrator.StepOptions
+	var again bool
+	cmd := &cobra.Command{
+		Use: "start", Short: "Make a turn ready for an approved or planned intent, without carrying it", Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Intent == "" {
+				return cli.Usage("which intent? --intent is needed").WithHint("drawbar govern intake status")
+			}
+			yes, _ := cmd.Flags().GetBool("trust") // the flag is there
+			if err := view.Trust(cmd.Context(), app, yes); err != nil {
+				return err
+			}
+			d, err := open(app, "intake start")
+			if err != nil {
+				return err
+			}
+			e, done, err := view.Engine(app, "intake start", false)
+			if err != nil {
+				return err
+			}
+			defer done()
+			ctx, stop := view.Interruptible(cmd.Context())
+			defer stop()
+			if again && d.state.Status == protocol.RunCompleted {
+				if _, err := e.Restart(ctx, orchestrator.RestartOptions{}); err != nil {
+					return err
+				}
+			}
+			r, err := e.Assign(ctx, o)
+			if err != nil {
+				return err
+			}
+			return view.Tell(app, r)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Intent, "intent", "", "the intent (required)")
+	f.StringVar(&o.Role, "role", "", "role of the turn")
+	f.BoolVar(&again, "restart-completed", false, "begin a new run after a completed one")
+	cli.TrustFlag(cmd, new(bool))
+	return cmd
+}

@@ -1,0 +1,172 @@
+package record
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/audit"
+	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+)
+
+// exportLimit is the most that is read of an export.
+const exportLimit = 512 << 20
+
+// checked reads an export from a file, or from standard input where it is "-", and checks it.
+func checked(ctx context.Context, app *cli.App, file string) (*audit.Export, audit.ExportReport, error) {
+	var b []byte
+	var err error
+	if file == "-" {
+		b, err = io.ReadAll(io.LimitReader(app.In, exportLimit))
+	} else {
+		b, err = repofile.Input(file, exportLimit)
+	}
+	if err != nil {
+		return nil, audit.ExportReport{}, execution.Errorf(execution.CodeValidation, "read the export %s: %w", file, err).WithHint("drawbar govern export --files --output FILE")
+	}
+	return audit.Check(ctx, b)
+}
+
+// textOrJSON is the flag --format of AgentXchain: json is our --json.
+func textOrJSON(app *cli.App, format string) error {
+	if format != "text" && format != "json" {
+		return cli.Usage("--format %q is unknown", format).WithHint("text or json")
+	}
+	app.JSON = app.JSON || format == "json"
+	return nil
+}
+
+// failing answers with what was found, and exits with 1 when it is not good.
+func failing(app *cli.App, ok bool, why string, data any, show func()) error {
+	if ok {
+		return app.Answer(data, show)
+	}
+	if err := app.AnswerNot(data, execution.Errorf(execution.CodeValidation, "%s", why), show); err != nil {
+		return err
+	}
+	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+}
+
+func verifyExport(app *cli.App) *cobra.Command {
+	var in, format string
+	cmd := &cobra.Command{
+		Use: "export [FILE]", Short: "Hold an export against itself: files, hashes, state, chain",
+		Long: "Hold an export, of Drawbar or of AgentXchain, against itself: every file against its size and hash, the configuration, the state and\n" +
+			"the lines against their files, and the record in it against its hash chain. Our own exports have files with --files; without\n" +
+			"them the chain is what the export says of it. FILE - is standard input. The exit code is 1 when something does not fit.",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := textOrJSON(app, format); err != nil {
+				return err
+			}
+			if len(args) > 0 && cmd.Flags().Changed("input") {
+				return cli.Usage("name the export once: %s, or --input %s", args[0], in).WithHint("%s FILE", cmd.CommandPath())
+			}
+			if len(args) > 0 {
+				in = args[0]
+			}
+			_, rep, err := checked(cmd.Context(), app, in)
+			if err != nil {
+				return err
+			}
+			why := ""
+			if !rep.OK() {
+				why = rep.Errors[0]
+			}
+			return failing(app, rep.OK(), why, rep, func() { printExport(app, rep) })
+		},
+	}
+	cmd.Flags().StringVar(&in, "input", "-", "the export, or - for standard input")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	_, _ = cmd.Flags().MarkHidden("input"), cmd.Flags().MarkHidden("format") // the flags are there
+	return cmd
+}
+
+func printExport(app *cli.App, rep audit.ExportReport) {
+	app.Printf("%s: %s %s, run %s, %d files\n", rep.Overall, rep.ExportKind, rep.SchemaVersion, rep.RunID, rep.Files)
+	switch {
+	case rep.Chain != nil && rep.Chain.OK:
+		app.Printf("  the record in it fits its chain: %d lines\n", rep.Chain.Entries)
+	case rep.Files == 0:
+		app.Printf("  no files: values were compared among each other, and the chain is what the export says of it\n")
+	}
+	for _, name := range rep.Unchecked {
+		app.Printf("  %s: its content was left out, so it was not checked\n", name)
+	}
+	for _, e := range rep.Errors {
+		app.Printf("  - %s\n", e)
+	}
+}
+
+// exportDiff is the answer of verify diff.
+type exportDiff struct {
+	Overall string             `json:"overall"`
+	Left    audit.ExportReport `json:"left"`
+	Right   audit.ExportReport `json:"right"`
+	Diff    *audit.Comparison  `json:"diff"` // none when one of them is not whole
+}
+
+func verifyDiff(app *cli.App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use: "diff LEFT RIGHT", Short: "Compare two exports; a step back is exit code 1", Args: cli.Args(cobra.ExactArgs(2)),
+		Long: "Compare two exports that are whole. What got worse from LEFT to RIGHT is named, and makes the exit code 1: a run that is blocked, a\n" +
+			"gate that no longer passes, an exhausted budget, a phase before, an overridden decision, a record that no longer fits its chain.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := textOrJSON(app, format); err != nil {
+				return err
+			}
+			a, left, err := checked(cmd.Context(), app, args[0])
+			if err != nil {
+				return err
+			}
+			b, right, err := checked(cmd.Context(), app, args[1])
+			if err != nil {
+				return err
+			}
+			out := exportDiff{Overall: "fail", Left: left, Right: right}
+			why := "one of the exports is not whole"
+			if left.OK() && right.OK() {
+				d := audit.Compare(a, b)
+				if out.Diff = &d; len(d.Regressions) > 0 {
+					why = d.Regressions[0].Message
+				} else {
+					out.Overall = "pass"
+				}
+			}
+			return failing(app, out.Overall == "pass", why, out, func() { printExportDiff(app, args, out) })
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	_ = cmd.Flags().MarkHidden("format") // the flag is there
+	return cmd
+}
+
+func printExportDiff(app *cli.App, names []string, d exportDiff) {
+	for i, rep := range []audit.ExportReport{d.Left, d.Right} {
+		app.Printf("%s  %s\n", rep.Overall, names[i])
+		for _, e := range rep.Errors {
+			app.Printf("  - %s\n", e)
+		}
+	}
+	if d.Diff == nil {
+		app.Printf("not compared: one of the exports is not whole\n")
+		return
+	}
+	for _, c := range d.Diff.Changes {
+		app.Printf("  %s: %v, then %v\n", c.Field, c.Left, c.Right)
+	}
+	for _, r := range d.Diff.Regressions {
+		app.Printf("  %s: %s (%s)\n", r.Severity, r.Message, r.Category)
+	}
+	switch {
+	case len(d.Diff.Changes) == 0:
+		app.Printf("no difference\n")
+	case len(d.Diff.Regressions) == 0:
+		app.Printf("nothing got worse\n")
+	}
+}

@@ -1,0 +1,118 @@
+package turn
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
+	"github.com/drawbar/drawbar/internal/orchestrator"
+)
+
+// NewVerify is "verify turn", NewReplay the same of an accepted turn.
+func NewVerify(app *cli.App) *cobra.Command {
+	o := orchestrator.RerunOptions{}
+	cmd := rerun(app, &o)
+	cmd.Flags().BoolVar(&o.Accepted, "accepted", false, "an accepted turn, by the record (default: the last)")
+	return cmd
+}
+
+// NewReplay is "replay turn" of AgentXchain.
+func NewReplay(app *cli.App) *cobra.Command {
+	cmd := rerun(app, &orchestrator.RerunOptions{Accepted: true})
+	cmd.Hidden = true
+	return cmd
+}
+
+func rerun(app *cli.App, o *orchestrator.RerunOptions) *cobra.Command {
+	var limit string
+	cmd := &cobra.Command{
+		Use: "turn [TURN]", Short: "Run the evidence of a turn again and compare exit codes",
+		Long: "Run the commands again that a turn gives as its evidence, in the files as they are now, and compare exit codes, as the policy\n" +
+			"require_reproducible_verification does. A turn wrote these commands: without --execute they are listed and not run. The exit\n" +
+			"code is 1 unless every command ends as the turn said.",
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.Timeout, err = limitOf(limit); err != nil {
+				return cli.Usage("--timeout %q is not a time to wait", limit).WithHint("%s --timeout 30s", cmd.CommandPath())
+			}
+			if o.Turn = ""; len(args) > 0 {
+				o.Turn = args[0]
+			}
+			if o.Execute {
+				yes, _ := cmd.Flags().GetBool("trust") // the flag is there
+				if err := view.Trust(cmd.Context(), app, yes); err != nil {
+					return err
+				}
+			}
+			e, done, err := view.Engine(app, "verify turn", false)
+			if err != nil {
+				return err
+			}
+			defer done()
+			ctx, stop := view.Interruptible(cmd.Context())
+			defer stop()
+			r, err := e.Rerun(ctx, *o)
+			if err != nil {
+				return err
+			}
+			show := func() { printRerun(app, r) }
+			if r.Overall == "match" {
+				return app.Answer(r, show)
+			}
+			why := execution.Errorf(execution.CodeValidation, "%s: %s", r.Overall, r.Reason)
+			if len(r.Commands) < len(r.Evidence) {
+				_ = why.WithHint("%s %s --execute", cmd.CommandPath(), r.TurnID)
+			}
+			if err := app.AnswerNot(r, why, show); err != nil {
+				return err
+			}
+			return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+		},
+	}
+	cmd.Flags().BoolVar(&o.Execute, "execute", false, "run the commands")
+	cmd.Flags().StringVar(&limit, "timeout", "30s", "time limit of one command, such as 2m; a number is milliseconds")
+	cli.TrustFlag(cmd, new(bool))
+	return cmd
+}
+
+// limitOf reads a time; a plain number is milliseconds.
+func limitOf(text string) (time.Duration, error) {
+	if n, err := strconv.Atoi(text); err == nil {
+		text = strconv.Itoa(n) + "ms"
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = strconv.ErrRange
+	}
+	return d, err
+}
+
+func printRerun(app *cli.App, r orchestrator.Rerun) {
+	app.Printf("%s  %s (%s)\n", r.Overall, r.TurnID, r.Role)
+	app.Printf("  it says    %s (%s, from the %s)\n", r.Declared, r.Normalized, strings.Replace(r.Source, "staged", "staged result", 1))
+	if r.Reason != "" {
+		app.Printf("  why        %s\n", r.Reason)
+	}
+	if len(r.Commands) == 0 {
+		for _, e := range r.Evidence {
+			app.Printf("  not run    %s\n", e.Command)
+		}
+		if len(r.Evidence) > 0 {
+			app.Printf("  next       the same with --execute\n")
+		}
+	}
+	for _, c := range r.Commands {
+		word := "match"
+		if !c.Matched {
+			word = "mismatch"
+		}
+		app.Printf("  %-9s  %s: exit code %d, this time %d\n", word, c.Command, c.DeclaredExit, c.ActualExit)
+	}
+}
