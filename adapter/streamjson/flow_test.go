@@ -3,6 +3,7 @@ package streamjson
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,7 +153,7 @@ func TestBegin(t *testing.T) {
 	v.line(t, text(0, "a"), s)
 	v.line(t, start(1, `{"type":"tool_use","id":"c","name":"n"}`), s)
 	v.line(t, start(2, `{"type":"other"}`), s)
-	if got := fmt.Sprint(v.begun); got != fmt.Sprint([]Kind{Text, Tool, Other}) {
+	if got, want := v.begun, []Kind{Text, Tool, Other}; !slices.Equal(got, want) {
 		t.Errorf("heard of %s", got)
 	}
 }

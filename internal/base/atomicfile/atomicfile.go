@@ -202,6 +202,6 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing was written through it
 	return syncDir(root, ".")
 }

@@ -29,7 +29,7 @@ func TestWord(t *testing.T) {
 	t.Parallel()
 	known := []string{"model", "agent", "maxTokens", "env", "roles", "rules", "temperature"}
 	for asked, want := range map[string]string{
-		"modle": "model", "MODEL": "model", "maxtokns": "maxTokens", "max_tokens": "maxTokens", "tmprature": "temperature",
+		"modell": "model", "mdoel": "model", "MODEL": "model", "maxtokns": "maxTokens", "max_tokens": "maxTokens", "tmprature": "temperature",
 		"evn": "env", "role": "roles", "rles": "roles", "rulez": "rules",
 		"": "", "e": "", "entirely": "", "xyz": "", strings.Repeat("model", 21): "",
 	} {
