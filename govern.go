@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/lookpath"
@@ -141,6 +142,20 @@ type GovernedAgents struct{ Client *Client }
 func (a GovernedAgents) Sweep() error {
 	_, err := a.Client.RemoveLeftovers()
 	return err
+}
+
+// ReadOutput begins to read what a program prints when line is the first record of one of the client's agents; nil for any other.
+func (a GovernedAgents) ReadOutput(line []byte) adapter.Output {
+	for _, info := range a.Client.Adapters().List() {
+		if e, err := a.Client.Adapters().Get(info.Agent); err == nil {
+			if r, ok := adapter.As[adapter.OutputReader](e.Adapter); ok {
+				if out := r.ReadOutput(line); out != nil {
+					return out
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // Negotiate answers what the agent could do, and that its program is there; it starts nothing.

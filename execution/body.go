@@ -347,7 +347,7 @@ type (
 		RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
 		ResetsAt     int64  `json:"resetsAt,omitempty"`
 		Limit        string `json:"limit,omitempty"`
-		Status       string `json:"status,omitempty"`
+		Status       string `json:"status,omitempty"` // the provider's word; one that begins with "allowed" is a warning
 	}
 	// ContextLimitWarning is context_limit_warning: the context window fills up.
 	ContextLimitWarning struct {

@@ -78,6 +78,7 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Spawn:        spawn,
 		NewParser:    newParser,
+		Prints:       []cliagent.Record{{"type": "system", "subtype": "init", "claude_code_version": ""}, {"type": "result", "subtype": "", "modelUsage": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,

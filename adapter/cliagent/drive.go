@@ -17,6 +17,7 @@ type drive struct {
 	parser Parser
 	sink   *Sink
 	hooks  Hooks
+	silent bool // the agent did not state how the run ended
 
 	silence  time.Duration // limit of the agent's silence; 0: none
 	terminal bool          // lines come from a terminal

@@ -45,6 +45,7 @@ func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason)
 		fail(&res, execution.Errorf(execution.CodeInactivityTimeout, "%s was silent for %s and was stopped", d.name, d.silence), false)
 		res.ExitReason = execution.ExitInactivity
 	case !stated(res):
+		d.silent = true
 		err, reason := unstated(d.name, exit, why)
 		fail(&res, err, false)
 		res.ExitReason = cmp.Or(res.ExitReason, reason)

@@ -78,6 +78,7 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Spawn:        e.spawn,
 		NewParser:    e.newParser,
+		Prints:       []cliagent.Record{{"type": "thread.started", "thread_id": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,

@@ -78,6 +78,7 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Spawn:        spawn,
 		NewParser:    newParser,
+		Prints:       []cliagent.Record{{"type": "system", "subtype": "init", "qwen_code_version": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,

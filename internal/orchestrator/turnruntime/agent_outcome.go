@@ -28,6 +28,9 @@ func (r *ran) note(e execution.Event, now time.Time) {
 			r.said = b.Text
 		}
 	case execution.RateLimited:
+		if strings.HasPrefix(b.Status, "allowed") {
+			break // a warning: nothing is refused
+		}
 		r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
 		if b.ResetsAt > 0 {
 			r.after = max(0, time.UnixMilli(b.ResetsAt).Sub(now))
@@ -51,7 +54,9 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	if r.ExitCode != nil && *r.ExitCode > 0 {
 		o.ExitCode = *r.ExitCode
 	}
-	o.Meta, o.Cost = a.account(j, r.Result)
+	o.Meta, o.Cost = account(r.Result)
+	o.Meta.Provider = d.Runtime.Agent
+	j.latency(o.Meta)
 	if d.Runtime.Session == sessionRole {
 		o.Session = r.SessionID
 	}
@@ -91,7 +96,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 			o.Detail += "; it said: " + last
 		}
 	case r.Error != nil:
-		a.fault(&o, d, r)
+		o.fault(d, r, a.deps.Now())
 	default:
 		o.Class = string(r.Status)
 		o.Detail = fmt.Sprintf("%s ended %s (%s) and left no result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
@@ -120,23 +125,27 @@ func asked(q *execution.ApprovalRequest) string {
 }
 
 // fault is the agent's error as an outcome.
-func (a *agentRuntime) fault(o *Outcome, d Dispatch, r ran) {
+func (o *Outcome) fault(d Dispatch, r ran, now time.Time) {
 	e := r.Error
 	code := e.ErrorCode()
-	o.Class, o.Detail = classOf(code), d.Runtime.Agent+": "+e.Message
+	name := cmp.Or(d.Runtime.Agent, r.BackendID)
+	o.Class, o.Detail = classOf(code), name+": "+e.Message
 	// Time that is over is over for the next attempt too, unless a person gives more.
 	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
 	if code == execution.CodeRateLimited && r.after > 0 {
 		o.RetryAfter = r.after
-		o.Hint = "the limit is over at " + a.deps.Now().Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
+		o.Hint = "the limit is over at " + now.Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
 	}
 	hint, _ := e.Metadata["hint"].(string)
 	switch code {
 	case execution.CodeTimeout:
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 	case execution.CodeAuth:
-		o.Hint = cmp.Or(hint, "drawbar auth guide "+d.Runtime.Agent) + "; then: drawbar govern step --resume"
+		o.Hint = cmp.Or(hint, "drawbar auth guide "+name) + "; then: drawbar govern step --resume"
 	case execution.CodeBudgetExceeded:
+		if d.Runtime.Agent == "" {
+			break // its own limit, which its command sets
+		}
 		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	default:
 		if hint != "" {
@@ -204,12 +213,11 @@ func structured(r execution.Result) string {
 }
 
 // account is what the run used, as far as the agent states it.
-func (a *agentRuntime) account(j *job, r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
-	m := &protocol.AdapterMeta{Model: r.Model, Provider: j.d.Runtime.Agent, SessionID: r.SessionID}
+func account(r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
+	m := &protocol.AdapterMeta{Model: r.Model, SessionID: r.SessionID}
 	if r.Retries > 0 {
 		m.Retries = &r.Retries
 	}
-	j.latency(m)
 	u := r.Usage
 	if u == nil && r.Cost != nil {
 		v := r.Cost.Usage()
@@ -231,4 +239,44 @@ func (a *agentRuntime) account(j *job, r execution.Result) (*protocol.AdapterMet
 		c.USD = usd
 	}
 	return m, c
+}
+
+// longestPause is how far away the end of a limit may be for another attempt to be worth its place.
+const longestPause = 10 * time.Minute
+
+// settle says what helps, and that an attempt is wasted on a limit that is far from over.
+func (o *Outcome) settle(code execution.ErrorCode) {
+	if o.RetryAfter > longestPause {
+		o.Transient = false
+	}
+	if o.Hint != "" {
+		return
+	}
+	switch code {
+	case execution.CodeAuth:
+		o.Hint = "log in to the agent (drawbar auth), then: drawbar govern step --resume"
+	case execution.CodeModelNotFound:
+		o.Hint = "name another model in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
+	default:
+		o.Hint = "drawbar govern step --resume"
+	}
+}
+
+// classOf is the word of the governed record for a code.
+func classOf(code execution.ErrorCode) string {
+	switch code {
+	case execution.CodeBudgetExceeded:
+		return "budget_exceeded"
+	case execution.CodeTurnLimit:
+		return "turn_limit"
+	case execution.CodeSpawn, execution.CodeAgentNotInstalled, execution.CodeAgentNotFound, execution.CodeUnknownAgent:
+		return ClassSpawn
+	case execution.CodeCapability:
+		return ClassUnsupported
+	case execution.CodeInactivityTimeout:
+		return ClassStalled
+	case execution.CodeAgentCrash:
+		return ClassSubprocess
+	}
+	return string(code.Row().Class)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -67,7 +68,8 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 	j := l.deps.job(d, w, filepath.Base(p.program), StageStarting)
 	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.Args(p.masked), p.dir,
 		p.transport, j.limit.UTC().Format(time.RFC3339))
-	c := &child{job: j, plan: p, log: log, vendor: vendor{now: l.deps.Now}, grace: d.grace(),
+	reader, _ := l.deps.Agents.(adapter.OutputReader)
+	c := &child{job: j, plan: p, log: log, stated: stated{now: l.deps.Now, read: reader}, grace: d.grace(),
 		startup: setting(defaultStartup, d.Runtime.StartupWatchdogMS, d.Loop.StartupWatchdogMS),
 		stale:   setting(defaultStale, d.Loop.StaleTurnThresholdMS),
 		beats: [2]time.Duration{setting(defaultStartupBeat, d.Runtime.StartupHeartbeatMS, d.Loop.StartupHeartbeatMS),
@@ -133,7 +135,7 @@ type child struct {
 	*job
 	plan   plan
 	log    *transcript
-	vendor vendor
+	stated stated
 	pieces int // lines that are left out of the transcript
 
 	grace, startup, stale time.Duration
@@ -222,7 +224,7 @@ func (c *child) read(h process.Handle) {
 			if l.Stream == process.Stderr {
 				mark = "[stderr] "
 			} else {
-				if c.vendor.line(l.Data) {
+				if c.stated.line(l.Data) {
 					c.pieces++ // a secret in pieces is not seen, and the whole comes
 					c.sign(l.Stream.String(), c.now())
 					continue
@@ -234,7 +236,7 @@ func (c *child) read(h process.Handle) {
 		if len(lines) > 0 {
 			c.change(func(p *Progress) {
 				p.Lines += int64(len(lines))
-				p.Doing, p.CostUSD, p.Tokens = c.vendor.doing, c.vendor.usd, c.vendor.input+c.vendor.output
+				p.Doing, p.CostUSD, p.Tokens = c.stated.doing, c.stated.cost, c.stated.tokens()
 			})
 		}
 		if errors.Is(err, io.EOF) {
@@ -251,8 +253,9 @@ func (c *child) read(h process.Handle) {
 // outcome judges by the result first, then by why it was stopped, then by what the program's records state, and by its exit
 // at last.
 func (c *child) outcome(ctx context.Context, exit process.Exit) Outcome {
+	c.stated.end(exit.Code, exit.StderrTail)
 	o := c.judge(ctx, exit)
-	m, cost := c.vendor.meta()
+	m, cost := c.stated.meta()
 	o.Meta, o.Cost = c.latency(m), cost
 	o.Signal = exit.Signal
 	if o.ExitCode = exit.Code; o.ExitCode < 0 {
@@ -280,7 +283,7 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 		missing = "the result it left cannot be read: " + s.fault.Error()
 	}
 	o := Outcome{Class: c.stopped, Hint: resume}
-	if stated, ok := c.vendor.outcome(); ok && c.stopped != "" {
+	if stated, ok := c.stated.outcome(c.d); ok && c.stopped != "" {
 		// What kept it busy until it was stopped says more than that it was.
 		stated.Detail = fmt.Sprintf("%s was stopped (%s) while %s", c.p.Worker, c.stopped, stated.Detail)
 		return stated
@@ -297,7 +300,7 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 		o.Detail = fmt.Sprintf("%s was stopped: no sign of life for %s", c.p.Worker, short(c.silent))
 		return o
 	}
-	if o, ok := c.vendor.outcome(); ok {
+	if o, ok := c.stated.outcome(c.d); ok {
 		o.Detail = fmt.Sprintf("%s: %s", c.p.Worker, o.Detail)
 		return o
 	}

@@ -15,7 +15,17 @@ import (
 
 func carry(t *testing.T, ctx context.Context, d Dispatch, w Watch) Outcome {
 	t.Helper()
-	rt, err := For(d.Runtime, Deps{})
+	return carryBy(t, ctx, nil, d, w)
+}
+
+func carryWith(t *testing.T, agents Agents, d Dispatch) Outcome {
+	t.Helper()
+	return carryBy(t, context.Background(), agents, d, &watcher{})
+}
+
+func carryBy(t *testing.T, ctx context.Context, agents Agents, d Dispatch, w Watch) Outcome {
+	t.Helper()
+	rt, err := For(d.Runtime, Deps{Agents: agents})
 	if err != nil {
 		t.Fatal(err)
 	}

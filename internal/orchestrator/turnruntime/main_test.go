@@ -83,6 +83,7 @@ func asWorker(name string, args []string) {
 	case "silent":
 		time.Sleep(time.Minute)
 	case "tries":
+		fmt.Println(`{"type":"system","subtype":"init","session_id":"x","model":"m","claude_code_version":"2.1.0"}`)
 		fmt.Println(`{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed","session_id":"x"}`)
 		time.Sleep(time.Minute)
 	case "once": // a word, then silence

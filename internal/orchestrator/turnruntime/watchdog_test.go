@@ -221,7 +221,7 @@ func TestStoppedWhileItTriesAgain(t *testing.T) {
 	t.Parallel()
 	d := scene(t, "tries")
 	d.Timeout, d.Runtime.GraceMS = time.Second, ptr(100)
-	if o := carry(t, context.Background(), d, &watcher{}); o.Class != "auth_failure" || !strings.Contains(o.Detail, "timeout") || !strings.Contains(o.Detail, "401") {
+	if o := carryWith(t, known{}, d); o.Class != "auth_failure" || !strings.Contains(o.Detail, "timeout") || !strings.Contains(o.Detail, "401") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -100,6 +101,15 @@ func (a agents) Sweep() error {
 	}
 	_, err = c.RemoveLeftovers()
 	return err
+}
+
+// ReadOutput reads what a known agent prints that was started by a command of its own.
+func (a agents) ReadOutput(line []byte) adapter.Output {
+	c, err := a.app.Client()
+	if err != nil {
+		return nil // the run itself says so where it needs one
+	}
+	return drawbar.GovernedAgents{Client: c}.ReadOutput(line)
 }
 
 // Negotiate answers what the agent could do, and that its program is there; it starts nothing.
