@@ -3,6 +3,7 @@ package claude
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -61,17 +62,29 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+	declared.SearchOf[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Claude keeps its settings.
+var home = declared.Dir{Default: ".claude", Variable: "CLAUDE_CONFIG_DIR"}
+
+type declares struct{}
+
+// Table is what Claude Code declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "claude", Home: home, Project: ".claude",
+	Model:  declared.Setting("ANTHROPIC_MODEL", home, "settings.json", "model"),
+	Skills: declared.Folders{Suffix: ".md"}, Hooks: hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
 		Command:      "claude",
 		InstallHint:  "install it with: " + install,
@@ -83,7 +96,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts), sessions}
+	}, opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

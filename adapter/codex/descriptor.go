@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -57,13 +58,28 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+	declared.SearchOf[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Codex keeps its settings.
+var home = declared.Dir{Default: ".codex", Variable: "CODEX_HOME"}
+
+type declares struct{}
+
+// Table is what Codex declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "codex", Home: home, Project: ".codex",
+	Model: func(h adapter.Host) string {
+		data, _ := home.Read(h, "config.toml") // without one Codex chooses
+		return topLevelText(data, "model")
+	},
+	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
@@ -71,7 +87,7 @@ func New(opts cliagent.Options) Adapter {
 	if e.environ == nil {
 		e.environ = os.Environ
 	}
-	return Adapter{cliagent.New(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
 		Command:      "codex",
 		InstallHint:  "install it with: " + install,
@@ -83,7 +99,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts), sessions}
+	}, opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

@@ -4,6 +4,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -55,17 +56,30 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+	declared.SearchOf[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Copilot keeps its settings and its state.
+var home = declared.Dir{Default: ".copilot", Variable: "COPILOT_HOME"}
+
+type declares struct{}
+
+// Table is what Copilot CLI declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "copilot", Home: home, Project: ".github",
+	Model:  declared.Setting("COPILOT_MODEL", home, "settings.json", "model"),
+	Skills: declared.Folders{Suffix: ".agent.md", Also: []string{".agents"}, AlsoProject: []string{".claude"}, Note: trusted},
+	Hooks:  hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "copilot",
 		InstallHint:  "install it with: " + install,
@@ -78,7 +92,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, protocol, twoWay), opts), sessions}
+	}, protocol, twoWay), opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

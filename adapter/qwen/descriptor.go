@@ -6,6 +6,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -61,17 +62,28 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Qwen Code keeps its settings.
+var home = declared.Dir{Default: ".qwen", Variable: "QWEN_HOME", Tilde: true}
+
+type declares struct{}
+
+// Table is what Qwen Code declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "qwen", Home: home, Project: ".qwen", Note: nodeNote,
+	Model:  func(h adapter.Host) string { return readWorld(h).model() },
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "qwen",
 		InstallHint:  "install it with: " + install,
@@ -84,7 +96,7 @@ func New(opts cliagent.Options) Adapter {
 		HostSignals:  hostSignals,
 		Keys:         keys,
 		Hasty:        true,
-	}, protocol(), twoWay), opts), sessions}
+	}, protocol(), twoWay), opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
