@@ -93,6 +93,9 @@ type Entry struct {
 	Warning    string // for a debug event of each run: a plugin took the place of a built-in adapter; else empty
 }
 
+// Capabilities is what the agent's adapter declares, with a word for what it leaves out.
+func (e Entry) Capabilities() execution.Capabilities { return CapabilitiesOf(e.Adapter) }
+
 // NewRegistry makes a registry of the given built-in agents, whose detection looks at h. Of two with one name the last
 // wins. An invalid one is a mistake in the program: NewRegistry panics with all its faults.
 func NewRegistry(builtins []Descriptor, h Host) *Registry {
@@ -189,7 +192,7 @@ func (r *Registry) Capabilities(name string) (execution.Capabilities, error) {
 	if err != nil {
 		return execution.Capabilities{}, err
 	}
-	c, err := call(rec.adapter.Capabilities)
+	c, err := call(func() execution.Capabilities { return CapabilitiesOf(rec.adapter) })
 	if err != nil {
 		return execution.Capabilities{}, &execution.Error{Code: execution.CodeInternal, Agent: rec.descriptor.Name,
 			Message: fmt.Sprintf("ask agent %s for its capabilities: %v", rec.descriptor.Name, err)}

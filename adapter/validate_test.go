@@ -118,7 +118,7 @@ func TestRegisterInvalid(t *testing.T) {
 		{"typed nil", func(d *Descriptor) { d.New = func() Adapter { return (*mute)(nil) } }, []string{"capabilities"}},
 		{"capabilities", func(d *Descriptor) {
 			c := validCapabilities()
-			c.ToolUse, c.Agent.RuntimeHooks.Stop = "", "sometimes"
+			c.ToolUse, c.Agent.RuntimeHooks.Stop = "much", "sometimes"
 			d.New = func() Adapter { return &mute{c} }
 		}, []string{"capabilities.toolUse", "capabilities.agent.runtimeHooks.stop"}},
 		{"several at once", func(d *Descriptor) {

@@ -18,12 +18,7 @@ import (
 type parrot struct{}
 
 func (parrot) Capabilities() execution.Capabilities {
-	unsupported := execution.HookUnsupported
-	return execution.Capabilities{SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNone, ContinuationSupport: execution.ContinuationsNone,
-		ApprovalInterrupts: execution.ApprovalsNone, TraceDepth: execution.TraceMinimal, MaxContextStrategy: execution.ContextUnknown, Notes: []string{},
-		Agent: execution.AgentCapabilities{SessionPersistence: "none", StructuredSession: execution.TransportNone, Platforms: []string{"linux", "darwin", "windows"},
-			ApprovalModes: []execution.ApprovalMode{execution.ApprovalPrompt}, TextStreaming: true,
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: unsupported, PostToolUse: unsupported, SessionStart: unsupported, SessionEnd: unsupported, Stop: unsupported, UserPromptSubmit: unsupported}}}
+	return execution.Capabilities{Agent: execution.AgentCapabilities{TextStreaming: true, ApprovalModes: []execution.ApprovalMode{execution.ApprovalPrompt}}}
 }
 
 func (parrot) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) iter.Seq2[execution.Event, error] {
