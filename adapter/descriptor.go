@@ -22,6 +22,7 @@ type Descriptor struct {
 	Config         ConfigSchema
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
+	HostTraces     []string          // more that it may leave to its children; no sign of it, and of no use to another agent
 	HostMetadata   map[string]string // what such variables tell, by the name of what is told: sessionId, version, projectDir
 	Keys           []string          // variables the agent needs for its login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
@@ -39,6 +40,7 @@ func (d Descriptor) clone() Descriptor {
 		d.Install[i].Requires = slices.Clone(d.Install[i].Requires)
 	}
 	d.HostSignals = slices.Clone(d.HostSignals)
+	d.HostTraces = slices.Clone(d.HostTraces)
 	d.HostMetadata = maps.Clone(d.HostMetadata)
 	d.Keys = slices.Clone(d.Keys)
 	return d

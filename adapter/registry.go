@@ -56,6 +56,16 @@ func Builtins() []Descriptor {
 	return list
 }
 
+// HostMarkers are the variables by which built-in agents tell their children where they run: their signals and traces.
+func HostMarkers() (names []string) {
+	builtins.mu.Lock()
+	defer builtins.mu.Unlock()
+	for _, d := range builtins.list {
+		names = append(append(names, d.HostSignals...), d.HostTraces...)
+	}
+	return names
+}
+
 // Registry knows agents by name. It is a lookup table and no owner: what Get returned stays usable after the agent was
 // replaced or removed, and nothing here keeps a replaced adapter. It is safe for concurrent use.
 type Registry struct {

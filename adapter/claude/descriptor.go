@@ -14,11 +14,6 @@ const (
 
 func init() { adapter.Register(Descriptor()) }
 
-// hostSignals mark a process that Claude Code has started.
-var hostSignals = []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
-	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
-	"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR"}
-
 // keys are what Claude needs for its login and its way to the model.
 var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
 	"ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
@@ -49,7 +44,10 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "linux", Type: "script", Command: "curl -fsSL https://claude.ai/install.sh | bash", Notes: "installs into ~/.local/bin and updates itself"},
 			{Platform: "darwin", Type: "script", Command: "curl -fsSL https://claude.ai/install.sh | bash", Notes: "installs into ~/.local/bin and updates itself"},
 		},
-		HostSignals: append([]string(nil), hostSignals...),
+		HostSignals: []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
+			"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
+			"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR"},
+		HostTraces: []string{"CLAUDE_CODE"},
 		HostMetadata: map[string]string{"sessionId": "CLAUDE_CODE_SESSION_ID", "entrypoint": "CLAUDE_CODE_ENTRYPOINT", "projectDir": "CLAUDE_PROJECT_DIR",
 			"program": "AI_AGENT"},
 		Keys: append([]string(nil), keys...),
@@ -94,7 +92,6 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 	}, opts), Store: sessions}
 }

@@ -17,10 +17,6 @@ const (
 
 func init() { adapter.Register(Descriptor()) }
 
-// hostSignals mark a process that Codex has started.
-var hostSignals = []string{"CODEX_CI", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_MANAGED_BY_NPM",
-	"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"}
-
 // keys are what Codex needs for its login and its way to the model. OPENAI_API_KEY is what many configurations name as
 // the key of a provider; Codex itself does not read it.
 var keys = []string{"CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL",
@@ -45,7 +41,9 @@ func Descriptor() adapter.Descriptor {
 				Notes: "the package brings a native program for the platform"},
 			{Platform: "darwin", Type: "brew", Package: "--cask codex", Command: "brew install --cask codex"},
 		},
-		HostSignals: slices.Clone(hostSignals),
+		HostSignals: []string{"CODEX_CI", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_MANAGED_BY_NPM",
+			"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"},
+		HostTraces: []string{"CODEX_APP_SERVER", "CODEX_CLI", "CODEX_RUN_ID"},
 		HostMetadata: map[string]string{"sessionId": "CODEX_SESSION_ID", "threadId": "CODEX_THREAD_ID", "toolCallId": "CODEX_TOOL_CALL_ID",
 			"version": "CODEX_VERSION"},
 		Keys: slices.Clone(keys),
@@ -97,7 +95,6 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 	}, opts), Store: sessions}
 }

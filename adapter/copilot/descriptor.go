@@ -15,9 +15,6 @@ const (
 
 func init() { adapter.Register(Descriptor()) }
 
-// hostSignals mark a process that Copilot CLI has started.
-var hostSignals = []string{"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"}
-
 // keys are what Copilot needs for its login and its way to the model.
 var keys = []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GH_HOST", "GH_HOST", "COPILOT_HOME", "COPILOT_MODEL",
 	"COPILOT_OFFLINE", "COPILOT_AUTO_UPDATE", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS",
@@ -44,7 +41,8 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "linux", Type: "brew", Package: "copilot-cli", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
 			{Platform: "windows", Type: "winget", Package: "GitHub.Copilot", Command: "winget install --exact --id GitHub.Copilot", PrerequisiteCheck: "winget --version"},
 		},
-		HostSignals:  append([]string(nil), hostSignals...),
+		HostSignals:  []string{"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"},
+		HostTraces:   []string{"COPILOT_CLI_SESSION", "GH_COPILOT_SESSION"},
 		HostMetadata: map[string]string{"sessionId": "COPILOT_AGENT_SESSION_ID", "version": "COPILOT_CLI_BINARY_VERSION"},
 		Keys:         append([]string(nil), keys...),
 		Docs:         "https://docs.github.com/copilot/how-tos/copilot-cli",
@@ -90,7 +88,6 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 	}, protocol, twoWay), opts), Store: sessions}
 }

@@ -50,7 +50,6 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 		Hasty:        true,
 		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself

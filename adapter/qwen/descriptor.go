@@ -17,11 +17,6 @@ const (
 
 func init() { adapter.Register(Descriptor()) }
 
-// hostSignals mark a process that Qwen Code has started.
-var hostSignals = []string{"QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROJECT_DIR", "QWEN_CODE_CLI", "QWEN_CODE_MODEL", "QWEN_CODE_PROMPT_ID",
-	"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_LAUNCHER_PATH", "QWEN_CODE_MANAGED_NPM_PIN", "QWEN_CODE_MANAGED_NPM_ROOT", "QWEN_CODE_RELAUNCH_ARGS",
-	"QWEN_CODE_STARTUP_VERSION", "QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_SIMPLE"}
-
 // keys are what Qwen Code needs for its login and its way to the model.
 var keys = []string{"QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_MODEL", "QWEN_OAUTH", "QWEN_API_KEY", "QWEN_BASE_URL",
 	"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL",
@@ -51,10 +46,13 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "darwin", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 			{Platform: "linux", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 		},
-		HostSignals: slices.Clone(hostSignals),
-		Keys:        slices.Clone(keys),
-		Docs:        "https://qwenlm.github.io/qwen-code-docs",
-		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+		HostSignals: []string{"QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROJECT_DIR", "QWEN_CODE_CLI", "QWEN_CODE_MODEL", "QWEN_CODE_PROMPT_ID",
+			"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_LAUNCHER_PATH", "QWEN_CODE_MANAGED_NPM_PIN", "QWEN_CODE_MANAGED_NPM_ROOT", "QWEN_CODE_RELAUNCH_ARGS",
+			"QWEN_CODE_STARTUP_VERSION", "QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_SIMPLE"},
+		HostTraces: []string{"QWEN_SESSION_ID"},
+		Keys:       slices.Clone(keys),
+		Docs:       "https://qwenlm.github.io/qwen-code-docs",
+		New:        func() adapter.Adapter { return New(cliagent.Options{}) },
 	}
 }
 
@@ -93,7 +91,6 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 		Hasty:        true,
 	}, protocol(), twoWay), opts), Store: sessions}
