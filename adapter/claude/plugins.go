@@ -21,7 +21,8 @@ var plugins = declared.PluginTable{
 		err = declared.ParsePlugins(name, said.Stdout, &rows)
 		for _, r := range rows {
 			short, _, _ := strings.Cut(r.ID, "@")
-			list = append(list, adapter.InstalledPlugin{PluginID: r.ID, Name: short, Version: r.Version, InstalledAt: r.InstalledAt, Enabled: r.Enabled})
+			list = append(list, adapter.InstalledPlugin{PluginID: r.ID, Name: short, Version: r.Version, InstalledAt: r.InstalledAt,
+				Enabled: r.Enabled})
 		}
 		return list, err
 	},
@@ -41,7 +42,8 @@ var plugins = declared.PluginTable{
 		}
 		err = declared.ParsePlugins(name, said.Stdout, &found)
 		for _, r := range found.Available {
-			list = append(list, adapter.PluginListing{PluginID: r.PluginID, Name: r.Name, LatestVersion: r.Version, Description: r.Description, Registry: r.Marketplace})
+			list = append(list, adapter.PluginListing{PluginID: r.PluginID, Name: r.Name, LatestVersion: r.Version,
+				Description: r.Description, Registry: r.Marketplace})
 		}
 		return list, err
 	},

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -109,13 +110,7 @@ func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
 	p.first = false
 	p.retries++
 	status, word := cliagent.Count(v[3]), v[4].Str()
-	code := cliagent.CodeOfStatus(status)
-	if code == "" {
-		code = codeOfWord(word)
-	}
-	if code == "" {
-		code = execution.CodeProvider
-	}
+	code := cmp.Or(codeOf(status, word), execution.CodeProvider)
 	s.Emit(execution.Retry{Attempt: int(cliagent.Count(v[0])), MaxAttempts: int(cliagent.Count(v[1])), Reason: reason(status, word),
 		DelayMs: cliagent.Count(v[2]), Code: code})
 	return true

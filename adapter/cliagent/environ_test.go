@@ -1,7 +1,6 @@
 package cliagent
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"

@@ -7,9 +7,9 @@ import (
 	"github.com/drawbar/drawbar/adapter/declared"
 )
 
-// plugins are NAME@MARKETPLACE, OWNER/REPOSITORY or the address of a repository. Those that come with Copilot are none of them. It uses
-// those of a marketplace on this machine where they lie, and lists them all: one that is off is not installed, and uninstalling
-// switches it off.
+// plugins are NAME@MARKETPLACE, OWNER/REPOSITORY or the address of a repository. Those that come with Copilot are none of them. It
+// uses those of a marketplace on this machine where they lie, and lists them all: one that is off is not installed, and
+// uninstalling switches it off.
 var plugins = declared.PluginTable{
 	Format: adapter.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"}, Unnamed: true,
@@ -67,7 +67,8 @@ func searchPlugins(run declared.Run) (list []adapter.PluginListing, fault error)
 			return nil, err
 		}
 		for _, r := range rows {
-			list = append(list, adapter.PluginListing{PluginID: r.Name + "@" + m.Name, Name: r.Name, LatestVersion: r.Version, Description: r.Description, Registry: m.Name})
+			list = append(list, adapter.PluginListing{PluginID: r.Name + "@" + m.Name, Name: r.Name, LatestVersion: r.Version,
+				Description: r.Description, Registry: m.Name})
 		}
 	}
 	return list, fault

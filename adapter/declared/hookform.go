@@ -31,7 +31,8 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 	if tool && in.ToolName == "" {
 		return execution.HookCall{}, fmt.Errorf("read what %s says to %s: it names no tool", agent, event)
 	}
-	return execution.HookCall{Agent: agent, HookType: event, SessionID: in.SessionID, ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,
+	return execution.HookCall{Agent: agent, HookType: event, SessionID: in.SessionID,
+		ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,
 		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolInput, ToolOutput: in.ToolOutput, Prompt: in.Prompt,
 			Message: in.Message, Response: cmp.Or(in.Last, in.Response), Cwd: in.Cwd, TranscriptPath: in.Transcript}}, nil
 }

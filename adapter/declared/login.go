@@ -96,7 +96,8 @@ func (LoginsOf[D]) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthSta
 		switch value := h.Getenv(v.Name); {
 		case value == "", v.Elsewhere != "" && (value == "0" || value == "false"):
 		case v.Elsewhere != "":
-			return adapter.AuthState{Status: adapter.AuthUnknown, Method: v.Method, Details: v.Name + " is set: " + v.Elsewhere + ", whose login is not looked at"}
+			return adapter.AuthState{Status: adapter.AuthUnknown, Method: v.Method,
+				Details: v.Name + " is set: " + v.Elsewhere + ", whose login is not looked at"}
 		default:
 			return adapter.AuthState{Status: adapter.Authenticated, Method: v.Method, Details: v.Name + " is set"}
 		}
@@ -145,7 +146,8 @@ func (f File) State(h adapter.Host, now time.Time) adapter.AuthState {
 	case token.Method == "":
 		return adapter.AuthState{Status: adapter.Unauthenticated, Details: f.Dir.Path(h, f.Name) + " holds no login; " + f.Hint}
 	}
-	state := adapter.AuthState{Status: adapter.Authenticated, Method: token.Method, Identity: token.Identity, Details: token.Details, ExpiresAt: token.Expires}
+	state := adapter.AuthState{Status: adapter.Authenticated, Method: token.Method, Identity: token.Identity, Details: token.Details,
+		ExpiresAt: token.Expires}
 	if token.Expires.IsZero() || !token.Expires.Before(now) {
 		return state
 	}

@@ -57,7 +57,8 @@ func (t *Table) plugins(ctx context.Context, h adapter.Host) ([]adapter.Installe
 }
 
 // InstallPlugin installs what id names in the agent's own words.
-func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string,
+	o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
 	t, none := of[D](), adapter.InstalledPlugin{}
 	if err := checkPluginID(id); err != nil {
 		return none, err

@@ -19,7 +19,8 @@ const trusted = "gemini reads it in folders that the user trusts"
 var hooks = declared.HookTable{
 	Tool: beforeTool, File: settingsFile, Format: "jsonc", Note: trusted, Specific: true,
 	Group: func(e adapter.NativeHook, command string) any {
-		return map[string]any{"matcher": "*", "hooks": []any{map[string]any{"type": "command", "name": "drawbar-" + e.Name, "command": command, "timeout": 600_000}}}
+		hook := map[string]any{"type": "command", "name": "drawbar-" + e.Name, "command": command, "timeout": 600_000}
+		return map[string]any{"matcher": "*", "hooks": []any{hook}}
 	},
 	Modified: func(input json.RawMessage) map[string]any { return map[string]any{"tool_input": input} },
 	Events: []adapter.NativeHook{

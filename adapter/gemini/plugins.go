@@ -25,7 +25,8 @@ var plugins = declared.PluginTable{
 		}
 		err = declared.ParsePlugins(name, array(said.Stdout, said.Stderr), &rows)
 		for _, r := range rows {
-			list = append(list, adapter.InstalledPlugin{PluginID: r.Name, Name: r.Name, Version: r.Version, Description: r.Description, Enabled: r.Active})
+			list = append(list, adapter.InstalledPlugin{PluginID: r.Name, Name: r.Name, Version: r.Version, Description: r.Description,
+				Enabled: r.Active})
 		}
 		return list, err
 	},
