@@ -82,21 +82,11 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 // begun reports the session. Only the first one of a run goes on from another.
 func (p *parser) begun(id string, s *cliagent.Sink) {
 	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
-	from, fork := cliagent.SessionOf(p.req)
-	resumed := p.session == "" && from != ""
-	p.session = id
-	switch {
-	case resumed && fork:
-		start.ForkedFrom = from
-		s.Emit(start)
-		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: from})
-	case resumed:
-		start.Resumed = true
-		s.Emit(start)
-		s.Emit(execution.SessionResume{SessionID: id})
-	default:
-		s.Emit(start)
+	if p.session == "" {
+		start = cliagent.Continued(p.req, start)
 	}
+	p.session = id
+	s.BeginSession(start)
 }
 
 var retryKeys = jsonscan.NewKeySet("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
