@@ -123,7 +123,7 @@ func TestRegisterInvalid(t *testing.T) {
 			d.New = func() Adapter { return &mute{c} }
 		}, []string{"capabilities.toolUse", "capabilities.agent.runtimeHooks.stop"}},
 		{"several at once", func(d *Descriptor) {
-			d.DisplayName, d.Command, d.MinVersion, d.New = "", "", "x", nil
+			d.DisplayName, d.Command, d.MinVersion, d.New = " ", "", "x", nil
 		}, []string{"displayName", "cliCommand", "minVersion", "new"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,7 +19,6 @@ func Descriptor() adapter.Descriptor {
 	return adapter.Descriptor{
 		Name:        name,
 		DisplayName: "ACP agent",
-		Config:      adapter.ConfigSchema{Agent: name},
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual",
 			Notes: "install the agent you want to run, and name its ACP command behind --: drawbar run acp \"what to do\" -- gemini --acp"}},
 		Docs: "https://agentclientprotocol.com",

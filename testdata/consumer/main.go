@@ -37,8 +37,8 @@ func main() {
 	drawbar.Supervise()
 	client, err := drawbar.New(drawbar.Options{NoRecord: true})
 	if err == nil {
-		err = client.Adapters().Register(adapter.Descriptor{Name: "parrot", DisplayName: "Parrot", Command: "parrot",
-			Config: adapter.ConfigSchema{Agent: "parrot"}, New: func() adapter.Adapter { return parrot{} }})
+		err = client.Adapters().Register(adapter.Descriptor{Name: "parrot", Command: "parrot",
+			New: func() adapter.Adapter { return parrot{} }})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
