@@ -184,6 +184,9 @@ func TestApart(t *testing.T) {
 		k, s := newCalls(&apart), cliagent.NewSink(false)
 		c := k.Start("1", tool, "", s)
 		k.Called(c, value(t, `{"path":"/p"}`), s)
+		if k.Called(k.Start("2", "odd", "", s), value(t, `{"text":"abc"}`), s); k.Open("2").Bytes != 3 {
+			t.Error("the bytes of a file that another tool writes are not counted")
+		}
 		s.Take()
 		k.End(c, End{}, s)
 		if got := sketch(t, s); strings.Count(got, "\n") != 0 || !strings.HasPrefix(got, want) {
