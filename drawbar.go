@@ -152,7 +152,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err := req.Validate(); err != nil {
 		return nil, err // before anything is written
 	}
-	if caps := entry.Adapter.Capabilities().Agent; caps.Skills && caps.SkillsFormat == "directory" {
+	if caps := entry.Capabilities().Agent; caps.Skills && caps.SkillsFormat == "directory" {
 		for _, s := range req.Run.Skills {
 			if _, err := cliagent.SkillFolder(req.Run.Cwd, s); err != nil {
 				return nil, err

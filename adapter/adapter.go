@@ -63,6 +63,9 @@ type Negotiator interface {
 	Negotiate(req execution.Request) []execution.Reason
 }
 
+// CapabilitiesOf are the capabilities of an adapter, with a word for what it leaves out.
+func CapabilitiesOf(a Adapter) execution.Capabilities { return a.Capabilities().Stated() }
+
 // RunCapabilities is an adapter whose runs differ: Capabilities is the most that a request can get, and CapabilitiesFor what this
 // one will. It starts, reads and changes nothing.
 type RunCapabilities interface {

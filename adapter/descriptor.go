@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 type Descriptor struct {
 	Name           string   // lower case, unique: "claude"
 	Aliases        []string // other names that find it: "claude-code"
-	DisplayName    string   // "Claude Code"
+	DisplayName    string   // "Claude Code"; empty: Name
 	Command        string   // the command line program, looked up on PATH; empty for an adapter that takes a command
 	MinVersion     string   // lowest version the adapter works with; empty for none
 	TestedVersions []string // versions the end-to-end suite runs against
@@ -22,23 +23,26 @@ type Descriptor struct {
 	Config         ConfigSchema
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
+	HostTraces     []string          // more that it may leave to its children; no sign of it, and of no use to another agent
 	HostMetadata   map[string]string // what such variables tell, by the name of what is told: sessionId, version, projectDir
 	Keys           []string          // variables the agent needs for its login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
 	New            func() Adapter
 }
 
-// clone is a copy that shares no memory with d. Lists that are part of the wire are never nil in it.
+// clone is a copy that shares no memory with d and has the agent's name where nothing else is stated. Lists that are part of the wire are never nil in it.
 func (d Descriptor) clone() Descriptor {
 	d.Aliases = slices.Clone(d.Aliases)
 	d.TestedVersions = slices.Clone(d.TestedVersions)
 	d.Models = cloneModels(d.Models)
 	d.Config = d.Config.clone()
+	d.DisplayName, d.Config.Agent = cmp.Or(d.DisplayName, d.Name), cmp.Or(d.Config.Agent, d.Name)
 	d.Install = cloneList(d.Install)
 	for i := range d.Install {
 		d.Install[i].Requires = slices.Clone(d.Install[i].Requires)
 	}
 	d.HostSignals = slices.Clone(d.HostSignals)
+	d.HostTraces = slices.Clone(d.HostTraces)
 	d.HostMetadata = maps.Clone(d.HostMetadata)
 	d.Keys = slices.Clone(d.Keys)
 	return d

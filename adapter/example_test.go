@@ -12,18 +12,7 @@ import (
 // echo is an adapter that answers with the prompt.
 type echo struct{}
 
-func (echo) Capabilities() execution.Capabilities {
-	none := execution.HookUnsupported
-	return execution.Capabilities{
-		SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNone, ContinuationSupport: execution.ContinuationsNone,
-		ApprovalInterrupts: execution.ApprovalsNone, TraceDepth: execution.TraceMinimal, MaxContextStrategy: execution.ContextUnknown,
-		Notes: []string{},
-		Agent: execution.AgentCapabilities{
-			SessionPersistence: "none", StructuredSession: execution.TransportNone, Platforms: []string{"linux", "darwin", "windows"},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: none, PostToolUse: none, SessionStart: none, SessionEnd: none, Stop: none, UserPromptSubmit: none},
-		},
-	}
-}
+func (echo) Capabilities() execution.Capabilities { return execution.Capabilities{} }
 
 func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) iter.Seq2[execution.Event, error] {
 	return func(yield func(execution.Event, error) bool) {
@@ -43,9 +32,8 @@ func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) i
 func ExampleRegistry() {
 	r := adapter.NewRegistry(adapter.Builtins(), adapter.OSHost(nil))
 	err := r.Register(adapter.Descriptor{
-		Name: "echo", Aliases: []string{"parrot"}, DisplayName: "Echo", Command: "echo",
-		Config: adapter.ConfigSchema{Agent: "echo"},
-		New:    func() adapter.Adapter { return echo{} },
+		Name: "echo", Aliases: []string{"parrot"}, Command: "echo",
+		New: func() adapter.Adapter { return echo{} },
 	})
 	fmt.Println(err)
 
@@ -56,6 +44,6 @@ func ExampleRegistry() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// Echo plugin
+	// echo plugin
 	// unknown agent "ehco"; did you mean echo? list the agents with: drawbar agents list
 }

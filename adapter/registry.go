@@ -56,6 +56,16 @@ func Builtins() []Descriptor {
 	return list
 }
 
+// HostMarkers are the variables by which built-in agents tell their children where they run: their signals and traces.
+func HostMarkers() (names []string) {
+	builtins.mu.Lock()
+	defer builtins.mu.Unlock()
+	for _, d := range builtins.list {
+		names = append(append(names, d.HostSignals...), d.HostTraces...)
+	}
+	return names
+}
+
 // Registry knows agents by name. It is a lookup table and no owner: what Get returned stays usable after the agent was
 // replaced or removed, and nothing here keeps a replaced adapter. It is safe for concurrent use.
 type Registry struct {
@@ -92,6 +102,9 @@ type Entry struct {
 	Source     Source
 	Warning    string // for a debug event of each run: a plugin took the place of a built-in adapter; else empty
 }
+
+// Capabilities is what the agent's adapter declares, with a word for what it leaves out.
+func (e Entry) Capabilities() execution.Capabilities { return CapabilitiesOf(e.Adapter) }
 
 // NewRegistry makes a registry of the given built-in agents, whose detection looks at h. Of two with one name the last
 // wins. An invalid one is a mistake in the program: NewRegistry panics with all its faults.
@@ -189,7 +202,7 @@ func (r *Registry) Capabilities(name string) (execution.Capabilities, error) {
 	if err != nil {
 		return execution.Capabilities{}, err
 	}
-	c, err := call(rec.adapter.Capabilities)
+	c, err := call(func() execution.Capabilities { return CapabilitiesOf(rec.adapter) })
 	if err != nil {
 		return execution.Capabilities{}, &execution.Error{Code: execution.CodeInternal, Agent: rec.descriptor.Name,
 			Message: fmt.Sprintf("ask agent %s for its capabilities: %v", rec.descriptor.Name, err)}

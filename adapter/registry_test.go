@@ -64,7 +64,7 @@ func TestBuiltins(t *testing.T) {
 func TestInvalidBuiltinPanicsWithAllFaults(t *testing.T) {
 	withBuiltins(t)
 	Register(describe("claude", alias("claude-code")))
-	bad := describe("bad", alias("claude"), func(d *Descriptor) { d.DisplayName, d.Command = "", "" })
+	bad := describe("bad", alias("claude"), func(d *Descriptor) { d.DisplayName, d.Command = " ", "" })
 	for name, register := range map[string]func(){
 		"Register":    func() { Register(bad) },
 		"NewRegistry": func() { NewRegistry([]Descriptor{describe("claude"), bad}, Host{}) },

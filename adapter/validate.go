@@ -57,9 +57,12 @@ func (f *faults) validate(d Descriptor) Adapter {
 	}
 	f.variables("hostEnvSignals", d.HostSignals)
 	f.variables("keys", d.Keys)
-	for i, s := range d.HostSignals {
-		if slices.Contains(d.Keys, s) {
-			f.add(fmt.Sprintf("hostEnvSignals[%d]", i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+	f.variables("hostTraces", d.HostTraces)
+	for field, names := range map[string][]string{"hostEnvSignals": d.HostSignals, "hostTraces": d.HostTraces} {
+		for i, s := range names {
+			if slices.Contains(d.Keys, s) {
+				f.add(fmt.Sprintf("%s[%d]", field, i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+			}
 		}
 	}
 	for _, key := range sortedKeys(d.HostMetadata) {

@@ -111,6 +111,7 @@ func TestRegisterInvalid(t *testing.T) {
 		}, []string{"installMethods[0].platform", "installMethods[0].type", "installMethods[0].command", "installMethods[1].platform", "installMethods[2].command",
 			"installMethods[3].command", "installMethods[4].type"}},
 		{"variables", func(d *Descriptor) { d.HostSignals, d.Keys = []string{"A=B"}, []string{"OK", ""} }, []string{"hostEnvSignals[0]", "keys[1]"}},
+		{"traces", func(d *Descriptor) { d.HostTraces, d.Keys = []string{"A B", "OK"}, []string{"OK"} }, []string{"hostTraces[0]", "hostTraces[1]"}},
 		{"docs", func(d *Descriptor) { d.Docs = "example.com" }, []string{"docs"}},
 		{"no New", func(d *Descriptor) { d.New = nil }, []string{"new"}},
 		{"New gives nil", func(d *Descriptor) { d.New = func() Adapter { return nil } }, []string{"new"}},
@@ -118,11 +119,11 @@ func TestRegisterInvalid(t *testing.T) {
 		{"typed nil", func(d *Descriptor) { d.New = func() Adapter { return (*mute)(nil) } }, []string{"capabilities"}},
 		{"capabilities", func(d *Descriptor) {
 			c := validCapabilities()
-			c.ToolUse, c.Agent.RuntimeHooks.Stop = "", "sometimes"
+			c.ToolUse, c.Agent.RuntimeHooks.Stop = "much", "sometimes"
 			d.New = func() Adapter { return &mute{c} }
 		}, []string{"capabilities.toolUse", "capabilities.agent.runtimeHooks.stop"}},
 		{"several at once", func(d *Descriptor) {
-			d.DisplayName, d.Command, d.MinVersion, d.New = "", "", "x", nil
+			d.DisplayName, d.Command, d.MinVersion, d.New = " ", "", "x", nil
 		}, []string{"displayName", "cliCommand", "minVersion", "new"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

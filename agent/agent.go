@@ -95,7 +95,7 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 				Severity: execution.SeverityBlocking, Capability: "adapter", Message: fmt.Sprintf("the adapter %s panicked: %v", b.Name, p)}}}
 		}
 	}()
-	n := negotiate(b.Adapter.Capabilities(), req, Situation{Agent: b.Name, ToolHandler: opts.Tools != nil, ToolHook: opts.Hooks.PreToolUse != nil,
+	n := negotiate(adapter.CapabilitiesOf(b.Adapter), req, Situation{Agent: b.Name, ToolHandler: opts.Tools != nil, ToolHook: opts.Hooks.PreToolUse != nil,
 		Models: b.Models, DefaultModel: b.DefaultModel, Price: priceFunc(b, opts)})
 	n.EffectiveCapabilities = capabilitiesFor(b, req, opts)
 	n.effective(req)

@@ -98,7 +98,7 @@ func capabilitiesOf(b Backend) (caps execution.Capabilities) {
 			caps = execution.Capabilities{}
 		}
 	}()
-	return b.Adapter.Capabilities()
+	return adapter.CapabilitiesOf(b.Adapter)
 }
 
 // capabilitiesFor are the capabilities that the run of a request has, which may be less than the backend's.
@@ -106,7 +106,7 @@ func capabilitiesFor(b Backend, req execution.Request, opts Options) (caps execu
 	caps = capabilitiesOf(b)
 	defer func() { _ = recover() }() // an adapter that panics here has what it declares
 	if varying, ok := adapter.As[adapter.RunCapabilities](b.Adapter); ok {
-		caps = varying.CapabilitiesFor(wired(req, caps, opts))
+		caps = varying.CapabilitiesFor(wired(req, caps, opts)).Stated()
 	}
 	return caps
 }

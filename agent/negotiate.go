@@ -62,7 +62,7 @@ func (n *negotiation) conclude() *negotiation {
 // not fit is reported, and the effective capabilities are what this request will really get. The capability gating of the
 // agent-mux specification is part of it.
 func Negotiate(caps execution.Capabilities, req execution.Request, s Situation) execution.Negotiation {
-	return negotiate(caps, req, s).Negotiation
+	return negotiate(caps.Stated(), req, s).Negotiation
 }
 
 func negotiate(caps execution.Capabilities, req execution.Request, s Situation) *negotiation {

@@ -187,12 +187,51 @@ func (c AgentCapabilities) Has(v Verb) bool {
 	return false
 }
 
-// Validate checks that every declaration is made: no enum is left at its zero value.
+// Stated is c with a word for everything that it leaves out: none, unsupported, unknown or minimal, empty lists, this schema version,
+// and every platform.
+func (c Capabilities) Stated() Capabilities {
+	state(&c.SchemaVersion, SchemaVersion)
+	state(&c.ToolUse, ToolsNone)
+	state(&c.ContinuationSupport, ContinuationsNone)
+	state(&c.ApprovalInterrupts, ApprovalsNone)
+	state(&c.TraceDepth, TraceMinimal)
+	state(&c.MaxContextStrategy, ContextUnknown)
+	stateList(&c.Notes)
+	a := &c.Agent
+	state(&a.SessionPersistence, "none")
+	state(&a.StructuredSession, TransportNone)
+	for _, h := range []*HookSupport{&a.RuntimeHooks.PreToolUse, &a.RuntimeHooks.PostToolUse, &a.RuntimeHooks.SessionStart,
+		&a.RuntimeHooks.SessionEnd, &a.RuntimeHooks.Stop, &a.RuntimeHooks.UserPromptSubmit} {
+		state(h, HookUnsupported)
+	}
+	if len(a.Platforms) == 0 {
+		a.Platforms = []string{"darwin", "linux", "windows"}
+	}
+	stateList(&a.ApprovalModes)
+	stateList(&a.ThinkingEfforts)
+	stateList(&a.AuthMethods)
+	stateList(&a.SystemPromptModes)
+	stateList(&a.Verbs)
+	return c
+}
+
+func state[T ~string](field *T, none T) {
+	if *field == "" {
+		*field = none
+	}
+}
+
+func stateList[T any](field *[]T) {
+	if *field == nil {
+		*field = []T{}
+	}
+}
+
+// Validate checks every declaration that is made; what is left out is none.
 func (c Capabilities) Validate() error {
 	var f faults
-	if c.SchemaVersion == "" {
-		f.addf("schemaVersion", "", SchemaVersion, "is required")
-	} else if err := CheckSchemaVersion(c.SchemaVersion); err != nil {
+	c = c.Stated()
+	if err := CheckSchemaVersion(c.SchemaVersion); err != nil {
 		f.addf("schemaVersion", c.SchemaVersion, SchemaVersion, err.Error())
 	}
 	f.add(oneOf("toolUse", c.ToolUse, toolUseSupports))
@@ -200,18 +239,12 @@ func (c Capabilities) Validate() error {
 	f.add(oneOf("approvalInterrupts", c.ApprovalInterrupts, approvalSupports))
 	f.add(oneOf("traceDepth", c.TraceDepth, traceDepths))
 	f.add(oneOf("maxContextStrategy", c.MaxContextStrategy, contextStrategies))
-	if c.Notes == nil {
-		f.addf("notes", "null", "a list, possibly empty", "is not stated")
-	}
 	a := c.Agent
 	f.add(oneOf("agent.structuredSessionTransport", a.StructuredSession, sessionTransports))
 	for name, h := range map[string]HookSupport{"preToolUse": a.RuntimeHooks.PreToolUse, "postToolUse": a.RuntimeHooks.PostToolUse,
 		"sessionStart": a.RuntimeHooks.SessionStart, "sessionEnd": a.RuntimeHooks.SessionEnd, "stop": a.RuntimeHooks.Stop,
 		"userPromptSubmit": a.RuntimeHooks.UserPromptSubmit} {
 		f.add(oneOf("agent.runtimeHooks."+name, h, hookSupports))
-	}
-	if a.SessionPersistence == "" {
-		f.addf("agent.sessionPersistence", "", "none, file or sqlite", "is not stated")
 	}
 	for _, m := range a.ApprovalModes {
 		f.add(oneOf("agent.approvalModes", m, approvalModes))
@@ -230,9 +263,6 @@ func (c Capabilities) Validate() error {
 	}
 	for _, t := range a.MCPTransports {
 		f.add(oneOf("agent.mcpTransports", t, mcpTransports))
-	}
-	if len(a.Platforms) == 0 {
-		f.addf("agent.supportedPlatforms", "nothing", "at least one platform", "is not stated")
 	}
 	return f.err("invalid capabilities")
 }

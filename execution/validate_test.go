@@ -122,14 +122,6 @@ func TestEnumZeroValuesAreInvalid(t *testing.T) {
 			t.Errorf("%s: values %q", name, values)
 		}
 	}
-	var c Capabilities
-	err := c.Validate()
-	for _, field := range []string{"schemaVersion", "toolUse", "continuationSupport", "approvalInterrupts", "traceDepth", "maxContextStrategy",
-		"notes", "agent.structuredSessionTransport", "agent.runtimeHooks.preToolUse", "agent.sessionPersistence", "agent.supportedPlatforms"} {
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("zero capabilities: %s is not reported in %v", field, err)
-		}
-	}
 	if (Reason{}).Validate() == nil || (Result{}).Validate() == nil {
 		t.Error("a zero reason or result is valid")
 	}

@@ -19,7 +19,6 @@ func Descriptor() adapter.Descriptor {
 	return adapter.Descriptor{
 		Name:        name,
 		DisplayName: "ACP agent",
-		Config:      adapter.ConfigSchema{Agent: name},
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual",
 			Notes: "install the agent you want to run, and name its ACP command behind --: drawbar run acp \"what to do\" -- gemini --acp"}},
 		Docs: "https://agentclientprotocol.com",
@@ -80,14 +79,12 @@ func (Adapter) AuthGuidance() adapter.AuthGuidance {
 
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion:       execution.SchemaVersion,
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
 		ApprovalInterrupts:  execution.ApprovalsNative,
 		TraceDepth:          execution.TraceStandard,
 		Attachments:         true,
-		MaxContextStrategy:  execution.ContextUnknown,
 		Notes: []string{
 			"what depends on the agent is known when it has started; a request that needs more is refused then, before anything is said to a model",
 			"resuming a session needs an agent that loads sessions, tools of the caller one that takes MCP servers over HTTP, images one that takes images",
@@ -109,20 +106,14 @@ func capabilities() execution.Capabilities {
 			MCPTransports:      []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls:  true,
 			ApprovalModes:      []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: execution.HookUnsupported, PostToolUse: execution.HookUnsupported,
-				SessionStart: execution.HookUnsupported, SessionEnd: execution.HookUnsupported, Stop: execution.HookUnsupported,
-				UserPromptSubmit: execution.HookUnsupported},
-			ThinkingEfforts:   []execution.ThinkingEffort{},
-			SystemPromptModes: []execution.SystemPromptMode{},
-			StructuredSession: execution.TransportPersistent,
-			ParallelExecution: true,
-			InteractiveMode:   true,
-			StdinInjection:    true,
-			ImageInput:        true,
-			FileAttachments:   true,
-			Platforms:         []string{"darwin", "linux", "windows"},
-			AuthMethods:       []execution.AuthMethod{{Type: "config_file", Name: "the agent's own login"}},
-			Verbs:             acpagent.Verbs(),
+			StructuredSession:  execution.TransportPersistent,
+			ParallelExecution:  true,
+			InteractiveMode:    true,
+			StdinInjection:     true,
+			ImageInput:         true,
+			FileAttachments:    true,
+			AuthMethods:        []execution.AuthMethod{{Type: "config_file", Name: "the agent's own login"}},
+			Verbs:              acpagent.Verbs(),
 		},
 	}
 }

@@ -29,7 +29,6 @@
 //			Spawn:        spawnOneShot, // runs for which twoWay is false
 //			NewParser:    newLineParser,
 //			Negotiate:    negotiate, // of both; the kit adds its own reasons for runs over ACP
-//			HostSignals:  hostSignals,
 //			Keys:         keys,
 //			Linger:       time.Second, // it does not end when its input is closed
 //		}, acpagent.Spec{

@@ -63,42 +63,39 @@ func detailsOf(data jsonscan.Value) string {
 // status finds the status of the model API in a text.
 var status = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(401|403|404|408|429|400|5[0-9][0-9])\b`) })
 
-// phrases are for what agents say in words only.
-var phrases = cliagent.Phrases{
-	{Part: "session not found", Code: execution.CodeSessionNotFound},
-	{Part: "unknown session", Code: execution.CodeSessionNotFound},
-	{Part: "invalid session", Code: execution.CodeSessionNotFound},
-	{Part: "no session", Code: execution.CodeSessionNotFound},
-	{Part: "not logged in", Code: execution.CodeAuth},
-	{Part: "authentication required", Code: execution.CodeAuth},
-	{Part: "unauthorized", Code: execution.CodeAuth},
-	{Part: "unauthenticated", Code: execution.CodeAuth},
-	{Part: "api key", Code: execution.CodeAuth},
-	{Part: "context length", Code: execution.CodeContextExceeded},
-	{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-	{Part: "context window", Code: execution.CodeContextExceeded},
-	{Part: "rate limit", Code: execution.CodeRateLimited},
-	{Part: "too many requests", Code: execution.CodeRateLimited},
-	{Part: "quota", Code: execution.CodeRateLimited},
-	{Part: "model not found", Code: execution.CodeModelNotFound},
-	{Part: "model_not_found", Code: execution.CodeModelNotFound},
-	{Part: "overloaded", Code: execution.CodeProvider},
-	{Part: "connection error", Code: execution.CodeProvider},
-	{Part: "fetch failed", Code: execution.CodeProvider},
-	{Part: "econnrefused", Code: execution.CodeProvider},
-	{Part: "timed out", Code: execution.CodeProvider},
+// failures are what agents say of them in words only. A status of 404 is of an address as often as of a model.
+var failures = cliagent.Failures{
+	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
+	Phrases: cliagent.Phrases{
+		{Part: "session not found", Code: execution.CodeSessionNotFound},
+		{Part: "unknown session", Code: execution.CodeSessionNotFound},
+		{Part: "invalid session", Code: execution.CodeSessionNotFound},
+		{Part: "no session", Code: execution.CodeSessionNotFound},
+		{Part: "not logged in", Code: execution.CodeAuth},
+		{Part: "authentication required", Code: execution.CodeAuth},
+		{Part: "unauthorized", Code: execution.CodeAuth},
+		{Part: "unauthenticated", Code: execution.CodeAuth},
+		{Part: "api key", Code: execution.CodeAuth},
+		{Part: "context length", Code: execution.CodeContextExceeded},
+		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+		{Part: "context window", Code: execution.CodeContextExceeded},
+		{Part: "rate limit", Code: execution.CodeRateLimited},
+		{Part: "too many requests", Code: execution.CodeRateLimited},
+		{Part: "quota", Code: execution.CodeRateLimited},
+		{Part: "model not found", Code: execution.CodeModelNotFound},
+		{Part: "model_not_found", Code: execution.CodeModelNotFound},
+		{Part: "overloaded", Code: execution.CodeProvider},
+		{Part: "connection error", Code: execution.CodeProvider},
+		{Part: "fetch failed", Code: execution.CodeProvider},
+		{Part: "econnrefused", Code: execution.CodeProvider},
+		{Part: "timed out", Code: execution.CodeProvider},
+	},
 }
 
 // codeOfText is for what agents say in words only, and for a status among them; text is in lower case.
 func codeOfText(text string) execution.ErrorCode {
-	if code := phrases.Code(text); code != "" {
-		return code
-	}
 	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or nothing and 0
-	if n == 404 {
-		return execution.CodeInvalidRequest // of an address as often as of a model
-	}
-	return cliagent.CodeOfStatus(n)
+	return cmp.Or(failures.Text(text), failures.Status(n))
 }
 
 // loginHint says what to type when the agent wants a login.

@@ -127,13 +127,7 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 	p.loaded = method == methodLoad
 	p.cost.begin(start.Resumed || start.ForkedFrom != "")
 	start.SessionID, start.Model = p.session.id, p.model
-	s.Emit(start)
-	switch {
-	case start.Resumed:
-		s.Emit(execution.SessionResume{SessionID: start.SessionID})
-	case start.ForkedFrom != "":
-		s.Emit(execution.SessionFork{SessionID: start.SessionID, ForkedFrom: start.ForkedFrom})
-	}
+	s.BeginSession(start)
 	if err := p.plan(); err != nil {
 		s.Fail(err)
 		return

@@ -41,11 +41,13 @@ func contractChecks() []Check {
 	}
 }
 
-func (s Subject) capabilities() execution.Capabilities { return s.Backend().Adapter.Capabilities() }
+func (s Subject) capabilities() execution.Capabilities {
+	return adapter.CapabilitiesOf(s.Backend().Adapter)
+}
 
 func capabilitiesValid(_ context.Context, s Subject) error {
 	a := s.Backend().Adapter
-	first := a.Capabilities()
+	first := adapter.CapabilitiesOf(a)
 	if err := first.Validate(); err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func capabilitiesValid(_ context.Context, s Subject) error {
 		return fmt.Errorf("undefined fields: %s (an empty list is stated as one)", strings.Join(undefined, ", "))
 	}
 	scribble(reflect.ValueOf(&first).Elem())
-	second := a.Capabilities()
+	second := adapter.CapabilitiesOf(a)
 	got, err := json.Marshal(second)
 	if err != nil {
 		return err

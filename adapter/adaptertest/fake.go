@@ -94,7 +94,7 @@ func (f *Fake) AuthGuidance() adapter.AuthGuidance {
 // package agent enforces them from the stream.
 func Capable() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNativeIterative, StructuredToolCalls: true,
+		ToolUse: execution.ToolsNativeIterative, StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsStructured, ApprovalInterrupts: execution.ApprovalsNative,
 		TraceDepth: execution.TraceDetailed, Attachments: true, MaxContextStrategy: execution.ContextLarge, Notes: []string{"in memory"},
 		Agent: execution.AgentCapabilities{
@@ -106,7 +106,6 @@ func Capable() execution.Capabilities {
 			ThinkingEfforts:      []execution.ThinkingEffort{execution.EffortLow, execution.EffortHigh},
 			ThinkingBudgetTokens: true, JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			InteractiveMode: true, StdinInjection: true, ImageInput: true, FileAttachments: true,
-			Platforms:         []string{"darwin", "linux", "windows"},
 			AuthMethods:       []execution.AuthMethod{{Type: "none", Name: "no login"}},
 			SandboxModes:      []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxWorkspace, execution.SandboxNone},
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptPrepend, execution.SystemPromptAppend, execution.SystemPromptReplace},
@@ -119,22 +118,11 @@ func Capable() execution.Capabilities {
 
 // Bare declares a backend that can do nothing but answer.
 func Bare() execution.Capabilities {
-	return execution.Capabilities{
-		SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNone, ContinuationSupport: execution.ContinuationsNone,
-		ApprovalInterrupts: execution.ApprovalsNone, TraceDepth: execution.TraceMinimal, MaxContextStrategy: execution.ContextUnknown, Notes: []string{},
-		Agent: execution.AgentCapabilities{SessionPersistence: "none", StructuredSession: execution.TransportNone, RuntimeHooks: noHooks(),
-			ApprovalModes: []execution.ApprovalMode{}, ThinkingEfforts: []execution.ThinkingEffort{}, SystemPromptModes: []execution.SystemPromptMode{}, Platforms: []string{"darwin", "linux", "windows"}, AuthMethods: []execution.AuthMethod{},
-			Verbs: []execution.Verb{execution.VerbAbort}},
-	}
+	return execution.Capabilities{Agent: execution.AgentCapabilities{Verbs: []execution.Verb{execution.VerbAbort}}}.Stated()
 }
 
 func allHooks() execution.RuntimeHooks {
 	const told = execution.HookNonblocking
 	return execution.RuntimeHooks{PreToolUse: execution.HookBlocking, ModifyToolInput: true, UserPromptSubmit: execution.HookBlocking,
 		PostToolUse: told, SessionStart: told, SessionEnd: told, Stop: told}
-}
-
-func noHooks() execution.RuntimeHooks {
-	const u = execution.HookUnsupported
-	return execution.RuntimeHooks{PreToolUse: u, PostToolUse: u, SessionStart: u, SessionEnd: u, Stop: u, UserPromptSubmit: u}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// HookGoldens reads what an agent's program said to the commands of its hooks, one file EVENT.json each in testdata/hooks, and holds what the
+// HookGoldens reads what an agent's program said to the commands of its hooks, one file EVENT.json each in a folder, and holds what the
 // adapter makes of it against EVENT.golden beside it, which update rewrites.
-func HookGoldens(t *testing.T, a adapter.NativeHooks, update bool) {
-	files, err := filepath.Glob(filepath.Join("testdata", "hooks", "*.json"))
+func HookGoldens(t *testing.T, a adapter.NativeHooks, dir string, update bool) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no payloads: %v", err)
 	}

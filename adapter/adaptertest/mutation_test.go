@@ -26,10 +26,10 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 			b.Declared = func() execution.Capabilities { return shared }
 		},
 		func(_ *testing.T, b *broken) {
-			b.Declared = declare(func(c *execution.Capabilities) { c.TraceDepth = "" })
+			b.Declared = declare(func(c *execution.Capabilities) { c.TraceDepth = "deep" })
 		},
 		func(_ *testing.T, b *broken) {
-			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.ThinkingEfforts = nil })
+			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.ThinkingEfforts = []execution.ThinkingEffort{"huge"} })
 		},
 	},
 	"required-missing-blocks": {

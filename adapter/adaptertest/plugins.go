@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,36 @@ import (
 
 // Commands are an agent's own commands for its plugins, by their arguments, joined with spaces; the zero outcome is one that says nothing.
 type Commands map[string]adapter.SpawnOutcome
+
+// RecordedCommands are the commands whose output stands in a folder: a file for each, named by its arguments with _ between them,
+// ending in .txt for what it printed and .stderr for what it printed there.
+func RecordedCommands(t testing.TB, dir string) Commands {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Commands{}
+	for _, e := range entries {
+		ending := filepath.Ext(e.Name())
+		if e.IsDir() || ending != ".txt" && ending != ".stderr" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := strings.ReplaceAll(strings.TrimSuffix(e.Name(), ending), "_", " ")
+		out := c[line]
+		if ending == ".txt" {
+			out.Stdout = string(data)
+		} else {
+			out.Stderr = string(data)
+		}
+		c[line] = out
+	}
+	return c
+}
 
 // Host is a machine with these commands. Every command that runs is noted in ran; one that is not there fails.
 func (c Commands) Host(ran *[]string) adapter.Host {
@@ -32,21 +63,11 @@ func (c Commands) Host(ran *[]string) adapter.Host {
 		}}
 }
 
-// Plugins holds an adapter's management of plugins against what every one must do. list are the arguments of the command that lists
-// them, and its output with some that are installed.
-func Plugins(t *testing.T, a adapter.PluginManager, list string, some adapter.SpawnOutcome, want []adapter.InstalledPlugin) {
+// Plugins holds an adapter's management of plugins against what every one must do. recorded are the agent's commands that list
+// plugins, with some that are installed.
+func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 	ctx := t.Context()
 	agree := adapter.PluginOptions{Consent: true}
-	t.Run("list", func(t *testing.T) {
-		var ran []string
-		got, err := a.ListPlugins(ctx, Commands{list: some}.Host(&ran))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("got\n%+v\nwant\n%+v", got, want)
-		}
-	})
 	each := func(t *testing.T, h adapter.Host, check func(t *testing.T, what string, err error)) {
 		_, err := a.ListPlugins(ctx, h)
 		check(t, "list", err)
@@ -119,10 +140,10 @@ func Plugins(t *testing.T, a adapter.PluginManager, list string, some adapter.Sp
 	})
 	t.Run("claimed and not there", func(t *testing.T) {
 		var ran []string
-		h := Commands{list: some}.Host(&ran)
+		h := recorded.Host(&ran)
 		run := h.Spawn
 		h.Spawn = func(ctx context.Context, r adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
-			if strings.Join(r.Args, " ") == list {
+			if _, ok := recorded[strings.Join(r.Args, " ")]; ok {
 				return run(ctx, r)
 			}
 			return adapter.SpawnOutcome{Stdout: "installed, surely"}, nil
@@ -133,9 +154,15 @@ func Plugins(t *testing.T, a adapter.PluginManager, list string, some adapter.Sp
 	})
 }
 
-// FuzzPlugins feeds anything to the readers of what an agent's commands print about plugins.
-func FuzzPlugins(f *testing.F, a adapter.PluginManager, seeds ...string) {
-	for _, s := range append(seeds, "", "null", "[]", "{}", "[null]", `[{"id":7}]`, `{"installed":[{}]}`) {
+// FuzzPlugins feeds anything to the readers of what an agent's commands print about plugins, beginning with what is recorded in
+// testdata/plugins.
+func FuzzPlugins(f *testing.F, a adapter.PluginManager) {
+	for _, dir := range []string{"", "none"} {
+		for _, said := range RecordedCommands(f, filepath.Join("testdata", "plugins", dir)) {
+			f.Add(said.Stdout + said.Stderr)
+		}
+	}
+	for _, s := range []string{"", "null", "[]", "{}", "[null]", `[{"id":7}]`, `{"installed":[{}]}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,103 +1,31 @@
 package claude
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/declared"
 )
 
-// DetectAuth looks at the variables and at the file of a login, in the order in which Claude takes them. It cannot look
-// into the keychain of macOS, where a login leaves no file.
-func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
-	for _, v := range []struct{ variable, method, details string }{
-		{"CLAUDE_CODE_USE_BEDROCK", "bedrock", "through Amazon Bedrock"},
-		{"CLAUDE_CODE_USE_VERTEX", "vertex", "through Google Vertex AI"},
-		{"CLAUDE_CODE_USE_FOUNDRY", "foundry", "through Microsoft Foundry"},
-	} {
-		if on := h.Getenv(v.variable); on != "" && on != "0" && on != "false" {
-			return adapter.AuthState{Status: adapter.AuthUnknown, Method: v.method, Details: v.variable + " is set: " + v.details + ", whose login is not looked at"}
-		}
-	}
-	for _, v := range []struct{ variable, method string }{
-		{"ANTHROPIC_AUTH_TOKEN", "auth_token"}, {"ANTHROPIC_API_KEY", "api_key"}, {"CLAUDE_CODE_OAUTH_TOKEN", "oauth"},
-	} {
-		if h.Getenv(v.variable) != "" {
-			return adapter.AuthState{Status: adapter.Authenticated, Method: v.method, Details: v.variable + " is set"}
-		}
-	}
-	return storedLogin(h, time.Now())
-}
-
-// storedLogin reads whether a login is stored and until when it holds.
-func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
-	dir := configDir(h)
-	data, err := readFile(h, dir, ".credentials.json")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if h.Platform == "darwin" {
-			return adapter.AuthState{Status: adapter.AuthUnknown, Details: "a login on macOS is in the keychain, which is not looked at"}
-		}
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
-	case err != nil:
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("read the login: %v", err)}
-	}
-	var file struct {
-		OAuth *struct {
-			AccessToken  string `json:"accessToken"`
-			RefreshToken string `json:"refreshToken"`
-			ExpiresAt    int64  `json:"expiresAt"` // milliseconds
-			Subscription string `json:"subscriptionType"`
-		} `json:"claudeAiOauth"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		// The error is not shown: it could quote the file.
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: "the stored login cannot be read: it is no JSON of the expected shape"}
-	}
-	login := file.OAuth
-	if login == nil || login.AccessToken == "" {
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
-	}
-	state := adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Identity: account(h, dir)}
-	if login.Subscription != "" {
-		state.Details = "subscription " + login.Subscription
-	}
-	if login.ExpiresAt > 0 {
-		state.ExpiresAt = time.UnixMilli(login.ExpiresAt).UTC()
-	}
-	if login.ExpiresAt > 0 && state.ExpiresAt.Before(now) {
-		if login.RefreshToken == "" {
-			state.Status, state.Details = adapter.AuthExpired, loginGuidance
-		} else {
-			state.Details = "the access token has expired; claude renews it by itself"
-		}
-	}
-	return state
-}
-
-// account is the address of the account that is logged in, empty when it is not told.
-func account(h adapter.Host, dir string) string {
-	var file struct {
-		Account struct {
-			Email string `json:"emailAddress"`
-		} `json:"oauthAccount"`
-	}
-	if h.Getenv("CLAUDE_CONFIG_DIR") == "" {
-		dir = h.Home
-	}
-	if data, err := readFile(h, dir, ".claude.json"); err != nil || json.Unmarshal(data, &file) != nil {
-		return ""
-	}
-	return file.Account.Email
-}
-
-// AuthGuidance tells how to log in.
-func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{
+// login is the order in which Claude takes variables, and the file of a login. On macOS a login is in the keychain and leaves no file.
+var login = declared.LoginTable{
+	Variables: []declared.Variable{
+		{Name: "CLAUDE_CODE_USE_BEDROCK", Method: "bedrock", Elsewhere: "through Amazon Bedrock"},
+		{Name: "CLAUDE_CODE_USE_VERTEX", Method: "vertex", Elsewhere: "through Google Vertex AI"},
+		{Name: "CLAUDE_CODE_USE_FOUNDRY", Method: "foundry", Elsewhere: "through Microsoft Foundry"},
+		{Name: "ANTHROPIC_AUTH_TOKEN", Method: "auth_token"}, {Name: "ANTHROPIC_API_KEY", Method: "api_key"}, {Name: "CLAUDE_CODE_OAUTH_TOKEN", Method: "oauth"},
+	},
+	Stored: declared.File{
+		Agent: name, Dir: home, Name: ".credentials.json", Hint: loginGuidance, Read: storedLogin,
+		Missing: func(h adapter.Host) adapter.AuthState {
+			if h.Platform == "darwin" {
+				return adapter.AuthState{Status: adapter.AuthUnknown, Details: "a login on macOS is in the keychain, which is not looked at"}
+			}
+			return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
+		},
+	}.State,
+	Guidance: adapter.AuthGuidance{
 		Provider: "Anthropic",
 		Steps: []adapter.AuthStep{
 			{Description: "with a Claude account: log in and follow the browser", Command: "claude auth login"},
@@ -119,5 +47,43 @@ func (Adapter) AuthGuidance() adapter.AuthGuidance {
 		},
 		LoginCommand:  "claude auth login",
 		VerifyCommand: "claude auth status",
+	},
+}
+
+// storedLogin reads the file of a login.
+func storedLogin(h adapter.Host, data []byte) (t declared.Token, err error) {
+	var file struct {
+		OAuth struct {
+			AccessToken  string `json:"accessToken"`
+			RefreshToken string `json:"refreshToken"`
+			ExpiresAt    int64  `json:"expiresAt"` // milliseconds
+			Subscription string `json:"subscriptionType"`
+		} `json:"claudeAiOauth"`
 	}
+	if err = json.Unmarshal(data, &file); err != nil || file.OAuth.AccessToken == "" {
+		return t, err
+	}
+	t = declared.Token{Method: "oauth", Identity: account(h), Renews: file.OAuth.RefreshToken != ""}
+	if file.OAuth.Subscription != "" {
+		t.Details = "subscription " + file.OAuth.Subscription
+	}
+	if file.OAuth.ExpiresAt > 0 {
+		t.Expires = time.UnixMilli(file.OAuth.ExpiresAt).UTC()
+	}
+	return t, nil
+}
+
+// account is the address of the account that is logged in, empty when it is not told.
+func account(h adapter.Host) string {
+	var file struct {
+		Account struct {
+			Email string `json:"emailAddress"`
+		} `json:"oauthAccount"`
+	}
+	dir := home
+	dir.Default = "" // the file stands beside the folder, not in it
+	if data, err := dir.Read(h, ".claude.json"); err != nil || json.Unmarshal(data, &file) != nil {
+		return ""
+	}
+	return file.Account.Email
 }

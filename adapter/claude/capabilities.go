@@ -9,7 +9,6 @@ import (
 // capabilities are a fresh copy each time.
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion:       execution.SchemaVersion,
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
@@ -37,7 +36,6 @@ func capabilities() execution.Capabilities {
 			SubagentDispatch: true, ParallelExecution: true,
 			InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true,
-			Platforms: []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "api_key", Name: "Anthropic API key", Description: "ANTHROPIC_API_KEY"},
 				{Type: "browser_login", Name: "Claude account", Description: "claude auth login"},

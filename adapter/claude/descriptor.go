@@ -3,6 +3,7 @@ package claude
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -12,11 +13,6 @@ const (
 )
 
 func init() { adapter.Register(Descriptor()) }
-
-// hostSignals mark a process that Claude Code has started.
-var hostSignals = []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
-	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
-	"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR"}
 
 // keys are what Claude needs for its login and its way to the model.
 var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
@@ -48,7 +44,10 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "linux", Type: "script", Command: "curl -fsSL https://claude.ai/install.sh | bash", Notes: "installs into ~/.local/bin and updates itself"},
 			{Platform: "darwin", Type: "script", Command: "curl -fsSL https://claude.ai/install.sh | bash", Notes: "installs into ~/.local/bin and updates itself"},
 		},
-		HostSignals: append([]string(nil), hostSignals...),
+		HostSignals: []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
+			"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
+			"CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR"},
+		HostTraces: []string{"CLAUDE_CODE"},
 		HostMetadata: map[string]string{"sessionId": "CLAUDE_CODE_SESSION_ID", "entrypoint": "CLAUDE_CODE_ENTRYPOINT", "projectDir": "CLAUDE_PROJECT_DIR",
 			"program": "AI_AGENT"},
 		Keys: append([]string(nil), keys...),
@@ -61,17 +60,29 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+	declared.SearchOf[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Claude keeps its settings.
+var home = declared.Dir{Default: ".claude", Variable: "CLAUDE_CONFIG_DIR"}
+
+type declares struct{}
+
+// Table is what Claude Code declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "claude", Home: home, Project: ".claude",
+	Model:  declared.Setting("ANTHROPIC_MODEL", home, "settings.json", "model"),
+	Skills: declared.Folders{Suffix: ".md"}, Hooks: hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
 		Command:      "claude",
 		InstallHint:  "install it with: " + install,
@@ -82,9 +93,8 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts), sessions}
+	}, opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

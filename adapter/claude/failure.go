@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -21,41 +22,25 @@ type notice struct {
 
 // mend reports a failure that did not end the turn.
 func (n *notice) mend(s *cliagent.Sink) {
-	code := cliagent.CodeOfStatus(n.status)
-	if code == "" {
-		code = codeOfWord(n.word)
-	}
-	if code == "" {
-		code = execution.CodeProvider
-	}
+	code := cmp.Or(codeOf(n.status, n.word), execution.CodeProvider)
 	s.Emit(execution.ErrorEvent{Code: code, Message: n.text, Recoverable: true})
 }
 
 // failureCode finds the word for a failed turn: by Claude's reason, by the status of the model API, by the word of the
 // message in the model's place, by texts of versions that say it no other way.
 func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, o *outcome) execution.ErrorCode {
-	switch {
-	case subtype == "error_max_turns" || o.terminal == "max_turns":
-		return execution.CodeTurnLimit
-	case subtype == "error_max_budget_usd" || o.terminal == "budget_exhausted":
-		return execution.CodeBudgetExceeded
-	case subtype == "error_max_structured_output_retries" || o.terminal == "structured_output_retry_exhausted":
-		return execution.CodeInvalidOutput
-	case o.terminal == "prompt_too_long" || o.terminal == "blocking_limit" || o.terminal == "rapid_refill_breaker":
-		return execution.CodeContextExceeded
-	}
-	text := strings.ToLower(o.message)
-	if code := phrases.Code(text); code != "" {
+	if code := cmp.Or(ends[subtype], ends[o.terminal]); code != "" {
 		return code
 	}
-	if status := cliagent.Count(v[resultStatus]); status != 0 {
-		return cliagent.CodeOfStatus(status)
+	text := strings.ToLower(o.message)
+	if code := failures.Text(text); code != "" {
+		return code
+	}
+	if code := failures.Status(cliagent.Count(v[resultStatus])); code != "" {
+		return code
 	}
 	if p.synthetic != nil {
-		if code := cliagent.CodeOfStatus(p.synthetic.status); code != "" {
-			return code
-		}
-		if code := codeOfWord(p.synthetic.word); code != "" {
+		if code := codeOf(p.synthetic.status, p.synthetic.word); code != "" {
 			return code
 		}
 	}
@@ -71,42 +56,44 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 	return execution.CodeAgentCrash
 }
 
-// codeOfWord is the word for Claude's own name of a failed call, empty for one that says nothing.
-func codeOfWord(word string) execution.ErrorCode {
-	switch word {
-	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "billing_error", "cloud_credential_error":
-		return execution.CodeAuth
-	case "rate_limit":
-		return execution.CodeRateLimited
-	case "overloaded", "server_error":
-		return execution.CodeProvider
-	case "invalid_request":
-		return execution.CodeInvalidRequest
-	case "model_not_found":
-		return execution.CodeModelNotFound
-	case "max_output_tokens":
-		return execution.CodeContextExceeded
-	}
-	return ""
+// codeOf is the word for a failed call of the model API: by its status, by Claude's own name for it.
+func codeOf(status int64, word string) execution.ErrorCode {
+	return cmp.Or(failures.Status(status), failures.Words[word])
 }
 
-// phrases are for what Claude says in no other way.
-var phrases = cliagent.Phrases{
-	{Part: "no conversation found", Code: execution.CodeSessionNotFound},
-	{Part: "requires a valid session id", Code: execution.CodeSessionNotFound},
-	{Part: "is already in use", Code: execution.CodeValidation},
-	{Part: "prompt is too long", Code: execution.CodeContextExceeded},
-	{Part: "not logged in", Code: execution.CodeAuth},
-	{Part: "please run /login", Code: execution.CodeAuth},
-	{Part: "invalid api key", Code: execution.CodeAuth},
-	{Part: "credit balance is too low", Code: execution.CodeAuth},
-	{Part: "is not a valid json schema", Code: execution.CodeValidation},
-	{Part: "error: unknown option", Code: execution.CodeConfig},
-	{Part: "error: option", Code: execution.CodeValidation},
-	{Part: "error: when using --print", Code: execution.CodeValidation},
-	{Part: "error: input must be provided", Code: execution.CodeValidation},
-	{Part: "cannot be used with root", Code: execution.CodeConfig},
-	{Part: "invalid mcp configuration", Code: execution.CodeConfig},
+// ends are Claude's names for the end of a turn that failed.
+var ends = map[string]execution.ErrorCode{
+	"error_max_turns": execution.CodeTurnLimit, "max_turns": execution.CodeTurnLimit,
+	"error_max_budget_usd": execution.CodeBudgetExceeded, "budget_exhausted": execution.CodeBudgetExceeded,
+	"error_max_structured_output_retries": execution.CodeInvalidOutput, "structured_output_retry_exhausted": execution.CodeInvalidOutput,
+	"prompt_too_long": execution.CodeContextExceeded, "blocking_limit": execution.CodeContextExceeded, "rapid_refill_breaker": execution.CodeContextExceeded,
+}
+
+// failures are what Claude says of them. The phrases are for what it says in no other way.
+var failures = cliagent.Failures{
+	Words: map[string]execution.ErrorCode{
+		"authentication_failed": execution.CodeAuth, "oauth_org_not_allowed": execution.CodeAuth, "account_on_hold": execution.CodeAuth,
+		"verification_required": execution.CodeAuth, "billing_error": execution.CodeAuth, "cloud_credential_error": execution.CodeAuth,
+		"rate_limit": execution.CodeRateLimited, "overloaded": execution.CodeProvider, "server_error": execution.CodeProvider,
+		"invalid_request": execution.CodeInvalidRequest, "model_not_found": execution.CodeModelNotFound, "max_output_tokens": execution.CodeContextExceeded,
+	},
+	Phrases: cliagent.Phrases{
+		{Part: "no conversation found", Code: execution.CodeSessionNotFound},
+		{Part: "requires a valid session id", Code: execution.CodeSessionNotFound},
+		{Part: "is already in use", Code: execution.CodeValidation},
+		{Part: "prompt is too long", Code: execution.CodeContextExceeded},
+		{Part: "not logged in", Code: execution.CodeAuth},
+		{Part: "please run /login", Code: execution.CodeAuth},
+		{Part: "invalid api key", Code: execution.CodeAuth},
+		{Part: "credit balance is too low", Code: execution.CodeAuth},
+		{Part: "is not a valid json schema", Code: execution.CodeValidation},
+		{Part: "error: unknown option", Code: execution.CodeConfig},
+		{Part: "error: option", Code: execution.CodeValidation},
+		{Part: "error: when using --print", Code: execution.CodeValidation},
+		{Part: "error: input must be provided", Code: execution.CodeValidation},
+		{Part: "cannot be used with root", Code: execution.CodeConfig},
+		{Part: "invalid mcp configuration", Code: execution.CodeConfig},
+	},
 }
 
 // contextExceeded reads the numbers that newer versions put into the text.
@@ -117,7 +104,7 @@ func contextExceeded(text string) execution.ContextExceeded {
 // startFailure is the outcome of a process that went away without a result line but said why on standard error. It is
 // nil when nothing is understood.
 func (p *parser) startFailure(exit process.Exit) *outcome {
-	code, message := phrases.Complaint(exit)
+	code, message := failures.Phrases.Complaint(exit)
 	if code == "" || p.session != "" {
 		return nil
 	}

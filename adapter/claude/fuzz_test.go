@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/adapter/streamjson"
 	"github.com/drawbar/drawbar/execution"
@@ -84,3 +85,7 @@ func FuzzParser(f *testing.F) {
 		p.Exit(process.Exit{}, s)
 	})
 }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
+
+func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }

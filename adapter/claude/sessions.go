@@ -15,7 +15,7 @@ var _ adapter.SessionStore = Adapter{}
 // of a session in projects/<slug>/<session>/subagents.
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: name,
-	Roots: func(h adapter.Host) []string { return []string{filepath.Join(configDir(h), "projects")} },
+	Roots: func(h adapter.Host) []string { return []string{home.Path(h, "projects")} },
 	List:  listSessions,
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 		return &sessionDecoder{b: b, c: c, main: c == b.Main}
@@ -24,7 +24,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 })
 
 func listSessions(l *sessionfile.Lister) {
-	root := filepath.Join(configDir(l.Host), "projects")
+	root := home.Path(l.Host, "projects")
 	if !l.Root(root) {
 		return
 	}

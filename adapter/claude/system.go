@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/cliagent"
@@ -81,21 +82,11 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 // begun reports the session. Only the first one of a run goes on from another.
 func (p *parser) begun(id string, s *cliagent.Sink) {
 	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
-	from, fork := cliagent.SessionOf(p.req)
-	resumed := p.session == "" && from != ""
-	p.session = id
-	switch {
-	case resumed && fork:
-		start.ForkedFrom = from
-		s.Emit(start)
-		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: from})
-	case resumed:
-		start.Resumed = true
-		s.Emit(start)
-		s.Emit(execution.SessionResume{SessionID: id})
-	default:
-		s.Emit(start)
+	if p.session == "" {
+		start = cliagent.Continued(p.req, start)
 	}
+	p.session = id
+	s.BeginSession(start)
 }
 
 var retryKeys = jsonscan.NewKeySet("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
@@ -109,13 +100,7 @@ func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
 	p.first = false
 	p.retries++
 	status, word := cliagent.Count(v[3]), v[4].Str()
-	code := cliagent.CodeOfStatus(status)
-	if code == "" {
-		code = codeOfWord(word)
-	}
-	if code == "" {
-		code = execution.CodeProvider
-	}
+	code := cmp.Or(codeOf(status, word), execution.CodeProvider)
 	s.Emit(execution.Retry{Attempt: int(cliagent.Count(v[0])), MaxAttempts: int(cliagent.Count(v[1])), Reason: reason(status, word),
 		DelayMs: cliagent.Count(v[2]), Code: code})
 	return true

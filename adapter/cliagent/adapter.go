@@ -62,10 +62,10 @@ func New(spec Spec, opts Options) adapter.Adapter {
 	return a
 }
 
-func (a *cliAdapter) Capabilities() execution.Capabilities { return a.spec.Capabilities() }
+func (a *cliAdapter) Capabilities() execution.Capabilities { return a.spec.Capabilities().Stated() }
 
 func (a *cliAdapter) CapabilitiesFor(req execution.Request) execution.Capabilities {
-	caps := a.spec.Capabilities()
+	caps := a.spec.Capabilities().Stated()
 	if a.spec.Narrow != nil {
 		a.spec.Narrow(req, &caps)
 	}

@@ -7,30 +7,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// hostMarkers are the variables by which agents tell their children where they run. An agent that finds those of
-// another one, or of its own parent, takes itself for a sub-agent and behaves differently. A variable that carries a
-// login, a home directory or a setting a person made is never among them, whatever its name begins with.
-var hostMarkers = set(
+// otherHosts are the variables by which agents without an adapter tell their children where they run; the others are declared by
+// the adapters. An agent that finds the marker of another one, or of its own parent, takes itself for a sub-agent and behaves
+// differently. A variable that carries a login, a home directory or a setting a person made is never a marker, whatever its name
+// begins with.
+var otherHosts = []string{
 	"AI_AGENT", "AGENT", "AGENT_SESSION_ID",
-	"CLAUDECODE", "CLAUDE_CODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
-	"CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT",
-	"CLAUDE_EFFORT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR",
-	"CODEX_APP_SERVER", "CODEX_CI", "CODEX_CLI", "CODEX_MANAGED_BY_NPM", "CODEX_RUN_ID", "CODEX_SESSION_ID",
-	"CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION",
-	"GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_SESSION_ID",
-	"QWEN_CODE", "QWEN_CODE_CLI", "QWEN_CODE_MODEL", "QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_PROJECT_DIR",
-	"QWEN_CODE_PROMPT_ID", "QWEN_CODE_SESSION_ID", "QWEN_SESSION_ID",
-	"COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_CLI_SESSION", "GH_COPILOT_SESSION",
 	"CURSOR_AGENT_SESSION", "CURSOR_SESSION",
 	"OPENCODE", "OPENCODE_PID", "OPENCODE_SESSION_ID",
 	"PI_CODING_AGENT", "PI_RUN_ID", "PI_SESSION_FILE", "PI_SESSION_ID",
 	"OMPCODE", "OMP_RUN_ID", "OMP_SESSION_ID",
 	"OPENCLAW_CLI", "OPENCLAW_RUN_ID", "OPENCLAW_SESSION", "OPENCLAW_SHELL",
 	"HERMES_RUN_ID", "HERMES_SESSION",
-)
+}
 
 // allowed are the variables of a minimal environment: what a program needs to find its files, its network and its
 // language.
@@ -65,7 +58,7 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 	for _, k := range s.Keys {
 		keys[e.key(k)] = true
 	}
-	for _, m := range s.HostSignals {
+	for _, m := range slices.Concat(adapter.HostMarkers(), otherHosts, s.HostSignals) {
 		markers[e.key(m)] = true
 	}
 	for _, entry := range inherited {
@@ -79,7 +72,7 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 		if run.Environment == execution.EnvironmentMinimal {
 			keep = keep || e.allowed(k)
 		} else {
-			keep = keep || !hostMarkers[k] && !markers[k]
+			keep = keep || !markers[k]
 		}
 		if keep {
 			e.vars[k] = variable{name, value}

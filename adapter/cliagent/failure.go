@@ -1,6 +1,7 @@
 package cliagent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,10 +47,35 @@ func (f *Failure) Result() *execution.ResultError {
 	return e
 }
 
-// Phrase is a piece of what an agent says, in lower case, and the word for what that means.
+// Failures are the words in which an agent and its model API say why something failed.
+type Failures struct {
+	Phrases  Phrases                        // what is said in words only
+	Words    map[string]execution.ErrorCode // the agent's own names
+	Statuses map[int64]execution.ErrorCode  // of the model API, where they mean another thing than elsewhere
+	Hints    map[execution.ErrorCode]string // what to type next
+}
+
+// Status is the word for a status of the model API, empty for none.
+func (f *Failures) Status(status int64) execution.ErrorCode {
+	return cmp.Or(f.Statuses[status], CodeOfStatus(status))
+}
+
+// Text is the word for a text in lower case, empty for none.
+func (f *Failures) Text(text string) execution.ErrorCode { return f.Phrases.Code(text) }
+
+// Sharper is the word for a text that is said besides a word for many things, which it then replaces.
+func (f *Failures) Sharper(code execution.ErrorCode, text string) execution.ErrorCode {
+	if code == "" || code == execution.CodeProvider || code == execution.CodeInvalidRequest {
+		return cmp.Or(f.Text(text), code)
+	}
+	return code
+}
+
+// Phrase is a piece of what an agent says, in lower case, and the word for what that means. And must be said as well.
 type Phrase struct {
 	Part string
 	Code execution.ErrorCode
+	And  string
 }
 
 // Phrases are for what an agent says in words only.
@@ -58,7 +84,7 @@ type Phrases []Phrase
 // Code is that of the first phrase that a text in lower case holds, empty for none.
 func (p Phrases) Code(text string) execution.ErrorCode {
 	for _, t := range p {
-		if strings.Contains(text, t.Part) {
+		if strings.Contains(text, t.Part) && strings.Contains(text, t.And) {
 			return t.Code
 		}
 	}

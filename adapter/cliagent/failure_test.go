@@ -80,3 +80,32 @@ func TestCodeOfStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	f := cliagent.Failures{
+		Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
+		Phrases:  cliagent.Phrases{{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound}, {Part: "quota", Code: execution.CodeRateLimited}},
+	}
+	for status, want := range map[int64]execution.ErrorCode{0: "", 200: "", 401: execution.CodeAuth, 404: execution.CodeInvalidRequest,
+		429: execution.CodeRateLimited, 599: execution.CodeProvider, 600: "", 99999: ""} {
+		if got := f.Status(status); got != want {
+			t.Errorf("%d: %q, want %q", status, got, want)
+		}
+	}
+	for text, want := range map[string]execution.ErrorCode{"the model": "", "it does not exist": "", "the model x does not exist": execution.CodeModelNotFound, "no quota": execution.CodeRateLimited} {
+		if got := f.Text(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	// A text replaces a word for many things and no other.
+	for code, want := range map[execution.ErrorCode]execution.ErrorCode{"": execution.CodeRateLimited, execution.CodeProvider: execution.CodeRateLimited,
+		execution.CodeInvalidRequest: execution.CodeRateLimited, execution.CodeAuth: execution.CodeAuth} {
+		if got := f.Sharper(code, "quota"); got != want {
+			t.Errorf("%q with a text: %q, want %q", code, got, want)
+		}
+	}
+	if got := f.Sharper(execution.CodeProvider, "nothing"); got != execution.CodeProvider {
+		t.Errorf("without a word for the text: %q", got)
+	}
+}

@@ -20,6 +20,28 @@ func SessionOf(req execution.Request) (id string, fork bool) {
 	return id, false
 }
 
+// Continued is the start of a session with what the request says that it goes on from.
+func Continued(req execution.Request, start execution.SessionStart) execution.SessionStart {
+	switch from, fork := SessionOf(req); {
+	case fork:
+		start.ForkedFrom = from
+	case from != "":
+		start.Resumed = true
+	}
+	return start
+}
+
+// BeginSession emits the start of a session, and that it is a fork or goes on.
+func (s *Sink) BeginSession(start execution.SessionStart) {
+	s.Emit(start)
+	switch {
+	case start.Resumed:
+		s.Emit(execution.SessionResume{SessionID: start.SessionID})
+	case start.ForkedFrom != "":
+		s.Emit(execution.SessionFork{SessionID: start.SessionID, ForkedFrom: start.ForkedFrom})
+	}
+}
+
 // IsUUID reports whether s has the form of a UUID, as the session ids of several agents do. Agents take another word for
 // the name of a session, and begin or offer one of that name.
 func IsUUID(s string) bool {

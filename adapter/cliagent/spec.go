@@ -19,7 +19,7 @@ type Spec struct {
 	Negotiate    func(execution.Request) []execution.Reason // optional; pure
 	// Narrow takes out of the capabilities what the run of a request does not have. Optional; pure.
 	Narrow      func(execution.Request, *execution.Capabilities)
-	HostSignals []string // other agents' markers are removed from the environment, these too
+	HostSignals []string // removed from the environment besides the markers of registered agents; for one that is not registered
 	Keys        []string // variables kept in a minimal environment besides the allow-list
 	Hooks       Hooks
 	ToolHook    *ToolHook // nil for an agent that cannot be made to ask before a tool call

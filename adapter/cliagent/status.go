@@ -11,6 +11,7 @@ func CodeOfStatus(status int64) execution.ErrorCode {
 		return execution.CodeModelNotFound
 	case status == 429:
 		return execution.CodeRateLimited
+	case status >= 600: // none of HTTP
 	case status == 408 || status >= 500:
 		return execution.CodeProvider
 	case status >= 400:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -105,11 +106,24 @@ func hookedSpec(t *testing.T, payload string, start, pre bool) Spec {
 	}
 	s.ToolHook = &ToolHook{
 		Read: func(event string, payload []byte) (execution.HookCall, error) {
-			return ReadHook("fake", event, payload, true)
+			var in struct {
+				SessionID string          `json:"session_id"`
+				Name      string          `json:"tool_name"`
+				Input     json.RawMessage `json:"tool_input"`
+				ID        string          `json:"tool_use_id"`
+			}
+			if err := json.Unmarshal(payload, &in); err != nil {
+				return execution.HookCall{}, fmt.Errorf("read what fake says to %s: %v", event, err)
+			}
+			if in.Name == "" {
+				return execution.HookCall{}, errors.New("it names no tool")
+			}
+			return execution.HookCall{Agent: "fake", HookType: event, SessionID: in.SessionID, ToolCallID: in.ID, Raw: payload,
+				Data: execution.HookData{ToolName: in.Name, ToolInput: in.Input}}, nil
 		},
 		Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
 			if res.Decision == execution.HookDeny {
-				return DenyHook(res)
+				return adapter.HookAnswer{Stderr: res.Message, ExitCode: 2}
 			}
 			return adapter.HookAnswer{Stdout: string(res.Decision)}
 		},

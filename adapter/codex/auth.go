@@ -1,106 +1,18 @@
 package codex
 
 import (
-	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/declared"
 )
 
-// DetectAuth looks at the variables and at the file of a login. It cannot look into a keyring, where a login leaves no
-// file.
-func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
-	if h.Getenv("CODEX_API_KEY") != "" {
-		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "CODEX_API_KEY is set"}
-	}
-	stored := storedLogin(h, time.Now())
-	if stored.Status == adapter.Unauthenticated {
-		if data, err := readFile(h, "config.toml"); err == nil {
-			if provider := topLevelText(data, "model_provider"); provider != "" && provider != "openai" {
-				return adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file",
-					Details: "config.toml names the model provider " + provider + ", whose login is not looked at"}
-			}
-			if store := topLevelText(data, "cli_auth_credentials_store"); store == "keyring" || store == "auto" {
-				return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: "logins are kept in the keyring, which is not looked at"}
-			}
-		}
-	}
-	return stored
-}
-
-// authFile is what Codex keeps of a login. No field of it is ever shown.
-type authFile struct {
-	Mode   string `json:"auth_mode"`
-	APIKey string `json:"OPENAI_API_KEY"`
-	Tokens *struct {
-		Access  string `json:"access_token"`
-		Refresh string `json:"refresh_token"`
-		ID      string `json:"id_token"`
-	} `json:"tokens"`
-}
-
-// storedLogin reads whether a login is stored and until when it holds.
-func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
-	data, err := readFile(h, "auth.json")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
-	case err != nil:
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("read the login: %v", err)}
-	}
-	var file authFile
-	if err := json.Unmarshal(data, &file); err != nil {
-		// The error is not shown: it could quote the file.
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: "the stored login cannot be read: it is no JSON of the expected shape"}
-	}
-	switch {
-	case file.Tokens != nil && file.Tokens.Access != "":
-		state := adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Identity: claims(file.Tokens.ID).Email}
-		expires := claims(file.Tokens.Access).Expires
-		if expires > 0 {
-			state.ExpiresAt = time.Unix(expires, 0).UTC()
-		}
-		if expires > 0 && state.ExpiresAt.Before(now) {
-			if file.Tokens.Refresh == "" {
-				state.Status, state.Details = adapter.AuthExpired, loginGuidance
-			} else {
-				state.Details = "the access token has expired; codex renews it by itself"
-			}
-		}
-		return state
-	case file.APIKey != "":
-		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "an API key is stored"}
-	}
-	return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
-}
-
-type tokenClaims struct {
-	Expires int64  `json:"exp"` // seconds
-	Email   string `json:"email"`
-}
-
-// claims reads what a token says of itself, without a check of its signature: nothing is granted for it.
-func claims(token string) (c tokenClaims) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return c
-	}
-	body, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(body, &c) != nil {
-		return tokenClaims{}
-	}
-	return c
-}
-
-// AuthGuidance tells how to log in.
-func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{
+// login is looked at in a variable and in the file of a login. A keyring, where a login leaves no file, cannot be looked into.
+var login = declared.LoginTable{
+	Variables: []declared.Variable{{Name: "CODEX_API_KEY", Method: "api_key"}},
+	Stored:    storedLogin,
+	Guidance: adapter.AuthGuidance{
 		Provider: "OpenAI",
 		Steps: []adapter.AuthStep{
 			{Description: "with a ChatGPT account: log in and follow the browser", Command: "codex login"},
@@ -120,5 +32,51 @@ func (Adapter) AuthGuidance() adapter.AuthGuidance {
 		},
 		LoginCommand:  "codex login",
 		VerifyCommand: "codex login status",
+	},
+}
+
+var loginFile = declared.File{Agent: name, Dir: home, Name: "auth.json", Hint: loginGuidance, Read: readLogin}
+
+// storedLogin is what the files say of a login.
+func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
+	stored := loginFile.State(h, now)
+	if stored.Status != adapter.Unauthenticated {
+		return stored
 	}
+	data, err := home.Read(h, "config.toml")
+	if err != nil {
+		return stored
+	}
+	if provider := topLevelText(data, "model_provider"); provider != "" && provider != "openai" {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file",
+			Details: "config.toml names the model provider " + provider + ", whose login is not looked at"}
+	}
+	if store := topLevelText(data, "cli_auth_credentials_store"); store == "keyring" || store == "auto" {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: "logins are kept in the keyring, which is not looked at"}
+	}
+	return stored
+}
+
+// readLogin reads the file of a login. No field of it is ever shown.
+func readLogin(_ adapter.Host, data []byte) (t declared.Token, err error) {
+	var file struct {
+		APIKey string `json:"OPENAI_API_KEY"`
+		Tokens struct {
+			Access  string `json:"access_token"`
+			Refresh string `json:"refresh_token"`
+			ID      string `json:"id_token"`
+		} `json:"tokens"`
+	}
+	err = json.Unmarshal(data, &file)
+	switch {
+	case err != nil:
+	case file.Tokens.Access != "":
+		t = declared.Token{Method: "oauth", Identity: declared.ReadClaims(file.Tokens.ID).Email, Renews: file.Tokens.Refresh != ""}
+		if seconds := declared.ReadClaims(file.Tokens.Access).Expires; seconds > 0 {
+			t.Expires = time.Unix(seconds, 0).UTC()
+		}
+	case file.APIKey != "":
+		t = declared.Token{Method: "api_key", Details: "an API key is stored"}
+	}
+	return t, err
 }

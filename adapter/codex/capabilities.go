@@ -10,7 +10,6 @@ import (
 
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion:       execution.SchemaVersion,
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
@@ -53,7 +52,6 @@ func capabilities() execution.Capabilities {
 			StdinInjection:    true,
 			ImageInput:        true,
 			FileAttachments:   true,
-			Platforms:         []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "browser_login", Name: "ChatGPT account", Description: "codex login"},
 				{Type: "oauth_device", Name: "ChatGPT account by device code", Description: "codex login --device-auth"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -15,10 +16,6 @@ const (
 )
 
 func init() { adapter.Register(Descriptor()) }
-
-// hostSignals mark a process that Codex has started.
-var hostSignals = []string{"CODEX_CI", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_MANAGED_BY_NPM",
-	"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"}
 
 // keys are what Codex needs for its login and its way to the model. OPENAI_API_KEY is what many configurations name as
 // the key of a provider; Codex itself does not read it.
@@ -44,7 +41,9 @@ func Descriptor() adapter.Descriptor {
 				Notes: "the package brings a native program for the platform"},
 			{Platform: "darwin", Type: "brew", Package: "--cask codex", Command: "brew install --cask codex"},
 		},
-		HostSignals: slices.Clone(hostSignals),
+		HostSignals: []string{"CODEX_CI", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_MANAGED_BY_NPM",
+			"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"},
+		HostTraces: []string{"CODEX_APP_SERVER", "CODEX_CLI", "CODEX_RUN_ID"},
 		HostMetadata: map[string]string{"sessionId": "CODEX_SESSION_ID", "threadId": "CODEX_THREAD_ID", "toolCallId": "CODEX_TOOL_CALL_ID",
 			"version": "CODEX_VERSION"},
 		Keys: slices.Clone(keys),
@@ -57,13 +56,28 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+	declared.SearchOf[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Codex keeps its settings.
+var home = declared.Dir{Default: ".codex", Variable: "CODEX_HOME"}
+
+type declares struct{}
+
+// Table is what Codex declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "codex", Home: home, Project: ".codex",
+	Model: func(h adapter.Host) string {
+		data, _ := home.Read(h, "config.toml") // without one Codex chooses
+		return topLevelText(data, "model")
+	},
+	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
@@ -71,7 +85,7 @@ func New(opts cliagent.Options) Adapter {
 	if e.environ == nil {
 		e.environ = os.Environ
 	}
-	return Adapter{cliagent.New(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
 		Command:      "codex",
 		InstallHint:  "install it with: " + install,
@@ -82,9 +96,8 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, opts), sessions}
+	}, opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

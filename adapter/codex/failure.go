@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -40,90 +41,75 @@ func failureOf(message string, info jsonscan.Value) *cliagent.Failure {
 // "other" and for what is not known.
 func codeOfInfo(info jsonscan.Value) execution.ErrorCode {
 	if name, ok := info.Plain(); ok {
-		switch string(name) {
-		case "contextWindowExceeded":
-			return execution.CodeContextExceeded
-		case "sessionBudgetExceeded":
-			return execution.CodeBudgetExceeded
-		case "usageLimitExceeded", "rateLimitExceeded":
-			return execution.CodeRateLimited
-		case "modelNotFound":
-			return execution.CodeModelNotFound
-		case "unauthorized":
-			return execution.CodeAuth
-		case "flexUnavailable", "serverOverloaded", "policyCapacityUnavailable", "internalServerError":
-			return execution.CodeProvider
-		case "badRequest", "cyberPolicy", "misalignmentPolicyViolation", "tooManyDenials", "inferenceHookDenied":
-			return execution.CodeInvalidRequest
-		}
-		return ""
+		return failures.Words[string(name)]
 	}
 	for _, detail := range info.Object {
 		if !detail.Get("httpStatusCode").Exists() {
 			return "" // not about the model API
 		}
 		status, _ := detail.Get("httpStatusCode").Int()
-		if code := codeOfStatus(status); code != "" {
-			return code
-		}
-		return execution.CodeProvider
+		return cmp.Or(failures.Status(status), execution.CodeProvider)
 	}
 	return ""
 }
 
-// codeOfStatus is the word for a status of the model API, empty for none.
-func codeOfStatus(status int64) execution.ErrorCode {
-	if status == 404 {
-		return execution.CodeInvalidRequest // of an address as often as of a model
-	}
-	return cliagent.CodeOfStatus(status)
-}
-
-// phrases are for what Codex says in words only.
-var phrases = cliagent.Phrases{
-	{Part: "no rollout found", Code: execution.CodeSessionNotFound},
-	{Part: "invalid session id", Code: execution.CodeSessionNotFound},
-	{Part: "missing environment variable", Code: execution.CodeAuth},
-	{Part: "not logged in", Code: execution.CodeAuth},
-	{Part: "incorrect api key", Code: execution.CodeAuth},
-	{Part: "refresh token", Code: execution.CodeAuth},
-	{Part: "context window", Code: execution.CodeContextExceeded},
-	{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-	{Part: "usage limit", Code: execution.CodeRateLimited},
-	{Part: "quota", Code: execution.CodeRateLimited},
-	{Part: "rate limit", Code: execution.CodeRateLimited},
-	{Part: "model_not_found", Code: execution.CodeModelNotFound},
-	{Part: "input exceeds the maximum length", Code: execution.CodeInvalidRequest},
-	{Part: "loading config", Code: execution.CodeConfig},
-	{Part: "failed to load configuration", Code: execution.CodeConfig},
-	{Part: "model provider", Code: execution.CodeConfig},
-	{Part: "codex home", Code: execution.CodeConfig},
-	{Part: "is no longer supported; remove this setting", Code: execution.CodeConfig},
-	{Part: "unexpected argument", Code: execution.CodeConfig},
-	{Part: "invalid value", Code: execution.CodeConfig},
-	{Part: "not inside a trusted directory", Code: execution.CodeConfig},
-	{Part: "model instructions file", Code: execution.CodeConfig},
-	{Part: "output schema file", Code: execution.CodeConfig},
-	{Part: "high demand", Code: execution.CodeProvider},
-	{Part: "at capacity", Code: execution.CodeProvider},
-	{Part: "stream disconnected", Code: execution.CodeProvider},
-	{Part: "error sending request", Code: execution.CodeProvider},
-	{Part: "connection failed", Code: execution.CodeProvider},
-	{Part: "timed out", Code: execution.CodeProvider},
+// failures are what Codex says of them: its names, and what it says in words only. A status of 404 is of an address as often as of
+// a model.
+var failures = cliagent.Failures{
+	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
+	Words: map[string]execution.ErrorCode{
+		"contextWindowExceeded": execution.CodeContextExceeded, "sessionBudgetExceeded": execution.CodeBudgetExceeded,
+		"usageLimitExceeded": execution.CodeRateLimited, "rateLimitExceeded": execution.CodeRateLimited,
+		"modelNotFound": execution.CodeModelNotFound, "unauthorized": execution.CodeAuth,
+		"flexUnavailable": execution.CodeProvider, "serverOverloaded": execution.CodeProvider,
+		"policyCapacityUnavailable": execution.CodeProvider, "internalServerError": execution.CodeProvider,
+		"badRequest": execution.CodeInvalidRequest, "cyberPolicy": execution.CodeInvalidRequest, "inferenceHookDenied": execution.CodeInvalidRequest,
+		"misalignmentPolicyViolation": execution.CodeInvalidRequest, "tooManyDenials": execution.CodeInvalidRequest,
+	},
+	Phrases: cliagent.Phrases{
+		{Part: "no rollout found", Code: execution.CodeSessionNotFound},
+		{Part: "invalid session id", Code: execution.CodeSessionNotFound},
+		{Part: "missing environment variable", Code: execution.CodeAuth},
+		{Part: "not logged in", Code: execution.CodeAuth},
+		{Part: "incorrect api key", Code: execution.CodeAuth},
+		{Part: "refresh token", Code: execution.CodeAuth},
+		{Part: "context window", Code: execution.CodeContextExceeded},
+		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+		{Part: "usage limit", Code: execution.CodeRateLimited},
+		{Part: "quota", Code: execution.CodeRateLimited},
+		{Part: "rate limit", Code: execution.CodeRateLimited},
+		{Part: "model_not_found", Code: execution.CodeModelNotFound},
+		{Part: "input exceeds the maximum length", Code: execution.CodeInvalidRequest},
+		{Part: "loading config", Code: execution.CodeConfig},
+		{Part: "failed to load configuration", Code: execution.CodeConfig},
+		{Part: "model provider", Code: execution.CodeConfig},
+		{Part: "codex home", Code: execution.CodeConfig},
+		{Part: "is no longer supported; remove this setting", Code: execution.CodeConfig},
+		{Part: "unexpected argument", Code: execution.CodeConfig},
+		{Part: "invalid value", Code: execution.CodeConfig},
+		{Part: "not inside a trusted directory", Code: execution.CodeConfig},
+		{Part: "model instructions file", Code: execution.CodeConfig},
+		{Part: "output schema file", Code: execution.CodeConfig},
+		{Part: "high demand", Code: execution.CodeProvider},
+		{Part: "at capacity", Code: execution.CodeProvider},
+		{Part: "stream disconnected", Code: execution.CodeProvider},
+		{Part: "error sending request", Code: execution.CodeProvider},
+		{Part: "connection failed", Code: execution.CodeProvider},
+		{Part: "timed out", Code: execution.CodeProvider},
+		{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound},
+		{Part: "model", And: "not supported", Code: execution.CodeModelNotFound},
+	},
 }
 
 // codeOfText is for what Codex says in words only; text is in lower case. The first match counts.
 func codeOfText(text string) execution.ErrorCode {
-	if code := phrases.Code(text); code != "" {
+	if code := failures.Text(text); code != "" {
 		return code
-	}
-	if strings.Contains(text, "model") && (strings.Contains(text, "does not exist") || strings.Contains(text, "not supported")) {
-		return execution.CodeModelNotFound
 	}
 	for _, before := range []string{"unexpected status ", "last status: "} {
 		if _, rest, ok := strings.Cut(text, before); ok && len(rest) >= 3 {
 			if status, err := strconv.ParseInt(rest[:3], 10, 64); err == nil {
-				return codeOfStatus(status)
+				return failures.Status(status)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -162,3 +163,7 @@ func FuzzLongText(f *testing.F) {
 		}
 	})
 }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
+
+func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }

@@ -74,14 +74,8 @@ func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagen
 			start.ForkedFrom = from
 		}
 	}
-	s.Emit(start)
+	s.BeginSession(start)
 	p.err.begun(s)
-	switch {
-	case start.Resumed:
-		s.Emit(execution.SessionResume{SessionID: id})
-	case start.ForkedFrom != "":
-		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: start.ForkedFrom})
-	}
 	if method == "thread/start" {
 		p.main.meter.start(execution.Usage{})
 	} else if _, added := cliagent.Instructions(p.req); added != "" {

@@ -6,18 +6,45 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// hookEvents are the events at which Codex calls commands.
-func hookEvents() []adapter.NativeHook {
-	return []adapter.NativeHook{
+// trusted is what must be so before Codex reads what a project brings.
+const trusted = "codex reads it in projects that the user trusts"
+
+// hookSeconds is how long Codex waits for a command that is registered in its files.
+const hookSeconds = 600
+
+// toolHook makes Codex ask before a tool call.
+var toolHook = declared.ToolHook[declares]()
+
+// hooks are the events at which Codex calls commands. A new input of a tool is taken with a permission only; Codex's own sandbox and
+// approvals hold for it. It calls only commands that somebody has reviewed.
+var hooks = declared.HookTable{
+	Tool: "PreToolUse", File: "hooks.json", Format: "json", Specific: true,
+	Group: func(_ adapter.NativeHook, command string) any {
+		return map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookSeconds}}}
+	},
+	Finish: func(h adapter.Host, p *adapter.HookPlace, event, command string) {
+		p.Note = "codex calls it after a review: start codex and type /hooks, or install it with --trust"
+		if p.Within != "" {
+			p.Note += "; " + trusted
+		}
+		p.Review = &adapter.HookReview{File: home.Path(h, "config.toml"), Format: "toml", Value: hookHash(event, command, hookSeconds),
+			Path: func(group int) []string {
+				return []string{"hooks", "state", hookKey(p.File, event, group), "trusted_hash"}
+			}}
+	},
+	Modified: func(input json.RawMessage) map[string]any {
+		return map[string]any{"permissionDecision": "allow", "updatedInput": input}
+	},
+	Events: []adapter.NativeHook{
 		{Name: "PreToolUse", Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
 		{Name: "PermissionRequest", Direction: adapter.HookBefore, Blocking: true},
 		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
@@ -30,14 +57,6 @@ func hookEvents() []adapter.NativeHook {
 		{Name: "PreCompact", Direction: adapter.HookBefore},
 		{Name: "PostCompact", Direction: adapter.HookAfter},
 		{Name: "Interrupt", Direction: adapter.HookBeside},
-	}
-}
-
-// toolHook makes Codex ask before a tool call.
-var toolHook = &cliagent.ToolHook{
-	Read: func(_ string, payload []byte) (execution.HookCall, error) { return readHook("PreToolUse", payload) },
-	Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
-		return answerHook("PreToolUse", res)
 	},
 }
 
@@ -98,52 +117,3 @@ func snake(event string) string {
 	}
 	return b.String()
 }
-
-// readHook reads what Codex writes to a command.
-func readHook(event string, payload []byte) (execution.HookCall, error) {
-	return cliagent.ReadHook(name, event, payload, event == "PreToolUse")
-}
-
-// answerHook words an answer. A new input is taken with a permission only; Codex's own sandbox and approvals hold for it.
-func answerHook(event string, res execution.HookResult) adapter.HookAnswer {
-	switch {
-	case res.Decision == execution.HookDeny:
-		return cliagent.DenyHook(res)
-	case res.Decision == execution.HookModify && event == "PreToolUse":
-		return adapter.HookAnswer{Stdout: cliagent.HookOutput(event, map[string]any{"permissionDecision": "allow", "updatedInput": res.ModifiedInput})}
-	}
-	return adapter.HookAnswer{Stdout: res.Stdout}
-}
-
-// Hooks lists the events at which Codex calls commands.
-func (Adapter) Hooks() []adapter.NativeHook { return hookEvents() }
-
-// ReadHook reads what Codex writes to a command.
-func (Adapter) ReadHook(event string, payload []byte) (execution.HookCall, error) {
-	return readHook(event, payload)
-}
-
-// AnswerHook words a result for Codex.
-func (Adapter) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
-	return answerHook(event, res)
-}
-
-// PlaceHook says where Codex reads a hook. It calls only commands that somebody has reviewed.
-func (Adapter) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
-	codex := configDir(h)
-	p := adapter.HookPlace{File: filepath.Join(codex, "hooks.json"), Format: "json", Path: []string{"hooks", event},
-		Group: map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookSeconds}}},
-		Note:  "codex calls it after a review: start codex and type /hooks, or install it with --trust"}
-	if scope == adapter.ScopeProject {
-		p.File, p.Within = filepath.Join(dir, ".codex", "hooks.json"), dir
-		p.Note += "; codex reads it in projects that the user trusts"
-	}
-	p.Review = &adapter.HookReview{File: filepath.Join(codex, "config.toml"), Format: "toml", Value: hookHash(event, command, hookSeconds),
-		Path: func(group int) []string {
-			return []string{"hooks", "state", hookKey(p.File, event, group), "trusted_hash"}
-		}}
-	return p
-}
-
-// hookSeconds is how long Codex waits for a command that is registered in its files.
-const hookSeconds = 600

@@ -24,7 +24,7 @@ var _ adapter.SessionStore = Adapter{}
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: name,
 	Roots: func(h adapter.Host) []string {
-		return []string{filepath.Join(configDir(h), "sessions"), filepath.Join(configDir(h), "archived_sessions")}
+		return []string{home.Path(h, "sessions"), home.Path(h, "archived_sessions")}
 	},
 	List: listSessions,
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
@@ -85,13 +85,12 @@ func sessionID(file string) (id string, packed, ok bool) {
 }
 
 func listSessions(l *sessionfile.Lister) {
-	home := configDir(l.Host)
 	for _, root := range []struct {
 		dir      string
 		depth    int // directories between the root and its files
 		archived bool
 	}{{"sessions", 3, false}, {"archived_sessions", 0, true}} {
-		if dir := filepath.Join(home, root.dir); l.Root(dir) {
+		if dir := home.Path(l.Host, root.dir); l.Root(dir) {
 			listRollouts(l, dir, root.depth, root.archived)
 		}
 	}
@@ -186,14 +185,13 @@ func metaHead(h adapter.Host, path string) []byte {
 
 // findRollout finds the file of a thread. Its id has the time it was made at, and files are kept by the day of that.
 func findRollout(h adapter.Host, id string) string {
-	home := configDir(h)
-	dirs := []string{filepath.Join(home, "archived_sessions")}
+	dirs := []string{home.Path(h, "archived_sessions")}
 	hex := strings.ReplaceAll(id, "-", "")
 	if ms, err := strconv.ParseInt(hex[:min(12, len(hex))], 16, 64); err == nil {
 		made := time.UnixMilli(ms).UTC()
 		for _, days := range []int{0, -1, 1} { // the folder is named by local time
 			d := made.AddDate(0, 0, days)
-			dirs = append(dirs, filepath.Join(home, "sessions", d.Format("2006"), d.Format("01"), d.Format("02")))
+			dirs = append(dirs, filepath.Join(home.In(h), "sessions", d.Format("2006"), d.Format("01"), d.Format("02")))
 		}
 	}
 	packed := ""

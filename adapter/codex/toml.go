@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -44,3 +46,29 @@ func tomlString(s string) string {
 
 // setting is the pair of arguments that overrides one key of Codex's configuration with a text.
 func setting(key, value string) []string { return []string{"-c", key + "=" + tomlString(value)} }
+
+// topLevelText finds a text before the first table of a TOML file. It is for showing: what is written in any other way than
+// as one quoted text on one line is not found.
+func topLevelText(data []byte, key string) string {
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(line, "[") {
+			return ""
+		}
+		k, v, ok := strings.Cut(line, "=")
+		if !ok || strings.Trim(strings.TrimSpace(k), `"'`) != key {
+			continue
+		}
+		v = strings.TrimSpace(v)
+		if len(v) < 2 || v[0] != '"' && v[0] != '\'' {
+			return ""
+		}
+		end := strings.IndexByte(v[1:], v[0])
+		if end < 0 || strings.Contains(v[1:1+end], `\`) {
+			return ""
+		}
+		return v[1 : 1+end]
+	}
+	return ""
+}

@@ -1,23 +1,51 @@
 package copilot
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/declared"
 )
 
 const loginGuidance = "log in with: copilot login, or set COPILOT_GITHUB_TOKEN"
 
-// DetectAuth looks at the variables and at the file that names the accounts, in the order in which Copilot takes them. It
-// cannot look into the credential store of the system, nor ask GitHub's own command line program, whose login Copilot
-// borrows when it has none.
-func (Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
+// login is looked at in the variables and in the file that names the accounts, in the order in which Copilot takes them. The credential
+// store of the system cannot be looked into, nor GitHub's own command line program, whose login Copilot borrows when it has none.
+var login = declared.LoginTable{
+	Stored: func(h adapter.Host, _ time.Time) adapter.AuthState { return detectLogin(h) },
+	Guidance: adapter.AuthGuidance{
+		Provider: "GitHub Copilot",
+		Steps: []adapter.AuthStep{
+			{Description: "with a GitHub account that has Copilot: log in and follow the browser; without a browser it shows a code to enter elsewhere", Command: "copilot login"},
+			{Description: "or with a token: make a fine-grained personal access token with the permission \"Copilot Requests\" and set COPILOT_GITHUB_TOKEN; classic tokens (ghp_) are not taken",
+				URL: "https://github.com/settings/personal-access-tokens/new"},
+			{Description: "or with the GitHub CLI, whose login Copilot borrows when it has none of its own", Command: "gh auth login"},
+			{Description: "or without GitHub, with a model provider of your own: set COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL", Command: "copilot help providers"},
+		},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "COPILOT_GITHUB_TOKEN", Description: "GitHub token for Copilot alone; goes before the next two", Example: "github_pat_..."},
+			{Name: "GH_TOKEN", Description: "GitHub token, also of the GitHub CLI"},
+			{Name: "GITHUB_TOKEN", Description: "GitHub token"},
+			{Name: "COPILOT_PROVIDER_BASE_URL", Description: "address of a model provider of your own; no GitHub login is needed then", Example: "http://localhost:11434/v1"},
+			{Name: "COPILOT_PROVIDER_API_KEY", Description: "key of that provider, if it wants one"},
+			{Name: "COPILOT_PROVIDER_BEARER_TOKEN", Description: "token of that provider; goes before the key"},
+		},
+		Documentation: []string{"https://docs.github.com/copilot/how-tos/copilot-cli"},
+		PlatformNotes: map[string]string{
+			"darwin":  "the token is kept in the keychain, where Drawbar does not look",
+			"linux":   "the token is kept in the credential store of the desktop, or in plain text below ~/.copilot where there is none",
+			"windows": "the token is kept in the credential manager, where Drawbar does not look",
+		},
+		LoginCommand: "copilot login",
+	},
+}
+
+func detectLogin(h adapter.Host) adapter.AuthState {
 	if h.Getenv("COPILOT_PROVIDER_BASE_URL") != "" {
 		return ownProvider(h)
 	}
@@ -71,8 +99,8 @@ func (*present) UnmarshalJSON([]byte) error { return nil }
 
 // storedLogin reads who is logged in by config.json. The token itself is mostly in the credential store of the system.
 func storedLogin(h adapter.Host) adapter.AuthState {
-	file := filepath.Join(homeDir(h), "config.json")
-	data, err := readFile(h, file)
+	file := home.Path(h, "config.json")
+	data, err := declared.Read(h, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return notLoggedIn(h)
@@ -80,9 +108,8 @@ func storedLogin(h adapter.Host) adapter.AuthState {
 		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("read the login: %v", err)}
 	}
 	var found accounts
-	if json.Unmarshal(withoutComments(data), &found) != nil {
-		// The error is not shown: it could quote the file.
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: file + " cannot be read: it is no JSON of the expected shape"}
+	if declared.UnmarshalJSONC(data, &found) != nil {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: declared.Unreadable(file)}
 	}
 	users := append(found.Users, found.UsersOld...)
 	for _, last := range []*account{found.Last, found.LastOld} {
@@ -118,7 +145,7 @@ func identity(u account) string {
 func notLoggedIn(h adapter.Host) adapter.AuthState {
 	for _, dir := range ghDirs(h) {
 		file := filepath.Join(dir, "hosts.yml")
-		if data, err := readFile(h, file); err == nil && len(strings.TrimSpace(string(data))) > 0 {
+		if data, err := declared.Read(h, file); err == nil && len(strings.TrimSpace(string(data))) > 0 {
 			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "gh",
 				Details: "Copilot has no login of its own; it borrows that of the GitHub CLI, whose accounts are in " + file}
 		}
@@ -137,60 +164,4 @@ func ghDirs(h adapter.Host) []string {
 		return []string{filepath.Join(h.Getenv("AppData"), "GitHub CLI")}
 	}
 	return []string{filepath.Join(h.Home, ".config", "gh")}
-}
-
-// homeDir is where Copilot keeps its settings and its state.
-func homeDir(h adapter.Host) string {
-	if dir := h.Getenv("COPILOT_HOME"); dir != "" {
-		return dir
-	}
-	return filepath.Join(h.Home, ".copilot")
-}
-
-func readFile(h adapter.Host, file string) ([]byte, error) {
-	path, err := h.Name(file)
-	if err != nil {
-		return nil, err
-	}
-	return fs.ReadFile(h.FS, path)
-}
-
-// withoutComments blanks the lines that Copilot puts in front of its own JSON to say who writes the file.
-func withoutComments(data []byte) []byte {
-	var out []byte
-	for line := range strings.Lines(string(data)) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "//") {
-			out = append(out, line...)
-		}
-	}
-	return out
-}
-
-// AuthGuidance tells how to log in.
-func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{
-		Provider: "GitHub Copilot",
-		Steps: []adapter.AuthStep{
-			{Description: "with a GitHub account that has Copilot: log in and follow the browser; without a browser it shows a code to enter elsewhere", Command: "copilot login"},
-			{Description: "or with a token: make a fine-grained personal access token with the permission \"Copilot Requests\" and set COPILOT_GITHUB_TOKEN; classic tokens (ghp_) are not taken",
-				URL: "https://github.com/settings/personal-access-tokens/new"},
-			{Description: "or with the GitHub CLI, whose login Copilot borrows when it has none of its own", Command: "gh auth login"},
-			{Description: "or without GitHub, with a model provider of your own: set COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL", Command: "copilot help providers"},
-		},
-		EnvVars: []adapter.AuthVariable{
-			{Name: "COPILOT_GITHUB_TOKEN", Description: "GitHub token for Copilot alone; goes before the next two", Example: "github_pat_..."},
-			{Name: "GH_TOKEN", Description: "GitHub token, also of the GitHub CLI"},
-			{Name: "GITHUB_TOKEN", Description: "GitHub token"},
-			{Name: "COPILOT_PROVIDER_BASE_URL", Description: "address of a model provider of your own; no GitHub login is needed then", Example: "http://localhost:11434/v1"},
-			{Name: "COPILOT_PROVIDER_API_KEY", Description: "key of that provider, if it wants one"},
-			{Name: "COPILOT_PROVIDER_BEARER_TOKEN", Description: "token of that provider; goes before the key"},
-		},
-		Documentation: []string{"https://docs.github.com/copilot/how-tos/copilot-cli"},
-		PlatformNotes: map[string]string{
-			"darwin":  "the token is kept in the keychain, where Drawbar does not look",
-			"linux":   "the token is kept in the credential store of the desktop, or in plain text below ~/.copilot where there is none",
-			"windows": "the token is kept in the credential manager, where Drawbar does not look",
-		},
-		LoginCommand: "copilot login",
-	}
 }

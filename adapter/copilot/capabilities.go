@@ -11,7 +11,6 @@ import (
 // capabilities are a fresh copy each time.
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion:       execution.SchemaVersion,
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
@@ -51,7 +50,6 @@ func capabilities() execution.Capabilities {
 			StdinInjection:    true,
 			ImageInput:        true,
 			FileAttachments:   true,
-			Platforms:         []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "browser_login", Name: "GitHub account", Description: "copilot login"},
 				{Type: "oauth_device", Name: "GitHub account by device code", Description: "copilot login --device-code"},

@@ -116,10 +116,10 @@ func aside(chunk string) (acpagent.Aside, bool) {
 	if !ok {
 		return acpagent.Aside{}, false
 	}
-	code := phrases.Code(strings.ToLower(message))
+	code := failures.Text(strings.ToLower(message))
 	if m := apiStatus().FindStringSubmatch(message); code == "" && m != nil {
 		status, _ := strconv.ParseInt(cmp.Or(m[1], m[2]), 10, 64) // three digits
-		code = codeOfStatus(status)
+		code = failures.Status(status)
 	}
 	if code == "" && strings.HasPrefix(message, "Failed to get response from the AI model") {
 		code = execution.CodeProvider
@@ -143,5 +143,5 @@ func classify(_ int64, message string) execution.ErrorCode {
 	if strings.Contains(text, "session") && (strings.Contains(text, "not found") || strings.Contains(text, "invalid sessionid")) {
 		return execution.CodeSessionNotFound
 	}
-	return phrases.Code(text)
+	return failures.Text(text)
 }

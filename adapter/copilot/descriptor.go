@@ -4,6 +4,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -13,9 +14,6 @@ const (
 )
 
 func init() { adapter.Register(Descriptor()) }
-
-// hostSignals mark a process that Copilot CLI has started.
-var hostSignals = []string{"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"}
 
 // keys are what Copilot needs for its login and its way to the model.
 var keys = []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GH_HOST", "GH_HOST", "COPILOT_HOME", "COPILOT_MODEL",
@@ -43,7 +41,8 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "linux", Type: "brew", Package: "copilot-cli", Command: "brew install copilot-cli", PrerequisiteCheck: "brew --version"},
 			{Platform: "windows", Type: "winget", Package: "GitHub.Copilot", Command: "winget install --exact --id GitHub.Copilot", PrerequisiteCheck: "winget --version"},
 		},
-		HostSignals:  append([]string(nil), hostSignals...),
+		HostSignals:  []string{"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"},
+		HostTraces:   []string{"COPILOT_CLI_SESSION", "GH_COPILOT_SESSION"},
 		HostMetadata: map[string]string{"sessionId": "COPILOT_AGENT_SESSION_ID", "version": "COPILOT_CLI_BINARY_VERSION"},
 		Keys:         append([]string(nil), keys...),
 		Docs:         "https://docs.github.com/copilot/how-tos/copilot-cli",
@@ -55,17 +54,30 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+	declared.SearchOf[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Copilot keeps its settings and its state.
+var home = declared.Dir{Default: ".copilot", Variable: "COPILOT_HOME"}
+
+type declares struct{}
+
+// Table is what Copilot CLI declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "copilot", Home: home, Project: ".github",
+	Model:  declared.Setting("COPILOT_MODEL", home, "settings.json", "model"),
+	Skills: declared.Folders{Suffix: ".agent.md", Also: []string{".agents"}, AlsoProject: []string{".claude"}, Note: trusted},
+	Hooks:  hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "copilot",
 		InstallHint:  "install it with: " + install,
@@ -76,9 +88,8 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
-	}, protocol, twoWay), opts), sessions}
+	}, protocol, twoWay), opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

@@ -68,9 +68,7 @@ func (p *parser) retry(data jsonscan.Value, s *cliagent.Sink) bool {
 	code := codeOfRetry(reason.Str())
 	words := "the model call failed"
 	if c := p.call; c != nil {
-		if byStatus := codeOfStatus(c.status); byStatus != "" {
-			code = byStatus
-		}
+		code = cmp.Or(failures.Status(c.status), code)
 		words = c.words()
 	}
 	p.call = nil
@@ -104,14 +102,6 @@ func codeOfRetry(reason string) execution.ErrorCode {
 	return execution.CodeProvider
 }
 
-// codeOfStatus is the word for a status of the model API, empty for none.
-func codeOfStatus(status int64) execution.ErrorCode {
-	if status == 413 {
-		return execution.CodeContextExceeded
-	}
-	return cliagent.CodeOfStatus(status)
-}
-
 var errorKeys = jsonscan.NewKeySet("errorType", "message", "statusCode", "errorCode")
 
 // sessionError is what ends a turn, as a rule.
@@ -130,30 +120,17 @@ func (p *parser) sessionError(data jsonscan.Value, s *cliagent.Sink) bool {
 // codeOfError finds the word for an error: by Copilot's category, by the status of the model API, by the text, by the
 // model call that failed before.
 func (p *parser) codeOfError(category, detail, text string, status int64) execution.ErrorCode {
-	switch category {
-	case "authentication", "authorization":
-		return execution.CodeAuth
-	case "rate_limit":
-		return execution.CodeRateLimited
-	case "context_limit":
-		return execution.CodeContextExceeded
-	case "quota":
-		return execution.CodeBudgetExceeded
-	}
-	if code := phrases.Code(text); code != "" {
+	if code := cmp.Or(failures.Words[category], failures.Text(text)); code != "" {
 		return code
 	}
 	if strings.Contains(detail, "max_prompt_tokens_exceeded") {
 		return execution.CodeContextExceeded
 	}
-	if code := codeOfStatus(status); code != "" {
+	if code := failures.Status(status); code != "" {
 		return code
 	}
 	if p.call != nil {
-		if code := codeOfStatus(p.call.status); code != "" {
-			return code
-		}
-		return execution.CodeProvider
+		return cmp.Or(failures.Status(p.call.status), execution.CodeProvider)
 	}
 	if category == "policy" {
 		return execution.CodeInvalidRequest
@@ -161,22 +138,27 @@ func (p *parser) codeOfError(category, detail, text string, status int64) execut
 	return execution.CodeProvider
 }
 
-// phrases are for what Copilot says in no other way.
-var phrases = cliagent.Phrases{
-	{Part: "no session, task, or name matched", Code: execution.CodeSessionNotFound},
-	{Part: "no authentication information found", Code: execution.CodeAuth},
-	{Part: "authentication failed", Code: execution.CodeAuth},
-	{Part: "not authorized to use this copilot", Code: execution.CodeAuth},
-	{Part: "exceeds the model's prompt budget", Code: execution.CodeContextExceeded},
-	{Part: "maximum context length", Code: execution.CodeContextExceeded},
-	{Part: "context window", Code: execution.CodeContextExceeded},
-	{Part: "byok providers require an explicit model", Code: execution.CodeConfig},
-	{Part: "from --model flag is not available", Code: execution.CodeModelNotFound},
-	{Part: "session limits", Code: execution.CodeBudgetExceeded},
-	{Part: "invalid command format", Code: execution.CodeConfig},
-	{Part: "--attachment file type not supported", Code: execution.CodeValidation},
-	{Part: "additional-mcp-config", Code: execution.CodeConfig},
-	{Part: "does not support reasoning effort", Code: execution.CodeInvalidRequest},
+// failures are what Copilot says of them: its categories, and what it says in no other way.
+var failures = cliagent.Failures{
+	Statuses: map[int64]execution.ErrorCode{413: execution.CodeContextExceeded},
+	Words: map[string]execution.ErrorCode{"authentication": execution.CodeAuth, "authorization": execution.CodeAuth,
+		"rate_limit": execution.CodeRateLimited, "context_limit": execution.CodeContextExceeded, "quota": execution.CodeBudgetExceeded},
+	Phrases: cliagent.Phrases{
+		{Part: "no session, task, or name matched", Code: execution.CodeSessionNotFound},
+		{Part: "no authentication information found", Code: execution.CodeAuth},
+		{Part: "authentication failed", Code: execution.CodeAuth},
+		{Part: "not authorized to use this copilot", Code: execution.CodeAuth},
+		{Part: "exceeds the model's prompt budget", Code: execution.CodeContextExceeded},
+		{Part: "maximum context length", Code: execution.CodeContextExceeded},
+		{Part: "context window", Code: execution.CodeContextExceeded},
+		{Part: "byok providers require an explicit model", Code: execution.CodeConfig},
+		{Part: "from --model flag is not available", Code: execution.CodeModelNotFound},
+		{Part: "session limits", Code: execution.CodeBudgetExceeded},
+		{Part: "invalid command format", Code: execution.CodeConfig},
+		{Part: "--attachment file type not supported", Code: execution.CodeValidation},
+		{Part: "additional-mcp-config", Code: execution.CodeConfig},
+		{Part: "does not support reasoning effort", Code: execution.CodeInvalidRequest},
+	},
 }
 
 // contextExceeded reads the numbers that are in the text.
@@ -193,7 +175,7 @@ func (f *failure) announce(s *cliagent.Sink) {
 // startFailure is why a process went away without its last line, as far as standard error says. It is nil when nothing is
 // understood.
 func startFailure(exit process.Exit) *failure {
-	code, message := phrases.Complaint(exit)
+	code, message := failures.Phrases.Complaint(exit)
 	if code == "" {
 		return nil
 	}

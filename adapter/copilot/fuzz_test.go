@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -87,8 +89,12 @@ func FuzzAuth(f *testing.F) {
 	f.Add([]byte(`{"copilotTokens":{"a":"gho_secret"}}`))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		state := Adapter{}.DetectAuth(t.Context(), hostWith(nil, map[string]string{"config.json": string(input)}))
-		if !json.Valid(withoutComments(input)) && (state.Status != "unknown" || state.Identity != "") {
+		if declared.UnmarshalJSONC(input, new(any)) != nil && (state.Status != "unknown" || state.Identity != "") {
 			t.Fatalf("%q is %+v", input, state)
 		}
 	})
 }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
+
+func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }

@@ -1,19 +1,41 @@
 package copilot
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// hookEvents are the events at which Copilot CLI calls commands.
-func hookEvents() []adapter.NativeHook {
-	return []adapter.NativeHook{
+const preToolUse = "preToolUse"
+
+// trusted is what must be so before Copilot reads what a project brings.
+const trusted = "copilot reads it in folders that the user trusts"
+
+// toolHook makes Copilot ask before a tool call.
+var toolHook = declared.ToolHook[declares]()
+
+// hooks are the events at which Copilot CLI calls commands. It reads any file of a folder, so Drawbar has one of its own. A new input
+// of a tool alone leaves the question of a permission open.
+var hooks = declared.HookTable{
+	Tool: preToolUse, File: "hooks/drawbar.json", Format: "json", Note: trusted, Base: []adapter.HookMember{{Key: "version", Value: 1}},
+	Group: func(_ adapter.NativeHook, command string) any { return hookCommand(command, 600) },
+	Read:  readHook,
+	Denial: func(event, why string) map[string]any {
+		switch event {
+		case preToolUse:
+			return map[string]any{"permissionDecision": "deny", "permissionDecisionReason": why}
+		case "userPromptSubmitted":
+			return map[string]any{"decision": "block", "reason": why}
+		}
+		return nil
+	},
+	Modified: func(input json.RawMessage) map[string]any { return map[string]any{"modifiedArgs": input} },
+	Events: []adapter.NativeHook{
 		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
 		{Name: "permissionRequest", Direction: adapter.HookBefore, Blocking: true},
 		{Name: "preMcpToolCall", Direction: adapter.HookBefore},
@@ -29,16 +51,6 @@ func hookEvents() []adapter.NativeHook {
 		{Name: "preCompact", Direction: adapter.HookBefore},
 		{Name: "errorOccurred", Direction: adapter.HookBeside},
 		{Name: "notification", Direction: adapter.HookBeside},
-	}
-}
-
-const preToolUse = "preToolUse"
-
-// toolHook makes Copilot ask before a tool call.
-var toolHook = &cliagent.ToolHook{
-	Read: func(_ string, payload []byte) (execution.HookCall, error) { return readHook(preToolUse, payload) },
-	Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
-		return answerHook(preToolUse, res)
 	},
 }
 
@@ -89,55 +101,4 @@ func readHook(event string, payload []byte) (execution.HookCall, error) {
 	return execution.HookCall{Agent: name, HookType: event, SessionID: in.SessionID, Raw: payload,
 		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolArgs, ToolOutput: output, Prompt: in.Prompt,
 			Message: in.Message, Cwd: in.Cwd, TranscriptPath: in.Transcript}}, nil
-}
-
-// answerHook words an answer. A new input alone leaves the question of a permission open.
-func answerHook(event string, res execution.HookResult) adapter.HookAnswer {
-	var out map[string]any
-	switch {
-	case res.Decision == execution.HookDeny && event == preToolUse:
-		out = map[string]any{"permissionDecision": "deny", "permissionDecisionReason": res.Message}
-	case res.Decision == execution.HookDeny && event == "userPromptSubmitted":
-		out = map[string]any{"decision": "block", "reason": res.Message}
-	case res.Decision == execution.HookDeny:
-		return cliagent.DenyHook(res)
-	case res.Decision == execution.HookModify && event == preToolUse:
-		out = map[string]any{"modifiedArgs": res.ModifiedInput}
-	default:
-		return adapter.HookAnswer{Stdout: res.Stdout}
-	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return cliagent.DenyHook(res)
-	}
-	return adapter.HookAnswer{Stdout: string(b)}
-}
-
-// Hooks lists the events at which Copilot CLI calls commands.
-func (Adapter) Hooks() []adapter.NativeHook { return hookEvents() }
-
-// ReadHook reads what Copilot CLI writes to a command.
-func (Adapter) ReadHook(event string, payload []byte) (execution.HookCall, error) {
-	return readHook(event, payload)
-}
-
-// AnswerHook words a result for Copilot CLI.
-func (Adapter) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
-	return answerHook(event, res)
-}
-
-// PlaceHook says where Copilot CLI reads a hook: any file of a folder, so Drawbar has one of its own.
-func (Adapter) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
-	p := adapter.HookPlace{File: filepath.Join(userDir(h), "hooks", "drawbar.json"), Format: "json", Path: []string{"hooks", event},
-		Group: hookCommand(command, 600), Base: []adapter.HookMember{{Key: "version", Value: 1}}}
-	if scope == adapter.ScopeProject {
-		p.File, p.Within = filepath.Join(dir, ".github", "hooks", "drawbar.json"), dir
-		p.Note = "copilot reads it in folders that the user trusts"
-	}
-	return p
-}
-
-// userDir is where Copilot CLI keeps what is the user's.
-func userDir(h adapter.Host) string {
-	return cmp.Or(h.Getenv("COPILOT_HOME"), filepath.Join(h.Home, ".copilot"))
 }

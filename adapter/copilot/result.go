@@ -153,7 +153,7 @@ func (p *parser) unexplained(exit process.Exit) *failure {
 		return f
 	}
 	if c := p.call; c != nil {
-		code := codeOfStatus(c.status)
+		code := failures.Status(c.status)
 		if code == "" {
 			code = execution.CodeProvider
 		}

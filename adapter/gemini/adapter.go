@@ -6,6 +6,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -14,11 +15,24 @@ import (
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
+}
+
+// home is where Gemini keeps its settings and logins.
+var home = declared.Dir{Default: ".gemini", Variable: "GEMINI_CLI_HOME", Below: ".gemini"}
+
+type declares struct{}
+
+// Table is what Gemini CLI declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "gemini", Home: home, Project: ".gemini",
+	Model:  declared.Setting("GEMINI_MODEL", home, settingsFile, "model", "name"),
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
 }
 
 var (
-	_ adapter.Prober          = Adapter{}
-	_ adapter.AuthGuide       = Adapter{}
 	_ adapter.ModelRedirector = Adapter{}
 	_ adapter.Unwrapper       = Adapter{}
 )
@@ -36,7 +50,6 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 		Hasty:        true,
 		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself
@@ -47,7 +60,7 @@ func New(opts cliagent.Options) Adapter {
 		}
 		return newOneShot(req)
 	}
-	return Adapter{cliagent.New(spec, opts), sessions}
+	return Adapter{Adapter: cliagent.New(spec, opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

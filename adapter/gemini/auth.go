@@ -1,19 +1,15 @@
 package gemini
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/declared"
 )
 
 // The files of Gemini's configuration directory that tell of a login.
@@ -34,12 +30,54 @@ const (
 	authGateway = "gateway"
 )
 
-// DetectAuth looks at the variables, at the settings that choose the login, and at the files of a login. It cannot look into a
-// keyring.
-func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
-	s, err := readSettings(h)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// login is looked at in the variables, in the settings that choose the login, and in the files of a login. A keyring cannot be
+// looked into.
+var login = declared.LoginTable{
+	Stored: chosenLogin,
+	Guidance: adapter.AuthGuidance{
+		Provider: "Google",
+		Steps: []adapter.AuthStep{
+			{Description: "with an API key: make one and set GEMINI_API_KEY", URL: "https://aistudio.google.com/apikey"},
+			{Description: "or with a Google account: start gemini in a terminal, choose Login with Google and follow the browser", Command: "gemini"},
+			{Description: "or with Vertex AI: set GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION after logging in to Google Cloud",
+				Command: "gcloud auth application-default login"},
+			{Description: "behind an address of your own (GOOGLE_GEMINI_BASE_URL): " + gatewayGuidance},
+		},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API", Example: "AIza..."},
+			{Name: "GOOGLE_API_KEY", Description: "key of Vertex AI, with GOOGLE_GENAI_USE_VERTEXAI"},
+			{Name: "GOOGLE_GENAI_USE_VERTEXAI", Description: "true: log in through Vertex AI"},
+			{Name: "GOOGLE_GENAI_USE_GCA", Description: "true: log in with a Google account"},
+			{Name: "GOOGLE_CLOUD_PROJECT", Description: "project of Vertex AI, or of a company's account"},
+			{Name: "GOOGLE_CLOUD_LOCATION", Description: "region of Vertex AI", Example: "us-central1"},
+			{Name: "GOOGLE_APPLICATION_CREDENTIALS", Description: "file with the login of a service account"},
+		},
+		Documentation: []string{"https://geminicli.com/docs/get-started/authentication"},
+		LoginCommand:  "gemini",
+	},
+}
+
+// settings are what is looked at of Gemini's settings file.
+type settings struct {
+	Model struct {
+		Name string `json:"name"`
+	} `json:"model"`
+	Security struct {
+		Auth struct {
+			SelectedType string `json:"selectedType"`
+		} `json:"auth"`
+	} `json:"security"`
+}
+
+// chosenLogin is the login that the settings or the variables choose.
+func chosenLogin(h adapter.Host, now time.Time) adapter.AuthState {
+	var s settings
+	switch data, err := home.Read(h, settingsFile); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("read the settings: %v", err)}
+	case declared.UnmarshalJSONC(data, &s) != nil:
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: "read the settings: " + declared.Unreadable(home.Path(h, settingsFile))}
 	}
 	chosen, bySettings := s.Security.Auth.SelectedType, true
 	if chosen == "" {
@@ -51,7 +89,7 @@ func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState
 	case authVertex:
 		return vertexLogin(h)
 	case authGoogle:
-		return googleLogin(h, time.Now())
+		return googleLogin(h, now)
 	case authCompute, authShell:
 		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: "the login is that of the machine, which is not asked"}
 	case authGateway:
@@ -60,14 +98,14 @@ func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState
 		if variable(h, "GEMINI_API_KEY") {
 			return keyLogin(h) // from a file of variables, which Gemini reads itself
 		}
-		if _, err := readFile(h, oauthFile); err == nil {
+		if _, err := home.Read(h, oauthFile); err == nil {
 			return adapter.AuthState{Status: adapter.Unauthenticated, Details: fmt.Sprintf("a login is stored in %s, and security.auth.selectedType in %s does not choose it",
-				configPath(h, oauthFile), configPath(h, settingsFile))}
+				home.Path(h, oauthFile), home.Path(h, settingsFile))}
 		}
 		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
 	}
 	if bySettings {
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("%s chooses a login of a kind that is not known", configPath(h, settingsFile))}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("%s chooses a login of a kind that is not known", home.Path(h, settingsFile))}
 	}
 	return adapter.AuthState{Status: adapter.AuthUnknown}
 }
@@ -93,8 +131,8 @@ func keyLogin(h adapter.Host) adapter.AuthState {
 	if variable(h, "GEMINI_API_KEY") {
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "GEMINI_API_KEY is set"}
 	}
-	if _, err := readFile(h, keyringFile); err == nil {
-		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("a key may be kept in %s, which is encrypted", configPath(h, keyringFile))}
+	if _, err := home.Read(h, keyringFile); err == nil {
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("a key may be kept in %s, which is encrypted", home.Path(h, keyringFile))}
 	}
 	return adapter.AuthState{Status: adapter.Unauthenticated, Details: "the settings choose an API key and none is found; a keyring is not looked at. " + loginGuidance}
 }
@@ -111,11 +149,7 @@ func vertexLogin(h adapter.Host) adapter.AuthState {
 		file = filepath.Join(h.Home, ".config", "gcloud", "application_default_credentials.json")
 	}
 	state := adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file", Details: "the credentials of Google Cloud are not found in " + file}
-	path, err := h.Name(file)
-	if err != nil {
-		return state
-	}
-	data, err := fs.ReadFile(h.FS, path)
+	data, err := declared.Read(h, file)
 	if err != nil {
 		return state
 	}
@@ -135,18 +169,17 @@ func googleLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	if h.Getenv("GOOGLE_GENAI_USE_GCA") != "" && h.Getenv("GOOGLE_CLOUD_ACCESS_TOKEN") != "" {
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Details: "GOOGLE_CLOUD_ACCESS_TOKEN is set"}
 	}
-	path := configPath(h, oauthFile)
-	data, err := readFile(h, oauthFile)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: fmt.Sprintf("read the login: %v", err)}
-		}
-		if _, err := readFile(h, keyringFile); err == nil {
-			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("the login may be kept in %s, which is encrypted", configPath(h, keyringFile))}
-		}
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
-	}
-	// No field of it is ever shown.
+	return declared.File{Agent: name, Dir: home, Name: oauthFile, Hint: loginGuidance, Method: "oauth", Read: storedLogin,
+		Missing: func(h adapter.Host) adapter.AuthState {
+			if _, err := home.Read(h, keyringFile); err == nil {
+				return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("the login may be kept in %s, which is encrypted", home.Path(h, keyringFile))}
+			}
+			return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
+		}}.State(h, now)
+}
+
+// storedLogin reads the file of a login. No field of it is ever shown.
+func storedLogin(h adapter.Host, data []byte) (t declared.Token, err error) {
 	var c struct {
 		Access  string  `json:"access_token"`
 		Refresh string  `json:"refresh_token"`
@@ -154,39 +187,25 @@ func googleLogin(h adapter.Host, now time.Time) adapter.AuthState {
 		Type    string  `json:"type"`
 		Expires float64 `json:"expiry_date"` // milliseconds
 	}
-	if json.Unmarshal(data, &c) != nil {
-		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: path + " is no JSON of the expected shape"}
+	if err = json.Unmarshal(data, &c); err != nil || c.Access == "" && c.Refresh == "" && c.Type == "" {
+		return t, err
 	}
-	if c.Access == "" && c.Refresh == "" && c.Type == "" {
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: path + " holds no login; " + loginGuidance}
+	t = declared.Token{Method: "oauth", Identity: identity(h, c.ID), Renews: c.Refresh != ""}
+	if c.Expires > 0 {
+		t.Expires = time.UnixMilli(int64(c.Expires)).UTC()
 	}
-	state := adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Identity: identity(h, c.ID)}
-	if c.Expires > 0 && time.UnixMilli(int64(c.Expires)).Before(now) {
-		if c.Refresh == "" {
-			state.Status, state.Details = adapter.AuthExpired, loginGuidance
-		} else {
-			state.Details = "the access token has expired; gemini renews it by itself"
-		}
-	}
-	return state
+	return t, nil
 }
 
 // identity is the account of a login: what its token says of itself, else what Gemini noted.
 func identity(h adapter.Host, token string) string {
-	parts := strings.Split(token, ".")
-	if len(parts) == 3 {
-		var claims struct {
-			Email string `json:"email"`
-		}
-		// Nothing is granted for it, so its signature is not checked.
-		if body, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil && json.Unmarshal(body, &claims) == nil && claims.Email != "" {
-			return claims.Email
-		}
+	if email := declared.ReadClaims(token).Email; email != "" {
+		return email
 	}
 	var accounts struct {
 		Active string `json:"active"`
 	}
-	if data, err := readFile(h, accountsFile); err != nil || json.Unmarshal(data, &accounts) != nil {
+	if data, err := home.Read(h, accountsFile); err != nil || json.Unmarshal(data, &accounts) != nil {
 		return ""
 	}
 	return accounts.Active
@@ -198,51 +217,11 @@ func variable(h adapter.Host, name string) bool {
 	if h.Getenv(name) != "" {
 		return true
 	}
-	for _, file := range []string{filepath.Join(configDir(h), ".env"), filepath.Join(h.Home, ".env")} {
-		path, err := h.Name(file)
-		if err != nil {
-			continue
-		}
-		if data, err := fs.ReadFile(h.FS, path); err == nil && assigns(data, name) {
-			return true
+	vars := map[string]string{}
+	for _, file := range []string{home.Path(h, ".env"), filepath.Join(h.Home, ".env")} {
+		if data, err := declared.Read(h, file); err == nil {
+			declared.ReadEnv(string(data), vars)
 		}
 	}
-	return false
-}
-
-// assigns reports whether a file of variables gives one a value.
-func assigns(data []byte, name string) bool {
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		line := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "))
-		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == name && strings.Trim(strings.TrimSpace(value), `"'`) != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// AuthGuidance tells how to log in.
-func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{
-		Provider: "Google",
-		Steps: []adapter.AuthStep{
-			{Description: "with an API key: make one and set GEMINI_API_KEY", URL: "https://aistudio.google.com/apikey"},
-			{Description: "or with a Google account: start gemini in a terminal, choose Login with Google and follow the browser", Command: "gemini"},
-			{Description: "or with Vertex AI: set GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION after logging in to Google Cloud",
-				Command: "gcloud auth application-default login"},
-			{Description: "behind an address of your own (GOOGLE_GEMINI_BASE_URL): " + gatewayGuidance},
-		},
-		EnvVars: []adapter.AuthVariable{
-			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API", Example: "AIza..."},
-			{Name: "GOOGLE_API_KEY", Description: "key of Vertex AI, with GOOGLE_GENAI_USE_VERTEXAI"},
-			{Name: "GOOGLE_GENAI_USE_VERTEXAI", Description: "true: log in through Vertex AI"},
-			{Name: "GOOGLE_GENAI_USE_GCA", Description: "true: log in with a Google account"},
-			{Name: "GOOGLE_CLOUD_PROJECT", Description: "project of Vertex AI, or of a company's account"},
-			{Name: "GOOGLE_CLOUD_LOCATION", Description: "region of Vertex AI", Example: "us-central1"},
-			{Name: "GOOGLE_APPLICATION_CREDENTIALS", Description: "file with the login of a service account"},
-		},
-		Documentation: []string{"https://geminicli.com/docs/get-started/authentication"},
-		LoginCommand:  "gemini",
-	}
+	return vars[name] != ""
 }

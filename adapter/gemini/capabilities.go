@@ -9,7 +9,6 @@ import (
 
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion:       execution.SchemaVersion,
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
@@ -41,7 +40,6 @@ func capabilities() execution.Capabilities {
 			SubagentDispatch:  true, ParallelExecution: true,
 			InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true,
-			Platforms: []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "api_key", Name: "Gemini API key", Description: "GEMINI_API_KEY"},
 				{Type: "browser_login", Name: "Google account", Description: "run gemini and choose it"},

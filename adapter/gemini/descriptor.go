@@ -14,9 +14,6 @@ const (
 
 func init() { adapter.Register(Descriptor()) }
 
-// hostSignals mark a process that Gemini CLI has started.
-var hostSignals = []string{"GEMINI_CLI"}
-
 // keys are what Gemini CLI needs for its login and its way to the model.
 var keys = []string{"GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_CLI_USE_COMPUTE_ADC", "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
 	"GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "GEMINI_CLI_TRUSTED_FOLDERS_PATH", "GEMINI_TELEMETRY_ENABLED", "GOOGLE_API_KEY",
@@ -42,7 +39,8 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "darwin", Type: "brew", Package: "gemini-cli", Command: "brew install gemini-cli", PrerequisiteCheck: "brew --version"},
 			{Platform: "linux", Type: "brew", Package: "gemini-cli", Command: "brew install gemini-cli", PrerequisiteCheck: "brew --version"},
 		},
-		HostSignals: slices.Clone(hostSignals),
+		HostSignals: []string{"GEMINI_CLI"},
+		HostTraces:  []string{"GEMINI_CLI_NO_RELAUNCH", "GEMINI_SESSION_ID"},
 		Keys:        slices.Clone(keys),
 		Docs:        "https://geminicli.com/docs",
 		New:         func() adapter.Adapter { return New(cliagent.Options{}) },

@@ -32,16 +32,10 @@ func failureOf(class, message string) *failure {
 		}
 	}
 	lower := strings.ToLower(message)
-	switch {
-	case classes[class] != "":
-		f.Code = classes[class]
-	case inner:
-		f.Code = body.code()
+	if f.Code = failures.Words[class]; f.Code == "" && inner {
+		f.Code = failures.Status(body.status)
 	}
-	// What the text says is more precise than a class or a status that stands for many things.
-	if code := phrases.Code(lower); code != "" && (f.Code == "" || f.Code == execution.CodeInvalidRequest || f.Code == execution.CodeProvider) {
-		f.Code = code
-	}
+	f.Code = failures.Sharper(f.Code, lower)
 	if f.Code == "" {
 		f.Code = execution.CodeInternal
 		if strings.HasPrefix(message, "[API Error:") {
@@ -67,69 +61,57 @@ func (f *failure) advise(lower string) {
 	}
 }
 
-// classes are the errors that Gemini has names for.
-var classes = map[string]execution.ErrorCode{
-	"FatalAuthenticationError":     execution.CodeAuth,
-	"UnauthorizedError":            execution.CodeAuth,
-	"ForbiddenError":               execution.CodeAuth,
-	"AccountSuspendedError":        execution.CodeAuth,
-	"ValidationRequiredError":      execution.CodeAuth,
-	"FatalInputError":              execution.CodeInvalidRequest,
-	"BadRequestError":              execution.CodeInvalidRequest,
-	"FatalConfigError":             execution.CodeConfig,
-	"FatalSandboxError":            execution.CodeConfig,
-	"FatalUntrustedWorkspaceError": execution.CodeConfig,
-	"FatalTurnLimitedError":        execution.CodeTurnLimit,
-	"FatalCancellationError":       execution.CodeInterrupted,
-	"TerminalQuotaError":           execution.CodeRateLimited,
-	"RetryableQuotaError":          execution.CodeRateLimited,
-	"ModelNotFoundError":           execution.CodeModelNotFound,
-}
-
-// phrases are for what is said in words only.
-var phrases = cliagent.Phrases{
-	{Part: "api key not valid", Code: execution.CodeAuth},
-	{Part: "api_key_invalid", Code: execution.CodeAuth},
-	{Part: "api key expired", Code: execution.CodeAuth},
-	{Part: "invalid auth method", Code: execution.CodeAuth},
-	{Part: "set an auth method", Code: execution.CodeAuth},
-	{Part: "gemini_api_key environment variable", Code: execution.CodeAuth},
-	{Part: "authentication required", Code: execution.CodeAuth},
-	{Part: "invalid session identifier", Code: execution.CodeSessionNotFound},
-	{Part: "no previous sessions", Code: execution.CodeSessionNotFound},
-	{Part: "exceeds the maximum number of tokens", Code: execution.CodeContextExceeded},
-	{Part: "input token count", Code: execution.CodeContextExceeded},
-	{Part: "quota", Code: execution.CodeRateLimited},
-	{Part: "rate limit", Code: execution.CodeRateLimited},
-	{Part: "not running in a trusted directory", Code: execution.CodeConfig},
-	{Part: "unknown argument", Code: execution.CodeConfig},
-	{Part: "please fix the configuration", Code: execution.CodeConfig},
-	{Part: "incomplete json segment", Code: execution.CodeProvider},
-	{Part: "fetch failed", Code: execution.CodeProvider},
-	{Part: "terminated", Code: execution.CodeProvider},
-	{Part: "socket hang up", Code: execution.CodeProvider},
-	{Part: "econnreset", Code: execution.CodeProvider},
-	{Part: "econnrefused", Code: execution.CodeProvider},
-	{Part: "overloaded", Code: execution.CodeProvider},
+// failures are what Gemini says of them: the errors that it has names for, and what is said in words only.
+var failures = cliagent.Failures{
+	Statuses: map[int64]execution.ErrorCode{499: execution.CodeProvider}, // a call that was broken off
+	Words: map[string]execution.ErrorCode{
+		"FatalAuthenticationError":     execution.CodeAuth,
+		"UnauthorizedError":            execution.CodeAuth,
+		"ForbiddenError":               execution.CodeAuth,
+		"AccountSuspendedError":        execution.CodeAuth,
+		"ValidationRequiredError":      execution.CodeAuth,
+		"FatalInputError":              execution.CodeInvalidRequest,
+		"BadRequestError":              execution.CodeInvalidRequest,
+		"FatalConfigError":             execution.CodeConfig,
+		"FatalSandboxError":            execution.CodeConfig,
+		"FatalUntrustedWorkspaceError": execution.CodeConfig,
+		"FatalTurnLimitedError":        execution.CodeTurnLimit,
+		"FatalCancellationError":       execution.CodeInterrupted,
+		"TerminalQuotaError":           execution.CodeRateLimited,
+		"RetryableQuotaError":          execution.CodeRateLimited,
+		"ModelNotFoundError":           execution.CodeModelNotFound,
+	},
+	Phrases: cliagent.Phrases{
+		{Part: "api key not valid", Code: execution.CodeAuth},
+		{Part: "api_key_invalid", Code: execution.CodeAuth},
+		{Part: "api key expired", Code: execution.CodeAuth},
+		{Part: "invalid auth method", Code: execution.CodeAuth},
+		{Part: "set an auth method", Code: execution.CodeAuth},
+		{Part: "gemini_api_key environment variable", Code: execution.CodeAuth},
+		{Part: "authentication required", Code: execution.CodeAuth},
+		{Part: "invalid session identifier", Code: execution.CodeSessionNotFound},
+		{Part: "no previous sessions", Code: execution.CodeSessionNotFound},
+		{Part: "exceeds the maximum number of tokens", Code: execution.CodeContextExceeded},
+		{Part: "input token count", Code: execution.CodeContextExceeded},
+		{Part: "quota", Code: execution.CodeRateLimited},
+		{Part: "rate limit", Code: execution.CodeRateLimited},
+		{Part: "not running in a trusted directory", Code: execution.CodeConfig},
+		{Part: "unknown argument", Code: execution.CodeConfig},
+		{Part: "please fix the configuration", Code: execution.CodeConfig},
+		{Part: "incomplete json segment", Code: execution.CodeProvider},
+		{Part: "fetch failed", Code: execution.CodeProvider},
+		{Part: "terminated", Code: execution.CodeProvider},
+		{Part: "socket hang up", Code: execution.CodeProvider},
+		{Part: "econnreset", Code: execution.CodeProvider},
+		{Part: "econnrefused", Code: execution.CodeProvider},
+		{Part: "overloaded", Code: execution.CodeProvider},
+	},
 }
 
 // apiBody is an answer of the Gemini API that is an error.
 type apiBody struct {
 	status  int64
 	message string
-}
-
-func (b apiBody) code() execution.ErrorCode { return codeOfStatus(b.status) }
-
-// codeOfStatus is the word for a status of the model API, empty for none.
-func codeOfStatus(status int64) execution.ErrorCode {
-	switch {
-	case status == 499:
-		return execution.CodeProvider // a call that was broken off
-	case status >= 600:
-		return "" // none of HTTP
-	}
-	return cliagent.CodeOfStatus(status)
 }
 
 var apiKeys = jsonscan.NewKeySet("error.code", "error.message")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -116,3 +117,7 @@ func FuzzStderr(f *testing.F) {
 		}
 	})
 }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
+
+func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }

@@ -119,11 +119,7 @@ func (p *oneShot) init(s *cliagent.Sink) bool {
 	if model := p.v[lineModel].Str(); model != "" {
 		p.model = model
 	}
-	resumed := sessionOf(p.req) != ""
-	s.Emit(execution.SessionStart{SessionID: id, Resumed: resumed, Model: p.model, Cwd: p.req.Run.Cwd})
-	if resumed {
-		s.Emit(execution.SessionResume{SessionID: id})
-	}
+	s.BeginSession(cliagent.Continued(p.req, execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.req.Run.Cwd}))
 	s.Emit(execution.TurnStart{TurnIndex: 0})
 	p.ensureStep(s)
 	p.err.begun(s)

@@ -20,10 +20,7 @@ func mode(run execution.RunOptions) execution.ApprovalMode {
 
 // sessionOf is the session to go on from.
 func sessionOf(req execution.Request) string {
-	if id, _ := cliagent.ResolveSession(req); id != "" || req.Run.NoSession || req.Continuation == nil {
-		return id
-	}
-	id, _ := req.Continuation.State["sessionId"].(string)
+	id, _ := cliagent.SessionOf(req)
 	return id
 }
 

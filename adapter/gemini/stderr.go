@@ -175,9 +175,9 @@ func retry(text string) (r execution.Retry, ok bool) {
 	} else if head, tail, found := strings.Cut(r.Reason, "Retrying with backoff..."); found {
 		r.Reason = strings.TrimRight(cmp.Or(strings.TrimSpace(tail), head), ". {")
 	}
-	r.Code = codeOfStatus(status)
+	r.Code = failures.Status(status)
 	if r.Code == "" {
-		r.Code = phrases.Code(strings.ToLower(text))
+		r.Code = failures.Text(strings.ToLower(text))
 	}
 	if r.Code == "" {
 		r.Code = execution.CodeProvider
@@ -189,7 +189,7 @@ func retry(text string) (r execution.Retry, ok bool) {
 // other tells nothing, as it is the remainder of a status at times.
 func (e *stderr) failure(exit int) *failure {
 	said := e.said.String()
-	f := &failure{cliagent.Failure{Message: said, Code: phrases.Code(strings.ToLower(said))}}
+	f := &failure{cliagent.Failure{Message: said, Code: failures.Text(strings.ToLower(said))}}
 	switch exit {
 	case 41:
 		f.Code = execution.CodeAuth

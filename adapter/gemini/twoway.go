@@ -110,10 +110,10 @@ func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 
 // classify is the word for an error of the protocol. Gemini gives it the status of the model API for its code.
 func classify(code int64, message string) execution.ErrorCode {
-	if word := phrases.Code(strings.ToLower(message)); word != "" {
+	if word := failures.Text(strings.ToLower(message)); word != "" {
 		return word
 	}
-	return codeOfStatus(code)
+	return failures.Status(code)
 }
 
 // conversation is the kit's parser with Gemini's standard error besides, the only trace of model calls that are tried again; it comes when

@@ -35,7 +35,7 @@ func protocol() acpagent.Spec {
 			// What the model API said stands behind a word of the protocol.
 			_, details, _ := strings.Cut(message, ": ")
 			for _, text := range []string{details, message} {
-				if code := codeOfText(strings.ToLower(text)); code != "" {
+				if code := failures.Text(strings.ToLower(text)); code != "" {
 					return code
 				}
 				if code := cliagent.CodeOfStatus(status(text)); code != "" {

@@ -1,18 +1,43 @@
 package qwen
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/tailscale/hujson"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/declared"
 )
+
+// login is looked at in the variables and the user's files, in the order in which Qwen Code takes them.
+var login = declared.LoginTable{
+	Stored: func(h adapter.Host, now time.Time) adapter.AuthState { return readWorld(h).auth(now) },
+	Guidance: adapter.AuthGuidance{
+		Provider: "Alibaba Cloud, or any API that speaks OpenAI's, Anthropic's or Google's protocol",
+		Steps: []adapter.AuthStep{
+			{Description: "with an account at Alibaba Cloud: type /auth in qwen, choose Coding Plan or Model Studio and paste the key", Command: "qwen",
+				URL: "https://modelstudio.console.alibabacloud.com"},
+			{Description: "or with any API that speaks Chat Completions: set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL"},
+			{Description: "or with Anthropic: set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_MODEL"},
+			{Description: "or with Gemini: set GEMINI_API_KEY and GEMINI_MODEL"},
+		},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "OPENAI_API_KEY", Description: "key of an API that speaks Chat Completions", Example: "sk-..."},
+			{Name: "OPENAI_BASE_URL", Description: "its address, with /v1 where it has one"},
+			{Name: "OPENAI_MODEL", Description: "the model to ask it for"},
+			{Name: "ANTHROPIC_API_KEY", Description: "key of the Claude API; needs ANTHROPIC_BASE_URL and ANTHROPIC_MODEL besides"},
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API; needs GEMINI_MODEL besides"},
+			{Name: "BAILIAN_CODING_PLAN_API_KEY", Description: "key of Alibaba's Coding Plan, for the provider that /auth configures", Example: "sk-sp-..."},
+		},
+		Documentation: []string{"https://qwenlm.github.io/qwen-code-docs"},
+		PlatformNotes: map[string]string{
+			"linux":  "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
+			"darwin": "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
+		},
+	},
+}
 
 // The kinds of login that Qwen Code knows.
 const (
@@ -60,12 +85,10 @@ type settings struct {
 
 // readWorld reads the files that concern a login.
 func readWorld(h adapter.Host) *world {
-	w := &world{host: h, dir: configDir(h), vars: map[string]string{}}
+	w := &world{host: h, dir: home.In(h), vars: map[string]string{}}
 	data, path, err := w.read(w.dir, "settings.json")
 	if err == nil {
-		if data, err = hujson.Standardize(data); err == nil {
-			err = json.Unmarshal(data, &w.file)
-		}
+		err = declared.UnmarshalJSONC(data, &w.file)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.broken = path // the error is not shown: it could quote the file
@@ -78,45 +101,16 @@ func readWorld(h adapter.Host) *world {
 	// The first file that has a variable counts, and goes before the settings.
 	for _, dir := range []string{h.Home, filepath.Join(h.Home, ".qwen"), w.dir} {
 		if data, _, err := w.read(dir, ".env"); err == nil {
-			readEnv(string(data), w.vars)
+			declared.ReadEnv(string(data), w.vars)
 		}
 	}
 	return w
 }
 
-func (w *world) read(dir, file string) ([]byte, string, error) {
-	path := filepath.Join(dir, file)
-	name, err := w.host.Name(path)
-	if err != nil {
-		return nil, path, err
-	}
-	data, err := fs.ReadFile(w.host.FS, name)
+func (w *world) read(dir, file string) (data []byte, path string, err error) {
+	path = filepath.Join(dir, file)
+	data, err = declared.Read(w.host, path)
 	return data, path, err
-}
-
-// readEnv reads a file of variables.
-func readEnv(text string, into map[string]string) {
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if name = strings.TrimSpace(name); !ok || name == "" || strings.HasPrefix(name, "#") {
-			continue
-		}
-		into[name] = strings.Trim(strings.TrimSpace(value), `"'`)
-	}
-}
-
-// configDir is where Qwen Code keeps its settings.
-func configDir(h adapter.Host) string {
-	dir := h.Getenv("QWEN_HOME")
-	switch {
-	case dir == "":
-		return filepath.Join(h.Home, ".qwen")
-	case dir == "~":
-		return h.Home
-	case strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`):
-		return filepath.Join(h.Home, dir[2:])
-	}
-	return dir
 }
 
 // get is a variable as Qwen Code would see it.
@@ -196,15 +190,10 @@ func (w *world) key(kind string) (where, wanted string) {
 	return "", wanted
 }
 
-// DetectAuth looks at the variables and the user's files, in the order in which Qwen Code takes them.
-func (Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
-	return readWorld(h).auth(time.Now())
-}
-
 func (w *world) auth(now time.Time) adapter.AuthState {
 	kind := w.kind()
 	if w.broken != "" {
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: w.broken + " cannot be read: it is no JSON of the expected shape"}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: declared.Unreadable(w.broken)}
 	}
 	switch kind {
 	case "":
@@ -251,7 +240,7 @@ func (w *world) account(now time.Time) adapter.AuthState {
 		Expiry      int64  `json:"expiry_date"` // milliseconds
 	}
 	if err != nil || json.Unmarshal(data, &login) != nil {
-		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is no JSON of the expected shape"}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Details: declared.Unreadable(path)}
 	}
 	if login.AccessToken == "" {
 		return adapter.AuthState{Status: adapter.Unauthenticated, Method: "oauth", Details: accountEnd}
@@ -261,31 +250,4 @@ func (w *world) account(now time.Time) adapter.AuthState {
 		details = "the stored token expired on " + time.UnixMilli(login.Expiry).UTC().Format(time.DateOnly) + "; " + accountEnd
 	}
 	return adapter.AuthState{Status: adapter.AuthExpired, Method: "oauth", Details: details}
-}
-
-// AuthGuidance tells how to log in.
-func (Adapter) AuthGuidance() adapter.AuthGuidance {
-	return adapter.AuthGuidance{
-		Provider: "Alibaba Cloud, or any API that speaks OpenAI's, Anthropic's or Google's protocol",
-		Steps: []adapter.AuthStep{
-			{Description: "with an account at Alibaba Cloud: type /auth in qwen, choose Coding Plan or Model Studio and paste the key", Command: "qwen",
-				URL: "https://modelstudio.console.alibabacloud.com"},
-			{Description: "or with any API that speaks Chat Completions: set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL"},
-			{Description: "or with Anthropic: set ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_MODEL"},
-			{Description: "or with Gemini: set GEMINI_API_KEY and GEMINI_MODEL"},
-		},
-		EnvVars: []adapter.AuthVariable{
-			{Name: "OPENAI_API_KEY", Description: "key of an API that speaks Chat Completions", Example: "sk-..."},
-			{Name: "OPENAI_BASE_URL", Description: "its address, with /v1 where it has one"},
-			{Name: "OPENAI_MODEL", Description: "the model to ask it for"},
-			{Name: "ANTHROPIC_API_KEY", Description: "key of the Claude API; needs ANTHROPIC_BASE_URL and ANTHROPIC_MODEL besides"},
-			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API; needs GEMINI_MODEL besides"},
-			{Name: "BAILIAN_CODING_PLAN_API_KEY", Description: "key of Alibaba's Coding Plan, for the provider that /auth configures", Example: "sk-sp-..."},
-		},
-		Documentation: []string{"https://qwenlm.github.io/qwen-code-docs"},
-		PlatformNotes: map[string]string{
-			"linux":  "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
-			"darwin": "what /auth stores is in ~/.qwen/settings.json; logins with a Qwen account ended on 2026-04-15",
-		},
-	}
 }

@@ -12,7 +12,6 @@ import (
 // capabilities are a fresh copy each time.
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
-		SchemaVersion:       execution.SchemaVersion,
 		ToolUse:             execution.ToolsNativeIterative,
 		StructuredToolCalls: true,
 		ContinuationSupport: execution.ContinuationsOpaqueResume,
@@ -43,7 +42,6 @@ func capabilities() execution.Capabilities {
 			SubagentDispatch: true, ParallelExecution: true,
 			InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true,
-			Platforms: []string{"darwin", "linux", "windows"},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "api_key", Name: "key of a model API", Description: "OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or those of Anthropic or Gemini"},
 				{Type: "config_file", Name: "stored provider", Description: "/auth in qwen"},

@@ -6,6 +6,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/acpagent"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/adapter/sessionfile"
 )
 
@@ -15,11 +16,6 @@ const (
 )
 
 func init() { adapter.Register(Descriptor()) }
-
-// hostSignals mark a process that Qwen Code has started.
-var hostSignals = []string{"QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROJECT_DIR", "QWEN_CODE_CLI", "QWEN_CODE_MODEL", "QWEN_CODE_PROMPT_ID",
-	"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_LAUNCHER_PATH", "QWEN_CODE_MANAGED_NPM_PIN", "QWEN_CODE_MANAGED_NPM_ROOT", "QWEN_CODE_RELAUNCH_ARGS",
-	"QWEN_CODE_STARTUP_VERSION", "QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_SIMPLE"}
 
 // keys are what Qwen Code needs for its login and its way to the model.
 var keys = []string{"QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_MODEL", "QWEN_OAUTH", "QWEN_API_KEY", "QWEN_BASE_URL",
@@ -50,10 +46,13 @@ func Descriptor() adapter.Descriptor {
 			{Platform: "darwin", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 			{Platform: "linux", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 		},
-		HostSignals: slices.Clone(hostSignals),
-		Keys:        slices.Clone(keys),
-		Docs:        "https://qwenlm.github.io/qwen-code-docs",
-		New:         func() adapter.Adapter { return New(cliagent.Options{}) },
+		HostSignals: []string{"QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROJECT_DIR", "QWEN_CODE_CLI", "QWEN_CODE_MODEL", "QWEN_CODE_PROMPT_ID",
+			"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_LAUNCHER_PATH", "QWEN_CODE_MANAGED_NPM_PIN", "QWEN_CODE_MANAGED_NPM_ROOT", "QWEN_CODE_RELAUNCH_ARGS",
+			"QWEN_CODE_STARTUP_VERSION", "QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_SIMPLE"},
+		HostTraces: []string{"QWEN_SESSION_ID"},
+		Keys:       slices.Clone(keys),
+		Docs:       "https://qwenlm.github.io/qwen-code-docs",
+		New:        func() adapter.Adapter { return New(cliagent.Options{}) },
 	}
 }
 
@@ -61,17 +60,28 @@ func Descriptor() adapter.Descriptor {
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
+	declared.Of[declares]
 }
 
-var (
-	_ adapter.Prober    = Adapter{}
-	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
-)
+// home is where Qwen Code keeps its settings.
+var home = declared.Dir{Default: ".qwen", Variable: "QWEN_HOME", Tilde: true}
+
+type declares struct{}
+
+// Table is what Qwen Code declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: "qwen", Home: home, Project: ".qwen", Note: nodeNote,
+	Model:  func(h adapter.Host) string { return readWorld(h).model() },
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: hooks, Plugins: plugins, Login: login,
+}
+
+var _ adapter.Unwrapper = Adapter{}
 
 // New makes the adapter; the zero options are those of a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "qwen",
 		InstallHint:  "install it with: " + install,
@@ -82,10 +92,9 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,
-		HostSignals:  hostSignals,
 		Keys:         keys,
 		Hasty:        true,
-	}, protocol(), twoWay), opts), sessions}
+	}, protocol(), twoWay), opts), Store: sessions}
 }
 
 // Unwrap gives the adapter of the kit, which has the optional interfaces of a run.

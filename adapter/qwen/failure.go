@@ -24,17 +24,6 @@ const (
 	exitBudget    = 55
 )
 
-// hintOf is what to type next.
-func hintOf(code execution.ErrorCode) string {
-	switch code {
-	case execution.CodeAuth:
-		return loginGuidance
-	case execution.CodeAgentNotInstalled:
-		return nodeGuidance
-	}
-	return ""
-}
-
 // codeOf finds the word for a failure, and its text without Qwen's own wrapping: by the status of the model API, else by the
 // text.
 func codeOf(message string) (execution.ErrorCode, string) {
@@ -49,7 +38,7 @@ func codeOf(message string) (execution.ErrorCode, string) {
 		message = strings.TrimSpace(inner)
 	}
 	text := strings.ToLower(message)
-	code := codeOfText(text)
+	code := failures.Text(text)
 	if code == "" && fromAPI {
 		code = cliagent.CodeOfStatus(status(message))
 	}
@@ -76,49 +65,42 @@ func status(message string) int64 {
 	return n
 }
 
-// phrases are for what Qwen or the model API says in words only.
-var phrases = cliagent.Phrases{
-	{Part: "no saved session found", Code: execution.CodeSessionNotFound},
-	{Part: "failed to fork session", Code: execution.CodeSessionNotFound},
-	{Part: "failed to load forked session", Code: execution.CodeSessionNotFound},
-	{Part: "already exists (active or archived)", Code: execution.CodeValidation},
-	{Part: "is already in use", Code: execution.CodeValidation},
-	{Part: "invalid --session-id", Code: execution.CodeSessionNotFound},
-	{Part: "no auth type is selected", Code: execution.CodeAuth},
-	{Part: "missing api key", Code: execution.CodeAuth},
-	{Part: "api key not found", Code: execution.CodeAuth},
-	{Part: "environment variable not found", Code: execution.CodeAuth},
-	{Part: "invalid auth method", Code: execution.CodeAuth},
-	{Part: "please re-authenticate", Code: execution.CodeAuth},
-	{Part: "qwen oauth free tier", Code: execution.CodeAuth},
-	{Part: "incorrect api key", Code: execution.CodeAuth},
-	{Part: "invalid api key", Code: execution.CodeAuth},
-	{Part: "quota exhausted", Code: execution.CodeRateLimited},
-	{Part: "qwen oauth quota exceeded", Code: execution.CodeRateLimited},
-	{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-	{Part: "context length exceeded", Code: execution.CodeContextExceeded},
-	{Part: "maximum context length", Code: execution.CodeContextExceeded},
-	{Part: "prompt is too long", Code: execution.CodeContextExceeded},
-	{Part: "range of input length should be", Code: execution.CodeContextExceeded},
-	{Part: "model_not_found", Code: execution.CodeModelNotFound},
-	{Part: "instead of calling the structured_output tool", Code: execution.CodeInvalidOutput},
-	{Part: "--json-schema", Code: execution.CodeValidation},
-	{Part: "loop detection halted", Code: execution.CodeInvalidOutput},
-	{Part: "invalid json in --mcp-config", Code: execution.CodeConfig},
-	{Part: "unknown argument", Code: execution.CodeConfig},
-	{Part: "invalid values", Code: execution.CodeConfig},
-	{Part: "settings file", Code: execution.CodeConfig},
-}
-
-// codeOfText is for what Qwen or the model API says in words only; text is in lower case.
-func codeOfText(text string) execution.ErrorCode {
-	if code := phrases.Code(text); code != "" {
-		return code
-	}
-	if strings.Contains(text, "model") && strings.Contains(text, "does not exist") {
-		return execution.CodeModelNotFound
-	}
-	return ""
+// failures are what Qwen or the model API says of them.
+var failures = cliagent.Failures{
+	Hints: map[execution.ErrorCode]string{execution.CodeAuth: loginGuidance, execution.CodeAgentNotInstalled: nodeGuidance},
+	Phrases: cliagent.Phrases{
+		{Part: "no saved session found", Code: execution.CodeSessionNotFound},
+		{Part: "failed to fork session", Code: execution.CodeSessionNotFound},
+		{Part: "failed to load forked session", Code: execution.CodeSessionNotFound},
+		{Part: "already exists (active or archived)", Code: execution.CodeValidation},
+		{Part: "is already in use", Code: execution.CodeValidation},
+		{Part: "invalid --session-id", Code: execution.CodeSessionNotFound},
+		{Part: "no auth type is selected", Code: execution.CodeAuth},
+		{Part: "missing api key", Code: execution.CodeAuth},
+		{Part: "api key not found", Code: execution.CodeAuth},
+		{Part: "environment variable not found", Code: execution.CodeAuth},
+		{Part: "invalid auth method", Code: execution.CodeAuth},
+		{Part: "please re-authenticate", Code: execution.CodeAuth},
+		{Part: "qwen oauth free tier", Code: execution.CodeAuth},
+		{Part: "incorrect api key", Code: execution.CodeAuth},
+		{Part: "invalid api key", Code: execution.CodeAuth},
+		{Part: "quota exhausted", Code: execution.CodeRateLimited},
+		{Part: "qwen oauth quota exceeded", Code: execution.CodeRateLimited},
+		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+		{Part: "context length exceeded", Code: execution.CodeContextExceeded},
+		{Part: "maximum context length", Code: execution.CodeContextExceeded},
+		{Part: "prompt is too long", Code: execution.CodeContextExceeded},
+		{Part: "range of input length should be", Code: execution.CodeContextExceeded},
+		{Part: "model_not_found", Code: execution.CodeModelNotFound},
+		{Part: "instead of calling the structured_output tool", Code: execution.CodeInvalidOutput},
+		{Part: "--json-schema", Code: execution.CodeValidation},
+		{Part: "loop detection halted", Code: execution.CodeInvalidOutput},
+		{Part: "invalid json in --mcp-config", Code: execution.CodeConfig},
+		{Part: "unknown argument", Code: execution.CodeConfig},
+		{Part: "invalid values", Code: execution.CodeConfig},
+		{Part: "settings file", Code: execution.CodeConfig},
+		{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound},
+	},
 }
 
 // startFailure is the outcome of a process that went away without a result but said why, by its exit code or on
@@ -135,7 +117,7 @@ func (p *parser) startFailure(exit process.Exit) *outcome {
 		return o
 	}
 	message := complaint(exit.StderrTail)
-	switch code := codeOfText(strings.ToLower(message)); {
+	switch code := failures.Text(strings.ToLower(message)); {
 	case exit.Code == exitBudget:
 		return &outcome{reason: execution.TurnFailed, code: execution.CodeBudgetExceeded, message: message}
 	case code != "":

@@ -8,12 +8,21 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/declared"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// hookEvents are the events at which Qwen Code calls commands.
-func hookEvents() []adapter.NativeHook {
-	return []adapter.NativeHook{
+const preToolUse = "PreToolUse"
+
+// toolHook makes Qwen ask before a tool call.
+var toolHook = declared.ToolHook[declares]()
+
+// hooks are the events at which Qwen Code calls commands. Its documentation has a word for another input of a tool, but its program
+// runs the tool with the input that it had: there is no Modified.
+var hooks = declared.HookTable{
+	Tool: preToolUse, File: "settings.json", Format: "jsonc", Note: "qwen reads it in folders that the user trusts",
+	Group: func(_ adapter.NativeHook, command string) any { return hookGroup(command, 600_000) },
+	Events: []adapter.NativeHook{
 		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
 		{Name: "PermissionRequest", Direction: adapter.HookBefore, Blocking: true},
 		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
@@ -28,16 +37,6 @@ func hookEvents() []adapter.NativeHook {
 		{Name: "PreCompact", Direction: adapter.HookBefore},
 		{Name: "PostCompact", Direction: adapter.HookAfter},
 		{Name: "Notification", Direction: adapter.HookBeside},
-	}
-}
-
-const preToolUse = "PreToolUse"
-
-// toolHook makes Qwen ask before a tool call.
-var toolHook = &cliagent.ToolHook{
-	Read: func(_ string, payload []byte) (execution.HookCall, error) { return readHook(preToolUse, payload) },
-	Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
-		return answerHook(preToolUse, res)
 	},
 }
 
@@ -80,44 +79,4 @@ func addHooks(l *cliagent.Launch, env map[string]string) error {
 	env[systemSettings] = l.File("system-settings.json", data)
 	env[systemDefaults] = cmp.Or(l.Variable(systemDefaults), filepath.Join(filepath.Dir(system), "system-defaults.json"))
 	return nil
-}
-
-// readHook reads what Qwen writes to a command.
-func readHook(event string, payload []byte) (execution.HookCall, error) {
-	return cliagent.ReadHook(name, event, payload, event == preToolUse)
-}
-
-// answerHook words an answer. Qwen's documentation has a word for another input of a tool, but its program runs the tool with
-// the input that it had: a hook that wants another one has denied.
-func answerHook(event string, res execution.HookResult) adapter.HookAnswer {
-	switch {
-	case res.Decision == execution.HookDeny:
-		return cliagent.DenyHook(res)
-	case res.Decision == execution.HookModify && event == preToolUse:
-		return cliagent.DenyHook(execution.HookResult{Message: "qwen cannot be given another input for a tool, which a hook wanted"})
-	}
-	return adapter.HookAnswer{Stdout: res.Stdout}
-}
-
-// Hooks lists the events at which Qwen Code calls commands.
-func (Adapter) Hooks() []adapter.NativeHook { return hookEvents() }
-
-// ReadHook reads what Qwen Code writes to a command.
-func (Adapter) ReadHook(event string, payload []byte) (execution.HookCall, error) {
-	return readHook(event, payload)
-}
-
-// AnswerHook words a result for Qwen Code.
-func (Adapter) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
-	return answerHook(event, res)
-}
-
-// PlaceHook says where Qwen Code reads a hook.
-func (Adapter) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
-	p := adapter.HookPlace{File: filepath.Join(configDir(h), "settings.json"), Format: "jsonc", Path: []string{"hooks", event}, Group: hookGroup(command, 600_000)}
-	if scope == adapter.ScopeProject {
-		p.File, p.Within = filepath.Join(dir, ".qwen", "settings.json"), dir
-		p.Note = "qwen reads it in folders that the user trusts"
-	}
-	return p
 }

@@ -9,21 +9,6 @@ import (
 	"github.com/drawbar/drawbar/adapter/cliagent"
 )
 
-// Probe looks for the qwen command, asks it for its version, looks at the Node.js that it would run in, and reads the model of
-// the user's settings.
-func (Adapter) Probe(ctx context.Context, h adapter.Host) (adapter.Installation, error) {
-	in, err := cliagent.DetectVersion(ctx, h, "qwen")
-	if err != nil || !in.Installed {
-		return in, err
-	}
-	w := readWorld(h)
-	in.ActiveModel = w.model()
-	if note := nodeNote(ctx, h, in.Version); note != "" && in.Notes == "" {
-		in.Notes = note
-	}
-	return in, ctx.Err()
-}
-
 // nodeNote says what is wrong with the Node.js on PATH, for a version that needs a recent one. Installations that bring their
 // own do not need it, so that a missing one is no fault of theirs.
 func nodeNote(ctx context.Context, h adapter.Host, version string) string {

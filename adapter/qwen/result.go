@@ -173,7 +173,7 @@ func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 
 // failure is why the turn failed.
 func (o *outcome) failure() *cliagent.Failure {
-	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: hintOf(o.code)}
+	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: failures.Hints[o.code]}
 }
 
 // Exit is the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; an exit code of 0 after a

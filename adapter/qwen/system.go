@@ -68,21 +68,11 @@ func (p *parser) start(line []byte, s *cliagent.Sink) bool {
 // begun reports the session.
 func (p *parser) begun(id string, s *cliagent.Sink) {
 	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
-	from, fork := sessionOf(p.req)
-	first := p.session == ""
-	p.session = id
-	switch {
-	case first && fork:
-		start.ForkedFrom = from
-		s.Emit(start)
-		s.Emit(execution.SessionFork{SessionID: id, ForkedFrom: from})
-	case first && from != "":
-		start.Resumed = true
-		s.Emit(start)
-		s.Emit(execution.SessionResume{SessionID: id})
-	default:
-		s.Emit(start)
+	if p.session == "" {
+		start = cliagent.Continued(p.req, start)
 	}
+	p.session = id
+	s.BeginSession(start)
 }
 
 // tellsExitCodes reports whether this version says how a command ended. The old ones that are read here show its output only.

@@ -153,8 +153,8 @@ func TestBegin(t *testing.T) {
 	v.line(t, text(0, "a"), s)
 	v.line(t, start(1, `{"type":"tool_use","id":"c","name":"n"}`), s)
 	v.line(t, start(2, `{"type":"other"}`), s)
-	if got, want := v.begun, []Kind{Text, Tool, Other}; !slices.Equal(got, want) {
-		t.Errorf("heard of %s", got)
+	if want := []Kind{Text, Tool, Other}; !slices.Equal(v.begun, want) {
+		t.Errorf("heard of %v, want %v", v.begun, want)
 	}
 }
 

@@ -124,11 +124,12 @@ func (k *Calls) Input(c *Call, input jsonscan.Value) (prompt string) {
 	case Agent:
 		c.Agent = cmp.Or(v[memberAgent].Str(), k.table.DefaultAgent)
 		prompt = v[memberPrompt].Str()
-	case Write:
-		k.scratch = v[memberContent].StrBytes(k.scratch[:0])
-		c.Bytes = int64(len(k.scratch))
 	case Edit:
 		c.Creates = v[memberOld].IsStr("")
+	}
+	if c.Kind == Write || k.table.Apart { // apart, any tool may write a file
+		k.scratch = v[memberContent].StrBytes(k.scratch[:0])
+		c.Bytes = int64(len(k.scratch))
 	}
 	return prompt
 }

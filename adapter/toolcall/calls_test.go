@@ -184,6 +184,9 @@ func TestApart(t *testing.T) {
 		k, s := newCalls(&apart), cliagent.NewSink(false)
 		c := k.Start("1", tool, "", s)
 		k.Called(c, value(t, `{"path":"/p"}`), s)
+		if k.Called(k.Start("2", "odd", "", s), value(t, `{"text":"abc"}`), s); k.Open("2").Bytes != 3 {
+			t.Error("the bytes of a file that another tool writes are not counted")
+		}
 		s.Take()
 		k.End(c, End{}, s)
 		if got := sketch(t, s); strings.Count(got, "\n") != 0 || !strings.HasPrefix(got, want) {
@@ -276,7 +279,7 @@ func TestUnexpected(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	servers := []string{"a", "a__b", "x_y"}
+	servers := []string{"a__b", "a", "x_y"}
 	dashes := Naming{Separator: "-", Known: true}
 	single := Naming{Prefix: "mcp_", Separator: "_"}
 	for _, tt := range []struct {
@@ -301,6 +304,20 @@ func TestSplit(t *testing.T) {
 		if server, tool := tt.naming.Split(tt.name, slices.Values(servers)); server != tt.server || tool != tt.tool {
 			t.Errorf("%s: server %q, tool %q", tt.name, server, tool)
 		}
+	}
+}
+
+// TestCalledOnce: a call by itself starts, is ready and runs once.
+func TestCalledOnce(t *testing.T) {
+	t.Parallel()
+	c, s := &Call{ID: "1", Name: "sh"}, cliagent.NewSink(false)
+	for range 2 {
+		c.Start(s)
+		c.Called(json.RawMessage("{}"), s)
+		c.Run(s)
+	}
+	if n := len(s.Take()); n != 3 {
+		t.Errorf("%d events", n)
 	}
 }
 

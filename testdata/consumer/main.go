@@ -18,12 +18,7 @@ import (
 type parrot struct{}
 
 func (parrot) Capabilities() execution.Capabilities {
-	unsupported := execution.HookUnsupported
-	return execution.Capabilities{SchemaVersion: execution.SchemaVersion, ToolUse: execution.ToolsNone, ContinuationSupport: execution.ContinuationsNone,
-		ApprovalInterrupts: execution.ApprovalsNone, TraceDepth: execution.TraceMinimal, MaxContextStrategy: execution.ContextUnknown, Notes: []string{},
-		Agent: execution.AgentCapabilities{SessionPersistence: "none", StructuredSession: execution.TransportNone, Platforms: []string{"linux", "darwin", "windows"},
-			ApprovalModes: []execution.ApprovalMode{execution.ApprovalPrompt}, TextStreaming: true,
-			RuntimeHooks: execution.RuntimeHooks{PreToolUse: unsupported, PostToolUse: unsupported, SessionStart: unsupported, SessionEnd: unsupported, Stop: unsupported, UserPromptSubmit: unsupported}}}
+	return execution.Capabilities{Agent: execution.AgentCapabilities{TextStreaming: true, ApprovalModes: []execution.ApprovalMode{execution.ApprovalPrompt}}}
 }
 
 func (parrot) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) iter.Seq2[execution.Event, error] {
@@ -42,8 +37,8 @@ func main() {
 	drawbar.Supervise()
 	client, err := drawbar.New(drawbar.Options{NoRecord: true})
 	if err == nil {
-		err = client.Adapters().Register(adapter.Descriptor{Name: "parrot", DisplayName: "Parrot", Command: "parrot",
-			Config: adapter.ConfigSchema{Agent: "parrot"}, New: func() adapter.Adapter { return parrot{} }})
+		err = client.Adapters().Register(adapter.Descriptor{Name: "parrot", Command: "parrot",
+			New: func() adapter.Adapter { return parrot{} }})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -83,7 +83,7 @@ func show(app *cli.App, name string) error {
 	}
 	d := e.Descriptor
 	v := view{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, Aliases: d.Aliases, MinVersion: d.MinVersion, Tested: d.TestedVersions,
-		Docs: d.Docs, Install: install, Config: d.Config, Capabilities: e.Adapter.Capabilities()}
+		Docs: d.Docs, Install: install, Config: d.Config, Capabilities: e.Capabilities()}
 	return app.Answer(v, func() {
 		app.Printf("%s (%s)\n\n", v.DisplayName, v.Agent)
 		w := app.Table()

@@ -37,7 +37,7 @@ func matrix(app *cli.App, names []string, markdown bool) error {
 			return err
 		}
 		names[i] = e.Descriptor.Name
-		caps := e.Adapter.Capabilities()
+		caps := e.Capabilities()
 		all[names[i]] = caps
 		columns = append(columns, abilities(caps))
 	}

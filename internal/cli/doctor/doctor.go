@@ -185,7 +185,7 @@ func agents(ctx context.Context, r *adapter.Registry) []check {
 	var list []check
 	installed := 0
 	for _, i := range r.Installed(ctx) {
-		if e, err := r.Get(i.Agent); err == nil && e.Adapter.Capabilities().Agent.TakesCommand {
+		if e, err := r.Get(i.Agent); err == nil && e.Capabilities().Agent.TakesCommand {
 			continue // it runs a program that is named with every run
 		}
 		c := check{Name: i.Agent, State: ok}

@@ -27,7 +27,7 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			prompt, err := flags.Split(cmd, e.Adapter.Capabilities().Agent.TakesCommand, false, args)
+			prompt, err := flags.Split(cmd, e.Capabilities().Agent.TakesCommand, false, args)
 			if err != nil {
 				return err
 			}

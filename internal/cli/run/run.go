@@ -72,7 +72,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if o.interactive && o.detach {
 		return cli.Usage("--interactive and --detach contradict each other").WithHint("detach it, then talk to it: drawbar attach RUN")
 	}
-	prompt, err := o.flags.Split(cmd, entry.Adapter.Capabilities().Agent.TakesCommand, true, args)
+	prompt, err := o.flags.Split(cmd, entry.Capabilities().Agent.TakesCommand, true, args)
 	if err != nil {
 		return err
 	}

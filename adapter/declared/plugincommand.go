@@ -1,4 +1,4 @@
-package cliagent
+package declared
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 // maxPluginID bounds the name of a plugin, which may be a path or an address.
 const maxPluginID = 1024
 
-// PluginCommand runs an agent's own command for its plugins. There is no shell: an argument is what it is. The command may
+// pluginCommand runs an agent's own command for its plugins. There is no shell: an argument is what it is. The command may
 // ask nobody. A failure carries what it said.
-func PluginCommand(ctx context.Context, h adapter.Host, agent, command string, env map[string]string, args ...string) (adapter.SpawnOutcome, error) {
+func pluginCommand(ctx context.Context, h adapter.Host, agent, command string, env map[string]string, args ...string) (adapter.SpawnOutcome, error) {
 	path, err := h.LookPath(command)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -42,12 +42,12 @@ func PluginCommand(ctx context.Context, h adapter.Host, agent, command string, e
 
 // lastLines is the end of what a command said.
 func lastLines(s string) string {
-	lines := strings.Split(strings.TrimSpace(validUTF8(s)), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD")), "\n")
 	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }
 
-// CheckPluginID refuses what an agent's command could take for something else than the name of a plugin.
-func CheckPluginID(id string) error {
+// checkPluginID refuses what an agent's command could take for something else than the name of a plugin.
+func checkPluginID(id string) error {
 	switch {
 	case strings.TrimSpace(id) == "":
 		return execution.Errorf(execution.CodeValidation, "the plugin has no name")
@@ -71,8 +71,8 @@ func ParsePlugins(agent, output string, v any) error {
 	return nil
 }
 
-// FindPlugin finds an installed plugin by its id or its name.
-func FindPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlugin, bool) {
+// findPlugin finds an installed plugin by its id or its name.
+func findPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlugin, bool) {
 	for _, p := range list {
 		if p.PluginID == id || p.Name == id {
 			return p, true
@@ -81,14 +81,14 @@ func FindPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlu
 	return adapter.InstalledPlugin{}, false
 }
 
-// MatchPlugin reports whether a listing has a query in its name or description.
-func MatchPlugin(l adapter.PluginListing, query string) bool {
+// matchPlugin reports whether a listing has a query in its name or description.
+func matchPlugin(l adapter.PluginListing, query string) bool {
 	query = strings.ToLower(query)
 	return strings.Contains(strings.ToLower(l.PluginID), query) || strings.Contains(strings.ToLower(l.Description), query)
 }
 
-// Missing is the error of an installation that left nothing behind.
-func Missing(agent, id string, said adapter.SpawnOutcome) error {
+// missing is the error of an installation that left nothing behind.
+func missing(agent, id string, said adapter.SpawnOutcome) error {
 	e := execution.Errorf(execution.CodePlugin, "%s said that it installed %s, but does not list it: %s", agent, id,
 		cmp.Or(lastLines(said.Stdout+said.Stderr), "it said nothing"))
 	e.Agent = agent

@@ -1,17 +1,16 @@
-package cliagent
+package declared
 
 import (
 	"cmp"
 	"encoding/json"
 	"fmt"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// ReadHook reads what an agent writes to the command of a hook. Agents took over each other's names, so that most of them
+// readHook reads what an agent writes to the command of a hook. Agents took over each other's names, so that most of them
 // say the same things in the same words. tool says that the event is about a tool call: one that names no tool is an error.
-func ReadHook(agent, event string, payload []byte, tool bool) (execution.HookCall, error) {
+func readHook(agent, event string, payload []byte, tool bool) (execution.HookCall, error) {
 	var in struct {
 		SessionID  string          `json:"session_id"`
 		Transcript string          `json:"transcript_path"`
@@ -32,22 +31,8 @@ func ReadHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 	if tool && in.ToolName == "" {
 		return execution.HookCall{}, fmt.Errorf("read what %s says to %s: it names no tool", agent, event)
 	}
-	return execution.HookCall{Agent: agent, HookType: event, SessionID: in.SessionID, ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,
+	return execution.HookCall{Agent: agent, HookType: event, SessionID: in.SessionID,
+		ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,
 		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolInput, ToolOutput: in.ToolOutput, Prompt: in.Prompt,
 			Message: in.Message, Response: cmp.Or(in.Last, in.Response), Cwd: in.Cwd, TranscriptPath: in.Transcript}}, nil
-}
-
-// DenyHook is how every agent is told that a hook says no: exit code 2, and why on standard error.
-func DenyHook(res execution.HookResult) adapter.HookAnswer {
-	return adapter.HookAnswer{Stderr: cmp.Or(res.Message, "denied by a hook"), ExitCode: 2}
-}
-
-// HookOutput is JSON that a hook's command writes for the agent.
-func HookOutput(event string, specific map[string]any) string {
-	specific["hookEventName"] = event
-	b, err := json.Marshal(map[string]any{"hookSpecificOutput": specific})
-	if err != nil {
-		panic("encode the answer of a hook: " + err.Error()) // maps of strings and valid JSON
-	}
-	return string(b)
 }

@@ -1,0 +1,149 @@
+package adaptertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// Integrations holds what an adapter declares beside its runs: where its agent reads skills, sub-agents and hooks, how it is
+// answered, and how its plugins are managed. dir is the adapter's testdata: integrations.golden has it all, rewritten with update and
+// read in review; hooks and plugins have what the agent's program said. What an adapter does not have is left out.
+func Integrations(t *testing.T, a adapter.Adapter, dir string, update bool) {
+	var b bytes.Buffer
+	if k, ok := adapter.As[adapter.SkillKeeper](a); ok {
+		writeFolders(t, &b, k)
+	}
+	if n, ok := adapter.As[adapter.NativeHooks](a); ok {
+		writeHooks(t, &b, n)
+		t.Run("hooks", func(t *testing.T) { HookGoldens(t, n, filepath.Join(dir, "hooks"), update) })
+	}
+	if p, ok := adapter.As[adapter.PluginManager](a); ok {
+		recorded := RecordedCommands(t, filepath.Join(dir, "plugins"))
+		writePlugins(t, &b, p, "some", recorded)
+		writePlugins(t, &b, p, "none", RecordedCommands(t, filepath.Join(dir, "plugins", "none")))
+		t.Run("plugins", func(t *testing.T) { Plugins(t, p, recorded) })
+	}
+	golden := filepath.Join(dir, "integrations.golden")
+	want, err := os.ReadFile(golden)
+	switch {
+	case b.Len() == 0 && os.IsNotExist(err):
+	case update:
+		if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case err != nil:
+		t.Fatalf("%v; write it with -update", err)
+	case string(want) != b.String():
+		t.Errorf("differs from %s; rewrite it with -update if that is right (-want +got):\n%s", golden, changedLines(string(want), b.String()))
+	}
+}
+
+// changedLines are the lines that only one of two texts has.
+func changedLines(want, got string) string {
+	var b strings.Builder
+	for _, side := range []struct{ mark, text, other string }{{"-", want, got}, {"+", got, want}} {
+		has := map[string]bool{}
+		for line := range strings.Lines(side.other) {
+			has[line] = true
+		}
+		for line := range strings.Lines(side.text) {
+			if !has[line] {
+				b.WriteString(side.mark + line)
+			}
+		}
+	}
+	return b.String()
+}
+
+var scopes = []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
+
+func bare() adapter.Host {
+	return adapter.Host{Getenv: func(string) string { return "" }, Home: "/home/ann", Platform: "linux"}
+}
+
+// row writes what something is called, and its value as JSON.
+func row(t *testing.T, b *bytes.Buffer, name string, v any) {
+	t.Helper()
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	b.WriteString(name + " ")
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeFolders(t *testing.T, b *bytes.Buffer, k adapter.SkillKeeper) {
+	for _, scope := range scopes {
+		for _, f := range []struct {
+			name string
+			find func(adapter.Host, adapter.ConfigScope, string) (adapter.Folder, bool)
+		}{{"skills", k.SkillFolder}, {"sub-agents", k.SubagentFolder}} {
+			if folder, ok := f.find(bare(), scope, "/work"); ok {
+				row(t, b, fmt.Sprintf("%s %s", f.name, scope), folder)
+			}
+		}
+	}
+}
+
+// writeHooks writes the place of each event, its answers, and for the event before a tool call each kind of answer and place.
+func writeHooks(t *testing.T, b *bytes.Buffer, n adapter.NativeHooks) {
+	deny := execution.HookResult{Decision: execution.HookDeny, Message: "not today"}
+	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{"command":"ls"}`)}
+	for _, e := range n.Hooks() {
+		row(t, b, "hook", e)
+		answer := func(name string, res execution.HookResult) { row(t, b, "  "+name, n.AnswerHook(e.Name, res)) }
+		place := func(scope adapter.ConfigScope) {
+			p := n.PlaceHook(bare(), scope, "/work", e.Name, "it's here hooks handle")
+			review := p.Review
+			p.Review = nil
+			row(t, b, "  place "+string(scope), p)
+			if review != nil {
+				row(t, b, "  review", []any{review.File, review.Format, review.Path(1), review.Value})
+			}
+		}
+		place(adapter.ScopeGlobal)
+		answer("deny", deny)
+		answer("modify", modify)
+		if e.Event != execution.HookPreToolUse {
+			continue
+		}
+		place(adapter.ScopeProject)
+		answer("deny without a reason", execution.HookResult{Decision: execution.HookDeny})
+		answer("allow", execution.HookResult{Decision: execution.HookAllow})
+		answer("allow with output", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"})
+	}
+}
+
+func writePlugins(t *testing.T, b *bytes.Buffer, p adapter.PluginManager, name string, recorded Commands) {
+	var ran []string
+	h := recorded.Host(&ran)
+	list, err := p.ListPlugins(t.Context(), h)
+	if err != nil || list == nil {
+		t.Errorf("plugins, %s: %v, %v", name, list, err)
+	}
+	row(t, b, "plugins "+name, list)
+	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true}) // the commands count
+	_, refused := p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{})
+	_ = p.UninstallPlugin(t.Context(), h, "ID")
+	row(t, b, "  commands", ran)
+	row(t, b, "  without consent", execution.CodeOf(refused))
+	s, ok := p.(adapter.PluginSearcher)
+	if !ok || name == "none" {
+		return
+	}
+	for _, query := range []string{"", "WAVE", "no such thing"} {
+		found, err := s.SearchPlugins(t.Context(), h, query)
+		if err != nil || found == nil {
+			t.Errorf("search %q: %v, %v", query, found, err)
+		}
+		row(t, b, fmt.Sprintf("search %q", query), found)
+	}
+}

@@ -1,0 +1,49 @@
+package declared
+
+import (
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/adapter"
+)
+
+// Folders is where an agent reads skills and sub-agents: the folders skills and agents beside its settings.
+type Folders struct {
+	Suffix      string   // of a sub-agent's file
+	Also        []string // other folders whose skills it reads, in the home directory and in a project
+	AlsoProject []string // in a project only
+	Note        string   // what must be so before it reads those of a project
+}
+
+// SkillsOf makes an adapter.SkillKeeper of the table.
+type SkillsOf[D Declares] struct{}
+
+// SkillFolder is where the agent reads skills.
+func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
+	t := of[D]()
+	f := t.folder(h, scope, dir, "skills")
+	home, also := h.Home, t.Skills.Also
+	if scope == adapter.ScopeProject {
+		home, also = dir, append(also[:len(also):len(also)], t.Skills.AlsoProject...)
+	}
+	for _, other := range also {
+		f.Also = append(f.Also, filepath.Join(home, other, "skills"))
+	}
+	return f, true
+}
+
+// SubagentFolder is where the agent reads sub-agents.
+func (SkillsOf[D]) SubagentFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
+	t := of[D]()
+	f := t.folder(h, scope, dir, "agents")
+	f.Suffix = t.Skills.Suffix
+	return f, true
+}
+
+func (t *Table) folder(h adapter.Host, scope adapter.ConfigScope, dir, name string) adapter.Folder {
+	at, within := t.settingsDir(h, scope, dir)
+	f := adapter.Folder{Dir: filepath.Join(at, name), Within: within}
+	if within != "" {
+		f.Note = t.Skills.Note
+	}
+	return f
+}
