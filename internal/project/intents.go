@@ -11,11 +11,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/intent"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -26,7 +26,7 @@ const (
 	intakeSize  = 1 << 20 // of one file
 )
 
-var intakeID = regexp.MustCompile(`^(intent|evt)_[0-9a-z_]{1,60}$`)
+var intakeID = lazy.Regexp(`^(intent|evt)_[0-9a-z_]{1,60}$`)
 
 // Intents are the intents of a project, the one that comes first to the front. What cannot be read is passed over.
 func Intents(root string) []protocol.Intent {
@@ -81,7 +81,7 @@ func IntakeEvent(root, id string) (protocol.IntakeEvent, error) {
 }
 
 func readOne(root, id, file string, v any) error {
-	if !intakeID.MatchString(id) {
+	if !intakeID().MatchString(id) {
 		return execution.Errorf(execution.CodeValidation, "%q is not the id of an intent or event", id).WithHint("drawbar govern intake status")
 	}
 	b, err := repofile.Read(root, file, intakeSize)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governance/charter"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -24,7 +24,7 @@ const (
 // legacyFiles are what a project of generation 3 kept beside its configuration.
 var legacyFiles = []string{"lock.json", "state.json", "state.md", "history.jsonl", "log.md"}
 
-var roleID = regexp.MustCompile(`^[a-z0-9_-]+$`)
+var roleID = lazy.Regexp(`^[a-z0-9_-]+$`)
 
 // Migration is what Migrate did.
 type Migration struct {
@@ -134,7 +134,7 @@ func (l *legacy) governed(root string, m *Migration) (*protocol.Config, error) {
 		return nil, execution.Errorf(execution.CodeConfig, "%s has no agents", protocol.ConfigFile).WithHint("drawbar govern init --force")
 	}
 	for id, a := range l.Agents.All() {
-		if !roleID.MatchString(id) || strings.TrimSpace(a.Mandate) == "" {
+		if !roleID().MatchString(id) || strings.TrimSpace(a.Mandate) == "" {
 			return nil, execution.Errorf(execution.CodeConfig, "the agent %q cannot become a role: it needs a mandate, and an id of small letters, digits, - and _", id).
 				WithHint("correct agents.%s in %s, then: drawbar govern migrate", id, protocol.ConfigFile)
 		}

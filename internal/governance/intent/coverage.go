@@ -2,10 +2,10 @@ package intent
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
@@ -35,7 +35,7 @@ func Uncovered(i protocol.Intent, r *protocol.TurnResult, st *protocol.State, c 
 		if answers[norm(item)] || pastScope(item, value(i.PhaseScope), st, c) || gatePassed(item, st, c) {
 			continue
 		}
-		words := slices.DeleteFunc(wordPattern.FindAllString(norm(item), -1), func(w string) bool { return len(w) <= 3 })
+		words := slices.DeleteFunc(wordPattern().FindAllString(norm(item), -1), func(w string) bool { return len(w) <= 3 })
 		hits := 0
 		for _, w := range words {
 			if strings.Contains(text, w) {
@@ -49,7 +49,7 @@ func Uncovered(i protocol.Intent, r *protocol.TurnResult, st *protocol.State, c 
 	return open
 }
 
-var wordPattern = regexp.MustCompile(`[a-z0-9]+`)
+var wordPattern = lazy.Regexp(`[a-z0-9]+`)
 
 func norm(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
@@ -132,11 +132,11 @@ func pastScope(item, scope string, st *protocol.State, c *protocol.Config) bool 
 	return of >= 0 && at > of
 }
 
-var passPattern = regexp.MustCompile(`\b(can advance|advance to|passes|passed)\b`)
+var passPattern = lazy.Regexp(`\b(can advance|advance to|passes|passed)\b`)
 
 // gatePassed reports whether an item asks for nothing but a gate that has passed.
 func gatePassed(item string, st *protocol.State, c *protocol.Config) bool {
-	return passPattern.MatchString(norm(item)) && slices.ContainsFunc(gatesIn(c, item), func(id string) bool {
+	return passPattern().MatchString(norm(item)) && slices.ContainsFunc(gatesIn(c, item), func(id string) bool {
 		return st.PhaseGateStatus.At(id) == "passed"
 	})
 }
