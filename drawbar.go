@@ -309,7 +309,7 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, adapter.
 
 // checkDefaults refuses defaults that no run could have, and what belongs to one run only.
 func checkDefaults(d execution.RunOptions) error {
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.In(execution.ReachDefaults) || !o.Stated(d) {
 			continue
 		}

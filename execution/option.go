@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
@@ -121,8 +122,8 @@ var options = []Option{
 	{Name: "runId", Flag: "run-id", Reach: reachRequest, Usage: "id of the run, a ULID (default: a new one)"},
 }
 
-// Options are the rows of all fields of RunOptions; the caller owns the copy.
-func Options() []Option { return slices.Clone(options) }
+// Options are the rows of all fields of RunOptions.
+func Options() iter.Seq[Option] { return slices.Values(options) }
 
 // OptionNamed is the row of a field by its name in JSON.
 func OptionNamed(name string) (Option, bool) {

@@ -60,7 +60,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.flags = func(name string) string { return fl.Lookup(name).Value.String() }
 	f.readings = map[string]reading{}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.Flag != "" {
 			f.readings[o.Name] = registerOption(cmd, o)
 		}
@@ -79,7 +79,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 // the sentence that begins with the flag.
 func (f *RequestFlags) Refuse(cmd *cobra.Command, keep func(execution.Option) bool, why, hint string) {
 	names := slices.Clone(promptFlags)
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.Flag != "" && !keep(o) {
 			names = append(names, o.Flag)
 		}

@@ -103,7 +103,7 @@ func (f *RequestFlags) Stated(app *App, cmd *cobra.Command, agentName string) (c
 		return nil, err
 	}
 	values := map[string]any{}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		// The directory and the profile are where the rest is looked for.
 		if o.Flag == "" || !cmd.Flags().Changed(o.Flag) || o.Name == "cwd" || o.Name == "profile" {
 			continue
@@ -142,7 +142,7 @@ func (f *RequestFlags) Stated(app *App, cmd *cobra.Command, agentName string) (c
 // contradictions refuses flags that say the same differently.
 func contradictions(cmd *cobra.Command) error {
 	groups := [][]string{{"yolo", "deny", "approve"}, {"system", "system-file"}, nil}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.Group == "session" {
 			groups[2] = append(groups[2], o.Flag)
 		}

@@ -127,7 +127,7 @@ func (s stage) request(t *testing.T, agent string) (execution.RunOptions, error)
 // or it is refused, as its row says.
 func TestEveryOption(t *testing.T) {
 	values := samples(t)
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		v, ok := values[o.Name]
 		if !ok || o.Flag != "" && v.flag == "" || o.Env != "" && v.env == "" {
 			t.Errorf("%s: no value to try", o.Name)

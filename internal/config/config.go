@@ -89,7 +89,7 @@ func Read(cwd string, getenv func(string) string) (*Config, error) {
 // environment is the layer of the variables. Durations are written as 90s or 20m.
 func environment(getenv func(string) string) (layer, error) {
 	l := layer{scope: ScopeEnvironment, path: "environment", raw: map[string]json.RawMessage{}}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.Env == "" || getenv(o.Env) == "" {
 			continue
 		}
@@ -135,7 +135,7 @@ func (l layer) origin(key string) Origin {
 	if l.scope != ScopeEnvironment {
 		return Origin{l.scope, l.path}
 	}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if fileKey(o) == key || o.Name == key {
 			return Origin{l.scope, o.Env}
 		}
@@ -147,7 +147,7 @@ func (l layer) origin(key string) Origin {
 // a value per key: env.NAME, agents.claude.model.
 func (c *Config) Values() []Value {
 	found := map[string]Value{}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.Default != "" {
 			found[o.Name] = Value{o.Name, json.RawMessage(o.Default), Origin{Scope: ScopeDefault}}
 		}
@@ -373,7 +373,7 @@ func (l layer) options(agent string) Options {
 // general are the layer's options of runs of every agent.
 func (l layer) general() Options {
 	o := Options{}
-	for _, row := range execution.Options() {
+	for row := range execution.Options() {
 		if raw, ok := l.raw[fileKey(row)]; ok && perAgent(row) {
 			o.Lay(Options{row.Name: raw})
 		}

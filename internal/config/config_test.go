@@ -169,7 +169,7 @@ func TestEnvironment(t *testing.T) {
 	values := map[string]string{"DRAWBAR_AGENT": "codex", "DRAWBAR_MODEL": "m", "DRAWBAR_PROFILE": "p", "DRAWBAR_APPROVE": "yolo", "DRAWBAR_SANDBOX": "read-only",
 		"DRAWBAR_EFFORT": "low", "DRAWBAR_ENVIRONMENT": "minimal", "DRAWBAR_STREAM": "off", "DRAWBAR_TIMEOUT": "90s", "DRAWBAR_IDLE_TIMEOUT": "1m",
 		"DRAWBAR_GRACE": "0s", "DRAWBAR_MAX_TURNS": "3", "DRAWBAR_BUDGET": "1.5"}
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if o.Env != "" && values[o.Env] == "" {
 			t.Errorf("%s is not tested", o.Env)
 		}

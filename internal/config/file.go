@@ -34,7 +34,7 @@ type File struct {
 // FileType is the type of a whole configuration file: File with the options of runs, general ones and those of agents.
 var FileType = sync.OnceValue(func() reflect.Type {
 	var general, own, all []reflect.StructField
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if !perAgent(o) {
 			continue
 		}

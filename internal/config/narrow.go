@@ -41,7 +41,7 @@ func (l *layer) checkProject() error {
 // refuse refuses options that are not taken from a project, whatever their value, since they would run something or decide about
 // what is the user's, and words that allow everything.
 func (l *layer) refuse(at string, raw Options) error {
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		if _, ok := raw[o.Name]; !ok {
 			continue
 		}

@@ -95,7 +95,7 @@ func mustRaw(t *testing.T, text string) map[string]json.RawMessage {
 
 func TestEveryLimitIsTested(t *testing.T) {
 	t.Parallel()
-	for _, o := range execution.Options() {
+	for o := range execution.Options() {
 		guarded := !o.In(execution.ReachProject) || o.Tight != "" || o.Never != ""
 		if o.In(execution.ReachUser) && guarded && loose[o.Name] == nil {
 			t.Errorf("%s is not in the property test", o.Name)

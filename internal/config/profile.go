@@ -256,7 +256,7 @@ func decodeProfile(s Scope, path string, text []byte) (Options, error) {
 
 // checkProfile refuses what a profile cannot have, and values that no run could have.
 func checkProfile(o Options) error {
-	for _, row := range execution.Options() {
+	for row := range execution.Options() {
 		if _, ok := o[row.Name]; ok && !row.In(execution.ReachProfile) {
 			return execution.Errorf(execution.CodeValidation, "%s belongs to one run, a profile cannot have it", row.Name)
 		}

@@ -52,7 +52,7 @@ func Generate() (map[string][]byte, error) {
 		}
 		written(s)
 		if name == "profile" {
-			for _, o := range execution.Options() {
+			for o := range execution.Options() {
 				if !o.In(execution.ReachProfile) {
 					delete(s.Properties, o.Name)
 				}
