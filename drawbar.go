@@ -14,7 +14,6 @@
 package drawbar
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -47,7 +46,9 @@ type Options struct {
 	Host *adapter.Host
 	// DefaultAgent runs requests that name none.
 	DefaultAgent string
-	// Defaults fill the options that a request leaves at their zero value. Agent and RunID are not taken from it.
+	// Defaults fill the options that a request leaves at their zero value: maps are merged, other values are taken as a whole.
+	// Command applies to agents that run a program of the caller's. What belongs to one run (Agent, RunID, SessionID,
+	// ForkSessionID) is refused by New.
 	Defaults execution.RunOptions
 	// Models are added to those that agents declare, or say something else about them; later ones win.
 	Models []ModelDeclaration
@@ -76,10 +77,13 @@ type Client struct {
 	open     sync.WaitGroup // records being finished
 }
 
-// New makes a client. Its error is about options that contradict each other.
+// New makes a client. Its error is about options that contradict each other, or that no run could have.
 func New(o Options) (*Client, error) {
 	if o.NoRecord && o.StateDir != "" {
 		return nil, execution.Errorf(execution.CodeValidation, "drawbar.New: StateDir is set and NoRecord too: nothing would be written there")
+	}
+	if err := checkDefaults(o.Defaults); err != nil {
+		return nil, err
 	}
 	agents := o.Agents
 	if agents == nil {
@@ -244,19 +248,11 @@ func (c *Client) configuredModel(name string, req execution.Request) string {
 // prepare resolves the agent and fills in what the request leaves out.
 func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entry, error) {
 	req = req.Clone()
-	name := cmp.Or(req.Run.Agent, c.opts.DefaultAgent)
-	if name == "" {
-		return req, adapter.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is named").WithHint("name one of: drawbar agents list")
-	}
-	entry, err := c.registry.Get(name)
+	run, entry, err := c.resolve(req.Run)
 	if err != nil {
-		return req, adapter.Entry{}, err
-	}
-	req.Run.Agent = entry.Descriptor.Name
-	if req.Run, err = c.profile(req.Run); err != nil {
 		return req, entry, err
 	}
-	c.defaults(&req.Run)
+	req.Run = run
 	req.SchemaVersion = cmp.Or(req.SchemaVersion, execution.SchemaVersion)
 	req.AssistantID = cmp.Or(req.AssistantID, "drawbar")
 	req.TurnID = cmp.Or(req.TurnID, newID("turn_"))
@@ -272,71 +268,61 @@ func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entr
 	return req, entry, nil
 }
 
-// profile puts the profile that a request names under its options.
-func (c *Client) profile(o execution.RunOptions) (execution.RunOptions, error) {
-	if o.Profile == "" {
-		return o, nil
+// resolve finds the agent of a run and puts the profile and the client's defaults under its options. The agent is the one that the
+// options name, else the profile's, else the client's.
+func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, adapter.Entry, error) {
+	defaults := c.opts.Defaults
+	profile := cmp.Or(o.Profile, defaults.Profile)
+	o.Profile, defaults.Profile = "", ""
+	var profiles Profiles
+	if profile != "" {
+		cfg, err := ReadConfig(cmp.Or(o.Cwd, defaults.Cwd))
+		if err != nil {
+			return o, adapter.Entry{}, err
+		}
+		profiles = cfg.Profiles()
+		d, err := profiles.Show(profile)
+		if err != nil {
+			return o, adapter.Entry{}, err
+		}
+		o.Agent = cmp.Or(o.Agent, d.Agent)
 	}
-	cfg, err := ReadConfig(o.Cwd)
+	o.Agent = cmp.Or(o.Agent, c.opts.DefaultAgent)
+	if o.Agent == "" {
+		return o, adapter.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is named").WithHint("name one of: drawbar agents list")
+	}
+	entry, err := c.registry.Get(o.Agent)
 	if err != nil {
-		return o, err
+		return o, adapter.Entry{}, err
 	}
-	name := o.Profile
-	o.Profile = "" // it is resolved
-	merged, err := cfg.Profiles().Apply(name, o)
-	if err != nil {
-		return o, err
+	o.Agent = entry.Descriptor.Name
+	if profile != "" {
+		if o, err = profiles.Apply(profile, o); err != nil {
+			return o, entry, err
+		}
 	}
-	return merged, nil
+	if !entry.Adapter.Capabilities().Agent.TakesCommand {
+		defaults.Command = nil
+	}
+	return o.WithDefaults(defaults), entry, nil
 }
 
-// defaults applies the client's defaults field by field: scalars replace, lists are taken whole, maps merge one level.
-func (c *Client) defaults(o *execution.RunOptions) {
-	d := c.opts.Defaults
-	if o.SessionID == "" && o.ForkSessionID == "" && !o.NoSession {
-		o.NoSession = d.NoSession
+// checkDefaults refuses defaults that no run could have, and what belongs to one run only.
+func checkDefaults(d execution.RunOptions) error {
+	for o := range execution.Options() {
+		if o.In(execution.ReachDefaults) || !o.Stated(d) {
+			continue
+		}
+		e := execution.Errorf(execution.CodeValidation, "drawbar.New: Defaults.%s belongs to one run", o.Field().Name)
+		if o.Name == "agent" {
+			return e.WithHint("set Options.DefaultAgent")
+		}
+		return e.WithHint("set it in the request: Run.%s", o.Field().Name)
 	}
-	o.Model = cmp.Or(o.Model, d.Model)
-	o.SystemPromptMode = cmp.Or(o.SystemPromptMode, d.SystemPromptMode)
-	o.ThinkingEffort = cmp.Or(o.ThinkingEffort, d.ThinkingEffort)
-	o.ThinkingBudgetTokens = cmp.Or(o.ThinkingBudgetTokens, d.ThinkingBudgetTokens)
-	o.Temperature, o.TopP, o.TopK = cmp.Or(o.Temperature, d.Temperature), cmp.Or(o.TopP, d.TopP), cmp.Or(o.TopK, d.TopK)
-	o.MaxTokens, o.MaxOutputTokens = cmp.Or(o.MaxTokens, d.MaxTokens), cmp.Or(o.MaxOutputTokens, d.MaxOutputTokens)
-	o.Stream, o.OutputFormat = cmp.Or(o.Stream, d.Stream), cmp.Or(o.OutputFormat, d.OutputFormat)
-	o.Cwd, o.Environment = cmp.Or(o.Cwd, d.Cwd), cmp.Or(o.Environment, d.Environment)
-	o.TimeoutMs, o.InactivityTimeoutMs = cmp.Or(o.TimeoutMs, d.TimeoutMs), cmp.Or(o.InactivityTimeoutMs, d.InactivityTimeoutMs)
-	o.GracePeriodMs, o.MaxTurns = cmp.Or(o.GracePeriodMs, d.GracePeriodMs), cmp.Or(o.MaxTurns, d.MaxTurns)
-	o.MaxBudgetUSD, o.ApprovalMode = cmp.Or(o.MaxBudgetUSD, d.MaxBudgetUSD), cmp.Or(o.ApprovalMode, d.ApprovalMode)
-	o.AgentsDoc, o.ProjectID = cmp.Or(o.AgentsDoc, d.AgentsDoc), cmp.Or(o.ProjectID, d.ProjectID)
-	o.RetryPolicy = cmp.Or(o.RetryPolicy, d.RetryPolicy)
-	o.KeepRetrying = o.KeepRetrying || d.KeepRetrying
-	o.Debug, o.CollectEvents = o.Debug || d.Debug, o.CollectEvents || d.CollectEvents
-	if !o.NonInteractive {
-		o.Interactive = o.Interactive || d.Interactive
+	if err := d.Validate(); err != nil {
+		return execution.Errorf(execution.CodeValidation, "drawbar.New: Defaults: %w", err)
 	}
-	if o.OutputSchema == nil {
-		o.OutputSchema = bytes.Clone(d.OutputSchema)
-	}
-	if o.MCPServers == nil {
-		o.MCPServers = slices.Clone(d.MCPServers)
-	}
-	if o.Skills == nil {
-		o.Skills = slices.Clone(d.Skills)
-	}
-	if o.Tags == nil {
-		o.Tags = slices.Clone(d.Tags)
-	}
-	o.Env = merge(d.Env, o.Env)
-	o.ThinkingOverride = merge(d.ThinkingOverride, o.ThinkingOverride)
-}
-
-func merge[V any](under, over map[string]V) map[string]V {
-	if len(under) == 0 {
-		return over
-	}
-	m := maps.Clone(under)
-	maps.Copy(m, over)
-	return m
+	return nil
 }
 
 func newID(prefix string) string {

@@ -174,6 +174,63 @@ func TestClientRefuses(t *testing.T) {
 	}
 }
 
+// TestProfileOfAClient: the profile is found where the run works, brings its agent, and is no other agent's.
+func TestProfileOfAClient(t *testing.T) {
+	user, repo := t.TempDir(), t.TempDir()
+	t.Setenv("DRAWBAR_CONFIG_DIR", user)
+	for path, text := range map[string]string{filepath.Join(user, "profiles", "mine.json"): `{"agent":"echo","model":"m1"}`,
+		filepath.Join(user, "profiles", "other.json"): `{"agent":"nosuch"}`, filepath.Join(repo, ".drawbar", "profiles", "theirs.json"): `{"model":"m2"}`} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name     string
+		defaults execution.RunOptions
+		run      execution.RunOptions
+		model    string // of the request
+		refused  execution.ErrorCode
+	}{
+		{"the profile's agent", execution.RunOptions{}, execution.RunOptions{Profile: "mine"}, "m1", ""},
+		{"by default", execution.RunOptions{Profile: "mine"}, execution.RunOptions{}, "m1", ""},
+		{"another than by default", execution.RunOptions{Profile: "mine", Cwd: repo}, execution.RunOptions{Profile: "theirs", Agent: "echo"}, "m2", ""},
+		{"for another agent", execution.RunOptions{}, execution.RunOptions{Profile: "other", Agent: "echo"}, "", execution.CodeValidation},
+		{"of no agent", execution.RunOptions{Cwd: repo}, execution.RunOptions{Profile: "theirs"}, "", execution.CodeValidation},
+	} {
+		c := client(t, drawbar.Options{NoRecord: true, Defaults: tc.defaults})
+		run, err := c.Run(t.Context(), execution.Request{Message: execution.Message{Text: "x"}, Run: tc.run}, drawbar.RunOptions{})
+		if execution.CodeOf(err) != tc.refused || err == nil && (run.Request().Run.Model != tc.model || run.Request().Run.Agent != "echo") {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+// TestDefaultsAreHonouredOrRefused: what a client's defaults cannot be is said when it is made.
+func TestDefaultsAreHonouredOrRefused(t *testing.T) {
+	for want, d := range map[string]execution.RunOptions{
+		"set Options.DefaultAgent": {Agent: "echo"}, "Run.RunID": {RunID: "01JD0000000000000000000000"}, "Run.SessionID": {SessionID: "s"},
+		"Run.ForkSessionID": {ForkSessionID: "s"}, "run.sandbox": {Sandbox: "glass"}, "contradicts run.interactive": {Interactive: true, NonInteractive: true},
+	} {
+		_, err := drawbar.New(drawbar.Options{Agents: []adapter.Descriptor{echoDescriptor()}, Defaults: d})
+		if execution.CodeOf(err) != execution.CodeValidation || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	// A default sandbox reaches the agent's negotiation: this one has none.
+	c := client(t, drawbar.Options{NoRecord: true, DefaultAgent: "echo", Defaults: execution.RunOptions{Sandbox: execution.SandboxReadOnly}})
+	if n, err := c.Negotiate(execution.Request{Message: execution.Message{Text: "x"}}, drawbar.RunOptions{}); err != nil || n.Supported {
+		t.Errorf("negotiation: %+v, %v", n, err)
+	}
+	// A default command is for agents that run one: this one has a program of its own.
+	c = client(t, drawbar.Options{NoRecord: true, DefaultAgent: "echo", Defaults: execution.RunOptions{Command: []string{"x"}}})
+	if n, err := c.Negotiate(execution.Request{Message: execution.Message{Text: "x"}}, drawbar.RunOptions{}); err != nil || !n.Supported {
+		t.Errorf("negotiation: %+v, %v", n, err)
+	}
+}
+
 func ExampleClient_Run() {
 	c, err := drawbar.New(drawbar.Options{Agents: []adapter.Descriptor{echoDescriptor()}, NoRecord: true})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // oneOf reports a value outside its set. The zero value of an enum is never in its set.
@@ -75,6 +76,8 @@ func EnumValues() map[string][]string {
 	add(m, "EnvironmentMode", environmentModes)
 	return m
 }
+
+var enumValues = sync.OnceValue(EnumValues)
 
 func add[T ~string](m map[string][]string, name string, set []T) {
 	for _, v := range set {

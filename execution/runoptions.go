@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,21 +218,6 @@ func (m MCPServer) validate(at string, f *faults) {
 	}
 }
 
-func (o RunOptions) clone() RunOptions {
-	o.ThinkingOverride = cloneMap(o.ThinkingOverride)
-	o.Env = cloneMap(o.Env)
-	o.Command = slices.Clone(o.Command)
-	o.Skills = slices.Clone(o.Skills)
-	o.MCPServers = slices.Clone(o.MCPServers)
-	o.Tags = slices.Clone(o.Tags)
-	if o.RetryPolicy != nil {
-		p := *o.RetryPolicy
-		p.RetryOn = slices.Clone(p.RetryOn)
-		o.RetryPolicy = &p
-	}
-	return o
-}
-
 // Validate checks the options by themselves: ranges, words, and what contradicts each other. The error is a
 // VALIDATION_ERROR that lists every fault; fields are named as in Request.Validate.
 func (o RunOptions) Validate() error {
@@ -243,20 +227,8 @@ func (o RunOptions) Validate() error {
 }
 
 func (o RunOptions) validate(f *faults) {
-	exclusive := []string{}
-	for _, s := range []struct {
-		name string
-		set  bool
-	}{{"sessionId", o.SessionID != ""}, {"forkSessionId", o.ForkSessionID != ""}, {"noSession", o.NoSession}} {
-		if s.set {
-			exclusive = append(exclusive, s.name)
-		}
-	}
-	if len(exclusive) > 1 {
-		f.addf("run."+exclusive[1], strings.Join(exclusive, " and "), "one of them", "contradicts run."+exclusive[0])
-	}
-	if o.Interactive && o.NonInteractive {
-		f.addf("run.nonInteractive", "both", "one of them", "contradicts run.interactive")
+	for _, row := range options {
+		row.check(o, f)
 	}
 	for i, word := range o.Command {
 		switch {
@@ -271,29 +243,6 @@ func (o RunOptions) validate(f *faults) {
 	}
 	if strings.HasPrefix(o.Model, "-") {
 		f.addf("run.model", strconv.Quote(o.Model), "a model id", "begins with a dash")
-	}
-	f.add(optional("run.systemPromptMode", o.SystemPromptMode, systemPromptModes))
-	f.add(optional("run.thinkingEffort", o.ThinkingEffort, thinkingEfforts))
-	f.add(optional("run.stream", o.Stream, streamModes))
-	f.add(optional("run.outputFormat", o.OutputFormat, outputFormats))
-	f.add(optional("run.approvalMode", o.ApprovalMode, approvalModes))
-	f.add(optional("run.sandbox", o.Sandbox, sandboxModes))
-	f.add(optional("run.invocation", o.Invocation, invocationModes))
-	f.add(optional("run.environment", o.Environment, environmentModes))
-	if o.ThinkingBudgetTokens != 0 && (o.ThinkingBudgetTokens < 1024 || o.ThinkingBudgetTokens > MaxTokenCount) {
-		f.addf("run.thinkingBudgetTokens", strconv.Itoa(o.ThinkingBudgetTokens), fmt.Sprintf("1024 to %d", MaxTokenCount), "is out of range")
-	}
-	between("run.temperature", o.Temperature, 0, 2, f)
-	between("run.topP", o.TopP, 0, 1, f)
-	between("run.maxBudgetUsd", o.MaxBudgetUSD, 0, 1e9, f)
-	count("run.topK", o.TopK, MaxTokenCount, f)
-	count("run.maxTokens", o.MaxTokens, MaxTokenCount, f)
-	count("run.maxOutputTokens", o.MaxOutputTokens, MaxTokenCount, f)
-	count("run.maxTurns", o.MaxTurns, MaxTurnCount, f)
-	duration("run.timeout", o.TimeoutMs, MaxTimeout, f)
-	duration("run.inactivityTimeout", o.InactivityTimeoutMs, MaxTimeout, f)
-	if o.GracePeriodMs != nil {
-		duration("run.gracePeriodMs", *o.GracePeriodMs, MaxGrace, f)
 	}
 	if o.Cwd != "" && !absolute(o.Cwd) {
 		f.addf("run.cwd", strconv.Quote(o.Cwd), "an absolute path", "is relative")
@@ -339,20 +288,8 @@ const (
 	MaxRetryDelay = time.Hour
 )
 
-func count(field string, v, most int, f *faults) {
-	if v < 0 || v > most {
-		f.addf(field, strconv.Itoa(v), fmt.Sprintf("1 to %d", most), "is out of range")
-	}
-}
-
 func duration(field string, ms int64, most time.Duration, f *faults) {
 	if ms < 0 || ms > most.Milliseconds() {
 		f.addf(field, strconv.FormatInt(ms, 10), fmt.Sprintf("0 to %d milliseconds", most.Milliseconds()), "is out of range")
-	}
-}
-
-func between(field string, v *float64, lo, hi float64, f *faults) {
-	if v != nil && !(*v >= lo && *v <= hi) {
-		f.addf(field, strconv.FormatFloat(*v, 'g', -1, 64), fmt.Sprintf("%g to %g", lo, hi), "is out of range")
 	}
 }

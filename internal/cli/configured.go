@@ -73,9 +73,6 @@ func (a *App) Dir() string {
 	return dir
 }
 
-// switchesOff are the flags whose zero value means something when it is typed: it takes back what is configured.
-var switchesOff = map[string]string{"timeout": "timeout", "idle-timeout": "inactivityTimeout", "attempts": "retryPolicy"}
-
 // Agent finds the agent of a command line and gives the words behind its name. Where none is named it is that of the profile,
 // or the configured one: a first word that names no agent is taken for a prompt only when it cannot be the name of one.
 func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapter.Entry, []string, error) {
@@ -84,7 +81,7 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 		return adapter.Entry{}, nil, err
 	}
 	named := len(args) > 0 && !strings.ContainsAny(args[0], " \t\n")
-	if named && f.Profile == "" {
+	if named && f.flags("profile") == "" {
 		e, err := client.Adapters().Get(args[0])
 		return e, args, err
 	}
@@ -115,10 +112,7 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 
 // profile is the profile of a run of an agent, empty when it has none.
 func (f *RequestFlags) profile(cfg *config.Config, agent string) (config.ProfileData, error) {
-	name := f.Profile
-	if name == "" {
-		name = cfg.Profile()
-	}
+	name := cmp.Or(f.flags("profile"), cfg.Profile())
 	if name == "" {
 		return config.ProfileData{}, nil
 	}
@@ -126,43 +120,24 @@ func (f *RequestFlags) profile(cfg *config.Config, agent string) (config.Profile
 }
 
 // configured puts what is configured, and the profile, under what the flags state.
-func (f *RequestFlags) configured(app *App, cmd *cobra.Command, cwd string, stated execution.RunOptions) (execution.RunOptions, error) {
+func (f *RequestFlags) configured(app *App, cwd, agent string, stated config.Options) (execution.RunOptions, error) {
+	var none execution.RunOptions
 	cfg, err := app.Config(cwd)
 	if err != nil {
-		return stated, err
+		return none, err
 	}
-	profile, err := f.profile(cfg, stated.Agent)
+	profile, err := f.profile(cfg, agent)
 	if err != nil {
-		return stated, err
-	}
-	if profile.Agent != "" && profile.Agent != stated.Agent {
-		return stated, Usage("profile %s is for %s, and the agent is %s", profile.Name, profile.Agent, stated.Agent).WithHint("drawbar run %s --profile %s, or another profile", profile.Agent, profile.Name)
+		return none, err
 	}
 	if profile.Also != "" {
 		app.Notef("profile %s is yours; this project has another one of that name: --profile project/%s", profile.Name, profile.Name)
 	}
-	for _, ignored := range append(cfg.Ignored(stated.Agent), profile.Ignored...) {
+	for _, ignored := range append(cfg.Ignored(agent), profile.Ignored...) {
 		app.Warnf("%s", ignored)
 	}
-	base, err := cfg.Run(stated.Agent)
-	if err != nil {
-		return stated, err
-	}
-	merged, err := config.Of(base)
-	if err != nil {
-		return stated, err
-	}
-	for _, layer := range []execution.RunOptions{profile.Data, stated} {
-		o, err := config.Of(layer)
-		if err != nil {
-			return stated, err
-		}
-		merged.Lay(o)
-	}
-	for flag, key := range switchesOff {
-		if cmd.Flags().Changed(flag) && cmd.Flags().Lookup(flag).Value.String() == cmd.Flags().Lookup(flag).DefValue {
-			delete(merged, key)
-		}
-	}
-	return merged.Decode()
+	o := cfg.Stated(agent)
+	o.Lay(profile.Stated)
+	o.Lay(stated)
+	return o.Decode()
 }

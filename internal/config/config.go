@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,36 +56,6 @@ type Config struct {
 	dirs        Dirs
 }
 
-// variables are what the environment can say. Durations are written as 90s or 20m.
-var variables = []struct {
-	name, key string
-	duration  bool
-	number    bool
-}{
-	{name: "DRAWBAR_AGENT", key: "defaultAgent"},
-	{name: "DRAWBAR_MODEL", key: "defaultModel"},
-	{name: "DRAWBAR_PROFILE", key: "profile"},
-	{name: "DRAWBAR_APPROVE", key: "approvalMode"},
-	{name: "DRAWBAR_SANDBOX", key: "sandbox"},
-	{name: "DRAWBAR_EFFORT", key: "thinkingEffort"},
-	{name: "DRAWBAR_ENVIRONMENT", key: "environment"},
-	{name: "DRAWBAR_STREAM", key: "stream"},
-	{name: "DRAWBAR_TIMEOUT", key: "timeout", duration: true},
-	{name: "DRAWBAR_IDLE_TIMEOUT", key: "inactivityTimeout", duration: true},
-	{name: "DRAWBAR_GRACE", key: "gracePeriodMs", duration: true},
-	{name: "DRAWBAR_MAX_TURNS", key: "maxTurns", number: true},
-	{name: "DRAWBAR_BUDGET", key: "maxBudgetUsd", number: true},
-}
-
-// Variables names the environment variables that are read, with the key each stands for.
-func Variables() map[string]string {
-	m := map[string]string{}
-	for _, v := range variables {
-		m[v.name] = v.key
-	}
-	return m
-}
-
 // Read reads the configuration for work in cwd. Files that are not there are empty; one that cannot be used is a
 // CONFIG_ERROR with its name.
 func Read(cwd string, getenv func(string) string) (*Config, error) {
@@ -115,43 +86,48 @@ func Read(cwd string, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// environment is the layer of the variables.
+// environment is the layer of the variables. Durations are written as 90s or 20m.
 func environment(getenv func(string) string) (layer, error) {
 	l := layer{scope: ScopeEnvironment, path: "environment", raw: map[string]json.RawMessage{}}
-	for _, v := range variables {
-		text := getenv(v.name)
-		if text == "" {
+	for o := range execution.Options() {
+		if o.Env == "" || getenv(o.Env) == "" {
 			continue
 		}
-		var value any = text
-		switch {
-		case v.duration:
-			d, err := time.ParseDuration(text)
-			if err != nil || d < 0 {
-				return l, execution.Errorf(execution.CodeConfig, "%s: %q is no duration", v.name, text).WithHint("%s=90s", v.name)
-			}
-			value = d.Milliseconds()
-		case v.number:
-			n, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return l, execution.Errorf(execution.CodeConfig, "%s: %q is no number", v.name, text)
-			}
-			value = n
-		}
-		raw, err := json.Marshal(value)
+		value, err := variable(o, getenv(o.Env))
 		if err != nil {
-			return l, execution.Errorf(execution.CodeConfig, "%s: %w", v.name, err)
+			return l, err
 		}
-		l.raw[v.key] = raw
+		if l.raw[fileKey(o)], err = json.Marshal(value); err != nil {
+			return l, execution.Errorf(execution.CodeConfig, "%s: %w", o.Env, err)
+		}
 	}
 	whole, err := json.Marshal(l.raw)
+	if err == nil {
+		err = l.read(whole)
+	}
 	if err != nil {
 		return l, execution.Errorf(execution.CodeConfig, "environment: %w", err)
 	}
-	if err := strict(whole, &l.file); err != nil {
-		return l, execution.Errorf(execution.CodeConfig, "environment: %w", err)
-	}
 	return l, l.check()
+}
+
+// variable is the value that the text of an option's variable stands for.
+func variable(o execution.Option, text string) (any, error) {
+	switch reflect.Zero(o.Field().Type).Interface().(type) {
+	case int64, *int64:
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return nil, execution.Errorf(execution.CodeConfig, "%s: %q is no duration", o.Env, text).WithHint("%s=90s", o.Env)
+		}
+		return d.Milliseconds(), nil
+	case int, *float64:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, execution.Errorf(execution.CodeConfig, "%s: %q is no number", o.Env, text)
+		}
+		return n, nil
+	}
+	return text, nil
 }
 
 // origin is where a key of the layer comes from.
@@ -159,23 +135,22 @@ func (l layer) origin(key string) Origin {
 	if l.scope != ScopeEnvironment {
 		return Origin{l.scope, l.path}
 	}
-	for _, v := range variables {
-		if v.key == key {
-			return Origin{l.scope, v.name}
+	for o := range execution.Options() {
+		if fileKey(o) == key || o.Name == key {
+			return Origin{l.scope, o.Env}
 		}
 	}
 	return Origin{Scope: l.scope}
 }
 
-// defaults are what holds where nothing is configured and it is worth knowing.
-var defaults = map[string]string{"approvalMode": `"prompt"`, "environment": `"inherit"`, "gracePeriodMs": strconv.Itoa(defaultGrace), "stream": `"auto"`}
-
 // Values are all values that hold, sorted by key, with their origins. Objects that are merged key by key (env, agents) have
 // a value per key: env.NAME, agents.claude.model.
 func (c *Config) Values() []Value {
 	found := map[string]Value{}
-	for key, v := range defaults {
-		found[key] = Value{key, json.RawMessage(v), Origin{Scope: ScopeDefault}}
+	for o := range execution.Options() {
+		if o.Default != "" {
+			found[o.Name] = Value{o.Name, json.RawMessage(o.Default), Origin{Scope: ScopeDefault}}
+		}
 	}
 	for _, l := range slices.Backward(c.layers) {
 		for key, raw := range l.raw {
@@ -200,7 +175,7 @@ func (c *Config) Values() []Value {
 			continue
 		}
 		delete(found, key)
-		if o, from, err := c.resolve(name); err == nil && o[option] != nil {
+		if o, from := c.resolve(name); o[option] != nil {
 			found[key] = Value{key, o[option], from[option]}
 		}
 	}
@@ -220,7 +195,7 @@ func agentKey(key string) (name, option string, ok bool) {
 // values adds a value, or those of its keys where an object is merged.
 func (l layer) values(found map[string]Value, top, key string, raw json.RawMessage) {
 	var object map[string]json.RawMessage
-	if mergedObject(top) && json.Unmarshal(raw, &object) == nil && (key == top || top == "agents" && depth(key) < 3) {
+	if isMerged(top) && json.Unmarshal(raw, &object) == nil && (key == top || top == "agents" && depth(key) < 3) {
 		for k, v := range object {
 			l.values(found, top, key+"."+k, v)
 		}
@@ -237,11 +212,6 @@ func depth(key string) int {
 		}
 	}
 	return n
-}
-
-// mergedObject reports whether the objects of several layers are put together; other values replace each other.
-func mergedObject(key string) bool {
-	return key == "env" || key == "retryPolicy" || key == "agents"
 }
 
 // Get is the value of a key, with or without an agent in front of it; ok is false when it is not configured and has no
@@ -318,26 +288,24 @@ func (c *Config) Models() []Model {
 // Run is what is configured for runs of an agent: in each layer the agent's own values before the general ones, and stronger
 // layers before weaker ones. A project's limits count where they are tighter than the user's; Ignored names the others.
 func (c *Config) Run(agent string) (execution.RunOptions, error) {
-	merged, _, err := c.resolve(agent)
-	if err != nil {
-		return execution.RunOptions{}, err
-	}
-	o, err := merged.Decode()
+	o, err := c.Stated(agent).Decode()
 	if err != nil {
 		return o, execution.Errorf(execution.CodeConfig, "configuration: %w", err)
 	}
-	o.Agent = ""
 	return o, nil
 }
 
+// Stated is Run with what is stated told from what is not.
+func (c *Config) Stated(agent string) Options {
+	o, _ := c.resolve(agent)
+	return o
+}
+
 // resolve puts the layers together for an agent, or for none, and says where each value is from.
-func (c *Config) resolve(agent string) (Options, map[string]Origin, error) {
+func (c *Config) resolve(agent string) (Options, map[string]Origin) {
 	merged, from := Options{}, map[string]Origin{}
 	for _, l := range slices.Backward(c.layers) {
-		own, err := l.options(agent)
-		if err != nil {
-			return nil, nil, err
-		}
+		own := l.options(agent)
 		if l.scope == ScopeProject {
 			own, _ = narrow(own, merged, l.path)
 		}
@@ -346,15 +314,15 @@ func (c *Config) resolve(agent string) (Options, map[string]Origin, error) {
 		}
 		merged.Lay(own)
 	}
-	return merged, from, nil
+	return merged, from
 }
 
 // user is what layers of the user say for an agent.
 func (c *Config) user(agent string, scopes ...Scope) Options {
 	merged := Options{}
 	for _, l := range slices.Backward(c.layers) {
-		if own, err := l.options(agent); err == nil && slices.Contains(scopes, l.scope) {
-			merged.Lay(own)
+		if slices.Contains(scopes, l.scope) {
+			merged.Lay(l.options(agent))
 		}
 	}
 	return merged
@@ -392,36 +360,23 @@ func (c *Config) Dirs() Dirs { return c.dirs }
 
 // narrowed is what holds of a project's layer for an agent.
 func (l layer) narrowed(agent string, user Options) (held Options, ignored []string) {
-	own, err := l.options(agent)
-	if err != nil {
-		return Options{}, nil // Run says so
-	}
-	return narrow(own, user, l.path)
+	return narrow(l.options(agent), user, l.path)
 }
 
 // options are the layer's options of runs of an agent, its own before the general ones.
-func (l layer) options(agent string) (Options, error) {
-	general := Options{}
-	general.Lay(l.raw)
-	for _, k := range []string{"$schema", "defaultAgent", "profile", "agents", "models", "safeDirectories"} {
-		delete(general, k)
-	}
-	if m, ok := general["defaultModel"]; ok {
-		delete(general, "defaultModel")
-		general["model"] = m
-	}
-	own, err := l.agent(agent)
-	general.Lay(own)
-	return general, err
+func (l layer) options(agent string) Options {
+	o := l.general()
+	o.Lay(l.file.Agents[agent])
+	return o
 }
 
-// agent is what the layer says of one agent.
-func (l layer) agent(name string) (Options, error) {
-	var all map[string]Options
-	if raw := l.raw["agents"]; raw != nil {
-		if err := json.Unmarshal(raw, &all); err != nil {
-			return nil, fileError(l.path, "agents: %v", err)
+// general are the layer's options of runs of every agent.
+func (l layer) general() Options {
+	o := Options{}
+	for row := range execution.Options() {
+		if raw, ok := l.raw[fileKey(row)]; ok && perAgent(row) {
+			o.Lay(Options{row.Name: raw})
 		}
 	}
-	return all[name], nil
+	return o
 }

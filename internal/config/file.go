@@ -18,47 +18,44 @@ import (
 	"github.com/drawbar/drawbar/internal/base/exactjson"
 )
 
-// File is the shape of a configuration file. Nothing in it is required. Unknown keys are an error.
+// File is the shape of a configuration file, less the options of runs, which stand beside these keys as package execution has them
+// in its table. Nothing in it is required. Unknown keys are an error.
 type File struct {
-	Schema       string `json:"$schema,omitempty" jsonschema:"where the schema of this file is published"`
-	DefaultAgent string `json:"defaultAgent,omitempty" jsonschema:"agent of drawbar run when none is named"`
-	DefaultModel string `json:"defaultModel,omitempty" jsonschema:"model of every agent that has none of its own here"`
-	Profile      string `json:"profile,omitempty" jsonschema:"profile of runs that name none"`
-	Defaults
-	Agents map[string]AgentDefaults `json:"agents,omitempty" jsonschema:"by agent: what goes before the general values"`
-	Models []Model                  `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
+	Schema       string             `json:"$schema,omitempty" jsonschema:"where the schema of this file is published"`
+	DefaultAgent string             `json:"defaultAgent,omitempty" jsonschema:"agent of drawbar run when none is named"`
+	DefaultModel string             `json:"defaultModel,omitempty" jsonschema:"model of every agent that has none of its own here"`
+	Profile      string             `json:"profile,omitempty" jsonschema:"profile of runs that name none"`
+	Agents       map[string]Options `json:"agents,omitempty" jsonschema:"by agent: what goes before the general values"`
+	Models       []Model            `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
 	// SafeDirectories are projects whose .drawbar counts although it belongs to another user.
 	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
 }
 
-// Defaults are the options of runs that can be configured. Names and meaning are those of execution.RunOptions.
-type Defaults struct {
-	ApprovalMode         execution.ApprovalMode     `json:"approvalMode,omitempty" jsonschema:"who answers permission questions"`
-	Sandbox              execution.SandboxMode      `json:"sandbox,omitempty" jsonschema:"what commands may touch, where the agent has a sandbox"`
-	ThinkingEffort       execution.ThinkingEffort   `json:"thinkingEffort,omitempty"`
-	ThinkingBudgetTokens int                        `json:"thinkingBudgetTokens,omitempty" jsonschema:"1024 or more; wins over the effort"`
-	MaxOutputTokens      int                        `json:"maxOutputTokens,omitempty"`
-	MaxTurns             int                        `json:"maxTurns,omitempty"`
-	MaxBudgetUSD         *float64                   `json:"maxBudgetUsd,omitempty" jsonschema:"US dollars"`
-	TimeoutMs            *int64                     `json:"timeout,omitempty" jsonschema:"milliseconds; 0 is none"`
-	InactivityTimeoutMs  *int64                     `json:"inactivityTimeout,omitempty" jsonschema:"milliseconds; 0 is none"`
-	GracePeriodMs        *int64                     `json:"gracePeriodMs,omitempty" jsonschema:"milliseconds from TERM to KILL"`
-	Stream               execution.StreamMode       `json:"stream,omitempty"`
-	RetryPolicy          *execution.RetryPolicy     `json:"retryPolicy,omitempty"`
-	SystemPromptMode     execution.SystemPromptMode `json:"systemPromptMode,omitempty"`
-	Environment          execution.EnvironmentMode  `json:"environment,omitempty" jsonschema:"what agents inherit of the environment"`
-	Env                  map[string]string          `json:"env,omitempty" jsonschema:"variables of every run; user's file only"`
-	MCPServers           []execution.MCPServer      `json:"mcpServers,omitempty" jsonschema:"MCP servers of every run; user's file only"`
-	Skills               []string                   `json:"skills,omitempty" jsonschema:"folders of skills of every run; user's file only"`
-	Tags                 []string                   `json:"tags,omitempty"`
-	ProjectID            string                     `json:"projectId,omitempty"`
-}
-
-// AgentDefaults are Defaults of one agent.
-type AgentDefaults struct {
-	Model string `json:"model,omitempty"`
-	Defaults
-}
+// FileType is the type of a whole configuration file: File with the options of runs, general ones and those of agents.
+var FileType = sync.OnceValue(func() reflect.Type {
+	var general, own, all []reflect.StructField
+	for o := range execution.Options() {
+		if !perAgent(o) {
+			continue
+		}
+		f := o.Field()
+		if o.Doc != "" {
+			f.Tag += reflect.StructTag(fmt.Sprintf(" jsonschema:%q", o.Doc))
+		}
+		own = append(own, f)
+		if o.Key == "" {
+			general = append(general, f)
+		}
+	}
+	for f := range reflect.TypeFor[File]().Fields() {
+		if f.Name == "Agents" {
+			all = append(all, general...)
+			f.Type = reflect.MapOf(reflect.TypeFor[string](), reflect.StructOf(own))
+		}
+		all = append(all, f)
+	}
+	return reflect.StructOf(all)
+})
 
 // Model adds a model to an agent, or says something else about one that it has: what is stated replaces what is known.
 type Model struct {
@@ -71,7 +68,7 @@ func fileError(path, format string, args ...any) *execution.Error {
 	return execution.Errorf(execution.CodeConfig, "%s: "+format, append([]any{path}, args...)...)
 }
 
-// layer is one file as it was read: its keys as they stand there, and its typed form.
+// layer is one file as it was read: its keys as they stand there, and File of them.
 type layer struct {
 	scope Scope
 	path  string
@@ -84,14 +81,22 @@ func (l *layer) decode(data []byte) error {
 	if err != nil {
 		return fileError(l.path, "%v", err).WithHint("correct the file, or move it away; drawbar config validate checks it")
 	}
-	if err := strict(standard, &l.file); err != nil {
+	if err := l.read(standard); err != nil {
 		return fileError(l.path, "%v", err).WithHint("drawbar config schema lists the keys")
 	}
-	// The same text, of which strict has made sure that it can be read in one way only.
-	if err := json.Unmarshal(standard, &l.raw); err != nil {
-		return fileError(l.path, "want an object at the top: %v", err)
-	}
 	return l.check()
+}
+
+// read fills the layer from JSON that has the shape of a file.
+func (l *layer) read(text []byte) error {
+	if err := strict(text, reflect.New(FileType()).Interface()); err != nil {
+		return err
+	}
+	// The same text, of which strict has made sure that it can be read in one way only.
+	if err := json.Unmarshal(text, &l.raw); err != nil {
+		return fmt.Errorf("want an object at the top: %w", err)
+	}
+	return json.Unmarshal(text, &l.file)
 }
 
 // standardize takes comments and trailing commas out of JSON. An empty file is an empty object.
@@ -148,11 +153,11 @@ func kindName(t reflect.Type) string {
 
 // check finds what the types cannot say.
 func (l *layer) check() error {
-	if err := l.checkDefaults("", AgentDefaults{Defaults: l.file.Defaults}); err != nil {
+	if err := l.checkOptions("", l.general()); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.file.Agents)) {
-		if err := l.checkDefaults("agents."+name+".", l.file.Agents[name]); err != nil {
+		if err := l.checkOptions("agents."+name+".", l.file.Agents[name]); err != nil {
 			return err
 		}
 	}
@@ -183,31 +188,24 @@ func (l *layer) check() error {
 	return nil
 }
 
-func (l *layer) checkDefaults(at string, d AgentDefaults) error {
-	if err := d.options().Validate(); err != nil {
-		var e *execution.Error
-		if errors.As(err, &e) && len(e.Fields) > 0 {
-			f := e.Fields[0]
-			return fileError(l.path, "%s%s: %s %s (want %s)", at, strings.TrimPrefix(f.Field, "run."), f.Received, f.Message, f.Expected)
+func (l *layer) checkOptions(at string, stated Options) error {
+	run, err := stated.Decode()
+	if err == nil {
+		err = run.Validate()
+	}
+	var e *execution.Error
+	if errors.As(err, &e) && len(e.Fields) > 0 {
+		f := e.Fields[0]
+		key := strings.TrimPrefix(f.Field, "run.")
+		if o, ok := execution.OptionNamed(key); ok && at == "" {
+			key = fileKey(o)
 		}
+		return fileError(l.path, "%s%s: %s %s (want %s)", at, key, f.Received, f.Message, f.Expected)
+	}
+	if err != nil {
 		return fileError(l.path, "%v", err)
 	}
 	return nil
-}
-
-// options are the defaults as options of a run.
-func (d AgentDefaults) options() execution.RunOptions {
-	o := execution.RunOptions{Model: d.Model, ApprovalMode: d.ApprovalMode, Sandbox: d.Sandbox, ThinkingEffort: d.ThinkingEffort,
-		ThinkingBudgetTokens: d.ThinkingBudgetTokens, MaxOutputTokens: d.MaxOutputTokens, MaxTurns: d.MaxTurns, MaxBudgetUSD: d.MaxBudgetUSD,
-		GracePeriodMs: d.GracePeriodMs, Stream: d.Stream, RetryPolicy: d.RetryPolicy, SystemPromptMode: d.SystemPromptMode,
-		Environment: d.Environment, Env: d.Env, MCPServers: d.MCPServers, Skills: d.Skills, Tags: d.Tags, ProjectID: d.ProjectID}
-	if d.TimeoutMs != nil {
-		o.TimeoutMs = *d.TimeoutMs
-	}
-	if d.InactivityTimeoutMs != nil {
-		o.InactivityTimeoutMs = *d.InactivityTimeoutMs
-	}
-	return o
 }
 
 // pathless is an error of the file system without the path, which the message has already.
@@ -222,20 +220,11 @@ func pathless(err error) error {
 // keys are the names of every key that may stand at the top, beside $schema.
 var keys = sync.OnceValue(func() []string {
 	var list []string
-	var walk func(reflect.Type)
-	walk = func(t reflect.Type) {
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Anonymous {
-				walk(f.Type)
-				continue
-			}
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "$schema" {
-				list = append(list, name)
-			}
+	for f := range FileType().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "$schema" {
+			list = append(list, name)
 		}
 	}
-	walk(reflect.TypeFor[File]())
 	slices.Sort(list)
 	return list
 })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,25 +16,17 @@ import (
 // What a repository says can only narrow what its user allows. This file has that rule for options of runs: what a project may not
 // say at all, and which of two values of a key is the tighter one.
 
-// forbidden are the keys that are not taken from a project, whatever their value: they would run something, or decide about what is
-// the user's.
-var forbidden = []string{"env", "mcpServers", "skills", "profile", "safeDirectories"}
-
-// forbiddenValues are words that allow everything.
-var forbiddenValues = map[string]string{"approvalMode": string(execution.ApprovalYolo), "sandbox": string(execution.SandboxNone)}
-
 // checkProject refuses what a repository could use against the person who cloned it. It looks at the keys as they stand there: an
 // empty list would take the user's away.
 func (l *layer) checkProject() error {
 	if err := l.refuse("", l.raw); err != nil {
 		return err
 	}
+	if _, ok := l.raw["safeDirectories"]; ok {
+		return notInProject(l.path, "safeDirectories")
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.file.Agents)) {
-		own, err := l.agent(name)
-		if err != nil {
-			return err
-		}
-		if err := l.refuse("agents."+name+".", own); err != nil {
+		if err := l.refuse("agents."+name+".", l.file.Agents[name]); err != nil {
 			return err
 		}
 	}
@@ -45,15 +38,18 @@ func (l *layer) checkProject() error {
 	return nil
 }
 
+// refuse refuses options that are not taken from a project, whatever their value, since they would run something or decide about
+// what is the user's, and words that allow everything.
 func (l *layer) refuse(at string, raw Options) error {
-	for _, key := range forbidden {
-		if _, ok := raw[key]; ok {
-			return notInProject(l.path, at+key)
+	for o := range execution.Options() {
+		if _, ok := raw[o.Name]; !ok {
+			continue
 		}
-	}
-	for key, word := range forbiddenValues {
-		if raw.text(key) == word {
-			return notInProject(l.path, at+key+": "+word)
+		if !o.In(execution.ReachProject) {
+			return notInProject(l.path, at+o.Name)
+		}
+		if o.Never != "" && raw.text(o.Name) == o.Never {
+			return notInProject(l.path, at+o.Name+": "+o.Never)
 		}
 	}
 	return nil
@@ -74,35 +70,10 @@ func (o Options) number(key string) (n float64) {
 	return n
 }
 
-// ranks are the keys with words, the tightest first; unset is the word that a project's is held against where the user has none.
-// Without a sandbox of the user's the agent's own holds, which may be its tightest.
-var ranks = map[string]struct {
-	words [][]string
-	unset string
-}{
-	"approvalMode":     {[][]string{{"deny"}, {"prompt"}, {"yolo"}}, "prompt"},
-	"sandbox":          {[][]string{{"read-only"}, {"workspace-write"}, {"none"}}, "read-only"},
-	"environment":      {[][]string{{"minimal"}, {"inherit"}}, "inherit"},
-	"systemPromptMode": {[][]string{{"append", "prepend"}, {"replace"}}, "append"},
-}
-
-// limits are the keys with numbers: less is tighter. The value is the limit where the user has none; zero says that 0 is no limit.
-var limits = map[string]struct {
-	unset float64
-	zero  bool
-}{
-	"maxTurns": {math.Inf(1), true}, "maxTokens": {math.Inf(1), true}, "maxOutputTokens": {math.Inf(1), true},
-	"timeout": {math.Inf(1), true}, "inactivityTimeout": {math.Inf(1), true},
-	"maxBudgetUsd": {math.Inf(1), false}, "gracePeriodMs": {defaultGrace, false},
-}
-
-const defaultGrace = 5000
-
 // narrowing reports whether a project's value of a key counts only where it is tighter.
 func narrowing(key string) bool {
-	_, rank := ranks[key]
-	_, limit := limits[key]
-	return rank || limit || key == "retryPolicy"
+	o, _ := execution.OptionNamed(key)
+	return o.Tight != ""
 }
 
 // narrow gives what holds of a project's options over the user's, and says what does not.
@@ -133,36 +104,43 @@ func narrow(project, user Options, path string) (held Options, ignored []string)
 
 // looser reports whether the project's value of a key allows more than the user's, and words the user's.
 func looser(key string, project, user Options) (limit string, loose bool) {
+	o, _ := execution.OptionNamed(key)
 	yours := fmt.Sprintf("yours is %s", user[key])
-	if r, ok := ranks[key]; ok {
-		word := user.text(key)
-		if word == "" {
-			word, yours = r.unset, "you have not allowed it"
-		}
-		rank := func(w string) int {
-			return slices.IndexFunc(r.words, func(same []string) bool { return slices.Contains(same, w) })
-		}
-		theirs := project.text(key)
-		return yours, theirs == "" && user[key] != nil || rank(theirs) > rank(word)
-	}
-	l, ok := limits[key]
-	if !ok {
+	switch o.Tight {
+	case "":
 		return "", false
-	}
-	value := func(o Options) float64 {
-		switch n := o.number(key); {
-		case o[key] == nil:
-			return l.unset
-		case n == 0 && l.zero:
-			return math.Inf(1)
-		default:
-			return n
+	case "less":
+		unset := math.Inf(1)
+		if o.Default != "" {
+			unset = Options{key: json.RawMessage(o.Default)}.number(key)
 		}
+		if user[key] == nil {
+			yours = fmt.Sprintf("the default is %g", unset)
+		}
+		value := func(of Options) float64 {
+			switch n := of.number(key); {
+			case of[key] == nil:
+				return unset
+			case n == 0 && o.Field().Type.Kind() != reflect.Pointer: // where zero is a value, the field is a pointer
+				return math.Inf(1)
+			default:
+				return n
+			}
+		}
+		return yours, value(project) > value(user)
 	}
-	if user[key] == nil {
-		yours = fmt.Sprintf("the default is %g", l.unset)
+	ranks := strings.Fields(o.Tight)
+	rank := func(word string) int {
+		return slices.IndexFunc(ranks, func(same string) bool { return slices.Contains(strings.Split(same, "|"), word) })
 	}
-	return yours, value(project) > value(user)
+	allowed := 0 // without a sandbox of the user's the agent's own holds, which may be its tightest
+	if word := user.text(key); word != "" {
+		allowed = rank(word)
+	} else if yours = "you have not allowed it"; o.Default != "" {
+		allowed = rank(Options{key: json.RawMessage(o.Default)}.text(key))
+	}
+	theirs := project.text(key)
+	return yours, theirs == "" && user[key] != nil || rank(theirs) > allowed
 }
 
 // attempts is what a retry policy says of them, 0 for nothing.

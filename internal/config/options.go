@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 
@@ -10,14 +11,29 @@ import (
 // Options are options of a run as their JSON names and values, so that what is stated can be told from what is not.
 type Options map[string]json.RawMessage
 
-// Lay puts other options over these: scalars and lists replace, env, thinkingOverride and retryPolicy are merged one level deep.
+// perAgent reports whether configuration files may have an option of runs, for all agents or for one. The agent and the profile of
+// a run are chosen before, and apart.
+func perAgent(o execution.Option) bool {
+	return o.In(execution.ReachUser) && o.Name != "agent" && o.Name != "profile"
+}
+
+// fileKey is the key of an option at the top of a configuration file.
+func fileKey(o execution.Option) string { return cmp.Or(o.Key, o.Name) }
+
+// isMerged reports whether the objects of several layers are put together; other values replace each other.
+func isMerged(key string) bool {
+	o, ok := execution.OptionNamed(key)
+	return key == "agents" || ok && o.Merged()
+}
+
+// Lay puts other options over these: scalars and lists replace, objects are merged one level deep.
 func (o Options) Lay(over map[string]json.RawMessage) {
 	for key, raw := range over {
 		if key == "retryPolicy" {
 			raw = oneSpelling(raw)
 		}
 		var under, top map[string]json.RawMessage
-		if (mergedObject(key) || key == "thinkingOverride") && json.Unmarshal(o[key], &under) == nil && json.Unmarshal(raw, &top) == nil && under != nil {
+		if isMerged(key) && json.Unmarshal(o[key], &under) == nil && json.Unmarshal(raw, &top) == nil && under != nil {
 			maps.Copy(under, top)
 			if b, err := json.Marshal(under); err == nil {
 				raw = b

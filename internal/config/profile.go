@@ -33,24 +33,11 @@ type ProfileData struct {
 	Data    execution.RunOptions `json:"data"`
 	Ignored []string             `json:"ignored,omitempty"` // what of a project's file allows more than the user does
 	Also    string               `json:"also,omitempty"`    // the project's profile of the same name, when this is the user's
+	Stated  Options              `json:"-"`                 // Data with what is stated told from what is not
 }
 
 // inProject begins the name of a project's profile.
 const inProject = "project/"
-
-// projectProfile is what a project's profile may have: what its configuration may have for an agent.
-type projectProfile struct {
-	Schema string `json:"$schema"`
-	Agent  string `json:"agent"`
-	AgentDefaults
-}
-
-// notInProfile are the options of one run, which a profile cannot have.
-var notInProfile = []string{"runId", "sessionId", "forkSessionId", "noSession", "cwd", "env", "projectId", "profile", "agentsDoc", "interactive",
-	"nonInteractive", "collectEvents"}
-
-// NotInProfile are the options that a profile cannot have.
-func NotInProfile() []string { return slices.Clone(notInProfile) }
 
 // IsProfileName reports 1 to 64 letters, digits, - or _.
 func IsProfileName(name string) bool {
@@ -138,6 +125,10 @@ func (p Profiles) For(name, agent string) (ProfileData, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if err == nil && agent != "" && d.Agent != "" && d.Agent != agent {
+			return d, execution.Errorf(execution.CodeValidation, "profile %s is for %s, and the agent is %s", d.Name, d.Agent, agent).
+				WithHint("drawbar run %s --profile %s, or another profile", d.Agent, d.Name)
+		}
 		if s == ScopeUser && !p.Dirs.OneDirectory() {
 			if _, err := p.read(ScopeProject, plain); !errors.Is(err, fs.ErrNotExist) {
 				d.Also = p.Path(ScopeProject, plain)
@@ -188,7 +179,7 @@ func (p Profiles) of(s Scope, name, agent string, shadowed bool) (ProfileData, e
 	if d.Data, err = o.Decode(); err != nil {
 		return d, execution.Errorf(execution.CodeConfig, "profile %s: %w", name, err)
 	}
-	d.Agent, d.Model = d.Data.Agent, d.Data.Model
+	d.Agent, d.Model, d.Stated = d.Data.Agent, d.Data.Model, o
 	return d, nil
 }
 
@@ -201,7 +192,7 @@ func (p Profiles) limits(agent string) (Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.options(agent)
+	return l.options(agent), nil
 }
 
 func (p Profiles) notFound(name string) error {
@@ -260,22 +251,14 @@ func decodeProfile(s Scope, path string, text []byte) (Options, error) {
 	if s != ScopeProject {
 		return o, nil
 	}
-	if err := (&layer{path: path}).refuse("", o); err != nil {
-		return nil, err
-	}
-	var allowed projectProfile
-	err := strict(text, &allowed)
-	if unknown, ok := errors.AsType[*exactjson.UnknownKeyError](exactjson.Decode(text, &allowed, aliases)); ok {
-		return nil, notInProject(path, unknown.Key)
-	}
-	return o, err
+	return o, (&layer{path: path}).refuse("", o)
 }
 
 // checkProfile refuses what a profile cannot have, and values that no run could have.
 func checkProfile(o Options) error {
-	for _, key := range notInProfile {
-		if _, ok := o[key]; ok {
-			return execution.Errorf(execution.CodeValidation, "%s belongs to one run, a profile cannot have it", key)
+	for row := range execution.Options() {
+		if _, ok := o[row.Name]; ok && !row.In(execution.ReachProfile) {
+			return execution.Errorf(execution.CodeValidation, "%s belongs to one run, a profile cannot have it", row.Name)
 		}
 	}
 	run, err := o.Decode()
@@ -352,13 +335,9 @@ func (p Profiles) remove(s Scope, name string) error {
 	return root.Remove(rel)
 }
 
-// Apply is the options of a profile under those that are stated.
+// Apply is the options of a profile under those that are stated. A profile for another agent is a VALIDATION_ERROR.
 func (p Profiles) Apply(name string, over execution.RunOptions) (execution.RunOptions, error) {
 	d, err := p.For(name, over.Agent)
-	if err != nil {
-		return over, err
-	}
-	under, err := Of(d.Data)
 	if err != nil {
 		return over, err
 	}
@@ -366,6 +345,6 @@ func (p Profiles) Apply(name string, over execution.RunOptions) (execution.RunOp
 	if err != nil {
 		return over, err
 	}
-	under.Lay(stated)
-	return under.Decode()
+	d.Stated.Lay(stated)
+	return d.Stated.Decode()
 }

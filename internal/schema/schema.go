@@ -45,15 +45,17 @@ func Generate() (map[string][]byte, error) {
 		}
 	}
 	// What a person writes is closed: an unknown key is a mistake there.
-	for name, typ := range map[string]reflect.Type{"config": reflect.TypeFor[config.File](), "profile": reflect.TypeFor[execution.RunOptions]()} {
+	for name, typ := range map[string]reflect.Type{"config": config.FileType(), "profile": reflect.TypeFor[execution.RunOptions]()} {
 		s, err := jsonschema.ForType(typ, &jsonschema.ForOptions{TypeSchemas: special()})
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", name, err)
 		}
-		partial(s)
+		written(s)
 		if name == "profile" {
-			for _, key := range config.NotInProfile() {
-				delete(s.Properties, key)
+			for o := range execution.Options() {
+				if !o.In(execution.ReachProfile) {
+					delete(s.Properties, o.Name)
+				}
 			}
 			s.Properties["$schema"] = &jsonschema.Schema{Type: "string"}
 			s.PropertyOrder = nil
@@ -122,18 +124,23 @@ func forType(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// partial lets a policy for retries name only what differs from the default one.
-func partial(s *jsonschema.Schema) {
+// written makes a schema one of values that a person writes: a policy for retries names only what differs from the default one, and
+// null is no value.
+func written(s *jsonschema.Schema) {
 	if s == nil {
 		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
 	}
 	for name, p := range s.Properties {
 		if name == "retryPolicy" {
 			p.Required = nil
 		}
-		partial(p)
-		partial(p.AdditionalProperties)
+		written(p)
 	}
+	written(s.AdditionalProperties)
+	written(s.Items)
 }
 
 // open lets readers of a later minor version see fields they do not know.

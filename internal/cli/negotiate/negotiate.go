@@ -27,10 +27,7 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			prompt, err := flags.Split(cmd, e.Capabilities().Agent.TakesCommand, false, args)
-			if err != nil {
-				return err
-			}
+			prompt := flags.Split(cmd, e.Capabilities().Agent.TakesCommand, args)
 			req, err := flags.Request(app, cmd, e.Descriptor.Name, prompt, false)
 			if err != nil {
 				return err

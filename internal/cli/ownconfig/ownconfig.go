@@ -101,8 +101,11 @@ func file(app *cli.App, dir, scope string) (s config.Scope, path, within string,
 	return "", "", "", cli.Usage("--scope %q is no scope", scope).WithHint("global or project")
 }
 
-// durations are the keys whose values may be written as 90s or 20m.
-var durations = map[string]bool{"timeout": true, "inactivityTimeout": true, "gracePeriodMs": true}
+// isDuration reports whether the value of a key may be written as 90s or 20m.
+func isDuration(key configfile.Path) bool {
+	o, ok := execution.OptionNamed(key[len(key)-1])
+	return ok && o.Duration() && (len(key) == 1 || key[0] == "agents")
+}
 
 // Set writes one value: JSON where it is JSON, else a text.
 func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error {
@@ -113,7 +116,7 @@ func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error 
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {
 		value = text
-		if d, err := time.ParseDuration(text); err == nil && durations[path[len(path)-1]] {
+		if d, err := time.ParseDuration(text); err == nil && isDuration(path) {
 			value = d.Milliseconds()
 		}
 	}

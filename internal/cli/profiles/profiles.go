@@ -151,8 +151,7 @@ func newSet(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			app.SetDir(flags.Cwd)
-			flags.Cwd = ""
+			app.SetDir(flags.Dir())
 			p, err := open(app)
 			if err != nil {
 				return err
@@ -166,27 +165,10 @@ func newSet(app *cli.App) *cobra.Command {
 			case s == "":
 				s = p.Scope()
 			}
-			for _, name := range oneRun {
-				if cmd.Flags().Changed(name) {
-					return cli.Usage("--%s belongs to one run, a profile cannot have it", name).WithHint("give it to drawbar run")
-				}
-			}
-			if agent != "" {
-				c, err := app.Client()
-				if err != nil {
-					return err
-				}
-				e, err := c.Adapters().Get(agent)
-				if err != nil {
-					return err
-				}
-				agent = e.Descriptor.Name
-			}
-			run, err := flags.Options(app, cmd, agent)
-			if err != nil {
+			if agent, err = named(app, agent); err != nil {
 				return err
 			}
-			o, err := config.Of(run)
+			o, err := flags.Stated(app, cmd, agent)
 			if err != nil {
 				return err
 			}
@@ -220,14 +202,23 @@ func newSet(app *cli.App) *cobra.Command {
 	flags.Register(cmd)
 	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: the project when it has a .drawbar)")
 	cmd.Flags().StringVar(&agent, "agent", "", "agent that the profile is for, and that runs when none is named")
-	for _, name := range oneRun {
-		_ = cmd.Flags().MarkHidden(name) // each is one of those registered above
-	}
+	flags.Refuse(cmd, func(o execution.Option) bool { return o.In(execution.ReachProfile) || o.Name == "cwd" },
+		"belongs to one run, a profile cannot have it", "give it to drawbar run")
 	return cmd
 }
 
-// oneRun are the flags of drawbar run that a profile cannot keep.
-var oneRun = strings.Fields("session fork no-session system system-file attach env keep-retrying run-id project-id agents-doc fallback prompt file profile")
+// named is the own name of an agent that is named by any of its names, empty for none.
+func named(app *cli.App, agent string) (string, error) {
+	if agent == "" {
+		return "", nil
+	}
+	c, err := app.Client()
+	if err != nil {
+		return "", err
+	}
+	e, err := c.Adapters().Get(agent)
+	return e.Descriptor.Name, err
+}
 
 func newDelete(app *cli.App) *cobra.Command {
 	var where string
@@ -257,16 +248,24 @@ func newApply(app *cli.App) *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{Use: "apply NAME [FLAGS of drawbar run]", Short: "Show the options of a run with a profile and these flags", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			app.SetDir(flags.Cwd)
+			app.SetDir(flags.Dir())
 			p, err := open(app)
 			if err != nil {
 				return err
 			}
-			stated, err := flags.Options(app, cmd, agent)
+			if agent, err = named(app, agent); err != nil {
+				return err
+			}
+			d, err := p.For(args[0], agent)
 			if err != nil {
 				return err
 			}
-			run, err := p.Apply(args[0], stated)
+			stated, err := flags.Stated(app, cmd, agent)
+			if err != nil {
+				return err
+			}
+			d.Stated.Lay(stated)
+			run, err := d.Stated.Decode()
 			if err != nil {
 				return err
 			}
@@ -274,5 +273,6 @@ func newApply(app *cli.App) *cobra.Command {
 		}}
 	flags.Register(cmd)
 	cmd.Flags().StringVar(&agent, "agent", "", "agent of the run")
+	flags.Refuse(cmd, func(o execution.Option) bool { return o.Name != "profile" }, "does not change the options of a run", "give it to drawbar run")
 	return cmd
 }

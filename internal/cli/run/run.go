@@ -72,10 +72,8 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if o.interactive && o.detach {
 		return cli.Usage("--interactive and --detach contradict each other").WithHint("detach it, then talk to it: drawbar attach RUN")
 	}
-	prompt, err := o.flags.Split(cmd, entry.Capabilities().Agent.TakesCommand, true, args)
-	if err != nil {
-		return err
-	}
+	takesCommand := entry.Capabilities().Agent.TakesCommand
+	prompt := o.flags.Split(cmd, takesCommand, args)
 	if o.interactive && len(prompt) == 0 && o.flags.File == "" && !cmd.Flags().Changed("prompt") {
 		app.Notef("what should %s do? (a line, then Enter)", entry.Descriptor.DisplayName)
 		line, err := app.ReadLine(cmd.Context())
@@ -87,6 +85,10 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	req, err := o.flags.Request(app, cmd, entry.Descriptor.Name, prompt, true)
 	if err != nil {
 		return err
+	}
+	if takesCommand && len(req.Run.Command) == 0 {
+		return cli.Usage("%s runs a program that you name, and none is named", entry.Descriptor.Name).
+			WithHint("%s %s \"what to do\" -- COMMAND [ARGS...]", cmd.CommandPath(), entry.Descriptor.Name)
 	}
 	req.Run.Interactive = o.interactive
 	if o.hookTimeout < time.Millisecond {

@@ -1,0 +1,274 @@
+package execution
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Option is a row of the table of run options: what validation, copies, defaults, configuration files, profiles, environment
+// variables, flags and schemas need to know of one field of RunOptions. How a value is written, read and merged follows from
+// the field's type.
+type Option struct {
+	Name    string // of the field in JSON
+	Key     string // at the top of configuration files, where it is not Name
+	Flag    string // of drawbar run
+	Short   string // one letter for Flag
+	Env     string // environment variable
+	Usage   string // help of Flag
+	Doc     string // description in the schema of configuration files
+	Default string // what applies where nothing is stated, as JSON
+	Reach   Reach  // where it can be stated besides a request
+	Group   string // options of one group contradict each other
+
+	// Tight is how a project may tighten what its user allows. Words: the tightest first, equally tight ones joined by |;
+	// a user who states none allows Default, else the tightest. "less": a smaller number. Empty: the project's value replaces.
+	Tight string
+	Never string // the word that a project's files are refused for
+
+	Min, Max float64 // bounds of a number
+}
+
+// Reach is a set of places in which an option can be stated.
+type Reach uint8
+
+// The places: defaults of a client, profiles, the user's configuration and environment, the project's configuration. A project's
+// profile may have what both a profile and a project's configuration may have.
+const (
+	ReachDefaults Reach = 1 << iota
+	ReachProfile
+	ReachUser
+	ReachProject
+
+	reachRequest = Reach(0) // one run only
+	reachPlain   = ReachDefaults | ReachProfile
+	reachUser    = reachPlain | ReachUser
+	reachAll     = reachUser | ReachProject
+)
+
+// options is the table, in the order of the schema of configuration files. A new field of RunOptions needs a row.
+var options = []Option{
+	{Name: "agent", Key: "defaultAgent", Env: "DRAWBAR_AGENT", Reach: ReachProfile | ReachUser | ReachProject},
+	{Name: "model", Key: "defaultModel", Flag: "model", Short: "m", Env: "DRAWBAR_MODEL", Reach: reachAll,
+		Usage: "model, in the agent's own words"},
+	{Name: "profile", Flag: "profile", Env: "DRAWBAR_PROFILE", Reach: ReachDefaults | ReachUser,
+		Usage: "named options to start from: drawbar profiles list"},
+	{Name: "approvalMode", Flag: "approve", Env: "DRAWBAR_APPROVE", Reach: reachAll, Tight: "deny prompt yolo", Never: "yolo",
+		Default: `"prompt"`,
+		Usage:   "permission questions: yolo, prompt or deny (default prompt: asked on a terminal, else denied)",
+		Doc:     "who answers permission questions"},
+	{Name: "sandbox", Flag: "sandbox", Env: "DRAWBAR_SANDBOX", Reach: reachAll, Tight: "read-only workspace-write none", Never: "none",
+		Usage: "what commands may touch, where the agent has a sandbox: read-only, workspace-write or none",
+		Doc:   "what commands may touch, where the agent has a sandbox"},
+	{Name: "thinkingEffort", Flag: "effort", Env: "DRAWBAR_EFFORT", Reach: reachAll, Usage: "how hard to think: low, medium, high or max"},
+	{Name: "thinkingBudgetTokens", Flag: "thinking-budget", Reach: reachAll, Min: 1024, Max: MaxTokenCount,
+		Usage: "tokens for thinking, 1024 at least", Doc: "1024 or more; wins over the effort"},
+	{Name: "maxOutputTokens", Flag: "max-output-tokens", Reach: reachAll, Tight: "less", Min: 1, Max: MaxTokenCount,
+		Usage: "longest single answer, in tokens"},
+	{Name: "maxTurns", Flag: "max-turns", Env: "DRAWBAR_MAX_TURNS", Reach: reachAll, Tight: "less", Min: 1, Max: MaxTurnCount,
+		Usage: "end the run after this many model calls"},
+	{Name: "maxBudgetUsd", Flag: "budget", Env: "DRAWBAR_BUDGET", Reach: reachAll, Tight: "less", Max: 1e9,
+		Usage: "end the run when it has cost this many US dollars", Doc: "US dollars"},
+	{Name: "timeout", Flag: "timeout", Env: "DRAWBAR_TIMEOUT", Reach: reachAll, Tight: "less", Max: float64(MaxTimeout / time.Millisecond),
+		Usage: "end the run after this time (0: never)", Doc: "milliseconds; 0 is none"},
+	{Name: "inactivityTimeout", Flag: "idle-timeout", Env: "DRAWBAR_IDLE_TIMEOUT", Reach: reachAll, Tight: "less",
+		Max:   float64(MaxTimeout / time.Millisecond),
+		Usage: "end the run after this time of silence; a running tool is not silence (0: never)", Doc: "milliseconds; 0 is none"},
+	{Name: "gracePeriodMs", Flag: "grace", Env: "DRAWBAR_GRACE", Reach: reachAll, Tight: "less",
+		Max: float64(MaxGrace / time.Millisecond), Default: "5000",
+		Usage: "time between asking the agent's processes to end and ending them", Doc: "milliseconds from TERM to KILL"},
+	{Name: "stream", Flag: "stream", Env: "DRAWBAR_STREAM", Reach: reachAll, Default: `"auto"`,
+		Usage: "auto, on (refuse an agent that cannot) or off (whole messages)"},
+	{Name: "retryPolicy", Flag: "attempts", Reach: reachAll, Tight: "less",
+		Usage: "attempts in all when the agent crashes, is rate limited or times out"},
+	{Name: "systemPromptMode", Flag: "system-mode", Reach: reachAll, Tight: "append|prepend replace",
+		Usage: "how it meets the agent's own: prepend, append or replace (default append)"},
+	{Name: "environment", Flag: "environment", Env: "DRAWBAR_ENVIRONMENT", Reach: reachAll, Tight: "minimal inherit", Default: `"inherit"`,
+		Usage: "what the agent inherits: inherit or minimal", Doc: "what agents inherit of the environment"},
+	{Name: "env", Flag: "env", Short: "e", Reach: ReachDefaults | ReachUser,
+		Usage: "NAME=VALUE for the agent; NAME alone takes the value from here (repeatable)", Doc: "variables of every run; user's file only"},
+	{Name: "mcpServers", Flag: "mcp", Reach: reachUser, Doc: "MCP servers of every run; user's file only",
+		Usage: `JSON file with MCP servers, {"mcpServers": {name: {command, args, env} or {type, url, headers}}} (repeatable)`},
+	{Name: "skills", Flag: "skill", Reach: reachUser, Usage: "folder of a skill for this run (repeatable)",
+		Doc: "folders of skills of every run; user's file only"},
+	{Name: "tags", Flag: "tag", Reach: reachAll, Usage: "tag for the record (repeatable)"},
+	{Name: "projectId", Flag: "project-id", Reach: ReachDefaults | ReachUser | ReachProject, Usage: "project for the record"},
+
+	{Name: "temperature", Flag: "temperature", Reach: reachPlain, Max: 2, Usage: "sampling temperature, 0 to 2"},
+	{Name: "topP", Flag: "top-p", Reach: reachPlain, Max: 1, Usage: "nucleus sampling, 0 to 1"},
+	{Name: "topK", Flag: "top-k", Reach: reachPlain, Min: 1, Max: MaxTokenCount, Usage: "sample among this many tokens"},
+	{Name: "maxTokens", Reach: reachPlain, Min: 1, Max: MaxTokenCount},
+	{Name: "thinkingOverride", Reach: reachPlain},
+	{Name: "outputFormat", Reach: reachPlain},
+	{Name: "outputSchema", Flag: "schema", Reach: reachPlain, Usage: "file with a JSON Schema that the answer must satisfy"},
+	{Name: "keepRetrying", Flag: "keep-retrying", Reach: reachPlain, Usage: "let the agent go on when its credentials are refused repeatedly"},
+	{Name: "debug", Flag: "debug", Reach: reachPlain, Usage: "show lines of the agent that are not understood"},
+	{Name: "command", Reach: reachPlain}, // the words after -- of drawbar run
+	{Name: "invocation", Reach: reachPlain},
+
+	{Name: "cwd", Flag: "cwd", Short: "C", Reach: ReachDefaults, Usage: "directory to work in (default: here)"},
+	{Name: "agentsDoc", Flag: "agents-doc", Reach: ReachDefaults, Usage: "agents document to use"},
+	{Name: "interactive", Reach: ReachDefaults, Group: "interactive"}, // drawbar run -i
+	{Name: "nonInteractive", Reach: ReachDefaults, Group: "interactive"},
+	{Name: "collectEvents", Reach: ReachDefaults},
+	{Name: "sessionId", Flag: "session", Reach: reachRequest, Group: "session", Usage: "resume this session of the agent"},
+	{Name: "forkSessionId", Flag: "fork", Reach: reachRequest, Group: "session", Usage: "start from a copy of this session"},
+	{Name: "noSession", Flag: "no-session", Reach: ReachDefaults, Group: "session", Usage: "leave no session behind"},
+	{Name: "runId", Flag: "run-id", Reach: reachRequest, Usage: "id of the run, a ULID (default: a new one)"},
+}
+
+// Options are the rows of all fields of RunOptions.
+func Options() iter.Seq[Option] { return slices.Values(options) }
+
+// OptionNamed is the row of a field by its name in JSON.
+func OptionNamed(name string) (Option, bool) {
+	at := slices.IndexFunc(options, func(o Option) bool { return o.Name == name })
+	if at < 0 {
+		return Option{}, false
+	}
+	return options[at], true
+}
+
+// In reports whether the option can be stated in a place.
+func (o Option) In(place Reach) bool { return o.Reach&place == place }
+
+// fields are the fields of RunOptions by their names in JSON.
+var fields = sync.OnceValue(func() map[string]reflect.StructField {
+	m := map[string]reflect.StructField{}
+	for f := range reflect.TypeFor[RunOptions]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		m[name] = f
+	}
+	return m
+})
+
+// Field is the field of RunOptions that the row is about.
+func (o Option) Field() reflect.StructField { return fields()[o.Name] }
+
+func (o Option) of(run *RunOptions) reflect.Value {
+	return reflect.ValueOf(run).Elem().FieldByIndex(o.Field().Index)
+}
+
+// Stated reports whether options state the option: another value than the zero value.
+func (o Option) Stated(run RunOptions) bool { return !o.of(&run).IsZero() }
+
+// Duration reports whether the option is a time in milliseconds.
+func (o Option) Duration() bool {
+	t := o.Field().Type
+	return t.Kind() == reflect.Int64 || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Int64
+}
+
+// Merged reports whether objects of several places are put together, one level deep. Other values replace each other.
+func (o Option) Merged() bool {
+	t := o.Field().Type
+	return t.Kind() == reflect.Map || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
+
+// WithDefaults fills what o leaves at its zero value from d: maps are merged, other values taken as a whole, and nothing that
+// contradicts what o states. What belongs to one run only is not taken; see ReachDefaults.
+func (o RunOptions) WithDefaults(d RunOptions) RunOptions {
+	out, d := o.clone(), d.clone()
+	for _, row := range options {
+		if !row.In(ReachDefaults) || row.Group != "" && len(o.stated(row.Group)) > 0 {
+			continue
+		}
+		have, def := row.of(&out), row.of(&d)
+		switch {
+		case def.IsZero():
+		case have.IsZero():
+			have.Set(def)
+		case have.Kind() == reflect.Map:
+			for key, v := range have.Seq2() {
+				def.SetMapIndex(key, v)
+			}
+			have.Set(def)
+		}
+	}
+	return out
+}
+
+// stated are the names of the options of a group that are stated.
+func (o RunOptions) stated(group string) (names []string) {
+	for _, row := range options {
+		if row.Group == group && row.Stated(o) {
+			names = append(names, row.Name)
+		}
+	}
+	return names
+}
+
+// clone copies what the options refer to, but for free-form values in maps.
+func (o RunOptions) clone() RunOptions {
+	for _, row := range options {
+		v := row.of(&o)
+		v.Set(deepCopy(v))
+	}
+	return o
+}
+
+func deepCopy(v reflect.Value) reflect.Value {
+	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Slice || k == reflect.Map) && v.IsNil() {
+		return v
+	}
+	c := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.Pointer:
+		c.Set(reflect.New(v.Type().Elem()))
+		c.Elem().Set(deepCopy(v.Elem()))
+	case reflect.Slice:
+		c.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		reflect.Copy(c, v)
+		for i := 0; v.Type().Elem().Kind() == reflect.Struct && i < v.Len(); i++ {
+			c.Index(i).Set(deepCopy(v.Index(i)))
+		}
+	case reflect.Map:
+		c.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		for key, item := range v.Seq2() {
+			c.SetMapIndex(key, item)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			c.Field(i).Set(deepCopy(v.Field(i)))
+		}
+	default:
+		return v
+	}
+	return c
+}
+
+// check finds what is wrong with the option's value by its row alone: words, bounds, contradictions.
+func (o Option) check(run RunOptions, f *faults) {
+	field, v := "run."+o.Name, o.of(&run)
+	if o.Group != "" && o.Stated(run) {
+		if all := run.stated(o.Group); all[0] != o.Name && all[1] == o.Name {
+			f.addf(field, strings.Join(all, " and "), "one of them", "contradicts run."+all[0])
+		}
+	}
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if words := enumValues()[v.Type().Name()]; words != nil {
+			f.add(optional(field, v.String(), words))
+		}
+	case reflect.Int:
+		if n := v.Int(); n != 0 && (float64(n) < o.Min || float64(n) > o.Max) {
+			f.addf(field, strconv.FormatInt(n, 10), fmt.Sprintf("%.0f to %.0f", o.Min, o.Max), "is out of range")
+		}
+	case reflect.Int64:
+		duration(field, v.Int(), time.Duration(o.Max)*time.Millisecond, f)
+	case reflect.Float64:
+		if n := v.Float(); !(n >= o.Min && n <= o.Max) {
+			f.addf(field, strconv.FormatFloat(n, 'g', -1, 64), fmt.Sprintf("%g to %g", o.Min, o.Max), "is out of range")
+		}
+	}
+}
