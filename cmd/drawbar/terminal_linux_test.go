@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +193,70 @@ git init -q; git add -A; git commit -qm start`
 				}
 			}
 		})
+	}
+}
+
+// What rewrites files of the project asks first on a terminal: only y does it, typing ahead does not count, and -y asks nothing.
+func TestConfirmsOnATerminal(t *testing.T) {
+	t.Parallel()
+	const governed = "git init -q; drawbar govern init --name P --dev-command 'true {prompt}' -y; git add -A; git commit -qm start"
+	const old = `echo '{"version":3,"project":"P","agents":{"dev":{"mandate":"Build."}}}' > agentxchain.json; git init -q`
+	for _, c := range []struct {
+		name, before    string
+		args            []string
+		asks, shows     string // the question, and what stands above it
+		made, done, try string
+	}{
+		{"template", governed, []string{"template", "set", "library"}, "do this? [y/N]", "template generic would be library", ".planning/public-api.md", "template generic is library", "drawbar govern template set library --yes"},
+		{"migrate", old, []string{"migrate"}, "Go on? [y/N]", "kept as agentxchain.json.bak", "agentxchain.json.bak", "P is a governed project", "drawbar govern migrate --yes"},
+	} {
+		for answer, exit := range map[string]int{"y\n": 0, " YES\n": 0, "n\n": 2, "\n": 2, "yo\n": 2, "\x04": 2, "\x03": -1, "-y": 0, "--yes": 0, "--json": 0, "typed ahead": 2} {
+			t.Run(c.name+" "+strings.TrimSpace(strings.Trim(strconv.Quote(answer), `"`)), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				env := stage(t, dir)
+				sh := exec.Command("sh", "-ec", c.before)
+				sh.Dir, sh.Env = filepath.Join(dir, "work"), env
+				if out, err := sh.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				args, typed := append([]string{"govern"}, c.args...), ""
+				asked := !strings.HasPrefix(answer, "-")
+				switch {
+				case !asked:
+					args = append(args, answer)
+				case answer == "typed ahead":
+					typed, answer = "y\n", "n\n"
+				}
+				s := onTerminalIn(t, dir, env, 160, typed, "", args...)
+				if asked {
+					s.Await(0, c.asks)
+					if !strings.Contains(s.Shown(), c.shows) {
+						t.Errorf("the question does not say %q:\n%q", c.shows, s.Shown())
+					}
+					if _, err := os.Stat(filepath.Join(s.cmd.Dir, c.made)); err == nil {
+						t.Error("it is done before the answer")
+					}
+					s.Type(answer)
+				}
+				if code := s.Exit(); code != exit {
+					t.Errorf("exit code %d:\n%q", code, s.Shown())
+				}
+				text := s.Shown()
+				if strings.Contains(text, c.asks) != asked {
+					t.Errorf("asked although not to be, or not:\n%q", text)
+				}
+				if _, err := os.Stat(filepath.Join(s.cmd.Dir, c.made)); (err == nil) != (exit == 0) {
+					t.Errorf("%s: %v\n%q", c.made, err, text)
+				}
+				if exit == 2 && (!strings.Contains(text, "nothing was changed") || !strings.Contains(text, c.try)) {
+					t.Errorf("a refusal says neither what happened nor %q:\n%q", c.try, text)
+				}
+				if exit == 0 && answer != "--json" && !strings.Contains(text, c.done) {
+					t.Errorf("it does not say %q:\n%q", c.done, text)
+				}
+			})
+		}
 	}
 }
 

@@ -71,12 +71,7 @@ func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 // Ask shows a question on standard error in one write and waits for a line that is not empty. On a terminal, what was typed
 // before the question was shown does not answer it. The caller has made the text harmless for a terminal.
 func (a *App) Ask(ctx context.Context, question string) (string, error) {
-	if f, ok := a.In.(*os.File); ok && IsTerminal(f) {
-		discardTyped(f)
-		a.stdin.mu.Lock()
-		a.stdin.fresh = time.Now()
-		a.stdin.mu.Unlock()
-	}
+	a.forgetTyped()
 	for {
 		if _, err := io.WriteString(a.Err, question); err != nil {
 			return "", err
@@ -90,6 +85,34 @@ func (a *App) Ask(ctx context.Context, question string) (string, error) {
 			return line, nil
 		}
 	}
+}
+
+// forgetTyped makes lines that were typed on a terminal until now answer nothing.
+func (a *App) forgetTyped() {
+	if f, ok := a.In.(*os.File); ok && IsTerminal(f) {
+		discardTyped(f)
+		a.stdin.mu.Lock()
+		a.stdin.fresh = time.Now()
+		a.stdin.mu.Unlock()
+	}
+}
+
+// Confirm passes when a person at a terminal answers the question with y. Without a terminal, and with yes, nobody is asked.
+// command is what to type to be asked nothing; show, if any, says what it is about.
+func (a *App) Confirm(ctx context.Context, yes bool, question, command string, show func()) error {
+	if yes || a.JSON || !IsTerminal(a.In) {
+		return nil
+	}
+	a.forgetTyped()
+	if show != nil {
+		show()
+	}
+	a.Notef("%s [y/N]", question)
+	line, err := a.ReadLine(ctx)
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		return Usage("nothing was changed").WithHint("%s --yes", command)
+	}
+	return nil
 }
 
 // Files are the streams as a program of its own can use them; ok is false where one of them is no file.

@@ -531,7 +531,11 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	if err != nil || out.OK {
 		return nil, err
 	}
-	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
+	tamper := strings.HasSuffix(out.Code, "_tamper")
+	if phase == protocol.HookBeforeAssignment && !tamper {
+		return t.vetoed(ctx, out)
+	}
+	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: tamper, Detail: out.Message}
 	if err := t.do(in); err != nil {
 		return nil, err
 	}
@@ -540,6 +544,19 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	}
 	rep := t.report(OutcomeBlocked)
 	rep.Code, rep.Errors = out.Code, []string{out.Message}
+	return &rep, nil
+}
+
+// vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.
+func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*Report, error) {
+	if len(t.effects) > 0 { // the run began, or went on
+		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+			return nil, err
+		}
+	}
+	rep := t.report(OutcomeFailed)
+	rep.Code, rep.Errors = out.Code, []string{out.Message}
+	rep.Hint = fmt.Sprintf("fix the hook %s of before_assignment or what it asks for, then: %s", out.Hook, governance.NextStep)
 	return &rep, nil
 }
 

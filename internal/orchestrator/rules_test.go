@@ -77,6 +77,10 @@ func TestHooksOfEveryPhase(t *testing.T) {
 					p.sound()
 					return
 				}
+				if phase == protocol.HookBeforeAssignment && kind == "block" {
+					vetoed(t, p, r)
+					return
+				}
 				if r.Outcome != OutcomeBlocked || r.Code != code || text(p.state().BlockedOn) != "hook:"+phase+":guard" {
 					t.Fatalf("%s %s, blocked on %s", r.Outcome, r.Code, text(p.state().BlockedOn))
 				}
@@ -96,6 +100,33 @@ func TestHooksOfEveryPhase(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A hook that does not allow an assignment blocks nothing: the run is active, nobody is asked for, and a step works once the hook
+// allows it.
+func vetoed(t *testing.T, p *world, r Report) {
+	t.Helper()
+	for range 2 { // the second time nothing is left to be recorded
+		st := p.state()
+		if r.Outcome != OutcomeFailed || r.Code != "hook_blocked" || !slices.Equal(r.Errors, []string{"not today"}) || !strings.Contains(r.Hint, "the hook guard") {
+			t.Fatalf("%+v", r)
+		}
+		if st.Status != protocol.RunActive || st.BlockedOn != nil || st.ActiveTurns.Len() != 0 || len(st.OpenHuman) != 0 {
+			t.Fatalf("%s, blocked on %s, turns %v, tasks %v", st.Status, text(st.BlockedOn), st.ActiveTurns.Keys(), st.OpenHuman)
+		}
+		p.sound()
+		var err error
+		if r, err = p.engine().Step(t.Context(), StepOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if run, err := p.engine().Run(t.Context(), RunOptions{}); err != nil || run.Stop != StopBlocked || run.Last.Code != "hook_blocked" {
+		t.Errorf("a run: %s %+v %v", run.Stop, run.Last, err)
+	}
+	p.write("agentxchain.json", three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
+	p.git("commit", "-qam", "without the hook")
+	p.step(OutcomeAccepted)
+	p.sound()
 }
 
 // The commands of a gate run when it is approved, in order; one that fails keeps the gate shut until it is approved again.

@@ -58,13 +58,13 @@ func Start(t *testing.T, cmd *exec.Cmd, columns uint16, typed string) *Screen {
 	go func() {
 		defer close(s.exited)
 		_ = cmd.Wait() // Exit gives the code
+		read.Wait()
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
-		<-s.exited
 		_ = term.Keys.Close()
-		_ = term.Master.Close()
-		read.Wait()
+		_ = term.Master.Close() // ends the reading where something that the program left holds the terminal
+		<-s.exited
 	})
 	return s
 }
@@ -98,7 +98,7 @@ func (s *Screen) Await(after int, want string) int {
 	}
 }
 
-// Exit waits for the end of the program and gives its exit code.
+// Exit waits for the end of the program and of what it wrote, and gives its exit code.
 func (s *Screen) Exit() int {
 	s.t.Helper()
 	select {

@@ -22,11 +22,9 @@ func migrate(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !yes && cli.IsTerminal(app.In) && !app.JSON {
-				app.Notef("agentxchain.json is rewritten, and the old one is kept as agentxchain.json.bak. Go on? [y/N]")
-				if line, err := app.ReadLine(cmd.Context()); err != nil || !strings.EqualFold(strings.TrimSpace(line), "y") {
-					return cli.Usage("nothing was changed").WithHint("%s --yes", cmd.CommandPath())
-				}
+			question := "agentxchain.json is rewritten, and the old one is kept as agentxchain.json.bak. Go on?"
+			if err := app.Confirm(cmd.Context(), yes, question, cmd.CommandPath(), nil); err != nil {
+				return err
 			}
 			m, err := project.Migrate(root)
 			if err != nil {

@@ -175,12 +175,9 @@ func templateSet(app *cli.App) *cobra.Command {
 				return err
 			}
 			if !dry && plan.From != plan.To {
-				if !yes && cli.IsTerminal(app.In) && !app.JSON {
-					printTemplate(app, plan, true)
-					app.Notef("do this? [y/N]")
-					if line, err := app.ReadLine(cmd.Context()); err != nil || !strings.EqualFold(strings.TrimSpace(line), "y") {
-						return cli.Usage("nothing was changed").WithHint("%s %s --yes", cmd.CommandPath(), args[0])
-					}
+				show := func() { printTemplate(app, plan, true) }
+				if err := app.Confirm(cmd.Context(), yes, "do this?", cmd.CommandPath()+" "+args[0], show); err != nil {
+					return err
 				}
 				e, done, err := view.Engine(app, "template set", false)
 				if err != nil {

@@ -71,6 +71,9 @@ func printRun(app *cli.App, r orchestrator.RunReport) {
 		_ = t.Flush()
 	}
 	text := sentence(r.Stop)
+	if r.Stop == orchestrator.StopBlocked && r.Last.Status != protocol.RunBlocked {
+		text = "The run stopped"
+	}
 	switch n := len(r.Turns); n {
 	case 0:
 	case 1:
