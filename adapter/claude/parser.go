@@ -26,6 +26,7 @@ type parser struct {
 	// session
 	session string
 	model   string
+	priced  string // a model that usage was stated for
 	version string
 
 	// turns

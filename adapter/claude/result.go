@@ -194,6 +194,9 @@ func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *floa
 		p.spent, usd = total, &delta
 	}
 	if v[resultModels].Kind() == jsonscan.Object {
+		for name := range v[resultModels].Object { // all that a lone result says of the model
+			p.priced = cmp.Or(p.priced, string(name))
+		}
 		total, known := modelUsage(v[resultModels])
 		if known == nil {
 			usd = nil
@@ -251,7 +254,7 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	}
 	p.loseStream(&p.Main, s)
 
-	res := execution.Result{Model: p.model, SessionID: p.session, TurnCount: p.Turn, Retries: p.retries}
+	res := execution.Result{Model: cmp.Or(p.model, p.priced), SessionID: p.session, TurnCount: p.Turn, Retries: p.retries}
 	if !p.Total.IsZero() {
 		u := p.Total
 		cost := execution.CostOf(u, p.totalUSD, execution.CostFromAgent)

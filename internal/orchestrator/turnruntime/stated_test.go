@@ -42,7 +42,7 @@ func TestWhatProgramsState(t *testing.T) {
 		usd   float64
 	}{
 		"claude":              {"claude-plain.jsonl", "0", Outcome{Class: ClassExit}, "claude-opus-5-5", 100, 0.0008},
-		"claude, one object":  {"claude-plain_json.jsonl", "0", Outcome{Class: ClassExit}, "", 100, 0.0008},
+		"claude, one object":  {"claude-plain_json.jsonl", "0", Outcome{Class: ClassExit}, "claude-opus-5-5", 100, 0.0008},
 		"claude, rate limit":  {"claude-err429_forever_max2.jsonl", "1", Outcome{Class: "rate_limited", ExitCode: 1, Transient: true}, "", 0, 0},
 		"claude, no login":    {"claude-err401.jsonl", "1", Outcome{Class: "auth_failure", ExitCode: 1}, "", 0, 0},
 		"claude, no budget":   {"claude-budget.jsonl", "1", Outcome{Class: "budget_exceeded", ExitCode: 1}, "claude-opus-5-5", 100, 0.0008},
