@@ -1,12 +1,14 @@
 package root
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
@@ -43,6 +45,20 @@ func TestEntries(t *testing.T) {
 	for _, args := range [][]string{nil, {"--help"}, {"help", "run"}, {"no-such"}, {"--no-color"}, {"__complete", "ru"}} {
 		if n := len(tree(app, named(args)).Commands()); n != len(entries) {
 			t.Errorf("%v: %d of %d commands", args, n, len(entries))
+		}
+	}
+}
+
+func TestMistypedCommand(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{"instal": "drawbar agents install", "rnu": "drawbar run", "sesions": "drawbar sessions", "xyzzy": "drawbar --help"} {
+		app := &cli.App{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}
+		cmd := New(app)
+		cmd.SetArgs([]string{typed})
+		cmd.SetErr(io.Discard)
+		e, ok := errors.AsType[*execution.Error](cmd.Execute())
+		if !ok || e.Hint != want {
+			t.Errorf("%s: %+v, want the hint %q", typed, e, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/agents"
 	"github.com/drawbar/drawbar/internal/cli/attach"
@@ -133,6 +134,20 @@ var entries = []entry{
 	{name: conform.Hidden, make: conform.NewEcho},
 }
 
+// whatToType is what to type for the commands at the top, by their names.
+func whatToType() map[string]string {
+	names := map[string]string{}
+	for _, e := range entries {
+		switch {
+		case e.other:
+			names[e.name] = "drawbar agents " + e.name
+		case e.group != "" || e.name == "version":
+			names[e.name] = "drawbar " + e.name
+		}
+	}
+	return names
+}
+
 // named is the command that arguments begin with, empty when they begin with anything but its name.
 func named(args []string) string {
 	for _, arg := range args {
@@ -161,14 +176,13 @@ func tree(app *cli.App, name string) *cobra.Command {
 				return nil
 			}
 			e := cli.Usage("there is no command %q", args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				return e.WithHint("drawbar %s", strings.Join(near, ", drawbar "))
+			if meant := near.Words(args[0], whatToType()); len(meant) > 0 {
+				return e.WithHint("%s", strings.Join(meant, ", "))
 			}
 			return e.WithHint("drawbar --help")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SuggestionsMinimumDistance = 2
 	cmd.PersistentFlags().BoolVar(&app.JSON, "json", false, "answer in JSON on standard output")
 	cmd.PersistentFlags().BoolVar(&app.NoColor, "no-color", false, "no colours, as with NO_COLOR")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
