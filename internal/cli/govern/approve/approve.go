@@ -14,7 +14,7 @@ func New(app *cli.App) *cobra.Command {
 	var dry bool
 	var comment string
 	cmd := &cobra.Command{
-		Use: "approve [phase|completion]", Short: "Let the pending gate pass: the next phase begins, or the run ends",
+		Use: "approve [phase|completion]", Short: "Approve the pending gate: the next phase begins, or the run ends",
 		Long: "Let the pending gate pass: hooks of before_gate are asked, the gate's actions run, then the next phase begins or the run ends.\n" +
 			"Without an argument it is whichever gate waits.",
 		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},

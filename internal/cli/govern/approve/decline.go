@@ -12,7 +12,7 @@ import (
 func NewDecline(app *cli.App) *cobra.Command {
 	var o orchestrator.DeclineOptions
 	cmd := &cobra.Command{
-		Use: "decline [GATE]", Short: "Say no to the gate that waits: its turn goes back with the reason",
+		Use: "decline [GATE]", Short: "Decline the pending gate: its turn goes back with your reason",
 		Long: "Say no to the gate that waits: the role that asked goes on with the reason in its prompt, or the role and the phase that you name.\n" +
 			"With the name of a gate that was passed earlier in the run, that is taken back. An approval takes back a decline that no turn\n" +
 			"has answered yet. All of it stays on the record.",

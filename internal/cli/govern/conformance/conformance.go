@@ -38,7 +38,7 @@ type command struct {
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{
-		Use: "conformance", Short: "Hold an implementation of the protocol to its fixtures",
+		Use: "conformance", Short: "Run the protocol's fixtures against an implementation",
 		Long: `Hold an implementation of the governed-run protocol to fixtures: situations, an operation each, and what must come of it.
 
 Without --suite the fixtures are Drawbar's own; DIR is searched for those of the public suite. Without --target the implementation is

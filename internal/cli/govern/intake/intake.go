@@ -22,7 +22,7 @@ import (
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
 	cmd := &cobra.Command{
-		Use: "intake", Short: "Take work in: record it, assess it, approve it; the next turn gets it", Args: cli.Args(cobra.NoArgs),
+		Use: "intake", Short: "Take in work: record, triage and approve it; the next turn gets it", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(record(app), scan(app), triage(app), approve(app), plan(app), start(app), resolve(app), status(app))
@@ -144,7 +144,7 @@ func inject(app *cli.App) *cobra.Command {
 	var acceptance, by string
 	var hold bool
 	cmd := &cobra.Command{
-		Use: "inject TEXT", Short: "Give the next turn this work, before everything else",
+		Use: "inject TEXT", Short: "Queue urgent work for the next turn",
 		Long: "Take work in and approve it: recorded, assessed and approved in one command. The next turn that suits is bound to it; its prompt\n" +
 			"begins with TEXT, and its result is accepted when it covers what --acceptance asks for (strictly for p0, see\n" +
 			"intent_coverage_mode).",

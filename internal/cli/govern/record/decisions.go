@@ -19,7 +19,7 @@ func decisions(app *cli.App) *cobra.Command {
 	var repo bool
 	var show string
 	cmd := &cobra.Command{
-		Use: "decisions", Short: "What was decided, oldest first",
+		Use: "decisions", Short: "List decisions, oldest first",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

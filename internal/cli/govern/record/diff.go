@@ -78,7 +78,7 @@ func turnDiff(app *cli.App) *cobra.Command {
 func diff(app *cli.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
-		Use: "diff TURN TURN", Short: "How the files after one turn differ from those after another",
+		Use: "diff TURN TURN", Short: "Compare the files after two turns",
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := compare(cmd.Context(), app)

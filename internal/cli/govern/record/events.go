@@ -26,7 +26,7 @@ func events(app *cli.App) *cobra.Command {
 	var types []string
 	var since string
 	cmd := &cobra.Command{
-		Use: "events", Short: "What happened, oldest first", Example: "  drawbar govern events -f\n  drawbar govern events --type turn_accepted,run_blocked --since 1h",
+		Use: "events", Short: "List events, oldest first", Example: "  drawbar govern events -f\n  drawbar govern events --type turn_accepted,run_blocked --since 1h",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

@@ -41,7 +41,7 @@ func export(app *cli.App) *cobra.Command {
 	var out string
 	var files bool
 	cmd := &cobra.Command{
-		Use: "export", Short: "The record of a run as one JSON document",
+		Use: "export", Short: "Write a run's record as one JSON document",
 		Long: "Write the record of a run as one JSON document, to standard output or to a file that is not there yet. It holds what the\n" +
 			"record holds: configuration, state, turns, decisions, events, and whether the chain is whole.",
 		Args: cli.Args(cobra.NoArgs),

@@ -32,7 +32,7 @@ type gateView struct {
 
 func gates(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "gates [GATE]", Short: "What every gate asks for, held against the files as they are now",
+		Use: "gates [GATE]", Short: "Show what each gate requires, checked against the files as they are now",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			root, v, err := read(app)

@@ -23,7 +23,7 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 	var f runFlags
 	var open bool
 	cmd := &cobra.Command{
-		Use: use, Short: "What was objected to and what became of it, oldest first",
+		Use: use, Short: "List objections and what became of them, oldest first",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

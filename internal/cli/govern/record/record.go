@@ -80,7 +80,7 @@ func history(app *cli.App) *cobra.Command {
 	var role, status string
 	var byRun bool
 	cmd := &cobra.Command{
-		Use: "history", Short: "The accepted turns, oldest first; with --runs the runs",
+		Use: "history", Short: "List accepted turns, oldest first; with --runs, the runs",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

@@ -46,7 +46,7 @@ var stops = []string{"turn_rejected", "turn_reissued", "acceptance_failed", "run
 func report(app *cli.App) *cobra.Command {
 	var run, out string
 	cmd := &cobra.Command{
-		Use: "report", Short: "What happened in a run, as a page to read: turns, decisions, objections, who approved what",
+		Use: "report", Short: "Write a readable report of a run: turns, decisions, objections, approvals",
 		Long: "Write what happened in a run as a page in Markdown, to standard output or to a file that is not there yet. Whether the record can\n" +
 			"be believed is the question of verify; audit answers both.",
 		Args: cli.Args(cobra.NoArgs),
@@ -73,7 +73,7 @@ func report(app *cli.App) *cobra.Command {
 func auditRun(app *cli.App) *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
-		Use: "audit", Short: "What happened in a run, and whether its record can be believed",
+		Use: "audit", Short: "Show what happened in a run and whether its record can be trusted",
 		Long: "Hold the record against its hash chain and its commits as verify does, and write what happened in a run as report does. The exit\n" +
 			"code is 1 when the record does not hold.",
 		Args: cli.Args(cobra.NoArgs),

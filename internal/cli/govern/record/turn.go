@@ -29,7 +29,7 @@ type shown struct {
 
 func turn(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "turn", Short: "Look at one turn", Args: cli.Args(cobra.NoArgs),
+		Use: "turn", Short: "Inspect a turn", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var file string

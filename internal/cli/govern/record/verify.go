@@ -24,7 +24,7 @@ type verification struct {
 
 func verify(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Hold the record against its hash chain and its commits",
+		Use: "verify", Short: "Check the record against its hash chain and its commits",
 		Long: "Hold every line of the record, the archived turns, the session, TALK.md and the audit of hooks against the hash chain beside\n" +
 			"them, the chain against the heads that checkpoint commits name, and the accepted turns against the commits below HEAD, both\n" +
 			"ways. What is not as it was is named, with what to type. A rebase, a squash, or another record in the same history is told\n" +

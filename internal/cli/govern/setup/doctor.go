@@ -40,7 +40,7 @@ const (
 
 func doctor(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor [RUNTIME]", Short: "Check whether this project can be run here, without running anything of it",
+		Use: "doctor [RUNTIME]", Short: "Check whether this project can run here, without running anything of it",
 		Long: "Check the configuration, the repository, the record and every runtime that a role needs: is the program there, does the prompt\n" +
 			"reach it, can the agent do what is asked. No agent is started. With the id of a runtime only the\n" +
 			"roles that use it are checked. The exit code is 1 when something will not work.",

@@ -21,7 +21,7 @@ func initialize(app *cli.App) *cobra.Command {
 	var yes bool
 	var dev devCommand
 	cmd := &cobra.Command{
-		Use: "init [DIR]", Short: "Make a governed project here",
+		Use: "init [DIR]", Short: "Set up a governed project here",
 		Example: "  drawbar govern init --template cli-tool --goal \"a calculator\" --agent claude\n" +
 			"  drawbar govern init --dev-command \"my-agent run {prompt}\" -y\n" +
 			"  drawbar govern init --dev-command ./agent.sh --dev-prompt-transport dispatch_bundle_only -y",

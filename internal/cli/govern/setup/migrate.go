@@ -13,7 +13,7 @@ import (
 func migrate(app *cli.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Make a governed project of one of AgentXchain's generation 3", Args: cli.Args(cobra.NoArgs),
+		Use: "migrate", Short: "Convert an AgentXchain generation 3 project to a governed one", Args: cli.Args(cobra.NoArgs),
 		Long: "Make a governed project of one of generation 3 (version 3 in agentxchain.json). Every agent becomes a role that a person carries\n" +
 			"out, in the phases planning, implementation and qa. The old configuration is kept beside the new one, the old files are copied to\n" +
 			".agentxchain/legacy, and .agentxchain/migration-report.md lists what was inferred. Old turns do not become turns of the record.",

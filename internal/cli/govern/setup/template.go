@@ -21,7 +21,7 @@ import (
 
 func template(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "template", Short: "Templates of projects: list them, check one's files, change to another", Args: cli.Args(cobra.NoArgs),
+		Use: "template", Short: "List project templates, check a project's files against one, or switch", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(templateList(app), templateValidate(app), templateSet(app))

@@ -29,7 +29,7 @@ type validation struct {
 func validate(app *cli.App) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
-		Use: "validate [ROLE]", Short: "Check the configuration: every fault with its place and what to do",
+		Use: "validate [ROLE]", Short: "Check the configuration: lists every fault, where it is and what to do",
 		Long: "Check agentxchain.json: every fault with its field, its line and what to do, what could never be finished (ADM-001 to ADM-004), and\n" +
 			"what is not built yet. Warnings leave the exit code at 0. With the id of a role only what is about it and its runtime.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),

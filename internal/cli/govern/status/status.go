@@ -17,7 +17,7 @@ import (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Where the run stands, who works, and what to type next",
+		Use: "status", Short: "Show where the run stands, who is working, and what to type next",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, done, err := view.Engine(app, "status", false)

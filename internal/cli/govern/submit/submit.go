@@ -20,7 +20,7 @@ func New(app *cli.App) *cobra.Command {
 	var empty, edit bool
 	var objections, resolved, decisions []string
 	cmd := &cobra.Command{
-		Use: "submit", Short: "Hand in a person's turn, by flags, a form or answers to questions",
+		Use: "submit", Short: "Hand in a person's turn with flags, a form or answers to questions",
 		Long: "Hand in a person's turn. It is checked before it is staged; ids and the files that git saw change are filled in. With flags nothing\n" +
 			"is asked; --edit opens a form in your editor ($VISUAL, else $EDITOR); --form prints the form and --from reads it; without any of\n" +
 			"them, on a terminal, you are asked.",

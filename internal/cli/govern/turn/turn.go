@@ -49,7 +49,7 @@ func step(app *cli.App) *cobra.Command {
 	var o orchestrator.StepOptions
 	var poll float64
 	cmd := &cobra.Command{
-		Use: "step", Short: "Carry one turn: the one that waits, or the next",
+		Use: "step", Short: "Carry out one turn: the waiting one, or the next",
 		Long: "Carry one turn: the one that waits, or the next. The turn's role is chosen by the rules unless --role names it. A result\n" +
 			"that is not valid goes back to the agent with its faults while attempts remain. Ctrl-C ends the worker; the turn stays and\n" +
 			"the next step carries it again.",
@@ -91,7 +91,7 @@ func positive(cmd *cobra.Command, flag string, d time.Duration) error {
 func run(app *cli.App) *cobra.Command {
 	var o orchestrator.RunOptions
 	cmd := &cobra.Command{
-		Use: "run", Short: "Carry turns until a person is needed or the run ends",
+		Use: "run", Short: "Carry out turns until a person is needed or the run ends",
 		Long: "Carry turns until a gate waits for a person, the next turn is a person's, the run is blocked, the limit of turns is\n" +
 			"reached, or the run ends. With --auto-approve gates that ask for a person pass, but for credentialed ones.",
 		Args: cli.Args(cobra.NoArgs),
@@ -135,7 +135,7 @@ func run(app *cli.App) *cobra.Command {
 func resume(app *cli.App) *cobra.Command {
 	var o orchestrator.StepOptions
 	cmd := &cobra.Command{
-		Use: "resume", Short: "Clear a block and make the next turn ready, without carrying it",
+		Use: "resume", Short: "Clear a block and prepare the next turn without running it",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Resume(ctx, o) })
@@ -150,7 +150,7 @@ func resume(app *cli.App) *cobra.Command {
 func restart(app *cli.App) *cobra.Command {
 	var o orchestrator.RestartOptions
 	cmd := &cobra.Command{
-		Use: "restart", Short: "Take up a run whose process died, or begin a new one",
+		Use: "restart", Short: "Resume a run whose process died, or begin a new one",
 		Long: "Take up a run whose process died: what was interrupted is finished, and drift of the repository is told. A completed run\n" +
 			"is followed by a new one; --new does that with a blocked run too.",
 		Args: cli.Args(cobra.NoArgs),
@@ -169,7 +169,7 @@ func accept(app *cli.App) *cobra.Command {
 	var o orchestrator.AcceptOptions
 	var resolution string
 	cmd := &cobra.Command{
-		Use: "accept", Short: "Take the staged result of a turn into the record",
+		Use: "accept", Short: "Accept a turn's staged result into the record",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch resolution {
@@ -192,7 +192,7 @@ func accept(app *cli.App) *cobra.Command {
 func reject(app *cli.App) *cobra.Command {
 	var o orchestrator.RejectOptions
 	cmd := &cobra.Command{
-		Use: "reject", Short: "Refuse the result of a turn; it is tried again while attempts remain",
+		Use: "reject", Short: "Reject a turn's result; it is tried again while attempts remain",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
@@ -214,7 +214,7 @@ func reject(app *cli.App) *cobra.Command {
 func reissue(app *cli.App) *cobra.Command {
 	var turn, reason string
 	cmd := &cobra.Command{
-		Use: "reissue", Short: "Replace a turn by a new one of the same role, on a fresh baseline",
+		Use: "reissue", Short: "Replace a turn with a new one for the same role, from a fresh baseline",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
@@ -230,7 +230,7 @@ func reissue(app *cli.App) *cobra.Command {
 func checkpoint(app *cli.App) *cobra.Command {
 	var turn string
 	cmd := &cobra.Command{
-		Use: "checkpoint", Short: "Commit files of an accepted turn that no commit has yet",
+		Use: "checkpoint", Short: "Commit files of an accepted turn that are not in a commit yet",
 		Long: "Commit files of an accepted turn that no commit has yet. Acceptance commits by itself; this is for a branch that moved\n" +
 			"meanwhile, and for projects that another program governed.",
 		Args: cli.Args(cobra.NoArgs),
@@ -247,7 +247,7 @@ func checkpoint(app *cli.App) *cobra.Command {
 func escalate(app *cli.App) *cobra.Command {
 	var o orchestrator.EscalateOptions
 	cmd := &cobra.Command{
-		Use: "escalate", Short: "Hand the run to a person", Example: `  drawbar govern escalate --reason "the API key must be renewed" --action "renew it in the console"`,
+		Use: "escalate", Short: "Hand the run over to a person", Example: `  drawbar govern escalate --reason "the API key must be renewed" --action "renew it in the console"`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
@@ -269,7 +269,7 @@ func escalate(app *cli.App) *cobra.Command {
 
 func unblock(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "unblock [ESCALATION]", Short: "Settle what the run waits for a person to do",
+		Use: "unblock [ESCALATION]", Short: "Settle what the run is waiting for a person to do",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
