@@ -301,7 +301,7 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, adapter.
 			return o, entry, err
 		}
 	}
-	if !entry.Adapter.Capabilities().Agent.TakesCommand {
+	if len(defaults.Command) > 0 && !entry.Capabilities().Agent.TakesCommand {
 		defaults.Command = nil
 	}
 	return o.WithDefaults(defaults), entry, nil

@@ -66,12 +66,12 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 		}
 	}
 	fl.BoolVar(&f.Yolo, "yolo", false, "approve everything; same as --approve yolo")
-	fl.BoolVar(&f.Deny, "deny", false, "refuse everything that needs permission; same as --approve deny")
+	fl.BoolVar(&f.Deny, "deny", false, "deny everything that needs permission; same as --approve deny")
 	fl.StringVar(&f.System, "system", "", "system prompt")
 	fl.StringVar(&f.SystemFile, "system-file", "", "file with the system prompt")
 	fl.StringArrayVar(&f.Attach, "attach", nil, "file or URL to attach (repeatable)")
-	fl.StringArrayVar(&f.Fallback, "fallback", nil, "agent to try when the one before cannot do it (repeatable)")
-	fl.StringVarP(&f.Prompt, "prompt", "p", "", "the prompt, in place of words behind the agent's name")
+	fl.StringArrayVar(&f.Fallback, "fallback", nil, "agent to try when the previous one cannot do it (repeatable)")
+	fl.StringVarP(&f.Prompt, "prompt", "p", "", "the prompt, instead of words after the agent's name")
 	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt; - is standard input")
 }
 

@@ -55,7 +55,7 @@ unless --approve says otherwise. A run whose output nobody reads any more goes o
 	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open: lines from standard input are messages")
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run's id")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to ask or tell in this run: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop (repeatable); see drawbar hooks --help")
-	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "how long one command of a hook may take; then it has denied")
+	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
 	cli.TrustFlag(cmd, &o.trust)
 	return cmd
 }
