@@ -4,44 +4,51 @@ import "encoding/json"
 
 // HistoryEntry is one line of history.jsonl: an accepted turn, or a reissued one (Status "reissued").
 type HistoryEntry struct {
-	TurnID                 string          `json:"turn_id"`
-	RunID                  string          `json:"run_id"`
-	Role                   string          `json:"role"`
-	Phase                  string          `json:"phase"`
-	RuntimeID              string          `json:"runtime_id"`
-	Status                 string          `json:"status"`
-	Summary                string          `json:"summary"`
-	Decisions              []Decision      `json:"decisions"`
-	Objections             []Objection     `json:"objections"`
+	TurnID     string      `json:"turn_id"`    // the accepted or reissued turn
+	RunID      string      `json:"run_id"`     // the run that it belongs to
+	Role       string      `json:"role"`       // the role that did the turn
+	Phase      string      `json:"phase"`      // the run's phase when the turn was accepted
+	RuntimeID  string      `json:"runtime_id"` // the entry of runtimes that did the work
+	Status     string      `json:"status"`     // status of the result, or reissued
+	Summary    string      `json:"summary"`    // the result's summary, or what the turn was reissued as and why
+	Decisions  []Decision  `json:"decisions"`  // the result's decisions, renumbered if an id was taken
+	Objections []Objection `json:"objections"` // the result's objections, renumbered if an id was taken
+	// observed paths and kept products of verification, without the orchestrator's files
 	FilesChanged           []string        `json:"files_changed"`
-	ArtifactsCreated       []string        `json:"artifacts_created"`
-	Verification           Verification    `json:"verification"`
-	NormalizedVerification NormalizedCheck `json:"normalized_verification"`
-	VerificationReplay     json.RawMessage `json:"verification_replay,omitempty"`
-	Artifact               ResultArtifact  `json:"artifact"`
-	IntentID               *string         `json:"intent_id"`
-	ObservedArtifact       *Observed       `json:"observed_artifact,omitempty"`
-	ProposedNextRole       string          `json:"proposed_next_role"`
-	PhaseTransitionRequest *string         `json:"phase_transition_request"`
-	RunCompletionRequest   bool            `json:"run_completion_request"`
-	AssignedSequence       int             `json:"assigned_sequence"`
-	AcceptedSequence       int             `json:"accepted_sequence"`
-	Attempt                int             `json:"attempt,omitempty"`
-	ConcurrentWith         []string        `json:"concurrent_with"`
-	ForwardRevision        json.RawMessage `json:"forward_revision,omitempty"`
-	ConflictResolution     json.RawMessage `json:"conflict_resolution,omitempty"`
-	Cost                   *Cost           `json:"cost,omitempty"`
-	AdapterMeta            *AdapterMeta    `json:"adapter_meta,omitempty"`
-	StartedAt              Time            `json:"started_at"`
-	AcceptedAt             Time            `json:"accepted_at"`
-	DurationMS             int64           `json:"duration_ms"`
-	DelegationsIssued      []Delegation    `json:"delegations_issued,omitempty"`
-	DelegationContext      json.RawMessage `json:"delegation_context,omitempty"`
-	DelegationReview       json.RawMessage `json:"delegation_review,omitempty"`
-	Normalized             []Change        `json:"normalized,omitempty"` // Drawbar's own: what normalization changed
-	CheckpointSHA          string          `json:"checkpoint_sha,omitempty"`
-	CheckpointedAt         Time            `json:"checkpointed_at,omitzero"`
-	Extra                  Extra           `json:"-"`
+	ArtifactsCreated       []string        `json:"artifacts_created"`       // as the result names them; may be empty
+	Verification           Verification    `json:"verification"`            // the turn's own account of its checks
+	NormalizedVerification NormalizedCheck `json:"normalized_verification"` // what the orchestrator makes of that account
+	// outcome of running the evidence again; absent unless a policy asks for it
+	VerificationReplay json.RawMessage `json:"verification_replay,omitempty"`
+	Artifact           ResultArtifact  `json:"artifact"`  // what the turn hands over
+	IntentID           *string         `json:"intent_id"` // the intake intent that the turn worked on, else null
+	// what the orchestrator saw change; absent if it could not look
+	ObservedArtifact       *Observed `json:"observed_artifact,omitempty"`
+	ProposedNextRole       string    `json:"proposed_next_role"`       // as the result says
+	PhaseTransitionRequest *string   `json:"phase_transition_request"` // the phase that the result asks for, else null
+	RunCompletionRequest   bool      `json:"run_completion_request"`   // whether the result asks to end the run
+	AssignedSequence       int       `json:"assigned_sequence"`        // turn_sequence when the accepted attempt began
+	AcceptedSequence       int       `json:"accepted_sequence"`        // turn_sequence of this acceptance; 0 for a reissued turn
+	Attempt                int       `json:"attempt,omitempty"`        // the attempt that was accepted or given up, from 1
+	ConcurrentWith         []string  `json:"concurrent_with"`          // ids of the turns that were active at the same time
+	// object with `files`: accepted paths of its own that the role changed again
+	ForwardRevision json.RawMessage `json:"forward_revision,omitempty"`
+	// object with `resolution`, `conflicting_files` and `accepted_since` of a merged conflict
+	ConflictResolution json.RawMessage `json:"conflict_resolution,omitempty"`
+	// measured over all attempts, else as the result says; absent if unknown
+	Cost        *Cost        `json:"cost,omitempty"`
+	AdapterMeta *AdapterMeta `json:"adapter_meta,omitempty"` // model, tokens and timing; from the runtime, else the result
+	StartedAt   Time         `json:"started_at"`             // first dispatch, else the assignment
+	AcceptedAt  Time         `json:"accepted_at"`            // when the turn was accepted or reissued
+	// milliseconds from started_at to accepted_at; 0 for a reissued turn
+	DurationMS        int64           `json:"duration_ms"`
+	DelegationsIssued []Delegation    `json:"delegations_issued,omitempty"` // the work that the turn hands to other roles
+	DelegationContext json.RawMessage `json:"delegation_context,omitempty"` // the delegation that the turn carried out, if any
+	DelegationReview  json.RawMessage `json:"delegation_review,omitempty"`  // the results of delegations that the turn reviewed, if any
+	Normalized        []Change        `json:"normalized,omitempty"`         // Drawbar's own: each change that normalization made to the result
+	CheckpointSHA     string          `json:"checkpoint_sha,omitempty"`     // commit of the turn's files; absent until there is one
+	CheckpointedAt    Time            `json:"checkpointed_at,omitzero"`     // when that commit was made
+	Extra             Extra           `json:"-"`
 }
 
 // StatusReissued marks the history line of a turn that another one replaced.
@@ -61,58 +68,59 @@ func (h HistoryEntry) MarshalJSON() ([]byte, error) {
 
 // NormalizedCheck is what the orchestrator makes of a turn's verification.
 type NormalizedCheck struct {
-	Status       string `json:"status"`
-	Reason       string `json:"reason"`
-	Reproducible bool   `json:"reproducible"`
+	Status       string `json:"status"`       // pass, fail, skipped, attested_pass or not_reproducible
+	Reason       string `json:"reason"`       // why, in one sentence
+	Reproducible bool   `json:"reproducible"` // every command of the machine evidence ended with 0
 }
 
 // Change is one change that normalization made to a staged result.
 type Change struct {
-	Field      string          `json:"field"`
-	Original   json.RawMessage `json:"original_value"`
-	Normalized json.RawMessage `json:"normalized_value"`
-	Rationale  string          `json:"rationale"`
+	Field      string          `json:"field"`            // path in the result, such as decisions[0].id
+	Original   json.RawMessage `json:"original_value"`   // the value before; null if it was absent
+	Normalized json.RawMessage `json:"normalized_value"` // the value now
+	Rationale  string          `json:"rationale"`        // why it was changed
 }
 
 // Observed is what really changed in the workspace.
 type Observed struct {
-	DerivedBy    string          `json:"derived_by"` // "orchestrator"
-	BaselineRef  string          `json:"baseline_ref"`
-	AcceptedRef  string          `json:"accepted_ref"`
-	FilesChanged []string        `json:"files_changed"`
-	FileMarkers  Ordered[string] `json:"file_markers"`
-	DiffSummary  string          `json:"diff_summary"`
-	Siblings     []string        `json:"attributed_to_concurrent_siblings,omitempty"`
+	DerivedBy    string          `json:"derived_by"`    // always orchestrator
+	BaselineRef  string          `json:"baseline_ref"`  // `git:<commit>` of the baseline; `workspace:dirty` without one
+	AcceptedRef  string          `json:"accepted_ref"`  // `git:<commit>` of HEAD when the turn was collected
+	FilesChanged []string        `json:"files_changed"` // paths that differ from the baseline, relative to the root
+	FileMarkers  Ordered[string] `json:"file_markers"`  // path to marker, as in dirty_snapshot of a baseline
+	DiffSummary  string          `json:"diff_summary"`  // the changes in short, for people
+	// paths that concurrent turns changed; only other programs write it
+	Siblings []string `json:"attributed_to_concurrent_siblings,omitempty"`
 }
 
 // LedgerDecision is a decision in decision-ledger.jsonl.
 type LedgerDecision struct {
-	ID                string   `json:"id"`
-	TurnID            string   `json:"turn_id"`
-	RunID             string   `json:"run_id,omitempty"`
-	Role              string   `json:"role"`
-	Phase             string   `json:"phase"`
-	RuntimeID         string   `json:"runtime_id"`
-	Category          string   `json:"category"`
-	Statement         string   `json:"statement"`
-	Rationale         string   `json:"rationale"`
-	Durability        string   `json:"durability,omitempty"`
-	Overrides         string   `json:"overrides,omitempty"`
-	ObjectionsAgainst []string `json:"objections_against"`
-	Status            string   `json:"status"`
-	OverriddenBy      *string  `json:"overridden_by"`
-	CreatedAt         Time     `json:"created_at"`
+	ID                string   `json:"id"`                   // DEC- and digits, unique in the ledger
+	TurnID            string   `json:"turn_id"`              // the turn that decided
+	RunID             string   `json:"run_id,omitempty"`     // the run that decided; absent in lines of other programs
+	Role              string   `json:"role"`                 // the role that decided
+	Phase             string   `json:"phase"`                // the run's phase at that time
+	RuntimeID         string   `json:"runtime_id"`           // the entry of runtimes that did the turn
+	Category          string   `json:"category"`             // implementation, architecture, scope, process, quality or release
+	Statement         string   `json:"statement"`            // what was decided
+	Rationale         string   `json:"rationale"`            // why
+	Durability        string   `json:"durability,omitempty"` // run or repo; absent is run
+	Overrides         string   `json:"overrides,omitempty"`  // id of the repository decision that this one replaces
+	ObjectionsAgainst []string `json:"objections_against"`   // always empty; written for other tools
+	Status            string   `json:"status"`               // always accepted
+	OverriddenBy      *string  `json:"overridden_by"`        // always null here; overrides are recorded in repo-decisions.jsonl
+	CreatedAt         Time     `json:"created_at"`           // when the turn was accepted
 }
 
 // LedgerNote is a system line of decision-ledger.jsonl: it has no id and is keyed by decision or by type.
 type LedgerNote struct {
-	Decision  string `json:"decision,omitempty"`
-	Type      string `json:"type,omitempty"`
-	RunID     string `json:"run_id,omitempty"`
-	TurnID    string `json:"turn_id,omitempty"`
-	Role      string `json:"role,omitempty"`
-	Phase     string `json:"phase,omitempty"`
-	Timestamp Time   `json:"timestamp"`
+	Decision  string `json:"decision,omitempty"` // word for what happened, such as turn_reissued; absent if type is set
+	Type      string `json:"type,omitempty"`     // word for what happened, such as gate_failure; absent if decision is set
+	RunID     string `json:"run_id,omitempty"`   // the run it is about
+	TurnID    string `json:"turn_id,omitempty"`  // the turn it is about; absent if none
+	Role      string `json:"role,omitempty"`     // role of that turn
+	Phase     string `json:"phase,omitempty"`    // the run's phase at that time
+	Timestamp Time   `json:"timestamp"`          // when it happened; the other keys depend on the word
 	Extra     Extra  `json:"-"`
 }
 
@@ -130,61 +138,61 @@ func (n LedgerNote) MarshalJSON() ([]byte, error) {
 
 // RepoDecision is a line of repo-decisions.jsonl: a decision that outlives its run.
 type RepoDecision struct {
-	ID           string  `json:"id"`
-	RunID        string  `json:"run_id"`
-	TurnID       string  `json:"turn_id"`
-	Role         string  `json:"role"`
-	Phase        string  `json:"phase,omitempty"`
-	Category     string  `json:"category"`
-	Statement    string  `json:"statement"`
-	Rationale    string  `json:"rationale,omitempty"`
-	Durability   string  `json:"durability"`
-	Overrides    *string `json:"overrides,omitempty"`
-	Status       string  `json:"status"` // active or overridden
-	OverriddenBy *string `json:"overridden_by,omitempty"`
-	CreatedAt    Time    `json:"created_at,omitzero"`
+	ID           string  `json:"id"`                      // as in decision-ledger.jsonl; the last line of an id counts
+	RunID        string  `json:"run_id"`                  // the run that decided
+	TurnID       string  `json:"turn_id"`                 // the turn that decided
+	Role         string  `json:"role"`                    // the role that decided, whose decision_authority protects it
+	Phase        string  `json:"phase,omitempty"`         // the run's phase at that time
+	Category     string  `json:"category"`                // implementation, architecture, scope, process, quality or release
+	Statement    string  `json:"statement"`               // what was decided
+	Rationale    string  `json:"rationale,omitempty"`     // why
+	Durability   string  `json:"durability"`              // always repo
+	Overrides    *string `json:"overrides,omitempty"`     // id of the decision that this one replaces
+	Status       string  `json:"status"`                  // active, or overridden once another replaces it
+	OverriddenBy *string `json:"overridden_by,omitempty"` // id of the decision that replaces this one; absent while active
+	CreatedAt    Time    `json:"created_at,omitzero"`     // when the turn was accepted
 }
 
 // Event is one line of events.jsonl.
 type Event struct {
-	EventID   string          `json:"event_id"`
-	EventType string          `json:"event_type"`
-	Timestamp Time            `json:"timestamp"`
-	RunID     string          `json:"run_id"`
-	Phase     string          `json:"phase"`
-	Status    string          `json:"status"`
-	Turn      *EventTurn      `json:"turn"`
-	IntentID  *string         `json:"intent_id"`
-	Payload   json.RawMessage `json:"payload"`
+	EventID   string          `json:"event_id"`   // "evt_" and random hex digits, unique
+	EventType string          `json:"event_type"` // see "Event types"
+	Timestamp Time            `json:"timestamp"`  // when it happened
+	RunID     string          `json:"run_id"`     // the run it is about; empty before the first
+	Phase     string          `json:"phase"`      // the run's phase at that time
+	Status    string          `json:"status"`     // status of the run at that time
+	Turn      *EventTurn      `json:"turn"`       // null for events about the run as a whole
+	IntentID  *string         `json:"intent_id"`  // the intake intent of that turn, else null
+	Payload   json.RawMessage `json:"payload"`    // an object whose keys depend on the type
 }
 
 // EventTurn is the turn that an event is about.
 type EventTurn struct {
-	TurnID           string `json:"turn_id"`
-	RoleID           string `json:"role_id,omitempty"`
-	Attempt          int    `json:"attempt,omitempty"`
-	AssignedSequence int    `json:"assigned_sequence,omitempty"`
+	TurnID           string `json:"turn_id"`                     // the turn the event is about
+	RoleID           string `json:"role_id,omitempty"`           // its role; absent if the turn is unknown
+	Attempt          int    `json:"attempt,omitempty"`           // the attempt under way, from 1
+	AssignedSequence int    `json:"assigned_sequence,omitempty"` // turn_sequence when the attempt began
 }
 
 // Session is session.json: where a restart begins. state.json is authoritative.
 type Session struct {
-	SessionID            string          `json:"session_id"`
-	RunID                string          `json:"run_id"`
-	StartedAt            Time            `json:"started_at"`
-	LastCheckpointAt     Time            `json:"last_checkpoint_at"`
-	CheckpointReason     string          `json:"checkpoint_reason"`
-	RunStatus            RunStatus       `json:"run_status"`
-	Phase                string          `json:"phase"`
-	LastPhase            string          `json:"last_phase,omitempty"`
-	LastTurnID           *string         `json:"last_turn_id"`
-	LastCompletedTurnID  *string         `json:"last_completed_turn_id"`
-	ActiveTurnIDs        []string        `json:"active_turn_ids"`
-	LastRole             *string         `json:"last_role"`
-	PendingGate          *string         `json:"pending_gate"`
-	PendingRunCompletion bool            `json:"pending_run_completion"`
-	Blocked              bool            `json:"blocked"`
-	BaselineRef          SessionBaseline `json:"baseline_ref"`
-	AgentContext         json.RawMessage `json:"agent_context,omitempty"`
+	SessionID            string          `json:"session_id"`              // stays the same for the whole run
+	RunID                string          `json:"run_id"`                  // a session of another run is replaced
+	StartedAt            Time            `json:"started_at"`              // when the session was first written
+	LastCheckpointAt     Time            `json:"last_checkpoint_at"`      // when it was last written
+	CheckpointReason     string          `json:"checkpoint_reason"`       // what wrote it, such as turn_assigned, turn_accepted or blocked
+	RunStatus            RunStatus       `json:"run_status"`              // status of state.json
+	Phase                string          `json:"phase"`                   // phase of state.json
+	LastPhase            string          `json:"last_phase,omitempty"`    // the same as Phase
+	LastTurnID           *string         `json:"last_turn_id"`            // the turn assigned last; null before the first
+	LastCompletedTurnID  *string         `json:"last_completed_turn_id"`  // the turn accepted last; null if none was
+	ActiveTurnIDs        []string        `json:"active_turn_ids"`         // the turns under way
+	LastRole             *string         `json:"last_role"`               // role of LastTurnID; null before the first turn
+	PendingGate          *string         `json:"pending_gate"`            // the gate that a phase transition waits at, else null
+	PendingRunCompletion bool            `json:"pending_run_completion"`  // whether the end of the run waits for approval
+	Blocked              bool            `json:"blocked"`                 // whether the run is blocked
+	BaselineRef          SessionBaseline `json:"baseline_ref"`            // git as the last turn found it, with later checkpoint commits
+	AgentContext         json.RawMessage `json:"agent_context,omitempty"` // adapter (a runtime id) and dispatch_dir of the last turn
 	Extra                Extra           `json:"-"`
 }
 
@@ -202,32 +210,33 @@ func (s Session) MarshalJSON() ([]byte, error) {
 
 // SessionBaseline is the repository at the last checkpoint.
 type SessionBaseline struct {
-	GitHead        *string `json:"git_head"`
-	GitBranch      *string `json:"git_branch"`
-	WorkspaceDirty *bool   `json:"workspace_dirty"`
+	GitHead        *string `json:"git_head"`        // commit of HEAD, or of the last checkpoint; null without git
+	GitBranch      *string `json:"git_branch"`      // checked-out branch; null with a detached head
+	WorkspaceDirty *bool   `json:"workspace_dirty"` // whether files were uncommitted; null before the first turn
 }
 
 // RunSummary is one line of run-history.jsonl: a run that ended or was blocked.
 type RunSummary struct {
-	SchemaVersion   string          `json:"schema_version"` // 0.1
-	RunID           string          `json:"run_id"`
-	ProjectID       string          `json:"project_id"`
-	ProjectName     string          `json:"project_name"`
-	Template        string          `json:"template"`
+	SchemaVersion string `json:"schema_version"` // version of this line, "0.1"
+	RunID         string `json:"run_id"`         // the run that ended or was replaced
+	ProjectID     string `json:"project_id"`     // id of the configuration's project
+	ProjectName   string `json:"project_name"`   // name of the configuration's project
+	Template      string `json:"template"`       // template of the configuration; generic if it names none
+	// completed, or the status in which another run replaced it: blocked or paused
 	Status          RunStatus       `json:"status"`
-	StartedAt       Time            `json:"started_at"`
-	CompletedAt     Time            `json:"completed_at"`
-	DurationMS      int64           `json:"duration_ms"`
-	PhasesCompleted []string        `json:"phases_completed"`
-	TotalTurns      int             `json:"total_turns"`
-	RolesUsed       []string        `json:"roles_used"`
-	DecisionsCount  int             `json:"decisions_count"`
-	TotalCostUSD    float64         `json:"total_cost_usd"`
-	BudgetLimitUSD  *float64        `json:"budget_limit_usd"`
-	BlockedReason   *string         `json:"blocked_reason"`
-	GateResults     Ordered[string] `json:"gate_results"`
-	ConnectorUsed   *string         `json:"connector_used"`
-	ModelUsed       *string         `json:"model_used"`
-	Provenance      json.RawMessage `json:"provenance,omitempty"`
-	RecordedAt      Time            `json:"recorded_at"`
+	StartedAt       Time            `json:"started_at"`           // when the run started
+	CompletedAt     Time            `json:"completed_at"`         // when it was completed or replaced
+	DurationMS      int64           `json:"duration_ms"`          // milliseconds from started_at to completed_at
+	PhasesCompleted []string        `json:"phases_completed"`     // phases that the run completed, in the order of routing
+	TotalTurns      int             `json:"total_turns"`          // number of accepted turns
+	RolesUsed       []string        `json:"roles_used"`           // roles of accepted turns, each once, in order of first use
+	DecisionsCount  int             `json:"decisions_count"`      // number of decisions of accepted turns
+	TotalCostUSD    float64         `json:"total_cost_usd"`       // US dollars of all attempts
+	BudgetLimitUSD  *float64        `json:"budget_limit_usd"`     // budget.per_run_max_usd; null without a limit
+	BlockedReason   *string         `json:"blocked_reason"`       // blocked_on of the state; null for a completed run
+	GateResults     Ordered[string] `json:"gate_results"`         // gate id to pending, passed or failed
+	ConnectorUsed   *string         `json:"connector_used"`       // runtime type of the last accepted turn; null without one
+	ModelUsed       *string         `json:"model_used"`           // the last model that an accepted turn names; null if none does
+	Provenance      json.RawMessage `json:"provenance,omitempty"` // who or what started the run, as in the state
+	RecordedAt      Time            `json:"recorded_at"`          // when this line was written
 }

@@ -49,45 +49,54 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 
 // State is state.json: where a governed run stands. Keys that this version does not know are kept in Extra.
 type State struct {
-	SchemaVersion        string               `json:"schema_version"`
-	RunID                *string              `json:"run_id"`
-	ProjectID            string               `json:"project_id,omitempty"`
-	Status               RunStatus            `json:"status"`
-	Phase                string               `json:"phase"`
-	AcceptedIntegration  *string              `json:"accepted_integration_ref"` // "git:<commit>" or "workspace:dirty"
-	ActiveTurns          Ordered[*Turn]       `json:"active_turns"`
-	TurnSequence         int                  `json:"turn_sequence"`
-	LastCompletedTurnID  *string              `json:"last_completed_turn_id"`
-	BlockedOn            *string              `json:"blocked_on"`
-	BlockedReason        *BlockedReason       `json:"blocked_reason"`
-	Escalation           *Escalation          `json:"escalation"`
-	PendingTransition    *PendingPhase        `json:"pending_phase_transition"`
-	PendingCompletion    *PendingEnd          `json:"pending_run_completion"`
-	QueuedTransition     *PendingPhase        `json:"queued_phase_transition"`
-	QueuedCompletion     *PendingEnd          `json:"queued_run_completion"`
-	LastGateFailure      *GateFailure         `json:"last_gate_failure"`
-	PhaseGateStatus      Ordered[string]      `json:"phase_gate_status"`
-	BudgetReservations   Ordered[Reservation] `json:"budget_reservations"`
-	BudgetStatus         BudgetStatus         `json:"budget_status"`
-	CreatedAt            Time                 `json:"created_at"`
-	PhaseEnteredAt       Time                 `json:"phase_entered_at"`
-	CompletedAt          Time                 `json:"completed_at"`
-	Provenance           json.RawMessage      `json:"provenance,omitempty"`
-	InheritedContext     json.RawMessage      `json:"inherited_context,omitempty"`
-	RepoDecisions        []RepoDecision       `json:"repo_decisions"`
-	DelegationQueue      []QueuedDelegation   `json:"delegation_queue,omitempty"`
-	PendingDelegation    *PendingReview       `json:"pending_delegation_review,omitempty"`
-	NextRecommendedRole  *string              `json:"next_recommended_role"`
-	NonProgressSignature *string              `json:"non_progress_signature,omitempty"`
-	NonProgressCount     int                  `json:"non_progress_count,omitempty"`
-	LastCompletedTurn    *CompletedTurn       `json:"last_completed_turn,omitempty"`
-	Sessions             Ordered[string]      `json:"role_sessions,omitzero"`           // Drawbar's own: the agent's session of each role
-	OpenHuman            []OpenEscalation     `json:"open_human_escalations,omitempty"` // Drawbar's own: what waits for a person
-	OpenObjections       []OpenObjection      `json:"open_objections,omitempty"`        // Drawbar's own: what nobody has resolved
-	LastDecline          *Decline             `json:"last_decline,omitempty"`           // Drawbar's own: a person's no to a gate
-	PriorSignOffs        Ordered[string]      `json:"prior_signoffs,omitzero"`          // Drawbar's own: digests of what was signed before the run
-	ObjectionsThrough    string               `json:"objections_through,omitempty"`     // Drawbar's own: the last turn that OpenObjections knows of
-	Extra                Extra                `json:"-"`
+	SchemaVersion string    `json:"schema_version"`       // version of this file, "1.1"; absent is written as that
+	RunID         *string   `json:"run_id"`               // null before the first run
+	ProjectID     string    `json:"project_id,omitempty"` // id of the configuration's project when the run started
+	Status        RunStatus `json:"status"`               // idle, active, paused, blocked or completed; absent is idle
+	Phase         string    `json:"phase"`                // the phase of routing that the run is in
+	// the workspace as last accepted: `git:<commit>` or `workspace:dirty`; null if never
+	AcceptedIntegration *string        `json:"accepted_integration_ref"`
+	ActiveTurns         Ordered[*Turn] `json:"active_turns"`           // the turns under way, by turn id
+	TurnSequence        int            `json:"turn_sequence"`          // counts assignments, reissues and acceptances of the run, from 0
+	LastCompletedTurnID *string        `json:"last_completed_turn_id"` // the turn accepted last; null if none was
+	// why the run waits: `human_approval:<gate>` while paused, else see "Blocked reasons"
+	BlockedOn         *string        `json:"blocked_on"`
+	BlockedReason     *BlockedReason `json:"blocked_reason"`           // the details of a block and the way out; null unless blocked
+	Escalation        *Escalation    `json:"escalation"`               // the open escalation of an operator or of exhausted retries, else null
+	PendingTransition *PendingPhase  `json:"pending_phase_transition"` // a phase transition that waits for a person's approval, else null
+	PendingCompletion *PendingEnd    `json:"pending_run_completion"`   // an end of the run that waits for a person's approval, else null
+	QueuedTransition  *PendingPhase  `json:"queued_phase_transition"`  // a requested transition, kept until no turn or delegation is open
+	QueuedCompletion  *PendingEnd    `json:"queued_run_completion"`    // a requested end of the run, kept until no turn or delegation is open
+	// the last gate that did not pass; null once one passes or waits for a person
+	LastGateFailure    *GateFailure         `json:"last_gate_failure"`
+	PhaseGateStatus    Ordered[string]      `json:"phase_gate_status"`   // gate id to pending, passed or failed
+	BudgetReservations Ordered[Reservation] `json:"budget_reservations"` // by turn id; empty without budget.per_turn_max_usd
+	BudgetStatus       BudgetStatus         `json:"budget_status"`       // the money the run has spent and has left
+	CreatedAt          Time                 `json:"created_at"`          // when the run started
+	PhaseEnteredAt     Time                 `json:"phase_entered_at"`    // start of the current phase; the phase timeout counts from here
+	CompletedAt        Time                 `json:"completed_at"`        // when the run ended; null until it is completed
+	// who or what started the run: trigger, created_by, parent_run_id
+	Provenance       json.RawMessage    `json:"provenance,omitempty"`
+	InheritedContext json.RawMessage    `json:"inherited_context,omitempty"` // what an earlier run left, shown to agents for reading only
+	RepoDecisions    []RepoDecision     `json:"repo_decisions"`              // the active decisions that outlive their runs
+	DelegationQueue  []QueuedDelegation `json:"delegation_queue,omitempty"`  // the delegations of accepted turns, with their results
+	// the review that is due once all delegations of a turn have ended; absent if none is
+	PendingDelegation *PendingReview `json:"pending_delegation_review,omitempty"`
+	// role proposed by the last turn or a decline; null: the phase's entry_role
+	NextRecommendedRole  *string        `json:"next_recommended_role"`
+	NonProgressSignature *string        `json:"non_progress_signature,omitempty"` // digest of the gate failure that repeats; absent: none does
+	NonProgressCount     int            `json:"non_progress_count,omitempty"`     // accepted turns in a row that left that failure untouched
+	LastCompletedTurn    *CompletedTurn `json:"last_completed_turn,omitempty"`    // the turn accepted last, with its checkpoint commit
+	// Drawbar's own: role to the agent's session that its next turn resumes
+	Sessions  Ordered[string]  `json:"role_sessions,omitzero"`
+	OpenHuman []OpenEscalation `json:"open_human_escalations,omitempty"` // Drawbar's own: open entries of the human queue, oldest first
+	// Drawbar's own: objections that nobody has resolved, oldest first
+	OpenObjections []OpenObjection `json:"open_objections,omitempty"`
+	LastDecline    *Decline        `json:"last_decline,omitempty"` // Drawbar's own: a person's last no to a gate; absent once that gate passes
+	// Drawbar's own: path to digest of sign-offs from earlier runs, which do not count
+	PriorSignOffs     Ordered[string] `json:"prior_signoffs,omitzero"`
+	ObjectionsThrough string          `json:"objections_through,omitempty"` // Drawbar's own: the last turn that OpenObjections includes
+	Extra             Extra           `json:"-"`
 }
 
 // UnmarshalJSON reads a state of this or an older version: missing fields are tolerated, and the alias current_turn of old
@@ -157,38 +166,44 @@ func (s *State) ID() string {
 
 // Turn is an active turn.
 type Turn struct {
-	TurnID            string          `json:"turn_id"`
-	RunID             string          `json:"run_id,omitempty"`
-	AssignedRole      string          `json:"assigned_role"`
-	Status            TurnStatus      `json:"status"`
-	Attempt           int             `json:"attempt"`
-	AssignedAt        Time            `json:"assigned_at"`
-	StartedAt         Time            `json:"started_at"`
-	DeadlineAt        Time            `json:"deadline_at"`
-	RuntimeID         string          `json:"runtime_id"`
-	Baseline          *Baseline       `json:"baseline,omitempty"`
-	AssignedSequence  int             `json:"assigned_sequence"`
-	ConcurrentWith    []string        `json:"concurrent_with,omitempty"`
-	DispatchedAt      Time            `json:"dispatched_at,omitzero"`
-	WorkerAttachedAt  Time            `json:"worker_attached_at,omitzero"`
-	WorkerPID         int             `json:"worker_pid,omitempty"`
-	FirstOutputAt     Time            `json:"first_output_at,omitzero"`
-	FirstOutputStream string          `json:"first_output_stream,omitempty"` // stdout, stderr, request, staged_result, event
-	LastRejection     *Rejection      `json:"last_rejection,omitempty"`
-	ConflictState     *ConflictState  `json:"conflict_state,omitempty"`
-	ConflictContext   json.RawMessage `json:"conflict_context,omitempty"`
+	TurnID           string     `json:"turn_id"`                     // unique within the run
+	RunID            string     `json:"run_id,omitempty"`            // the run that the turn belongs to
+	AssignedRole     string     `json:"assigned_role"`               // the role of the configuration that does the turn
+	Status           TurnStatus `json:"status"`                      // see the states of a turn under "Words"; an accepted turn is removed
+	Attempt          int        `json:"attempt"`                     // number of the attempt, from 1; a rejection or reissue adds 1
+	AssignedAt       Time       `json:"assigned_at"`                 // when the turn was assigned or reissued
+	StartedAt        Time       `json:"started_at"`                  // first dispatch; null before it
+	DeadlineAt       Time       `json:"deadline_at"`                 // when the attempt times out; null without a limit
+	RuntimeID        string     `json:"runtime_id"`                  // the entry of runtimes that does the work
+	Baseline         *Baseline  `json:"baseline,omitempty"`          // the workspace that the turn's changes are compared with
+	AssignedSequence int        `json:"assigned_sequence"`           // turn_sequence when the attempt began; later acceptances can conflict
+	ConcurrentWith   []string   `json:"concurrent_with,omitempty"`   // ids of the turns that were active at the same time
+	DispatchedAt     Time       `json:"dispatched_at,omitzero"`      // when the attempt was handed to its runtime; absent before
+	WorkerAttachedAt Time       `json:"worker_attached_at,omitzero"` // when the worker's process or connection started; absent before
+	WorkerPID        int        `json:"worker_pid,omitempty"`        // process id of the worker; absent if it is no local process
+	FirstOutputAt    Time       `json:"first_output_at,omitzero"`    // the worker's first sign of life; absent before
+	// what that sign was: stdout, stderr, request, staged_result or event
+	FirstOutputStream string         `json:"first_output_stream,omitempty"`
+	LastRejection     *Rejection     `json:"last_rejection,omitempty"` // why an attempt was refused last; absent if none was
+	ConflictState     *ConflictState `json:"conflict_state,omitempty"` // the last conflict with accepted turns; absent if none was found
+	// the rejected conflict, for the agent's next attempt: files, turns, guidance
+	ConflictContext json.RawMessage `json:"conflict_context,omitempty"`
+	// the delegation that this turn carries out; absent for other turns
 	DelegationContext json.RawMessage `json:"delegation_context,omitempty"`
-	DelegationReview  json.RawMessage `json:"delegation_review,omitempty"`
-	IntakeContext     json.RawMessage `json:"intake_context,omitempty"`
-	ReissuedFrom      string          `json:"reissued_from,omitempty"`
-	FailedAt          Time            `json:"failed_at,omitzero"`
-	FailureReason     string          `json:"failure_reason,omitempty"`
-	Cost              *Cost           `json:"cost,omitempty"`            // Drawbar's own: of all attempts so far, where it is known
-	Worktree          string          `json:"worktree,omitempty"`        // Drawbar's own: path of the turn's worktree, relative to the root
-	WaivedPolicies    []string        `json:"waived_policies,omitempty"` // Drawbar's own: policies that a person let pass for this turn
-	RuleFiles         Ordered[string] `json:"rule_files,omitzero"`       // Drawbar's own: what binds the turn as it was dispatched: digests of files, git's settings, the repository
-	RulesTold         string          `json:"rules_told,omitempty"`      // Drawbar's own: digest of the changes of git's settings that a person was told
-	Extra             Extra           `json:"-"`
+	// the results of delegations that this turn reviews; absent for other turns
+	DelegationReview json.RawMessage `json:"delegation_review,omitempty"`
+	IntakeContext    json.RawMessage `json:"intake_context,omitempty"` // the intake intent that the turn works on; absent without one
+	ReissuedFrom     string          `json:"reissued_from,omitempty"`  // id of the turn that this one replaces
+	FailedAt         Time            `json:"failed_at,omitzero"`       // when the attempt failed; absent while it has not
+	FailureReason    string          `json:"failure_reason,omitempty"` // error code or blocked_on of that failure
+	Cost             *Cost           `json:"cost,omitempty"`           // Drawbar's own: sum of all attempts; absent while unknown
+	// Drawbar's own: path of the turn's worktree, relative to the root; absent: no worktree
+	Worktree       string   `json:"worktree,omitempty"`
+	WaivedPolicies []string `json:"waived_policies,omitempty"` // Drawbar's own: ids of policies that a person waived for this turn
+	// Drawbar's own: the rules at dispatch: file to digest, git setting to value
+	RuleFiles Ordered[string] `json:"rule_files,omitzero"`
+	RulesTold string          `json:"rules_told,omitempty"` // Drawbar's own: digest of the git changes that a person was told of
+	Extra     Extra           `json:"-"`
 }
 
 // UnmarshalJSON keeps unknown keys.
@@ -205,58 +220,60 @@ func (t Turn) MarshalJSON() ([]byte, error) {
 
 // Baseline is the state of the workspace when a turn was assigned.
 type Baseline struct {
-	Kind          string          `json:"kind"` // git_worktree or no_git
-	HeadRef       *string         `json:"head_ref"`
-	Clean         bool            `json:"clean"`
-	CapturedAt    Time            `json:"captured_at"`
-	DirtySnapshot Ordered[string] `json:"dirty_snapshot"`    // path to marker: "sha256:<hex>", "deleted"
-	Branch        string          `json:"branch,omitempty"`  // Drawbar's own; empty with a detached head
-	Detail        *BaselineDetail `json:"drawbar,omitempty"` // Drawbar's own; absent in baselines of others
+	Kind          string          `json:"kind"`              // git_worktree or no_git
+	HeadRef       *string         `json:"head_ref"`          // commit of HEAD; null without git or without a commit
+	Clean         bool            `json:"clean"`             // no uncommitted files, apart from the orchestrator's own and exempt ones
+	CapturedAt    Time            `json:"captured_at"`       // when it was taken
+	DirtySnapshot Ordered[string] `json:"dirty_snapshot"`    // path to marker of uncommitted files: `sha256:<hex>` or `deleted`
+	Branch        string          `json:"branch,omitempty"`  // Drawbar's own: checked-out branch; absent with a detached head
+	Detail        *BaselineDetail `json:"drawbar,omitempty"` // Drawbar's own: absent in baselines of other programs
 }
 
 // BaselineDetail is what a baseline of Drawbar holds besides the fields of the protocol.
 type BaselineDetail struct {
-	Staged     Ordered[string] `json:"staged,omitzero"`      // path to "<mode> <object>" of what a person has staged, "deleted"
-	Executable []string        `json:"executable,omitempty"` // the dirty files that may be executed
+	Staged     Ordered[string] `json:"staged,omitzero"`      // path to `<mode> <object>` of what a person has staged, or `deleted`
+	Executable []string        `json:"executable,omitempty"` // the uncommitted files that are executable
 	Walked     bool            `json:"walked,omitempty"`     // without git: dirty_snapshot holds every file
 }
 
 // Rejection is why an attempt was refused: the agent gets it with its next one.
 type Rejection struct {
-	TurnID           string   `json:"turn_id"`
-	Attempt          int      `json:"attempt"`
-	RejectedAt       Time     `json:"rejected_at"`
-	Reason           string   `json:"reason"`
-	ValidationErrors []string `json:"validation_errors"`
-	FailedStage      string   `json:"failed_stage,omitempty"`
+	TurnID           string   `json:"turn_id"`                // the turn that was refused
+	Attempt          int      `json:"attempt"`                // the attempt that was refused, from 1
+	RejectedAt       Time     `json:"rejected_at"`            // when it was refused
+	Reason           string   `json:"reason"`                 // a person's words, an error code, or `dispatch:<error class>`
+	ValidationErrors []string `json:"validation_errors"`      // one line for each fault, in words for the agent; may be empty
+	FailedStage      string   `json:"failed_stage,omitempty"` // a stage of validation, or dispatch; absent if neither refused it
 }
 
 // ConflictState is a conflict that was found at acceptance.
 type ConflictState struct {
-	DetectedAt     Time     `json:"detected_at"`
-	DetectionCount int      `json:"detection_count"`
-	Status         string   `json:"status"`
-	Error          Conflict `json:"conflict_error"`
+	DetectedAt     Time     `json:"detected_at"`     // when it was last found
+	DetectionCount int      `json:"detection_count"` // how often, from 1; the third blocks the run
+	Status         string   `json:"status"`          // detected, or rejected when the turn is done again
+	Error          Conflict `json:"conflict_error"`  // the conflict itself: its files and turns
 }
 
 // Conflict is an overlap of a turn's files with those of turns accepted since it was assigned.
 type Conflict struct {
-	Type                 string                   `json:"type"` // file_conflict
-	ConflictingTurn      Ordered[json.RawMessage] `json:"conflicting_turn,omitzero"`
-	AcceptedSince        []string                 `json:"accepted_since"`
-	ConflictingFiles     []string                 `json:"conflicting_files"`
-	NonConflictingFiles  []string                 `json:"non_conflicting_files"`
-	ForwardRevisionFiles []string                 `json:"forward_revision_files,omitempty"`
-	OverlapRatio         float64                  `json:"overlap_ratio"`
-	SuggestedResolution  string                   `json:"suggested_resolution"` // reject_and_reassign or human_merge
+	Type string `json:"type"` // always file_conflict
+	// turn_id, role and attempt of the turn that was to be accepted
+	ConflictingTurn     Ordered[json.RawMessage] `json:"conflicting_turn,omitzero"`
+	AcceptedSince       []string                 `json:"accepted_since"`        // ids of the accepted turns that changed the same files
+	ConflictingFiles    []string                 `json:"conflicting_files"`     // paths that both changed
+	NonConflictingFiles []string                 `json:"non_conflicting_files"` // the turn's other paths
+	// paths that the role had changed itself and owns: no conflict
+	ForwardRevisionFiles []string `json:"forward_revision_files,omitempty"`
+	OverlapRatio         float64  `json:"overlap_ratio"`        // conflicting files to all files of the turn, above 0 to 1
+	SuggestedResolution  string   `json:"suggested_resolution"` // reject_and_reassign, or human_merge from a ratio of 0.5
 }
 
 // BlockedReason says why a run is blocked and how it goes on.
 type BlockedReason struct {
-	Category  string   `json:"category"`
-	Recovery  Recovery `json:"recovery"`
-	BlockedAt Time     `json:"blocked_at"`
-	TurnID    *string  `json:"turn_id"`
+	Category  string   `json:"category"`   // kind of the block; see "Blocked reasons"
+	Recovery  Recovery `json:"recovery"`   // who has to do what for the run to go on
+	BlockedAt Time     `json:"blocked_at"` // when the run stopped
+	TurnID    *string  `json:"turn_id"`    // the turn that caused it; null if none did
 }
 
 // UnmarshalJSON refuses what is no object in words of the protocol.
@@ -270,20 +287,20 @@ func (b *BlockedReason) UnmarshalJSON(data []byte) error {
 
 // Recovery is the way on.
 type Recovery struct {
-	TypedReason    string `json:"typed_reason"`
-	Owner          string `json:"owner"`
+	TypedReason    string `json:"typed_reason"`    // the same word as category
+	Owner          string `json:"owner"`           // who has to act; always human
 	RecoveryAction string `json:"recovery_action"` // a command to type
-	TurnRetained   bool   `json:"turn_retained"`
-	Detail         string `json:"detail"`
+	TurnRetained   bool   `json:"turn_retained"`   // whether the turn is still active and can be resumed
+	Detail         string `json:"detail"`          // what happened, in one or a few sentences
 }
 
 // Escalation is what was handed to a person.
 type Escalation struct {
-	FromRole         string   `json:"from_role,omitempty"`
-	FromTurnID       string   `json:"from_turn_id,omitempty"`
-	Reason           string   `json:"reason"`
-	ValidationErrors []string `json:"validation_errors,omitempty"`
-	EscalatedAt      Time     `json:"escalated_at"`
+	FromRole         string   `json:"from_role,omitempty"`         // role of the turn it is about; absent if none
+	FromTurnID       string   `json:"from_turn_id,omitempty"`      // the turn it is about; absent if none
+	Reason           string   `json:"reason"`                      // the operator's words, or why the last attempt was refused
+	ValidationErrors []string `json:"validation_errors,omitempty"` // the faults of the last attempt, if it was refused for them
+	EscalatedAt      Time     `json:"escalated_at"`                // when it was raised
 	Extra            Extra    `json:"-"`
 }
 
@@ -302,17 +319,17 @@ func (e Escalation) MarshalJSON() ([]byte, error) {
 // OpenObjection is an objection that nobody has resolved yet.
 type OpenObjection struct {
 	Objection
-	TurnID   string `json:"turn_id"` // that raised it
-	Role     string `json:"role"`
-	Phase    string `json:"phase"`
-	RaisedAt Time   `json:"raised_at"`
+	TurnID   string `json:"turn_id"`   // the turn that raised it
+	Role     string `json:"role"`      // the role that raised it
+	Phase    string `json:"phase"`     // the phase that it was raised in
+	RaisedAt Time   `json:"raised_at"` // when that turn was accepted
 }
 
 // Person is somebody who decides, as git knows them, and the user of the system that typed it.
 type Person struct {
-	Name  string `json:"name,omitempty"`
-	Email string `json:"email,omitempty"`
-	User  string `json:"user,omitempty"`
+	Name  string `json:"name,omitempty"`  // user.name of git; absent if not set
+	Email string `json:"email,omitempty"` // user.email of git, compared without case; absent if not set
+	User  string `json:"user,omitempty"`  // login name on the operating system
 }
 
 // String is the person as git writes it, or what is known of them; a person where nothing is.
@@ -343,94 +360,95 @@ func (p Person) Same(q Person) bool {
 
 // Approval is one person's yes to a gate that needs more than one.
 type Approval struct {
-	By      Person `json:"by"`
-	Comment string `json:"comment,omitempty"`
-	At      Time   `json:"at"`
+	By      Person `json:"by"`                // who approved; nobody counts twice
+	Comment string `json:"comment,omitempty"` // the person's own words, if any
+	At      Time   `json:"at"`                // when they approved
 }
 
 // Decline is a person's last no to a gate, until that gate is passed.
 type Decline struct {
-	GateID          string `json:"gate_id"`
-	GateType        string `json:"gate_type"` // phase_transition or run_completion
-	From            string `json:"from"`      // the phase that the gate ends
-	To              string `json:"to,omitempty"`
-	RequestedByTurn string `json:"requested_by_turn"`
-	Reason          string `json:"reason"`
-	By              Person `json:"by"`
-	At              Time   `json:"at"`
-	Role            string `json:"role"`  // that goes on
-	Phase           string `json:"phase"` // that it goes on in
+	GateID          string `json:"gate_id"`           // the gate that was declined
+	GateType        string `json:"gate_type"`         // phase_transition or run_completion
+	From            string `json:"from"`              // the phase that the gate ends
+	To              string `json:"to,omitempty"`      // the phase that was asked for; absent at the end of the run
+	RequestedByTurn string `json:"requested_by_turn"` // the turn that asked for it
+	Reason          string `json:"reason"`            // the person's words, which the next turn reads
+	By              Person `json:"by"`                // who declined
+	At              Time   `json:"at"`                // when they declined
+	Role            string `json:"role"`              // the role that goes on
+	Phase           string `json:"phase"`             // the phase that work goes on in: From or an earlier one
 }
 
 // OpenEscalation is an entry of the human queue that is not resolved yet.
 type OpenEscalation struct {
-	EscalationID string `json:"escalation_id"`
-	BlockedOn    string `json:"blocked_on"`
-	TurnID       string `json:"turn_id,omitempty"`
-	RaisedAt     Time   `json:"raised_at"`
+	EscalationID string `json:"escalation_id"`     // "hesc_" and 16 hex digits; what govern unblock takes
+	BlockedOn    string `json:"blocked_on"`        // blocked_on of the block that raised it
+	TurnID       string `json:"turn_id,omitempty"` // the turn it is about; absent if none
+	RaisedAt     Time   `json:"raised_at"`         // when it was raised
 	// Reason is the block that goes with it: it holds again when a newer one is cleared.
 	Reason *BlockedReason `json:"reason,omitempty"`
 }
 
 // PendingPhase is a phase transition that waits: for a person, or for the other turns to end.
 type PendingPhase struct {
-	From            string `json:"from"`
-	To              string `json:"to"`
-	Gate            string `json:"gate,omitempty"`
-	RequestedByTurn string `json:"requested_by_turn,omitempty"`
-	RequestedAt     Time   `json:"requested_at,omitzero"`
+	From            string `json:"from"`                        // the phase that ends
+	To              string `json:"to"`                          // the phase that follows
+	Gate            string `json:"gate,omitempty"`              // the exit gate of From; absent while queued or if there is none
+	RequestedByTurn string `json:"requested_by_turn,omitempty"` // the turn that asked for it
+	RequestedAt     Time   `json:"requested_at,omitzero"`       // when it asked, or when the wait for approval began
 
-	Approvals []Approval `json:"approvals,omitempty"` // Drawbar's own: of a gate that needs several
+	Approvals []Approval `json:"approvals,omitempty"` // Drawbar's own: those given so far, of a gate that needs several
 }
 
 // PendingEnd is the end of the run that waits.
 type PendingEnd struct {
-	Gate            string `json:"gate,omitempty"`
-	RequestedByTurn string `json:"requested_by_turn,omitempty"`
-	RequestedAt     Time   `json:"requested_at,omitzero"`
+	Gate            string `json:"gate,omitempty"`              // the exit gate of the last phase; absent while queued or if there is none
+	RequestedByTurn string `json:"requested_by_turn,omitempty"` // the turn that asked for it
+	RequestedAt     Time   `json:"requested_at,omitzero"`       // when it asked, or when the wait for approval began
 
-	Approvals []Approval `json:"approvals,omitempty"` // Drawbar's own: of a gate that needs several
+	Approvals []Approval `json:"approvals,omitempty"` // Drawbar's own: those given so far, of a gate that needs several
 }
 
 // GateFailure is the last time a gate did not pass.
 type GateFailure struct {
-	GateType            string   `json:"gate_type"` // phase_transition or run_completion
-	GateID              string   `json:"gate_id"`
-	Phase               string   `json:"phase"`
-	FromPhase           string   `json:"from_phase,omitempty"`
-	ToPhase             string   `json:"to_phase,omitempty"`
-	RequestedByTurn     string   `json:"requested_by_turn"`
-	FailedAt            Time     `json:"failed_at"`
-	QueuedRequest       bool     `json:"queued_request"`
-	Reasons             []string `json:"reasons"`
-	MissingFiles        []string `json:"missing_files"`
-	MissingVerification bool     `json:"missing_verification"`
+	GateType            string   `json:"gate_type"`            // phase_transition or run_completion
+	GateID              string   `json:"gate_id"`              // the gate that did not pass
+	Phase               string   `json:"phase"`                // the phase whose exit was asked for
+	FromPhase           string   `json:"from_phase,omitempty"` // the same as Phase
+	ToPhase             string   `json:"to_phase,omitempty"`   // the phase that was asked for; absent at the end of the run
+	RequestedByTurn     string   `json:"requested_by_turn"`    // the turn that asked for it
+	FailedAt            Time     `json:"failed_at"`            // when the gate was evaluated
+	QueuedRequest       bool     `json:"queued_request"`       // whether the request had waited for other turns first
+	Reasons             []string `json:"reasons"`              // why it did not pass, one sentence each
+	MissingFiles        []string `json:"missing_files"`        // paths of required files that do not exist
+	MissingVerification bool     `json:"missing_verification"` // whether the turn's verification has not passed
 }
 
 // Reservation is what an active turn may cost.
 type Reservation struct {
-	ReservedUSD float64 `json:"reserved_usd"`
-	RoleID      string  `json:"role_id"`
-	CreatedAt   Time    `json:"created_at"`
+	ReservedUSD float64 `json:"reserved_usd"` // at most budget.per_turn_max_usd, in US dollars
+	RoleID      string  `json:"role_id"`      // the role of the turn
+	CreatedAt   Time    `json:"created_at"`   // when the turn was assigned or revived
 }
 
 // BudgetStatus is what the run has cost. RemainingUSD is nil without a limit.
 type BudgetStatus struct {
-	SpentUSD           float64  `json:"spent_usd"`
+	SpentUSD float64 `json:"spent_usd"` // US dollars of all attempts of the run; never negative
+	// budget.per_run_max_usd less what is spent, at least 0; null without a limit
 	RemainingUSD       *float64 `json:"remaining_usd"`
-	Exhausted          bool     `json:"exhausted,omitempty"`
-	ExhaustedAt        Time     `json:"exhausted_at,omitzero"`
-	ExhaustedAfterTurn string   `json:"exhausted_after_turn,omitempty"`
-	WarnMode           bool     `json:"warn_mode,omitempty"`
+	Exhausted          bool     `json:"exhausted,omitempty"`            // whether nothing remains
+	ExhaustedAt        Time     `json:"exhausted_at,omitzero"`          // when that was first seen
+	ExhaustedAfterTurn string   `json:"exhausted_after_turn,omitempty"` // the turn whose cost used it up
+	WarnMode           bool     `json:"warn_mode,omitempty"`            // the run went on past its budget, as on_exceed warn allows
 }
 
 // CompletedTurn is the last accepted turn with its checkpoint.
 type CompletedTurn struct {
-	TurnID         string `json:"turn_id"`
-	Role           string `json:"role,omitempty"`
-	Phase          string `json:"phase,omitempty"`
-	CheckpointSHA  string `json:"checkpoint_sha,omitempty"`
-	CheckpointedAt Time   `json:"checkpointed_at,omitzero"`
+	TurnID         string `json:"turn_id"`                  // the accepted turn
+	Role           string `json:"role,omitempty"`           // its role
+	Phase          string `json:"phase,omitempty"`          // the phase that it was accepted in
+	CheckpointSHA  string `json:"checkpoint_sha,omitempty"` // commit of its files; absent until there is one
+	CheckpointedAt Time   `json:"checkpointed_at,omitzero"` // when that commit was made
 	Extra          Extra  `json:"-"`
 }
 
