@@ -24,7 +24,7 @@ func Survivors(runs ...string) map[string]int {
 		}
 		if run, ok := tags[runOfTag(tagOn(pid))]; ok {
 			member[pid] = run
-		} else if run, ok := marks[runOf(markOn(pid))]; ok {
+		} else if run, ok := marks[runOf(markOn(s))]; ok {
 			member[pid] = run
 		}
 	}

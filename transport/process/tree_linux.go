@@ -60,7 +60,7 @@ func (t tree) find() []procStat {
 		if pid == self || s.dead() || s.start < t.start {
 			continue // what is older than the agent is none of its descendants
 		}
-		if pid == t.agent && s.start == t.start || t.marked(pid) {
+		if pid == t.agent && s.start == t.start || t.marked(s) {
 			member[pid] = true
 		}
 	}
@@ -87,8 +87,8 @@ func (t tree) find() []procStat {
 }
 
 // marked reports whether a process carries the mark or the tag of the tree.
-func (t tree) marked(pid int) bool {
-	mark, tag := markOn(pid), tagOn(pid)
+func (t tree) marked(s procStat) bool {
+	mark, tag := markOn(s), tagOn(s.pid)
 	if t.all {
 		return runOf(mark) == runOf(t.mark) || runOfTag(tag) == runOfTag(tagOf(t.mark))
 	}
@@ -145,9 +145,23 @@ func tagOn(pid int) uint64 {
 	return n
 }
 
-// markOn is the mark in the environment of a process, empty for one without.
-func markOn(pid int) string {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+// markOn is the mark in the environment of a process, empty for one without. Where the first thread has ended, only the others
+// still show the environment.
+func markOn(s procStat) string {
+	dir := "/proc/" + strconv.Itoa(s.pid)
+	mark := markIn(dir)
+	if mark == "" && s.threads > 1 && s.state == 'Z' {
+		for _, tid := range numbers(dir + "/task/") {
+			if mark = markIn(dir + "/task/" + strconv.Itoa(tid)); mark != "" {
+				break
+			}
+		}
+	}
+	return mark
+}
+
+func markIn(dir string) string {
+	env, err := os.ReadFile(dir + "/environ")
 	if err != nil {
 		return ""
 	}
