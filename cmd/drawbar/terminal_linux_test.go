@@ -260,6 +260,47 @@ func TestConfirmsOnATerminal(t *testing.T) {
 	}
 }
 
+// Ctrl-C ends the action of a gate, and the gate waits as before.
+func TestInterruptKeepsTheGate(t *testing.T) {
+	t.Parallel()
+	const before = `cat > agentxchain.json <<END
+{"schema_version":"1.0","project":{"id":"p","name":"P"},
+ "roles":{"dev":{"title":"D","mandate":"Build.","write_authority":"authoritative","runtime":"hand"}},"runtimes":{"hand":{"type":"manual"}},
+ "routing":{"build":{"entry_role":"dev","allowed_next_roles":["dev"],"exit_gate":"built"}},"workflow_kit":{},
+ "gates":{"built":{"requires_human_approval":true,"gate_actions":[{"run":"touch .agentxchain/begun; sleep 600"}]}}}
+END
+echo .agentxchain/ > .gitignore
+git init -q; git add -A; git commit -qm start
+drawbar govern step --no-wait --trust
+drawbar govern submit --summary all --complete
+drawbar govern step`
+	dir := t.TempDir()
+	env := stage(t, dir)
+	c := exec.Command("sh", "-ec", before)
+	c.Dir, c.Env = filepath.Join(dir, "work"), env
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := onTerminalIn(t, dir, env, 100, "", "", "govern", "approve")
+	for deadline := time.Now().Add(ptytest.Patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(s.cmd.Dir, ".agentxchain", "begun")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the action does not begin:\n%q", s.Shown())
+		}
+	}
+	s.Type("\x03")
+	if code := s.Exit(); code != 130 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+	c = exec.Command(filepath.Join(dir, "bin", "drawbar"), "govern", "status")
+	c.Dir, c.Env = s.cmd.Dir, env
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "drawbar govern approve") {
+		t.Errorf("the gate does not wait any more: %v\n%s", err, out)
+	}
+}
+
 // Two terminals follow one run: one answers, the other shows it on a line of its own; Ctrl-C leaves the attached one alone.
 func TestTwoTerminals(t *testing.T) {
 	t.Parallel()

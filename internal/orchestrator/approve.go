@@ -214,7 +214,7 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: %w", label, ctx.Err())
+			return nil, fmt.Errorf("%s: %w", label, context.Cause(ctx))
 		}
 		detail := fmt.Sprintf("%s: %s (%s)", label, a.Run, out.fault)
 		if out.tail != "" {

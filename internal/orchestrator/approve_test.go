@@ -3,6 +3,7 @@
 package orchestrator
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func TestApproveLooksAgain(t *testing.T) {
 	config := func(planned string) string {
 		return strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""), `"planned":{"requires_files":[".planning/PLAN.md"],"requires_human_approval":true}`, planned, 1)
 	}
-	gate := `"planned":{"requires_files":[".planning/PLAN.md"],"requires_human_approval":true,"gate_actions":[{"run":"touch ran"}]}`
+	gate := `"planned":{"requires_files":[".planning/PLAN.md"],"requires_human_approval":true,"gate_actions":[{"run":"echo yes > ran"}]}`
 	for name, c := range map[string]struct {
 		change func(p *world)
 		want   string
@@ -110,6 +111,95 @@ func TestASignOffHoldsForOneRun(t *testing.T) {
 	p.stage(turn, strings.Replace(handWritten(p, turn, ".planning/PM_SIGNOFF.md"), `"objections":[]`, `"objections":[],"run_completion_request":true`, 1))
 	if r := p.step(OutcomeAccepted); r.Status != protocol.RunCompleted {
 		t.Errorf("signed anew: %+v", r.Gate)
+	}
+	p.sound()
+}
+
+// What a gate tells its hook and its actions, and what is told of an approval.
+func TestWhatAnApprovalTells(t *testing.T) {
+	t.Parallel()
+	gate := func(actions string) string {
+		return `{"requires_human_approval":true,"gate_actions":[` + actions + `]}`
+	}
+	const first = `{"run":"env | grep ^AGENTXCHAIN_ > ../env"}`
+	p := planned(t, gate(first+`,{"run":"kill -9 $$"}`))
+	turn := p.accepted()[0]
+	approve := func() Report {
+		t.Helper()
+		r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	failed := func(want string) {
+		t.Helper()
+		if r := approve(); r.Outcome != OutcomeBlocked || len(r.Errors) != 1 || r.Errors[0] != want {
+			t.Errorf("%s %q, want %q", r.Outcome, r.Errors, want)
+		}
+	}
+	failed("action 2: kill -9 $$ (ended by SIGKILL)")
+	for _, want := range []string{"GATE_ID=planned\n", "GATE_TYPE=phase_transition\n", "PHASE=planning\n", "REQUESTED_BY_TURN=" + turn + "\n", "TRIGGER_COMMAND=drawbar govern approve\n"} {
+		if env := p.read("../env"); !strings.Contains(env, "AGENTXCHAIN_"+want) {
+			t.Errorf("the action was not told %s:\n%s", want, env)
+		}
+	}
+	config := func(actions, more string) string {
+		return strings.Replace(three(manualRuntime, manualRuntime, manualRuntime, more), `"planned":{"requires_files":[".planning/PLAN.md"],"requires_human_approval":true}`, `"planned":`+gate(actions), 1)
+	}
+	p.write("agentxchain.json", config(`{"run":"sleep 60","label":"slow","timeout_ms":1000}`, ""))
+	failed("slow: sleep 60 (it took longer than 1s)")
+	p.write("agentxchain.json", config(`{"run":"echo key $DEMO_API_KEY; exit 3","label":"leak"}`, ""))
+	const key = "sk-demo-0123456789abcdef0123"
+	r, err := p.engine(func(o *Options) { o.Environ = append(os.Environ(), "DEMO_API_KEY="+key) }).Approve(t.Context(), ApproveOptions{Either: true})
+	if err != nil || r.Outcome != OutcomeBlocked || !strings.Contains(r.Errors[0], "leak: ") || strings.Contains(strings.Join(r.Errors, "")+p.read(protocol.StateFile), key) {
+		t.Errorf("%q %v, or a secret is shown or kept", r.Errors, err)
+	}
+	p.write("agentxchain.json", config(first, `,"hooks":{"before_gate":[`+shHook("look", "blocking", `cat > ../told; echo '{"verdict":"allow"}'`)+`]}`))
+	if r := approve(); r.Outcome != OutcomeDone || r.EnteredPhase != "implementation" {
+		t.Errorf("%+v", r)
+	}
+	for _, want := range []string{`"gate":"planned"`, `"from":"planning"`, `"to":"implementation"`, `"requested_by_turn":"` + turn + `"`} {
+		if told := strings.ReplaceAll(p.read("../told"), `": "`, `":"`); !strings.Contains(told, want) {
+			t.Errorf("the hook was not told %s:\n%s", want, told)
+		}
+	}
+	if got := p.heard("approved"); len(got) != 1 || got[0] != "gate planned is approved" {
+		t.Errorf("told %q", got)
+	}
+	p.sound()
+
+	p = newProject(t, review(""))
+	if r := p.byHand(OutcomeAccepted, objecting("the end")); r.Pending != "shipped" {
+		t.Fatalf("%+v", r)
+	}
+	if r := approve(); r.Outcome != OutcomeCompleted {
+		t.Errorf("the end: %s", r.Outcome)
+	}
+}
+
+// A dry run asks whom git knows, and counts the approvals that are missing; one of two is on the record.
+func TestApprovalsOfTwoPeople(t *testing.T) {
+	t.Parallel()
+	p := planned(t, `{"approvers":["tester@localhost","bob@x"],"min_approvals":2}`)
+	bob := protocol.Person{Name: "Bob", Email: "bob@x"}
+	dry := func(want string, by protocol.Person) {
+		t.Helper()
+		if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, DryRun: true, By: by}); err != nil || !strings.Contains(r.Summary, want) {
+			t.Errorf("%q %v, want %q", r.Summary, err, want)
+		}
+	}
+	dry("gate planned would have 1 of 2 approvals", protocol.Person{})
+	r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true})
+	if err != nil || !strings.Contains(r.Summary, "1 of 2 approvals of gate planned") || r.Pending != "planned" {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if got := approvals(p.state()); len(got) != 1 || got[0].By.Email != "tester@localhost" {
+		t.Errorf("on the record: %+v", got)
+	}
+	dry("gate planned would pass", bob)
+	if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: bob}); err != nil || r.EnteredPhase != "implementation" {
+		t.Errorf("%+v %v", r, err)
 	}
 	p.sound()
 }

@@ -139,11 +139,7 @@ func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s Submiss
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range seen.Paths() {
-			if !protocol.Operational(p) {
-				s.Files = append(s.Files, p)
-			}
-		}
+		s.Files = seen.Paths()
 	}
 	next := 0
 	for i := range s.Objections {
