@@ -36,7 +36,7 @@ func TestAliases(t *testing.T) {
 	for _, f := range alias.Flags() {
 		at := cmd
 		if f.Command != "" {
-			at, _, _ = cmd.Find([]string{f.Command})
+			at, _, _ = cmd.Find(strings.Fields(f.Command))
 		}
 		got := at.Flags().Lookup(f.Name)
 		if f.Command == "" {

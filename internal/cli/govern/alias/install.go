@@ -153,7 +153,10 @@ func flags(app *cli.App, govern *cobra.Command) {
 		if f.Own {
 			continue
 		}
-		cmd := child(govern, f.Command)
+		cmd := govern
+		for _, name := range strings.Fields(f.Command) {
+			cmd = child(cmd, name)
+		}
 		fs := cmd.Flags()
 		switch {
 		case f.Same != "":

@@ -73,7 +73,7 @@ func Commands() []Command {
 
 // Flag is a flag in the protocol's spelling.
 type Flag struct {
-	Command string // of ours that has it; empty is every command
+	Command string // of ours that has it, such as "turn show"; empty is every command
 	Name    string
 	Short   string
 	Value   bool // it takes a value
@@ -133,6 +133,12 @@ func Flags() []Flag {
 		{Command: "accept", Name: "normalize-staged-result", Means: "every result is normalized, and each change is listed"},
 
 		{Command: "gates", Name: "evaluate", Means: "gates are always held against the files as they are now"},
+
+		{Command: "history", Name: "lineage", Value: true, Refused: "no run takes over from another", Hint: "drawbar govern history --runs"},
+		{Command: "turn show", Name: "artifact", Value: true, Own: true, Means: "the file of that kind: assignment, prompt, context or manifest"},
+
+		{Command: "intake plan", Name: "force", Refused: "it replaces no file", Hint: "move the file away, then: drawbar govern intake plan --intent ID"},
+		{Command: "intake approve", Name: "force-scope", Refused: "intents of the same scope do not hold each other up", Hint: "drawbar govern intake approve --intent ID"},
 
 		{Command: "status", Name: "all", Short: "a", Means: "everything that waits is shown"},
 		{Command: "status", Name: "dir", Short: "d", Same: "cwd"},

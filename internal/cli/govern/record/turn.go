@@ -32,7 +32,7 @@ func turn(app *cli.App) *cobra.Command {
 		Use: "turn", Short: "Inspect a turn", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var file string
+	var file, kind string
 	show := &cobra.Command{
 		Use: "show [TURN]", Short: "A turn, what it was given, and what is kept of it",
 		Long: "Show a turn: its result in the record, and the files of its dispatch bundle, which are archived when it is accepted. --file\n" +
@@ -43,15 +43,20 @@ func turn(app *cli.App) *cobra.Command {
 			if len(args) > 0 {
 				id = args[0]
 			}
-			return showTurn(app, id, file)
+			if file != "" && kind != "" {
+				return cli.Usage("--file and --artifact contradict each other").WithHint("give one of them")
+			}
+			return showTurn(app, id, file, kind)
 		},
 	}
 	show.Flags().StringVar(&file, "file", "", "print this file of the turn's bundle")
+	show.Flags().StringVar(&kind, "artifact", "", "the protocol's spelling: assignment, prompt, context or manifest")
+	show.Flags().Lookup("artifact").Hidden = true
 	cmd.AddCommand(show, turnDiff(app))
 	return cmd
 }
 
-func showTurn(app *cli.App, id, file string) error {
+func showTurn(app *cli.App, id, file, kind string) error {
 	root, v, err := read(app)
 	if err != nil {
 		return err
@@ -79,6 +84,12 @@ func showTurn(app *cli.App, id, file string) error {
 	})
 	if err != nil {
 		return execution.Errorf(execution.CodeConfig, "look into %s: %w", dir, err)
+	}
+	if kind != "" {
+		file = kind
+		if i := slices.IndexFunc(s.Files, func(name string) bool { return strings.EqualFold(strings.TrimSuffix(name, filepath.Ext(name)), kind) }); i >= 0 {
+			file = s.Files[i]
+		}
 	}
 	if file != "" {
 		return printFile(app, dir, s, file)
