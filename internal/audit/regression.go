@@ -3,15 +3,17 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
 )
 
 // Regression is something that was better in the first export than in the second.
 type Regression struct {
-	Category string `json:"category"` // status, phase, budget, gate, decisions or chain
+	Category string `json:"category"` // status, phase, budget, delegation, gate, decisions or chain
 	Severity string `json:"severity"` // error or warning
 	Field    string `json:"field"`
 	Message  string `json:"message"`
@@ -59,6 +61,16 @@ func Compare(a, b *Export) Comparison {
 	}
 	if !x.BudgetStatus.Exhausted && y.BudgetStatus.Exhausted {
 		worse("budget", "error", "budget_status.exhausted", false, true, "the budget is exhausted")
+	}
+	if !x.BudgetStatus.WarnMode && y.BudgetStatus.WarnMode {
+		worse("budget", "warning", "budget_status.warn_mode", false, true, "the budget is exceeded, and the run goes on with a warning")
+	}
+	before, after := a.missing(), b.missing()
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if more := slices.DeleteFunc(slices.Clone(after[id]), func(d string) bool { return slices.Contains(before[id], d) }); len(more) > 0 {
+			worse("delegation", "error", "delegations."+id+".missing_decision_ids", before[id], after[id], "the delegation %s lacks decisions that it requires: %s",
+				id, strings.Join(more, ", "))
+		}
 	}
 	for gate, was := range x.PhaseGateStatus.All() {
 		if is := y.PhaseGateStatus.At(gate); was == protocol.GatePassed && is != "" && is != protocol.GatePassed {
@@ -111,6 +123,28 @@ func (e *Export) overridden() int {
 		}
 	}
 	return n
+}
+
+// missing are the decisions that delegations require and did not bring, by delegation: of the reviews that were done, and the one
+// that waits.
+func (e *Export) missing() map[string][]string {
+	all := map[string][]string{}
+	add := func(results []protocol.DelegationResult) {
+		for _, r := range results {
+			all[r.DelegationID] = r.MissingDecisionIDs
+		}
+	}
+	for _, raw := range e.lines(e.History, protocol.HistoryFile) {
+		var h protocol.HistoryEntry
+		var review protocol.DelegationReview
+		if json.Unmarshal(raw, &h) == nil && len(h.DelegationReview) > 0 && json.Unmarshal(h.DelegationReview, &review) == nil {
+			add(review.Results)
+		}
+	}
+	if p := e.state.PendingDelegation; p != nil {
+		add(p.Results)
+	}
+	return all
 }
 
 func deref(s *string) string {

@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/internal/governance/protocol"
@@ -31,7 +32,17 @@ func TestCompare(t *testing.T) {
 		"phase ":             func(e *Export) { e.state.Phase = "" },
 		"phase, the routing": func(e *Export) { e.config.Routing = nil },
 		"budget":             func(e *Export) { e.state.BudgetStatus.Exhausted = true },
-		"gate":               func(e *Export) { e.state.PhaseGateStatus.Set("built", protocol.GateFailed) },
+		"budget, warned of":  func(e *Export) { e.state.BudgetStatus.WarnMode = true },
+		"delegation": func(e *Export) {
+			e.state.PendingDelegation = &protocol.PendingReview{Results: []protocol.DelegationResult{{DelegationID: "del-001", MissingDecisionIDs: []string{"DEC-009"}}}}
+		},
+		"delegation, reviewed": func(e *Export) {
+			e.History = []json.RawMessage{[]byte(`{"turn_id":"turn_2","delegation_review":{"results":[{"delegation_id":"del-001","missing_decision_ids":["DEC-009"]}]}}`)}
+		},
+		" a delegation that brought all": func(e *Export) {
+			e.state.PendingDelegation = &protocol.PendingReview{Results: []protocol.DelegationResult{{DelegationID: "del-001"}}}
+		},
+		"gate": func(e *Export) { e.state.PhaseGateStatus.Set("built", protocol.GateFailed) },
 		"decisions": func(e *Export) {
 			e.RepoDecisions = append(e.RepoDecisions, []byte(`{"id":"DEC-001","status":"overridden"}`))
 		},
@@ -45,9 +56,7 @@ func TestCompare(t *testing.T) {
 		if i := slices.Index([]byte(name), ' '); i >= 0 {
 			category = name[:i]
 		}
-		if category == "phase," {
-			category = "phase"
-		}
+		category = strings.TrimSuffix(category, ",")
 		c := Compare(export(nil), export(change))
 		var got []string
 		for _, r := range c.Regressions {
