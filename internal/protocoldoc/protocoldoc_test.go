@@ -2,6 +2,8 @@ package protocoldoc
 
 import (
 	"flag"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +104,33 @@ func TestEveryFieldIsListed(t *testing.T) {
 		for _, key := range o.Keys() {
 			if !strings.Contains(string(out), "\n| `"+key+"` |") {
 				t.Errorf("%s.%s is not in the document", name, key)
+			}
+		}
+	}
+}
+
+// TestEveryFieldHasAMeaning holds every field of the protocol's files to a comment: it is the row's meaning.
+func TestEveryFieldHasAMeaning(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "governance", "protocol", "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no sources: %v", err)
+	}
+	for _, path := range paths {
+		file := filepath.Base(path)
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := &source{types: map[string]structure{}}
+		src.add(parsed)
+		for name, st := range src.types {
+			for _, f := range st.fields {
+				if f.embedded == "" && f.doc == "" {
+					t.Errorf("%s: %s of %s has no meaning: write a comment at the field", file, f.name, name)
+				}
 			}
 		}
 	}

@@ -7,16 +7,17 @@ import (
 
 // QueuedDelegation is work that one role gave to another.
 type QueuedDelegation struct {
-	ID                  string   `json:"delegation_id"`
-	ToRole              string   `json:"to_role"`
-	Charter             string   `json:"charter"`
-	AcceptanceContract  []string `json:"acceptance_contract"`
+	ID                 string   `json:"delegation_id"`       // the id that the delegating turn gave it; older files call the key id
+	ToRole             string   `json:"to_role"`             // role that gets a turn for it
+	Charter            string   `json:"charter"`             // what is to be done
+	AcceptanceContract []string `json:"acceptance_contract"` // conditions that the work has to meet
+	// decisions that the delegated turn has to make; the review lists missing ones
 	RequiredDecisionIDs []string `json:"required_decision_ids"`
-	ParentTurnID        string   `json:"parent_turn_id"`
-	ParentRole          string   `json:"parent_role"`
-	Status              string   `json:"status"` // pending, active, completed, failed
-	ChildTurnID         *string  `json:"child_turn_id"`
-	CreatedAt           Time     `json:"created_at,omitzero"`
+	ParentTurnID        string   `json:"parent_turn_id"`      // turn that delegated
+	ParentRole          string   `json:"parent_role"`         // role of that turn; it reviews the results
+	Status              string   `json:"status"`              // pending, active, completed or failed
+	ChildTurnID         *string  `json:"child_turn_id"`       // turn that has the delegation (null: none yet)
+	CreatedAt           Time     `json:"created_at,omitzero"` // when the delegating turn was accepted
 	Extra               Extra    `json:"-"`
 }
 
@@ -56,9 +57,9 @@ func (q *QueuedDelegation) Child() string {
 
 // PendingReview is due when all delegations of a turn have ended: the parent's role gets a turn alone.
 type PendingReview struct {
-	ParentTurnID string             `json:"parent_turn_id"`
-	ParentRole   string             `json:"parent_role"`
-	Results      []DelegationResult `json:"delegation_results"`
+	ParentTurnID string             `json:"parent_turn_id"`     // turn whose delegations have all ended
+	ParentRole   string             `json:"parent_role"`        // role that gets the next turn, to review them
+	Results      []DelegationResult `json:"delegation_results"` // one for each delegation; older files call the key results
 	Extra        Extra              `json:"-"`
 }
 
@@ -83,25 +84,26 @@ func (p PendingReview) MarshalJSON() ([]byte, error) {
 
 // DelegationReview is what the turn that reviews delegations gets of them.
 type DelegationReview struct {
-	ParentTurnID string             `json:"parent_turn_id"`
-	ParentRole   string             `json:"parent_role,omitempty"`
-	Results      []DelegationResult `json:"results"`
+	ParentTurnID string             `json:"parent_turn_id"`        // turn that delegated
+	ParentRole   string             `json:"parent_role,omitempty"` // role of that turn, which reviews
+	Results      []DelegationResult `json:"results"`               // how each delegation ended
 }
 
 // DelegationResult is how one delegation ended.
 type DelegationResult struct {
-	DelegationID         string   `json:"delegation_id"`
-	ChildTurnID          string   `json:"child_turn_id"`
-	ToRole               string   `json:"to_role"`
-	Charter              string   `json:"charter,omitempty"`
-	AcceptanceContract   []string `json:"acceptance_contract,omitempty"`
-	RequiredDecisionIDs  []string `json:"required_decision_ids,omitempty"`
-	Status               string   `json:"status"`
-	Summary              string   `json:"summary"`
-	FilesChanged         []string `json:"files_changed"`
-	SatisfiedDecisionIDs []string `json:"satisfied_decision_ids"`
-	MissingDecisionIDs   []string `json:"missing_decision_ids"`
-	Extra                Extra    `json:"-"`
+	DelegationID         string   `json:"delegation_id"`                   // delegation that ended
+	ChildTurnID          string   `json:"child_turn_id"`                   // turn that did the work
+	ToRole               string   `json:"to_role"`                         // role of that turn
+	Charter              string   `json:"charter,omitempty"`               // what was to be done
+	AcceptanceContract   []string `json:"acceptance_contract,omitempty"`   // conditions that the work had to meet
+	RequiredDecisionIDs  []string `json:"required_decision_ids,omitempty"` // decisions that the turn had to make
+	Status               string   `json:"status"`                          // completed, or failed when the turn's result has another status
+	Summary              string   `json:"summary"`                         // the summary of the turn's result
+	FilesChanged         []string `json:"files_changed"`                   // files that the turn changed, relative to the project
+	SatisfiedDecisionIDs []string `json:"satisfied_decision_ids"`          // required decisions that the turn made
+	// required decisions that it did not make; with any, the review cannot ask for a next phase or the end
+	MissingDecisionIDs []string `json:"missing_decision_ids"`
+	Extra              Extra    `json:"-"`
 }
 
 // UnmarshalJSON keeps unknown keys.

@@ -33,37 +33,37 @@ const (
 
 // Intent is work that was taken in: what is to be done, and how one sees that it is done.
 type Intent struct {
-	SchemaVersion      string       `json:"schema_version"`
-	IntentID           string       `json:"intent_id"`
-	EventID            string       `json:"event_id"`
-	Status             string       `json:"status"`
-	Priority           *string      `json:"priority"`
-	Template           *string      `json:"template"`
-	Charter            *string      `json:"charter"`
-	AcceptanceContract []string     `json:"acceptance_contract"`
-	PhaseScope         *string      `json:"phase_scope"`
-	RequiresHumanStart bool         `json:"requires_human_start"`
-	TargetRun          *string      `json:"target_run"`
-	CreatedAt          Time         `json:"created_at"`
-	UpdatedAt          Time         `json:"updated_at"`
-	History            []IntentStep `json:"history"`
-	PreferredRole      string       `json:"preferred_role,omitempty"`
-	ApprovedRunID      string       `json:"approved_run_id,omitempty"`
-	CrossRunDurable    bool         `json:"cross_run_durable,omitempty"` // approved while no run was there; the next one takes it
-	ApprovedBy         string       `json:"approved_by,omitempty"`
-	PlanningArtifacts  []string     `json:"planning_artifacts,omitempty"`
-	TargetTurn         *string      `json:"target_turn,omitempty"`
-	StartedAt          Time         `json:"started_at,omitzero"`
-	CompletedAt        Time         `json:"completed_at,omitzero"`
-	RunCompletedAt     Time         `json:"run_completed_at,omitzero"`
-	RunFinalTurn       *string      `json:"run_final_turn,omitempty"`
-	SatisfyingTurn     string       `json:"satisfying_turn,omitempty"`
-	SatisfiedAt        Time         `json:"satisfied_at,omitzero"`
-	SatisfiedReason    string       `json:"satisfied_reason,omitempty"`
-	ArchivedReason     string       `json:"archived_reason,omitempty"`
-	RunBlockedOn       *string      `json:"run_blocked_on,omitempty"`
-	RunBlockedReason   *string      `json:"run_blocked_reason,omitempty"`
-	RunBlockedRecovery *string      `json:"run_blocked_recovery,omitempty"`
+	SchemaVersion      string       `json:"schema_version"`                 // "1.0"
+	IntentID           string       `json:"intent_id"`                      // names the file in intake/intents
+	EventID            string       `json:"event_id"`                       // event that it comes from
+	Status             string       `json:"status"`                         // one of the states of an intent, from detected on
+	Priority           *string      `json:"priority"`                       // p0 (most urgent) to p3, set by triage (null: p0)
+	Template           *string      `json:"template"`                       // what kind of planning files belong to it, set by triage
+	Charter            *string      `json:"charter"`                        // what is to be done, set by triage
+	AcceptanceContract []string     `json:"acceptance_contract"`            // how one sees that it is done, item by item
+	PhaseScope         *string      `json:"phase_scope"`                    // the only phase whose turns get it (null: every phase)
+	RequiresHumanStart bool         `json:"requires_human_start"`           // true for every new intent; kept for other tools
+	TargetRun          *string      `json:"target_run"`                     // run that it is bound to (null: none yet)
+	CreatedAt          Time         `json:"created_at"`                     // when its event was recorded
+	UpdatedAt          Time         `json:"updated_at"`                     // when its status last changed
+	History            []IntentStep `json:"history"`                        // every change of status, oldest first
+	PreferredRole      string       `json:"preferred_role,omitempty"`       // only a turn of this role gets it (absent: any role)
+	ApprovedRunID      string       `json:"approved_run_id,omitempty"`      // run for which it is approved (absent: see cross_run_durable)
+	CrossRunDurable    bool         `json:"cross_run_durable,omitempty"`    // approved while no run was there; the next one takes it
+	ApprovedBy         string       `json:"approved_by,omitempty"`          // who approved it
+	PlanningArtifacts  []string     `json:"planning_artifacts,omitempty"`   // planning files that were made for it, relative to the project
+	TargetTurn         *string      `json:"target_turn,omitempty"`          // turn that it is bound to
+	StartedAt          Time         `json:"started_at,omitzero"`            // when it was bound to that turn
+	CompletedAt        Time         `json:"completed_at,omitzero"`          // when its turn was accepted, or a person completed it
+	RunCompletedAt     Time         `json:"run_completed_at,omitzero"`      // when the run completed, or its satisfying turn was accepted
+	RunFinalTurn       *string      `json:"run_final_turn,omitempty"`       // last accepted turn of the run at that time
+	SatisfyingTurn     string       `json:"satisfying_turn,omitempty"`      // accepted turn that satisfied it
+	SatisfiedAt        Time         `json:"satisfied_at,omitzero"`          // when the run left phase_scope, which made it unnecessary
+	SatisfiedReason    string       `json:"satisfied_reason,omitempty"`     // why it became unnecessary, in words
+	ArchivedReason     string       `json:"archived_reason,omitempty"`      // why a new run archived or suppressed it, in words
+	RunBlockedOn       *string      `json:"run_blocked_on,omitempty"`       // blocked_on of its run, when that blocked it
+	RunBlockedReason   *string      `json:"run_blocked_reason,omitempty"`   // category of the run's blocked reason
+	RunBlockedRecovery *string      `json:"run_blocked_recovery,omitempty"` // recovery action of the run's blocked reason
 	Extra              Extra        `json:"-"`
 }
 
@@ -81,16 +81,16 @@ func (i Intent) MarshalJSON() ([]byte, error) {
 
 // IntentStep is one change of an intent's status.
 type IntentStep struct {
-	From      *string  `json:"from"`
-	To        string   `json:"to"`
-	At        Time     `json:"at"`
-	Reason    string   `json:"reason"`
-	Approver  string   `json:"approver,omitempty"`
-	Artifacts []string `json:"artifacts,omitempty"`
-	RunID     string   `json:"run_id,omitempty"`
-	TurnID    string   `json:"turn_id,omitempty"`
-	Role      string   `json:"role,omitempty"`
-	RunStatus string   `json:"run_status,omitempty"`
+	From      *string  `json:"from"`                 // status before (null: the intent is new)
+	To        string   `json:"to"`                   // status after
+	At        Time     `json:"at"`                   // when it changed
+	Reason    string   `json:"reason"`               // why, in words
+	Approver  string   `json:"approver,omitempty"`   // approval: who approved
+	Artifacts []string `json:"artifacts,omitempty"`  // planned: planning files that were made
+	RunID     string   `json:"run_id,omitempty"`     // run that the change belongs to
+	TurnID    string   `json:"turn_id,omitempty"`    // turn that got or completed the intent
+	Role      string   `json:"role,omitempty"`       // role of that turn
+	RunStatus string   `json:"run_status,omitempty"` // status of the run that decided it
 	Extra     Extra    `json:"-"`
 }
 
@@ -108,16 +108,16 @@ func (i IntentStep) MarshalJSON() ([]byte, error) {
 
 // IntakeEvent is what an intent comes from: somebody's word, a failed check, a change of a branch, a time.
 type IntakeEvent struct {
-	SchemaVersion string          `json:"schema_version"`
-	EventID       string          `json:"event_id"`
-	Source        string          `json:"source"`
-	Category      string          `json:"category"`
-	CreatedAt     Time            `json:"created_at"`
-	Repo          *string         `json:"repo"`
-	Ref           *string         `json:"ref"`
-	Signal        json.RawMessage `json:"signal"`
-	Evidence      []SignalProof   `json:"evidence"`
-	DedupKey      string          `json:"dedup_key"`
+	SchemaVersion string          `json:"schema_version"` // "1.0"
+	EventID       string          `json:"event_id"`       // names the file in intake/events
+	Source        string          `json:"source"`         // manual, vision_scan, ci_failure, git_ref_change or schedule
+	Category      string          `json:"category"`       // kind of event, such as operator_injection (default: `<source>_signal`)
+	CreatedAt     Time            `json:"created_at"`     // when the event was recorded
+	Repo          *string         `json:"repo"`           // repository that it concerns, as its reporter names it
+	Ref           *string         `json:"ref"`            // branch, tag or commit that it concerns
+	Signal        json.RawMessage `json:"signal"`         // what the source reported: an object that is not empty
+	Evidence      []SignalProof   `json:"evidence"`       // what shows that it happened, at least one
+	DedupKey      string          `json:"dedup_key"`      // hash of source and signal; an event with a known key is not recorded again
 	Extra         Extra           `json:"-"`
 }
 
@@ -135,20 +135,20 @@ func (e IntakeEvent) MarshalJSON() ([]byte, error) {
 
 // SignalProof is what shows that an event happened.
 type SignalProof struct {
-	Type  string `json:"type"` // url, file or text
-	Value string `json:"value"`
+	Type  string `json:"type"`  // url, file or text
+	Value string `json:"value"` // the address, the path or the text itself
 }
 
 // IntakeContext is what a turn knows of the intent that it is bound to.
 type IntakeContext struct {
-	IntentID           string   `json:"intent_id"`
-	EventID            string   `json:"event_id"`
-	Source             *string  `json:"source"`
-	Category           *string  `json:"category"`
-	Charter            *string  `json:"charter"`
-	AcceptanceContract []string `json:"acceptance_contract"`
-	PhaseScope         *string  `json:"phase_scope"`
-	Priority           string   `json:"priority,omitempty"`
+	IntentID           string   `json:"intent_id"`           // the intent
+	EventID            string   `json:"event_id"`            // event that it comes from
+	Source             *string  `json:"source"`              // source of that event, such as ci_failure (null: the event is gone)
+	Category           *string  `json:"category"`            // category of that event (null: the event is gone)
+	Charter            *string  `json:"charter"`             // what is to be done
+	AcceptanceContract []string `json:"acceptance_contract"` // items that the result has to cover
+	PhaseScope         *string  `json:"phase_scope"`         // the only phase that it is for (null: every phase)
+	Priority           string   `json:"priority,omitempty"`  // p0 (most urgent) to p3
 }
 
 // Intent is the id of the intent that a turn is bound to; nil without one.
