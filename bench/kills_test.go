@@ -107,6 +107,7 @@ func (o killing) run(ctx context.Context) (t tally, err error) {
 		}
 		before := len(s.turns)
 		moment := time.Duration(random.Int64N(int64(s.longest)))
+		started := time.Now()
 		alive, err := s.kill(ctx, moment)
 		if err != nil {
 			return t, err
@@ -114,8 +115,10 @@ func (o killing) run(ctx context.Context) (t tally, err error) {
 		t.kills++
 		if alive {
 			t.running++
+			s.longest += s.longest / 50 // a machine may have become slower
 		} else {
 			t.after++
+			s.longest = time.Since(started) // or faster
 		}
 		pending, err := s.look()
 		if err == nil {
