@@ -134,7 +134,7 @@ func (c *Config) misspelt(v *Validation, f File) {
 		}
 		if meant := near.Word(k, free); meant != "" {
 			v.Warnings = append(v.Warnings, Finding{Field: nativePrefix + (configfile.Path{k}).String(), Code: NonStandard,
-				Message: fmt.Sprintf("%s is no setting that drawbar knows", strconv.Quote(k)), Suggestion: meant, File: f.Name})
+				Message: fmt.Sprintf("%s is not a setting that drawbar knows", strconv.Quote(k)), Suggestion: meant, File: f.Name})
 		}
 	}
 }

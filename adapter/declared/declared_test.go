@@ -273,8 +273,8 @@ func TestFile(t *testing.T) {
 	}}
 	path := home.Path(host(nil, nil), "login.json")
 	for text, want := range map[string]adapter.AuthState{
-		"":      {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is no JSON of the expected shape"},
-		"x":     {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is no JSON of the expected shape"},
+		"":      {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is not JSON of the expected shape"},
+		"x":     {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is not JSON of the expected shape"},
 		"0":     {Status: adapter.Unauthenticated, Details: path + " holds no login; type it"},
 		"2000":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "d", ExpiresAt: time.Unix(2000, 0).UTC()},
 		"500":   {Status: adapter.AuthExpired, Method: "m", Identity: "ann", Details: "type it", ExpiresAt: time.Unix(500, 0).UTC()},

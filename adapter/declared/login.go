@@ -51,7 +51,7 @@ func UnmarshalJSONC(data []byte, v any) error {
 	return nil
 }
 
-var errShape = errors.New("it is no JSON of the expected shape")
+var errShape = errors.New("it is not JSON of the expected shape")
 
 // Note says what is wrong with an installation of a version.
 type Note func(ctx context.Context, h adapter.Host, version string) string
@@ -115,7 +115,7 @@ type File struct {
 	Name   string
 	Hint   string // how to log in
 	Method string // of what cannot be read
-	// Read reads the login. Only what is no JSON of the expected shape is an error, which is not shown: it could quote the file.
+	// Read reads the login. Only what is not JSON of the expected shape is an error, which is not shown: it could quote the file.
 	Read func(h adapter.Host, data []byte) (Token, error)
 	// Missing is what it means that there is no file; nil: that nobody is logged in.
 	Missing func(h adapter.Host) adapter.AuthState

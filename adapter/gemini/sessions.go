@@ -53,7 +53,7 @@ func sessionProjects(l *sessionfile.Lister) map[string]string {
 		return names // it is not there before the first session
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		l.Problem(path, "is no JSON of the expected shape: directories of sessions may be unknown")
+		l.Problem(path, "is not JSON of the expected shape: directories of sessions may be unknown")
 	}
 	for dir, name := range file.Projects {
 		names[name] = dir

@@ -64,7 +64,7 @@ func New(v Vendor, t *toolcall.Table) Flow {
 	return Flow{Names: names, Calls: toolcall.NewCalls(t, names), vendor: v, subs: map[string]*Stream{}}
 }
 
-// Scan reads a line into V. False means that it is no object of JSON.
+// Scan reads a line into V. False means that it is not a JSON object.
 func (f *Flow) Scan(line []byte) bool { return jsonscan.Fields(line, f.V[:], keys) == nil }
 
 // Stream is the conversation that the line belongs to: the agent's own or a sub-agent's.

@@ -117,7 +117,7 @@ func (c *Call) Stderr(text string, s *cliagent.Sink) {
 type Exit struct {
 	Stdout, Stderr string // what it wrote, unless that was told as it was written
 	Code           int
-	Exited         bool // the code is known; without it the command runs on, or nobody knows
+	Exited         bool // the code is known; otherwise the command still runs or its end is unknown
 }
 
 func (c *Call) exit(e *Exit, ms int64, s *cliagent.Sink) {

@@ -211,7 +211,7 @@ const (
 var values = []string{"0", "-1", "7", "1.5", "99999999999999", "true", "false", "null", `"x"`, "{}", "[]"}
 
 // value changes a token of one line: a word becomes another word of the recording, empty or strange; a value becomes one of
-// another kind; a member is renamed, doubled or joined by one that nobody knows.
+// another kind; a member is renamed, doubled or joined by an unknown one.
 func (m *mutator) value(kind token) {
 	i := m.pick()
 	line := m.lines[i]

@@ -239,7 +239,7 @@ func triage(app *cli.App) *cobra.Command {
 	var id, acceptance, reason string
 	var suppress, reject bool
 	cmd := &cobra.Command{
-		Use: "triage", Short: "Say how urgent an intent is, what is to be done, and how one sees that it is done", Args: cli.Args(cobra.NoArgs),
+		Use: "triage", Short: "Set the priority of an intent, what is to be done, and how to tell when it is done", Args: cli.Args(cobra.NoArgs),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			a.Acceptance = items(acceptance)
 			d, err := open(app, "intake triage")

@@ -92,7 +92,7 @@ func printExport(app *cli.App, rep audit.ExportReport) {
 	case rep.Chain != nil && rep.Chain.OK:
 		app.Printf("  the record in it fits its chain: %d lines\n", rep.Chain.Entries)
 	case rep.Files == 0:
-		app.Printf("  no files: values were compared among each other, and the chain is what the export says of it\n")
+		app.Printf("  no files: values fit each other, but an edited one may not show; to have every byte checked: drawbar govern export --files --output FILE\n")
 	}
 	for _, name := range rep.Unchecked {
 		app.Printf("  %s: its content was left out, so it was not checked\n", name)
