@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
 // Config is Drawbar's own configuration for one working directory: environment, project and user in layers. A client

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/agentconfig"
-	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/configstore"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
 // ConfigManager reads and changes the agents' own configuration files. It holds nothing in memory: every call reads the files

@@ -9,11 +9,11 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/lookpath"
-	"github.com/drawbar/drawbar/internal/config"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/orchestrator"
-	"github.com/drawbar/drawbar/internal/project"
-	"github.com/drawbar/drawbar/internal/trust"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // Governed carries the runs of a governed project: agents and people in roles who move a repository through phases and gates, on

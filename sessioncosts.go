@@ -10,8 +10,8 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/agentdata/usage"
 	"github.com/drawbar/drawbar/internal/runstore"
-	"github.com/drawbar/drawbar/internal/usage"
 )
 
 // SessionCostQuery selects what SessionCosts adds up and says by what it is divided. The zero query is everything by agent.

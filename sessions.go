@@ -7,8 +7,8 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/agentdata/session"
 	"github.com/drawbar/drawbar/internal/runstore"
-	"github.com/drawbar/drawbar/internal/session"
 )
 
 // What the methods of Sessions take and answer.

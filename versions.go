@@ -9,8 +9,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/catalog/versioncache"
 	"github.com/drawbar/drawbar/internal/runstore"
-	"github.com/drawbar/drawbar/internal/versioncache"
 )
 
 // learnAfter is how long a run must last before its agent is asked for its version beside it.

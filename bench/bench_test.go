@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/claude"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )

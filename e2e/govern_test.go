@@ -557,7 +557,7 @@ func newReference(t *testing.T, k kit, left string) *governed {
 	g := &governed{lab: newLab(t, k, `{"turns":[{"text":"nobody asks this"}]}`)}
 	g.env["PATH"] = filepath.Dir(mustLook(t, "git")) + ":" + g.env["PATH"]
 	for _, part := range []string{"project", left} {
-		if err := os.CopyFS(g.work, os.DirFS(filepath.Join("..", "internal", "project", "testdata", "reference", part))); err != nil {
+		if err := os.CopyFS(g.work, os.DirFS(filepath.Join("..", "internal", "governed", "project", "testdata", "reference", part))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
 	"github.com/drawbar/drawbar/transport/process"
 )
 

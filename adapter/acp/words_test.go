@@ -3,7 +3,7 @@ package acp
 import (
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/execution"
 )
 

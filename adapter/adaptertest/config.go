@@ -12,8 +12,8 @@ import (
 	"testing/fstest"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/agentconfig"
-	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 )
 

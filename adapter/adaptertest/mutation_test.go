@@ -170,7 +170,7 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 			})
 		},
 		func(t *testing.T, b *broken) {
-			b.s.Source = module(t, map[string]string{"adapter.go": "package x\nimport _ \"github.com/drawbar/drawbar/internal/ledger\"\n"})
+			b.s.Source = module(t, map[string]string{"adapter.go": "package x\nimport _ \"github.com/drawbar/drawbar/internal/governed/ledger\"\n"})
 		},
 		func(t *testing.T, b *broken) {
 			b.s.Source = module(t, map[string]string{"adapter.go": "package x\nimport _ \"github.com/drawbar/drawbar\"\n"})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 )
 
 // TestIntegrations holds what every built-in adapter declares beside its runs against the golden in its testdata.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // login is the order in which Claude takes variables, and the file of a login. On macOS a login is in the keychain and leaves no file.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // object is a JSON object.

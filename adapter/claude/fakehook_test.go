@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // begun tells the hooks that the session begins.

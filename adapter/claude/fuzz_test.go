@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/adapter/streamjson"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // plugins are those of marketplaces: NAME or NAME@MARKETPLACE. A command that a marketplace declares is not confirmed.

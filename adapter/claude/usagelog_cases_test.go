@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/usagescan/usagetest"
+	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
 )
 
 func scanUsage(t testing.TB, text string) []adapter.UsageRecord {

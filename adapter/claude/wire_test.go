@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )

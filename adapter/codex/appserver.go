@@ -3,7 +3,7 @@ package codex
 import (
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonrpc"
 	"github.com/drawbar/drawbar/transport/jsonscan"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // login is looked at in a variable and in the file of a login. A keyring, where a login leaves no file, cannot be looked into.

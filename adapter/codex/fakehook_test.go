@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // callHooks calls the hooks of the arguments, as Codex does: those that are switched on and that somebody has reviewed.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"

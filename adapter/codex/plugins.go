@@ -2,7 +2,7 @@ package codex
 
 import (
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // listedPlugin is a plugin as codex lists it, installed or not.

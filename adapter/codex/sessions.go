@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 )
 
 var _ adapter.SessionStore = Adapter{}

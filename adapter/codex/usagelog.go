@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/usagescan"
+	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/usagescan/usagetest"
+	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
 )
 
 // A compressed rollout tells of the same calls as the plain one, which may stand beside it.

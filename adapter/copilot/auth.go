@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 const loginGuidance = "log in with: copilot login, or set COPILOT_GITHUB_TOKEN"

@@ -4,7 +4,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"slices"
 
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 

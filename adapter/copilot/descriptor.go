@@ -2,10 +2,10 @@ package copilot
 
 import (
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/acpagent"
-	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/adapter/declared"
-	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // callHooks calls the hooks of the plugin that the arguments name, as Copilot CLI does.

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
-	"github.com/drawbar/drawbar/adapter/hookrelay"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/transport/process"
 )
 

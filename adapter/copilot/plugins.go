@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // plugins are NAME@MARKETPLACE, OWNER/REPOSITORY or the address of a repository. Those that come with Copilot are none of them. It

@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 )
 
 const sessionAgent = "copilot"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 func host(env map[string]string, files fstest.MapFS) adapter.Host {

@@ -2,8 +2,8 @@ package gemini
 
 import (
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/acpagent"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 type fields = map[string]any

@@ -3,7 +3,7 @@ package gemini
 import (
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 )
 
 // fakeVar names the scenario that the test binary plays as Gemini, stateVar the folder where it keeps its sessions.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // plugins are what Gemini calls extensions, from a folder or the address of a repository. The command asks whether a folder is

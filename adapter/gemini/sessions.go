@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 )
 
 const sessionAgent = "gemini"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/sessionfile"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )

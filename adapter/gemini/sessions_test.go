@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 func sessionSubject() adaptertest.SessionSubject {

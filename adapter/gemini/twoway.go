@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter/acpagent"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // host is a computer with the given variables and files, with qwen and a Node.js of the given version.

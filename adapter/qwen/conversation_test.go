@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
-	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 )
 

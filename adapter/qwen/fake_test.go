@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
 )
 
 type object = map[string]any

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // callHooks calls the hooks of the settings of the machine, as Qwen Code does. Only exit code 2 of a command denies.

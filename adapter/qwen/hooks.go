@@ -7,8 +7,8 @@ import (
 	"runtime"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
 )
 

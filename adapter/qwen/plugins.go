@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/declared"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
 // plugins are what Qwen calls extensions, from a folder, an archive, the address of a repository, or an npm package.

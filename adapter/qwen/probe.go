@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // nodeNote says what is wrong with the Node.js on PATH, for a version that needs a recent one. Installations that bring their

@@ -6,7 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 func sessionLines(l ...string) string { return strings.Join(l, "\n") + "\n" }

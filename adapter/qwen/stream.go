@@ -1,8 +1,8 @@
 package qwen
 
 import (
-	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/adapter/streamjson"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 )
 
 // Begin is the model beginning a block. Of a text or a thought nothing is shown before its first piece, which may be a notice.

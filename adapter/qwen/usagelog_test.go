@@ -3,8 +3,8 @@ package qwen
 import (
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter/cliagent/clitest"
-	"github.com/drawbar/drawbar/adapter/usagescan/usagetest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
 )
 
 // The files are real ones, with long texts cut.

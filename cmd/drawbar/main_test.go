@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter/acpagent/acptest"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
 	"github.com/drawbar/drawbar/internal/cli/demo"
 )
 

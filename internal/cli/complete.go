@@ -8,7 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
 // A completion is asked for at every press of a key: it reads what is at hand and starts nothing. What it cannot read it leaves

@@ -11,7 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
 // Config is Drawbar's own configuration for work in a directory.

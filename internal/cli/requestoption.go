@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
 // reading is the value that the flag of an option has for a run of an agent, in a form that becomes its JSON.

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/config"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/runstore"
-	"github.com/drawbar/drawbar/internal/trust"
+	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // TrustFlag offers --trust to a command that can run what a project says.

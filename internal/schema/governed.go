@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/drawbar/drawbar/internal/governance/charter"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // governedSchema is the schema of agentxchain.json. It says what one value can be; what values say about each other, as in a

@@ -18,7 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/config"
+	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
 // base is where a published schema is found.

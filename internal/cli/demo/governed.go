@@ -12,17 +12,17 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/modelserver"
-	"github.com/drawbar/drawbar/internal/orchestrator"
-	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
-	"github.com/drawbar/drawbar/internal/trust"
-	"github.com/drawbar/drawbar/internal/workspace"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // governedConfig is the project of the second part: a person plans, an agent builds, another doubts, a person approves twice.

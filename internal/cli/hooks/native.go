@@ -14,16 +14,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
-	"github.com/drawbar/drawbar/adapter/configfile"
-	"github.com/drawbar/drawbar/adapter/hookrelay"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
-	"github.com/drawbar/drawbar/internal/configstore"
-	"github.com/drawbar/drawbar/internal/hook"
-	"github.com/drawbar/drawbar/internal/trust"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
+	"github.com/drawbar/drawbar/internal/settings/hook"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // maxPayload bounds what an agent says to one hook.

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/hookrelay"
+	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/hook"
+	"github.com/drawbar/drawbar/internal/settings/hook"
 )
 
 // target is what a registration does, from the flags of add and set.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/agentconfig"
+	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"

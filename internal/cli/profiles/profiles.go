@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/adapter/configfile"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/config"
-	"github.com/drawbar/drawbar/internal/configstore"
+	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
 // New makes the command.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/hook"
-	"github.com/drawbar/drawbar/internal/trust"
+	"github.com/drawbar/drawbar/internal/settings/hook"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // addHooks gives a run the hooks of its command line, and those that are registered for events which the agent does not have:

@@ -14,9 +14,9 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/hook"
-	"github.com/drawbar/drawbar/internal/project"
-	"github.com/drawbar/drawbar/internal/trust"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/settings/hook"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // New makes the command.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // Install adds the spellings of both tables to the command "govern", whose own commands are there already.

@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
-	"github.com/drawbar/drawbar/internal/conformance"
+	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
 // tokenVariable holds the token of a server, so that it need not stand in the arguments.

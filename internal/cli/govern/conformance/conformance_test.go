@@ -17,7 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
-	"github.com/drawbar/drawbar/internal/conformance"
+	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

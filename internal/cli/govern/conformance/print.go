@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/conformance"
+	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
 // print shows the outcomes in the form that was asked for.

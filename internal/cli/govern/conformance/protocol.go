@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/conformance"
+	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
 // NewProtocol makes the same command in the spelling of the protocol's own program, "verify protocol": hidden, with its flags

@@ -14,8 +14,8 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
-	"github.com/drawbar/drawbar/internal/conformance"
-	"github.com/drawbar/drawbar/internal/conformance/product"
+	"github.com/drawbar/drawbar/internal/governed/conformance"
+	"github.com/drawbar/drawbar/internal/governed/conformance/product"
 )
 
 // newServe makes "serve": the implementation's side of both protocols.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/conformance"
-	"github.com/drawbar/drawbar/internal/conformance/product"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/conformance"
+	"github.com/drawbar/drawbar/internal/governed/conformance/product"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // self is the word for this program as a command.

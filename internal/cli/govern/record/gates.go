@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governance"
-	"github.com/drawbar/drawbar/internal/governance/gate"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/gate"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // gateView is one gate as its files stand now.

@@ -12,10 +12,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governance"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // runReport is what a person wants to know of a run.

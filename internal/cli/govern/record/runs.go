@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
 // runLine is one run, by the last that was recorded of it or, for the present one, by the state.

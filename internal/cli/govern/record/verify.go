@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governance"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
+	"github.com/drawbar/drawbar/internal/governed/audit"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
 // verification is the answer of verify.

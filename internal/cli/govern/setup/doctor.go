@@ -11,17 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/audit"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governance/charter"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
-	"github.com/drawbar/drawbar/internal/phasehook"
-	"github.com/drawbar/drawbar/internal/project"
-	"github.com/drawbar/drawbar/internal/workspace"
+	"github.com/drawbar/drawbar/internal/governed/audit"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/phasehook"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
 // check is one finding. State is ok, note (worth knowing) or problem (something will not work).

@@ -7,7 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 func migrate(app *cli.App) *cobra.Command {

@@ -12,11 +12,11 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governance/charter"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governance/turnresult"
-	"github.com/drawbar/drawbar/internal/ledger"
-	"github.com/drawbar/drawbar/internal/project"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // validation is the answer of validate.

@@ -14,8 +14,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governance/protocol"
-	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 	"github.com/drawbar/drawbar/transport/process"
 )
 

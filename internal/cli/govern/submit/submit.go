@@ -9,7 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 )
 
 // New makes the command.

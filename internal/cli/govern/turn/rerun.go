@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 )
 
 // NewVerify is "verify turn", NewReplay the same of an accepted turn.

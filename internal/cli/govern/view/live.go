@@ -9,8 +9,8 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/orchestrator"
-	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
 // quietSpell is how often a command that nobody watches on a terminal says that somebody is at work.

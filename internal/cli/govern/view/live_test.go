@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/orchestrator"
-	"github.com/drawbar/drawbar/internal/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
 func TestLine(t *testing.T) {

@@ -1,0 +1,128 @@
+package acpagent
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// failure is why something was not carried out, as the agent stated it.
+type failure struct {
+	cliagent.Failure
+	login bool // the agent demands a login
+}
+
+// failureOf reads an error of the agent. What it says in its data is more precise than its message.
+func failureOf(spec Spec, fault jsonscan.Value) *failure {
+	code, _ := fault.Get("code").Int()
+	f := &failure{Failure: cliagent.Failure{Message: fault.Get("message").Str()}}
+	if details := detailsOf(fault.Get("data")); details != "" && !strings.Contains(f.Message, details) {
+		f.Message = strings.TrimPrefix(f.Message+": "+details, ": ")
+	}
+	f.Message = cmp.Or(f.Message, "error "+strconv.FormatInt(code, 10))
+	if spec.Classify != nil {
+		f.Code = spec.Classify(code, f.Message)
+	}
+	if f.Code == "" {
+		f.Code = codeOfText(strings.ToLower(f.Message))
+	}
+	switch {
+	case code == codeAuthRequired && (f.Code == "" || f.Code == execution.CodeAuth):
+		f.Code, f.login = execution.CodeAuth, true
+	case f.Code != "":
+	case code == codeNotFound:
+		f.Code = execution.CodeSessionNotFound
+	case code == codeCancelled:
+		f.Code = execution.CodeInterrupted
+	default:
+		f.Code = execution.CodeInternal
+	}
+	return f
+}
+
+// detailsOf is the text in the data of an error: agents have it as a text, or under one of these names.
+func detailsOf(data jsonscan.Value) string {
+	if data.Kind() == jsonscan.String {
+		return data.Str()
+	}
+	for _, name := range []string{"details", "message", "errorMessage", "error", "reason"} {
+		v := data.Get(name)
+		if text := cmp.Or(v.Str(), v.Get("message").Str()); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// status finds the status of the model API in a text.
+var status = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(401|403|404|408|429|400|5[0-9][0-9])\b`) })
+
+// failures are what agents say of them in words only. A status of 404 is of an address as often as of a model.
+var failures = cliagent.Failures{
+	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
+	Phrases: cliagent.Phrases{
+		{Part: "session not found", Code: execution.CodeSessionNotFound},
+		{Part: "unknown session", Code: execution.CodeSessionNotFound},
+		{Part: "invalid session", Code: execution.CodeSessionNotFound},
+		{Part: "no session", Code: execution.CodeSessionNotFound},
+		{Part: "not logged in", Code: execution.CodeAuth},
+		{Part: "authentication required", Code: execution.CodeAuth},
+		{Part: "unauthorized", Code: execution.CodeAuth},
+		{Part: "unauthenticated", Code: execution.CodeAuth},
+		{Part: "api key", Code: execution.CodeAuth},
+		{Part: "context length", Code: execution.CodeContextExceeded},
+		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
+		{Part: "context window", Code: execution.CodeContextExceeded},
+		{Part: "rate limit", Code: execution.CodeRateLimited},
+		{Part: "too many requests", Code: execution.CodeRateLimited},
+		{Part: "quota", Code: execution.CodeRateLimited},
+		{Part: "model not found", Code: execution.CodeModelNotFound},
+		{Part: "model_not_found", Code: execution.CodeModelNotFound},
+		{Part: "overloaded", Code: execution.CodeProvider},
+		{Part: "connection error", Code: execution.CodeProvider},
+		{Part: "fetch failed", Code: execution.CodeProvider},
+		{Part: "econnrefused", Code: execution.CodeProvider},
+		{Part: "timed out", Code: execution.CodeProvider},
+	},
+}
+
+// codeOfText is for what agents say in words only, and for a status among them; text is in lower case.
+func codeOfText(text string) execution.ErrorCode {
+	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or nothing and 0
+	return cmp.Or(failures.Text(text), failures.Status(n))
+}
+
+// loginHint says what to type when the agent wants a login.
+func loginHint(spec Spec, agent abilities) string {
+	if spec.LoginHint != "" {
+		return spec.LoginHint
+	}
+	var ways []string
+	for _, m := range agent.logins {
+		way := cmp.Or(m.Name, m.ID)
+		if m.Description != "" && m.Description != way {
+			way += " (" + m.Description + ")"
+		}
+		ways = append(ways, way)
+	}
+	if len(ways) == 0 {
+		return "log in with the agent's own command"
+	}
+	return "log in with the agent's own command; it offers: " + strings.Join(ways, "; ")
+}
+
+// err is the failure of a conversation that could not begin.
+func (f *failure) err(spec Spec, agent abilities, doing string) *execution.Error {
+	e := execution.Errorf(f.Code, "%s cannot %s: %s", spec.Name, doing, f.Message)
+	e.Agent = spec.Name
+	if f.Code == execution.CodeAuth {
+		e.Hint = loginHint(spec, agent)
+	}
+	return e
+}

@@ -1,0 +1,256 @@
+package acpagent
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// introduced is the agent's account of itself.
+func (p *parser) introduced(s *cliagent.Sink) {
+	a, ok := abilitiesOf(p.v[keyResult])
+	if !ok {
+		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s answered initialize without a protocol version", p.spec.Name))
+		return
+	}
+	a.prompt.inline = p.spec.InlineOnly
+	p.agent, p.known = a, true
+	if a.version != protocolVersion {
+		e := p.errorf(execution.CodeCapability, "%s speaks version %d of the Agent Client Protocol, drawbar speaks version %d", p.spec.Name, a.version, protocolVersion)
+		e.Capability = "acp"
+		s.Fail(e.WithHint("use a version of the agent that speaks version %d", protocolVersion))
+		return
+	}
+	if err := p.check(); err != nil {
+		s.Fail(err)
+		return
+	}
+	p.begin(s)
+}
+
+func (p *parser) errorf(code execution.ErrorCode, format string, args ...any) *execution.Error {
+	e := execution.Errorf(code, format, args...)
+	e.Agent = p.spec.Name
+	return e
+}
+
+// check holds the request against what the agent says it can do, before there is a session.
+func (p *parser) check() *execution.Error {
+	refuse := func(capability, hint, format string, args ...any) *execution.Error {
+		e := p.errorf(execution.CodeCapability, format, args...)
+		e.Capability = capability
+		return e.WithHint("%s", hint)
+	}
+	id, fork := cliagent.ResolveSession(p.req)
+	switch {
+	case fork && !p.agent.fork:
+		return refuse("sessionFork", "resume the session instead: --session "+id, "%s cannot fork a session over the Agent Client Protocol", p.spec.Name)
+	case id != "" && !fork && !p.agent.load && !p.agent.resume:
+		return refuse("sessionResume", "begin a new session: leave --session out", "%s cannot load a session over the Agent Client Protocol", p.spec.Name)
+	}
+	for _, m := range p.sessionServers() {
+		if m.Transport == execution.MCPStreamableHTTP && !p.agent.http || m.Transport == execution.MCPSSE && !p.agent.sse {
+			what := "MCP server " + m.Name
+			if m.Name == CallerTools && len(p.req.Tools) > 0 {
+				what = "the server of the request's tools"
+			}
+			return refuse("mcp", "attach MCP servers that are programs (stdio), or run an agent that takes servers over HTTP",
+				"%s takes no %s MCP server, which %s is", p.spec.Name, m.Transport, what)
+		}
+	}
+	for _, a := range p.first {
+		if _, err := a.block(p.spec.Name, p.agent.prompt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionServers are the MCP servers that the session is opened with.
+func (p *parser) sessionServers() []execution.MCPServer {
+	if p.spec.MCPInArgs {
+		return nil
+	}
+	return p.req.Run.MCPServers
+}
+
+// begin opens the session: a new one, or one that goes on. Loading one shows its history again, resuming does not.
+func (p *parser) begin(s *cliagent.Sink) {
+	id, fork := cliagent.ResolveSession(p.req)
+	method, doing, code := methodNew, "open a session", execution.CodeAgentCrash
+	switch {
+	case fork:
+		method, doing, code = methodFork, "fork session "+id, execution.CodeSessionNotFound
+	case id != "" && p.agent.load:
+		method, doing, code = methodLoad, "load session "+id, execution.CodeSessionNotFound
+	case id != "":
+		method, doing, code = methodResume, "resume session "+id, execution.CodeSessionNotFound
+	}
+	p.ask(s, call{method: method, params: sessionParams(method, id, p.cwd, p.sessionServers()), doing: doing, code: code})
+}
+
+// logIn is the agent demanding a login before it carries out c.
+func (p *parser) logIn(c call, f *failure, s *cliagent.Sink) {
+	if p.spec.Authenticate != nil {
+		p.login = p.spec.Authenticate(p.req, p.agent.logins)
+	}
+	if p.login == "" {
+		s.Fail(f.err(p.spec, p.agent, c.doing))
+		return
+	}
+	p.ask(s, call{method: methodAuthenticate, params: authenticateParams(p.login), doing: "log in with " + p.login, code: execution.CodeAuth,
+		then: func(s *cliagent.Sink) { p.ask(s, c) }})
+}
+
+// opened is the session of the conversation.
+func (p *parser) opened(method string, s *cliagent.Sink) {
+	p.session = sessionOf(p.v[keyResult])
+	from, _ := cliagent.ResolveSession(p.req)
+	start := execution.SessionStart{Cwd: p.cwd}
+	switch method {
+	case methodLoad, methodResume:
+		p.session.id, start.Resumed = from, true
+	case methodFork:
+		start.ForkedFrom = from
+	}
+	if p.session.id == "" {
+		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s: the answer to %s names no session", p.spec.Name, method))
+		return
+	}
+	if p.model == "" {
+		p.model = p.session.modelName(p.spec.ModelName)
+	}
+	p.loaded = method == methodLoad
+	p.cost.begin(start.Resumed || start.ForkedFrom != "")
+	start.SessionID, start.Model = p.session.id, p.model
+	s.BeginSession(start)
+	if err := p.plan(); err != nil {
+		s.Fail(err)
+		return
+	}
+	p.settle(s)
+}
+
+// modelName is the current model as people call it: ids of some agents have more in them.
+func (s *session) modelName(called func(id, name string) string) string {
+	for _, m := range s.models {
+		if m.id == s.model && called != nil {
+			return called(m.id, m.name)
+		}
+		if m.id == s.model && m.name != "" && strings.Contains(m.id, "|") {
+			return m.name
+		}
+	}
+	return s.model
+}
+
+// plan lists what is to be set in the session: its mode, its model, how hard the model thinks.
+func (p *parser) plan() *execution.Error {
+	run, session := p.req.Run, &p.session
+	if want := p.spec.Modes[cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)]; want != "" {
+		set := func(id string) call { return call{method: methodSetMode, params: setModeParams(session.id, id)} }
+		if err := p.choose(setting{"mode", session.mode, session.modes, set, execution.CodeCapability, "approvalMode"}, want); err != nil {
+			return err
+		}
+	}
+	if run.Model != "" && !p.spec.ModelInArgs {
+		set := func(id string) call { return call{method: methodSetModel, params: setModelParams(session.id, id)} }
+		if err := p.choose(setting{"model", session.model, session.models, set, execution.CodeModelNotFound, "model"}, run.Model); err != nil {
+			return err
+		}
+	}
+	if run.ThinkingEffort != "" && !p.spec.EffortInArgs {
+		return p.choose(setting{category: "thought_level", code: execution.CodeCapability, what: "thinking"}, string(run.ThinkingEffort))
+	}
+	return nil
+}
+
+// setting is one value of a session that a request may ask for.
+type setting struct {
+	category string // of the config option
+	current  string
+	offered  []choice
+	set      func(value string) call // the method that is made for it, nil for none
+	code     execution.ErrorCode     // of a value that is not offered
+	what     string                  // the capability it belongs to
+}
+
+// choose plans the setting of a value: by the method that is made for it where the agent lists its values, else by the config
+// option of that category.
+func (p *parser) choose(o setting, want string) *execution.Error {
+	called := strings.ReplaceAll(o.category, "_", " ")
+	if option := p.session.option(o.category); o.set == nil || len(o.offered) == 0 && option != nil {
+		o.offered, o.current = nil, ""
+		if option != nil {
+			o.offered, o.current = option.values, option.current
+			o.set = func(value string) call {
+				return call{method: methodSetConfig, params: setConfigParams(p.session.id, option.id, value)}
+			}
+		}
+	}
+	if len(o.offered) == 0 {
+		e := p.errorf(execution.CodeCapability, "%s offers no choice of a %s over the Agent Client Protocol, %q was asked for", p.spec.Name, called, want)
+		e.Capability = o.what
+		return e.WithHint("leave it out, or set it in the agent's own configuration")
+	}
+	id, ok := pick(o.offered, want)
+	if !ok {
+		e := p.errorf(o.code, "%s has no %s %q", p.spec.Name, called, want)
+		if o.code == execution.CodeCapability {
+			e.Capability = o.what
+		}
+		return e.WithHint("it offers: %s", names(o.offered))
+	}
+	if id != o.current {
+		c := o.set(id)
+		c.doing, c.code = fmt.Sprintf("set the %s to %s", called, want), o.code
+		p.setup = append(p.setup, c)
+	}
+	return nil
+}
+
+// names lists choices for an error.
+func names(all []choice) string {
+	const most = 12
+	var list []string
+	for i, c := range all {
+		if i == most {
+			list = append(list, fmt.Sprintf("and %d more", len(all)-most))
+			break
+		}
+		list = append(list, c.id)
+	}
+	return strings.Join(list, ", ")
+}
+
+// settle sets what is to be set, one after the other, and then says the first message.
+func (p *parser) settle(s *cliagent.Sink) {
+	if len(p.setup) > 0 {
+		c := p.setup[0]
+		p.setup = p.setup[1:]
+		c.then = p.settle
+		p.ask(s, c)
+		return
+	}
+	if p.loaded {
+		p.settled = true
+		s.AlarmIn(replayQuiet)
+		return
+	}
+	p.start(s)
+}
+
+// replayQuiet is how long an agent that loaded a session must be silent before the first message is said. Some show the history of the
+// session behind the answer that it is loaded; said at once, the message would make the history part of its turn.
+const replayQuiet = 200 * time.Millisecond
+
+// start says the first message.
+func (p *parser) start(s *cliagent.Sink) {
+	p.open, p.settled = true, false
+	s.AlarmIn(0)
+	p.prompt(nil, s)
+}

@@ -1,0 +1,65 @@
+package acpagent
+
+import (
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// turnOutcome is how a turn ended.
+type turnOutcome struct {
+	stop        string // the agent's word
+	text        string
+	interrupted bool
+	limit       string // a limit that ended it
+	failure     *failure
+}
+
+// end emits the failure and the end of the turn.
+func (o *turnOutcome) end(spec Spec, agent abilities, index int, s *cliagent.Sink) {
+	e := execution.TurnEnd{TurnIndex: index, Reason: execution.TurnCompleted, Text: o.text}
+	switch {
+	case o.interrupted:
+		e.Reason = execution.TurnInterrupted
+	case o.failure != nil:
+		if o.failure.Code == execution.CodeAuth {
+			o.failure.Hint = loginHint(spec, agent)
+		}
+		e.Reason, e.Error = execution.TurnFailed, o.failure.Result()
+		s.Emit(o.failure.Event())
+	case o.limit != "":
+		e.Reason = execution.TurnLimitReached
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: spec.Name + ": " + o.limit})
+	}
+	s.Emit(e)
+}
+
+// fill states the outcome in the run's result; that of no turn states nothing.
+func (o *turnOutcome) fill(res *execution.Result) {
+	if o == nil {
+		return
+	}
+	if o.stop != "" {
+		if res.Metadata == nil {
+			res.Metadata = map[string]any{}
+		}
+		res.Metadata["stopReason"] = o.stop
+	}
+	switch {
+	case o.interrupted:
+		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
+		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
+	case o.failure != nil:
+		res.Status, res.Error = execution.StatusFailed, o.failure.Result()
+		res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
+	case o.limit != "":
+		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitCompleted
+		if o.stop == stopRequests {
+			res.ExitReason = execution.ExitTurnLimit
+		}
+	default:
+		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
+	}
+	if o.text != "" {
+		res.Output = &execution.Output{Text: o.text}
+	}
+}

@@ -1,0 +1,309 @@
+package acpagent
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+const (
+	defaultStartup    = 60 * time.Second
+	defaultCancelWait = 15 * time.Second
+	// behindWait is how long an agent with a command that goes on may say nothing after a piece of its message.
+	behindWait = 5 * time.Second
+)
+
+var (
+	_ cliagent.Parser  = (*parser)(nil)
+	_ cliagent.Alarmed = (*parser)(nil)
+)
+
+// parser holds one conversation with an agent and turns it into events. It belongs to one run.
+type parser struct {
+	spec  Spec
+	req   execution.Request
+	v     [lineKeyCount]jsonscan.Value
+	calls jsonrpc.Calls[call]
+
+	first   []attachment // of the first message
+	cwd     string
+	servers []string // names of the MCP servers of the request
+	agent   abilities
+	known   bool // the agent has introduced itself
+	session session
+	model   string
+	setup   []call // what is still to be set before the first prompt
+	open    bool   // the session is ready for prompts
+	loaded  bool   // the session was loaded, and its history is shown
+	settled bool   // all is set, and the history may still come
+	login   string // the method that was used to log in
+
+	turns     int  // begun
+	running   bool // a prompt waits for its answer
+	cancelled bool // the running turn has been cancelled
+	interrupt bool // the first turn is to be cancelled as soon as there is one
+	queue     []execution.Say
+	ended     bool // nothing more will be said
+	done      bool
+	last      *turnOutcome
+
+	flow      flow
+	subs      map[string]*flow // of sub-agents, by the call that started them
+	text      string           // the last message of the turn
+	tools     map[string]*toolCall
+	behind    map[string]*toolCall // whose sub-agents work on
+	questions map[execution.QuestionID]*permission
+	plans     int
+	inStep    bool
+	steps     int
+	counted   bool // the usage of the running turn comes with its calls
+	spent     execution.Usage
+	total     execution.Usage // of the process, where the agent states no other
+	cost      costMeter
+	behindRun bool     // a command was started that goes on behind its call
+	behindDue bool     // and nothing has followed the agent's message
+	failed    *failure // what the program says of the turn, unless the turn goes on
+	retries   int
+	full      bool // that the context fills up has been said
+}
+
+// call is a request of ours.
+type call struct {
+	method string
+	params any
+	doing  string               // for the error when it is refused
+	code   execution.ErrorCode  // of a refusal that says nothing more precise
+	then   func(*cliagent.Sink) // after the answer
+	say    *execution.Say       // of a prompt; nil for the request's own message
+}
+
+func newParser(spec Spec, req execution.Request) *parser {
+	var servers []string
+	for _, m := range req.Run.MCPServers {
+		servers = append(servers, m.Name)
+	}
+	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{}, behind: map[string]*toolCall{},
+		questions: map[execution.QuestionID]*permission{}}
+}
+
+// Open begins the handshake.
+func (p *parser) Open(s *cliagent.Sink) {
+	var err error
+	if p.first, err = readAttachments(p.spec.Name, p.req.Message.Attachments); err != nil {
+		s.Fail(execution.Errorf(execution.CodeOf(err), "%w", err))
+		return
+	}
+	if p.cwd = p.req.Run.Cwd; p.cwd == "" {
+		if p.cwd, err = os.Getwd(); err != nil {
+			s.Fail(execution.Errorf(execution.CodeSpawn, "find the working directory for the session of %s: %w", p.spec.Name, err))
+			return
+		}
+	}
+	s.AlarmIn(cmp.Or(p.spec.Startup, defaultStartup))
+	p.ask(s, call{method: methodInitialize, params: initializeParams(), doing: "begin a conversation", code: execution.CodeInvalidOutput})
+}
+
+// ask sends a request.
+func (p *parser) ask(s *cliagent.Sink, c call) {
+	id := p.calls.Add(c)
+	s.Write(jsonrpc.Message{Version: jsonrpc.Version, ID: id, Method: c.method, Params: c.params}.Line())
+}
+
+// answer answers a request of the agent.
+func (p *parser) answer(s *cliagent.Sink, id json.RawMessage, result any, fault *jsonrpc.Error) {
+	s.Write(jsonrpc.Message{Version: jsonrpc.Version, ID: id, Result: result, Error: fault}.Line())
+}
+
+// Line is one line of the agent's output.
+func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if src == process.Stderr {
+		p.stderr(line, s)
+		return
+	}
+	if jsonscan.Fields(line, p.v[:], lineKeys) != nil || !p.message(s) {
+		s.Unknown(src, line)
+	}
+}
+
+func (p *parser) stderr(line []byte, s *cliagent.Sink) {
+	if p.spec.Stderr != nil {
+		if !p.spec.Stderr(line, s) {
+			s.Unknown(process.Stderr, line)
+		}
+		return
+	}
+	if s.Debug() {
+		s.Emit(execution.Log{Source: execution.LogStderr, Line: string(bytes.ToValidUTF8(line, []byte("\uFFFD")))})
+	}
+}
+
+// message dispatches a line. False means that it is not known.
+func (p *parser) message(s *cliagent.Sink) bool {
+	if !p.v[keyMethod].Exists() {
+		return p.response(s)
+	}
+	if p.v[keyID].Exists() {
+		return p.request(s)
+	}
+	if p.v[keyMethod].IsStr(methodUpdate) {
+		return p.update(s)
+	}
+	method := p.v[keyMethod].Str()
+	if method == methodGiveUp {
+		return p.giveUp(p.v[keyParams].Get("requestId"), s)
+	}
+	return p.quiet(method)
+}
+
+// quiet are methods that say nothing to a run: those the adapter knows, and those the protocol keeps for extensions, whose names
+// begin with an underscore.
+func (p *parser) quiet(method string) bool {
+	return strings.HasPrefix(method, "_") || slices.Contains(p.spec.Quiet, method)
+}
+
+// request is the agent asking. What is not understood is answered with an error, because the agent waits.
+func (p *parser) request(s *cliagent.Sink) bool {
+	id := bytes.Clone(p.v[keyID].Raw())
+	if p.v[keyMethod].IsStr(methodPermission) {
+		if p.permit(id, s) {
+			return true
+		}
+		p.answer(s, id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the permission request names no tool call"})
+		return false
+	}
+	method := p.v[keyMethod].Str()
+	p.answer(s, id, nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client does not handle " + method})
+	return p.quiet(method)
+}
+
+// response is the answer to a request of ours.
+func (p *parser) response(s *cliagent.Sink) bool {
+	id, ok := p.v[keyID].Int()
+	if !ok || !p.v[keyResult].Exists() && !p.v[keyError].Exists() {
+		return false
+	}
+	c, ok := p.calls.Take(id)
+	if !ok {
+		return false
+	}
+	if p.v[keyError].Exists() {
+		p.refused(c, failureOf(p.spec, p.v[keyError]), s)
+		return true
+	}
+	switch c.method {
+	case methodInitialize:
+		p.introduced(s)
+	case methodNew, methodLoad, methodResume, methodFork:
+		p.opened(c.method, s)
+	case methodPrompt:
+		p.turnEnded(c, s)
+	}
+	if c.then != nil {
+		c.then(s)
+	}
+	return true
+}
+
+// refused is the answer to a request of ours that the agent does not carry out.
+func (p *parser) refused(c call, f *failure, s *cliagent.Sink) {
+	switch {
+	case c.method == methodPrompt:
+		p.turnFailed(f, s)
+	case f.login && c.method != methodAuthenticate && p.login == "":
+		p.logIn(c, f, s)
+	default:
+		if f.Code == execution.CodeInternal {
+			f.Code = c.code
+		}
+		s.Fail(f.err(p.spec, p.agent, c.doing))
+	}
+}
+
+// Alarm is the end of the agent's time for an answer.
+func (p *parser) Alarm(s *cliagent.Sink) {
+	switch {
+	case p.settled:
+		p.start(s)
+	case !p.open:
+		waits := "its session"
+		for c := range p.calls.Waiting() {
+			waits = c.method
+		}
+		limit := cmp.Or(p.spec.Startup, defaultStartup)
+		e := execution.Errorf(execution.CodeTimeout, "%s did not answer %s within %v", p.spec.Name, waits, limit)
+		e.Agent = p.spec.Name
+		if !p.known {
+			e = e.WithHint("is it an agent that speaks the Agent Client Protocol on its standard input and output? Run it by hand and look")
+		}
+		s.Fail(e)
+	case p.behindDue && p.running && !p.cancelled:
+		p.behindRun, p.behindDue = false, false // it is said once
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " has answered and may be waiting for a command that still runs; interrupt the run, or give it a --timeout"})
+	case p.cancelled:
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " did not end the interrupted turn within " +
+			cmp.Or(p.spec.CancelWait, defaultCancelWait).String() + ": it is stopped"})
+		p.finishTurn(&turnOutcome{interrupted: true}, s)
+		p.dropQueue("the agent is stopped, because it did not answer an interrupt", s)
+		p.finish(s)
+	}
+}
+
+// Exit says how the run ended. A turn that has not ended has no outcome: the kit then judges by the exit.
+func (p *parser) Exit(_ process.Exit, s *cliagent.Sink) execution.Result {
+	p.dropQueue("the agent ended before it took the message", s)
+	res := execution.Result{Model: p.model, SessionID: p.session.id, Retries: p.retries}
+	if !p.spent.IsZero() {
+		u := p.spent
+		res.Usage = &u
+	}
+	if meta := p.agent.metadata(); meta != nil {
+		res.Metadata = meta
+	}
+	if !p.running {
+		p.last.fill(&res)
+	}
+	return res
+}
+
+func (p *parser) dropQueue(why string, s *cliagent.Sink) {
+	for _, say := range p.queue {
+		s.Emit(execution.InputCancelled{ID: say.ID, Reason: why})
+	}
+	p.queue = nil
+}
+
+// finish lets the agent go: there is nothing more for it to do.
+func (p *parser) finish(s *cliagent.Sink) {
+	if !p.done {
+		p.done = true
+		s.AlarmIn(0)
+		s.Done()
+	}
+}
+
+func (a abilities) metadata() map[string]any {
+	m := map[string]any{}
+	if name := strings.TrimSpace(cmp.Or(a.title, a.name) + " " + a.build); name != "" {
+		m["acpAgent"] = name
+	}
+	if a.version != 0 {
+		m["acpProtocol"] = a.version
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,187 @@
+package acpagent
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// permission is a permission that the agent waits for.
+type permission struct {
+	id      json.RawMessage // of the agent's request, as it stood
+	call    *toolCall
+	options []option
+	order   int
+}
+
+// option is one answer that the agent offers.
+type option struct{ id, kind string }
+
+// permit is the agent asking for a permission. False means that the request cannot be understood.
+func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
+	params := p.v[keyParams]
+	u, ok := toolCallOf(params.Get("toolCall"))
+	if !ok {
+		return false
+	}
+	if !p.running || p.cancelled || p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
+		p.answer(s, id, outcome(""), nil)
+		return true
+	}
+	c := p.call(u, s)
+	if c == nil || c.ended {
+		p.answer(s, id, outcome(""), nil)
+		return true
+	}
+	p.ready(c, s)
+	q := &permission{id: id, call: c, order: len(p.questions)}
+	for _, o := range params.Get("options").Array {
+		q.options = append(q.options, option{o.Get("optionId").Str(), o.Get("kind").Str()})
+	}
+	if p.ownTool(c) {
+		if o, ok := q.find(allowOnce, allowAlways); ok {
+			p.answer(s, id, outcome(o.id), nil)
+			return true
+		}
+	}
+	action, risk := actionOf(c)
+	question := execution.QuestionID(p.session.id + "/" + strings.Trim(string(id), `"`))
+	p.questions[question] = q
+	emit(s, c.call.Parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.call.Label(), ToolCallID: c.ID, Input: p.input(c), Risk: risk})
+	return true
+}
+
+// ownTool reports a tool of the request that needs no approval: the caller chose it.
+func (p *parser) ownTool(c *toolCall) bool {
+	return p.spec.MCPTool != nil && c.call.MCP && c.call.Server == CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
+		return t.Name == c.call.Label() && !t.RequiresApproval
+	})
+}
+
+// detail is what a person should know before the answer.
+func (p *parser) detail(c *toolCall) string {
+	read := p.spec.Shell
+	if read == nil {
+		read = DefaultShell
+	}
+	if sh, ok := read(&c.ToolCall); ok && !c.call.MCP && sh.Command != "" {
+		return sh.Command
+	}
+	if c.Title != "" {
+		return c.Title
+	}
+	return c.call.Label()
+}
+
+// actionOf is what a call does, and how dangerous that is.
+func actionOf(c *toolCall) (action string, risk execution.RiskLevel) {
+	switch {
+	case c.call.MCP:
+		return "call a tool of MCP server " + c.call.Server, execution.RiskMedium
+	case c.Kind == kindExecute:
+		return "run a command", execution.RiskHigh
+	case c.Kind == kindDelete:
+		return "delete files", execution.RiskHigh
+	case c.Kind == kindEdit || c.Kind == kindMove:
+		return "change files", execution.RiskMedium
+	case c.Kind == kindFetch:
+		return "reach the network", execution.RiskMedium
+	case c.Kind == kindRead || c.Kind == kindSearch:
+		return "read files", execution.RiskLow
+	case c.Kind == kindThink || c.Kind == kindSwitch:
+		return "go on", execution.RiskLow
+	}
+	return "use the tool " + c.call.Label(), execution.RiskMedium
+}
+
+// find is the option of the first of the kinds that is offered.
+func (q *permission) find(kinds ...string) (option, bool) {
+	for _, kind := range kinds {
+		if i := slices.IndexFunc(q.options, func(o option) bool { return o.kind == kind && o.id != "" }); i >= 0 {
+			return q.options[i], true
+		}
+	}
+	return option{}, false
+}
+
+// choose finds the option for a decision. A decision with the id or the kind of an option as its text means that one, if it says
+// yes or no as the decision does; any other means this one time only, as far as that is offered.
+func (q *permission) choose(d execution.Decision) (option, bool) {
+	once, always := rejectOnce, rejectAlways
+	if d.Approve {
+		once, always = allowOnce, allowAlways
+	}
+	for _, o := range q.options {
+		if d.Text != "" && (o.id == d.Text || o.kind == d.Text) && (o.kind == once || o.kind == always) {
+			return o, true
+		}
+	}
+	return q.find(once, always)
+}
+
+// decide carries a decision to the agent.
+func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
+	q := p.questions[a.ID]
+	if q == nil {
+		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	}
+	delete(p.questions, a.ID)
+	d := a.Decision
+	if len(d.Input) > 0 {
+		// Approving would run what was asked for, not what was approved.
+		d.Approve = false
+		s.Emit(execution.ErrorEvent{Code: execution.CodeCapability, Recoverable: true, Message: p.spec.Name +
+			" runs a tool with its own input only: the call was refused, because it was approved with another input"})
+	}
+	o, ok := q.choose(d)
+	switch {
+	case !ok && d.Approve:
+		s.Emit(execution.ErrorEvent{Code: execution.CodeInvalidOutput, Recoverable: true, Message: p.spec.Name +
+			" offers no way to allow the call: it was refused"})
+	case ok && d.Approve && o.kind == allowAlways && d.Text == "":
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " offers no permission for one time only: it has it for good now"})
+	}
+	p.answer(s, q.id, outcome(o.id), nil)
+	switch c := q.call; {
+	case c.ended:
+	case d.Approve && ok:
+		p.runShell(c, s)
+	default:
+		// Not every agent says that a refused call has ended.
+		c.refused = true
+		p.failTool(c, cmp.Or(d.Reason, "the permission was refused"), s)
+	}
+	return nil
+}
+
+// giveUp is the agent taking a request back.
+func (p *parser) giveUp(id jsonscan.Value, s *cliagent.Sink) bool {
+	for question, q := range p.questions {
+		if string(q.id) == string(id.Raw()) {
+			delete(p.questions, question)
+			p.answer(s, q.id, nil, &jsonrpc.Error{Code: codeCancelled, Message: "request cancelled"})
+			s.Emit(execution.QuestionWithdrawn{ID: question, Reason: p.spec.Name + " no longer waits for an answer"})
+		}
+	}
+	return id.Exists()
+}
+
+// withdraw takes back what the agent asked, and tells it so: it may wait.
+func (p *parser) withdraw(why string, s *cliagent.Sink) {
+	open := make([]execution.QuestionID, 0, len(p.questions))
+	for question := range p.questions {
+		open = append(open, question)
+	}
+	slices.SortFunc(open, func(a, b execution.QuestionID) int { return p.questions[a].order - p.questions[b].order })
+	for _, question := range open {
+		p.answer(s, p.questions[question].id, outcome(""), nil)
+		s.Emit(execution.QuestionWithdrawn{ID: question, Reason: why})
+		delete(p.questions, question)
+	}
+}

@@ -1,0 +1,195 @@
+package acpagent
+
+import (
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonrpc"
+
+	"cmp"
+)
+
+// prompt begins a turn: that of the request's message, or of one that was said later.
+func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
+	var blocks []block
+	if say != nil {
+		blocks = []block{{kind: blockText, text: say.Text}}
+		s.Emit(execution.InputTaken{ID: say.ID})
+	} else {
+		blocks = p.opening()
+	}
+	p.running, p.cancelled, p.counted = true, false, false
+	p.flow, p.text, p.inStep, p.steps, p.failed = flow{}, "", false, 0, nil
+	clear(p.tools)
+	p.turns++
+	s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
+	p.ensureStep(s)
+	p.ask(s, call{method: methodPrompt, params: promptParams(p.session.id, blocks), doing: "answer", say: say})
+	if p.interrupt {
+		p.cancel(s)
+	}
+}
+
+// opening is the request's message: the instructions in front, where the agent has no other place for them, then the text,
+// then the attachments.
+func (p *parser) opening() []block {
+	var blocks []block
+	if !p.spec.InstructionsInArgs {
+		replace, added := cliagent.Instructions(p.req)
+		for _, text := range []string{replace, added} {
+			if text != "" {
+				blocks = append(blocks, block{kind: blockText, text: text})
+			}
+		}
+	}
+	blocks = append(blocks, block{kind: blockText, text: string(p.req.Message.Text)})
+	for _, a := range p.first {
+		if b, err := a.block(p.spec.Name, p.agent.prompt); err == nil { // what cannot be sent was refused before the session
+			blocks = append(blocks, b)
+		}
+	}
+	p.first = nil
+	return blocks
+}
+
+// turnEnded is the answer to a prompt.
+func (p *parser) turnEnded(c call, s *cliagent.Sink) {
+	if !p.running {
+		return
+	}
+	result := p.v[keyResult]
+	p.closeFlow(s)
+	p.countTurn(result, s)
+	out := &turnOutcome{stop: result.Get("stopReason").Str(), text: p.text}
+	switch {
+	case out.stop == stopCancelled || p.cancelled:
+		// An agent that was interrupted at its last word may say that it came to its end.
+		out.interrupted = out.stop == stopCancelled || out.stop != stopEnd
+	case p.failed != nil:
+		out.failure, out.text = p.failed, ""
+	case out.stop == stopRefusal:
+		out.failure = &failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to go on")}}
+	case out.stop == stopRequests:
+		out.limit = "the agent reached its own limit of model calls in a turn"
+	case out.stop == stopTokens:
+		out.limit = "the model reached its limit of output tokens"
+	case p.spec.FailedText != nil:
+		if code, failed := p.spec.FailedText(p.text); failed {
+			out.failure, out.text = &failure{Failure: cliagent.Failure{Code: code, Message: p.text}}, ""
+		}
+	}
+	p.endStep(s, out.failure == nil && !out.interrupted)
+	p.finishTurn(out, s)
+	p.goOn(s)
+}
+
+// turnFailed is an error in the place of an answer.
+func (p *parser) turnFailed(f *failure, s *cliagent.Sink) {
+	if !p.running {
+		return
+	}
+	out := &turnOutcome{text: p.text, failure: f}
+	if p.cancelled {
+		// Some agents report the cancelled request of the model as an error.
+		out.failure, out.interrupted = nil, true
+	}
+	p.finishTurn(out, s)
+	p.goOn(s)
+}
+
+// finishTurn ends the running turn: nothing of it is open behind it.
+func (p *parser) finishTurn(out *turnOutcome, s *cliagent.Sink) {
+	p.closeFlow(s)
+	p.endSubs(s)
+	out.text = cmp.Or(out.text, p.textOf(out))
+	p.withdraw("the turn is over", s)
+	p.endTools(out.interrupted, s)
+	p.inStep = false
+	p.running, p.interrupt, p.cancelled = false, false, false
+	s.AlarmIn(0)
+	out.end(p.spec, p.agent, p.turns-1, s)
+	p.last = out
+}
+
+// textOf is the last message of a turn whose outcome states none.
+func (p *parser) textOf(out *turnOutcome) string {
+	if out.failure != nil {
+		return ""
+	}
+	return p.text
+}
+
+// ensureStep begins a model call with the first thing that shows it, where the agent shows where they end.
+func (p *parser) ensureStep(s *cliagent.Sink) {
+	if !p.spec.Steps || p.inStep || !p.running {
+		return
+	}
+	p.inStep = true
+	s.Emit(execution.StepStart{TurnIndex: p.turns - 1, StepIndex: p.steps, StepType: "model"})
+}
+
+// endStep ends a model call. One whose turn broke off has no end.
+func (p *parser) endStep(s *cliagent.Sink, whole bool) {
+	if p.inStep && whole {
+		s.Emit(execution.StepEnd{TurnIndex: p.turns - 1, StepIndex: p.steps})
+		p.steps++
+	}
+	p.inStep = false
+}
+
+// Command says something to the running agent.
+func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
+	switch c := cmd.(type) {
+	case execution.EndInput:
+		p.ended = true
+		p.goOn(s)
+		return nil
+	case execution.Say:
+		if p.done || p.ended {
+			return execution.Errorf(execution.CodeRunNotActive, "%s takes no more messages: the input has ended", p.spec.Name)
+		}
+		p.queue = append(p.queue, c)
+		p.goOn(s)
+		return nil
+	case execution.Answer:
+		return p.decide(c, s)
+	case execution.Interrupt:
+		if p.done || p.open && !p.running {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of %s runs", p.spec.Name)
+		}
+		p.interrupt = true
+		if p.running {
+			p.cancel(s)
+		}
+		return nil
+	}
+	return execution.Errorf(execution.CodeInternal, "%s has no command %T", p.spec.Name, cmd)
+}
+
+// cancel interrupts the running turn. What it asked gets the answer that there is no answer, as the protocol demands.
+func (p *parser) cancel(s *cliagent.Sink) {
+	p.interrupt = false
+	if p.cancelled {
+		return
+	}
+	p.cancelled = true
+	s.Write(jsonrpc.Message{Version: jsonrpc.Version, Method: methodCancel, Params: cancelParams(p.session.id)}.Line())
+	p.withdraw("the turn was interrupted", s)
+	s.AlarmIn(cmp.Or(p.spec.CancelWait, defaultCancelWait))
+}
+
+// goOn says what waits to be said, and ends the run when nothing runs, waits or may still be said. A prompt during a turn is not
+// part of the protocol, so a message waits for the end of the turn, whenever it was meant for.
+func (p *parser) goOn(s *cliagent.Sink) {
+	if !p.open || p.running || p.done {
+		return
+	}
+	if len(p.queue) > 0 {
+		say := p.queue[0]
+		p.queue = p.queue[1:]
+		p.prompt(&say, s)
+		return
+	}
+	if p.ended {
+		p.finish(s)
+	}
+}

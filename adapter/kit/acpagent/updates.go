@@ -1,0 +1,243 @@
+package acpagent
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+type flowKind int
+
+const (
+	flowNone flowKind = iota
+	flowText
+	flowThought
+)
+
+// flow is the text or thought that is being streamed.
+type flow struct {
+	parent string // the call that started the sub-agent it is of
+	kind   flowKind
+	id     string // the agent's id of the message, empty when it states none
+	said   strings.Builder
+}
+
+// update is news of a session. What comes outside a turn is the history of a session that is loaded, or the rest of a turn
+// that is over: it is known, and makes no event. Of another session than the run's nothing is shown.
+func (p *parser) update(s *cliagent.Sink) bool {
+	if p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
+		return p.v[keyKind].Exists()
+	}
+	if p.settled {
+		s.AlarmIn(replayQuiet)
+	}
+	kind, _ := p.v[keyKind].Plain()
+	switch string(kind) {
+	case "agent_message_chunk":
+		p.chunk(flowText, s)
+	case "agent_thought_chunk":
+		p.chunk(flowThought, s)
+	case "tool_call", "tool_call_update":
+		if !p.toolUpdate(s) {
+			return false
+		}
+	case "plan":
+		p.showPlan(s)
+	case "usage_update":
+		p.usage(s)
+	case "current_mode_update":
+		p.session.mode = p.v[keyUpdate].Get("currentModeId").Str()
+	case "config_option_update":
+		p.session.options = configOptions(p.v[keyUpdate].Get("configOptions"))
+	case "user_message_chunk", "available_commands_update", "session_info_update":
+	default:
+		return false
+	}
+	p.countCall(s)
+	switch string(kind) {
+	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan": // no other update shows that the model works
+		p.awaitBehind(string(kind) == "agent_message_chunk", s)
+	}
+	return true
+}
+
+// awaitBehind sets the alarm for an agent that may wait for a command that goes on, after a piece of its message.
+func (p *parser) awaitBehind(message bool, s *cliagent.Sink) {
+	if !p.behindRun || !p.running || p.cancelled {
+		return
+	}
+	for _, c := range p.tools {
+		message = message && c.ended
+	}
+	if p.behindDue = message; message {
+		s.AlarmIn(behindWait)
+	} else {
+		s.AlarmIn(0)
+	}
+}
+
+// parent is the call that started the sub-agent the update is about.
+func (p *parser) parent() string {
+	if p.spec.Parent == nil {
+		return ""
+	}
+	about := p.v[keyUpdate]
+	if !about.Exists() {
+		about = p.v[keyParams].Get("toolCall") // of a permission request
+	}
+	return p.spec.Parent(about)
+}
+
+// flowOf is the flow of the agent itself, or of a sub-agent.
+func (p *parser) flowOf(parent string) *flow {
+	if parent == "" {
+		return &p.flow
+	}
+	f := p.subs[parent]
+	if f == nil {
+		f = &flow{parent: parent}
+		p.subs[parent] = f
+	}
+	return f
+}
+
+// emit adds an event of the agent, or of the sub-agent that parent started.
+func emit(s *cliagent.Sink, parent string, b execution.Body) {
+	if parent == "" {
+		s.Emit(b)
+		return
+	}
+	s.EmitFrom(parent, b)
+}
+
+// chunk is a piece of a text or of a thought.
+func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
+	if !p.running {
+		return
+	}
+	content := Content{Text: p.v[keyText].Str()}
+	if !p.v[keyType].IsStr("text") {
+		content = blockOf(p.v[keyUpdate].Get("content"))
+	}
+	f := p.flowOf(p.parent())
+	if content.Image != nil {
+		p.endFlow(f, s)
+		emit(s, f.parent, execution.ImageOutput{MimeType: content.Image.MimeType, Base64: content.Image.Data})
+		return
+	}
+	if content.Text == "" {
+		return
+	}
+	if kind == flowText && f.parent == "" && (p.notice(s) || p.aside(content.Text, s)) {
+		return
+	}
+	if f.parent == "" {
+		p.failed = nil
+		p.ensureStep(s)
+	}
+	id := p.v[keyMessage]
+	if f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id) {
+		p.endFlow(f, s)
+		f.kind, f.id = kind, id.Str()
+		if kind == flowText {
+			emit(s, f.parent, execution.MessageStart{MessageID: f.id})
+		} else {
+			emit(s, f.parent, execution.ThinkingStart{})
+		}
+	}
+	f.said.WriteString(content.Text)
+	if kind == flowText {
+		emit(s, f.parent, execution.TextDelta{Delta: content.Text, Accumulated: f.said.String()})
+		return
+	}
+	emit(s, f.parent, execution.ThinkingDelta{Delta: content.Text, Accumulated: f.said.String()})
+}
+
+// notice takes a message that is the program's own by what its update says.
+func (p *parser) notice(s *cliagent.Sink) bool {
+	if p.spec.Notice == nil {
+		return false
+	}
+	n, ok := p.spec.Notice(p.v[keyUpdate])
+	if !ok {
+		return false
+	}
+	p.closeFlow(s)
+	if !p.behindEnded(n.Call, n.End, s) && n.Message != "" {
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: n.Message})
+	}
+	return true
+}
+
+// aside takes a chunk that is the program's own.
+func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
+	if p.spec.Aside == nil {
+		return false
+	}
+	a, ok := p.spec.Aside(chunk)
+	if !ok {
+		return false
+	}
+	p.closeFlow(s)
+	switch {
+	case a.Failed != "":
+		p.failed = &failure{Failure: cliagent.Failure{Code: a.Failed, Message: a.Message}}
+	case a.Retry != "":
+		p.retries++
+		s.Emit(execution.Retry{Attempt: p.retries, Reason: a.Message, Code: a.Retry})
+	case a.Message != "":
+		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: a.Message})
+	}
+	return true
+}
+
+// closeFlow ends the text or thought of the agent itself that is being streamed.
+func (p *parser) closeFlow(s *cliagent.Sink) { p.endFlow(&p.flow, s) }
+
+// endFlow ends a text or thought.
+func (p *parser) endFlow(f *flow, s *cliagent.Sink) {
+	said := f.said.String()
+	switch f.kind {
+	case flowText:
+		if f.parent == "" {
+			p.text = said
+		}
+		emit(s, f.parent, execution.MessageStop{Text: said})
+	case flowThought:
+		emit(s, f.parent, execution.ThinkingStop{Thinking: said})
+	}
+	*f = flow{parent: f.parent}
+}
+
+// endSubs ends what sub-agents leave open.
+func (p *parser) endSubs(s *cliagent.Sink) {
+	for _, parent := range slices.Sorted(maps.Keys(p.subs)) {
+		p.endFlow(p.subs[parent], s)
+	}
+	clear(p.subs)
+}
+
+// toolPlan is the name under which an agent's list of things to do is shown.
+const toolPlan = "update_plan"
+
+// showPlan is the agent's list of things to do, which it states anew with every change.
+func (p *parser) showPlan(s *cliagent.Sink) {
+	if !p.running {
+		return
+	}
+	entries := clone(p.v[keyUpdate].Get("entries"))
+	if entries == nil {
+		return
+	}
+	p.closeFlow(s)
+	p.plans++
+	id := "plan-" + strconv.Itoa(p.plans)
+	s.Emit(execution.ToolCallStart{ToolCallID: id, ToolName: toolPlan})
+	s.Emit(execution.ToolCallReady{ToolCallID: id, ToolName: toolPlan, Input: raw(map[string]any{"plan": entries})})
+	s.Emit(execution.ToolResultEvent{ToolCallID: id, ToolName: toolPlan, Output: null})
+}

@@ -1,0 +1,245 @@
+package agentconfig
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/internal/base/secret"
+)
+
+// Origin is where a value stands.
+type Origin struct {
+	Scope adapter.ConfigScope `json:"scope"`
+	File  string              `json:"file"`
+	Key   string              `json:"key"` // dotted path in the file
+	Value any                 `json:"value"`
+}
+
+// Setting is a value that is set, with all the places that set it.
+type Setting struct {
+	Name    string   `json:"name"`
+	Value   any      `json:"value"`            // in Drawbar's words for a normalized field
+	Origins []Origin `json:"origins"`          // the first one wins unless Joined; values in the agent's words
+	Joined  bool     `json:"joined,omitempty"` // the value has the elements of all origins
+	Secret  bool     `json:"secret,omitempty"`
+}
+
+// Get is the value that a target has, merged over the scopes: of a scalar or a list the narrowest wins, a list that the agent
+// joins has the elements of all, objects are merged key by key. A file that cannot be parsed is an error.
+func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
+	var merged any
+	found := false
+	for i := range c.Files {
+		f := &c.Files[i]
+		if f.ID != t.File || scope != "" && f.Scope != scope {
+			continue
+		}
+		if f.Err != nil {
+			return nil, false, f.Err
+		}
+		if v, ok := f.get(t.Path); ok {
+			merged, found = t.merge(merged, v), true
+		}
+	}
+	return c.words(t, merged), found, nil
+}
+
+// joins reports whether the agent joins the lists of all scopes.
+func (t Target) joins() bool { return t.whole() && t.Field.Merge == adapter.MergeUnion }
+
+// merge puts the value of a narrower scope over another.
+func (t Target) merge(under, over any) any {
+	u, list := asList(under)
+	o, another := asList(over)
+	if !t.joins() || !list || !another {
+		return merge(under, over)
+	}
+	all := slices.Clone(u)
+	for _, v := range o {
+		if !slices.ContainsFunc(all, func(have any) bool { return reflect.DeepEqual(have, v) }) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// asList is a value as a list; some agents take a text for a list of one.
+func asList(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case string:
+		return []any{v}, true
+	}
+	return nil, false
+}
+
+// words puts a value into Drawbar's words.
+func (c *Config) words(t Target, v any) any {
+	if !t.whole() {
+		return v
+	}
+	if s, ok := v.(string); ok {
+		for _, w := range t.Field.Values {
+			if w.Native == s {
+				return w.Value
+			}
+		}
+		if t.Field.Type == adapter.TypeStringList {
+			return []any{s} // some agents take a text for a list of one
+		}
+	}
+	return v
+}
+
+func merge(under, over any) any {
+	u, ok := under.(map[string]any)
+	o, object := over.(map[string]any)
+	if !ok || !object {
+		return over
+	}
+	m := maps.Clone(u)
+	for k, v := range o {
+		m[k] = merge(m[k], v)
+	}
+	return m
+}
+
+// Settings are all values that are set: the fields of the schema, then the other keys of the settings files under their
+// native names, each sorted. Of an object every part is a setting of its own. MCP servers are not among them.
+func (c *Config) Settings() []Setting {
+	byName := map[string]*Setting{}
+	for _, f := range slices.Backward(c.Files) {
+		if f.Doc == nil {
+			continue
+		}
+		root, _ := f.Doc.Get(f.Keys)
+		leaves(nil, root, func(path configfile.Path, v any) {
+			t, known := c.native(path)
+			if f.ID != adapter.SettingsFile && !(known && t.File == f.ID) || known && t.Field.Type == adapter.TypeMCPServers {
+				return
+			}
+			s := byName[t.Name]
+			if s == nil {
+				s = &Setting{Name: t.Name, Value: c.words(t, v), Joined: known && t.joins(), Secret: known && t.Field.Secret || secret.Setting(path[len(path)-1])}
+				byName[t.Name] = s
+			} else if s.Joined {
+				s.Value = t.merge(c.words(t, v), s.Value) // the files come from the narrowest on
+			}
+			s.Origins = append(s.Origins, Origin{f.Scope, f.Name, slices.Concat(f.Keys, path).String(), v})
+		})
+	}
+	return slices.SortedFunc(func(yield func(Setting) bool) {
+		for _, s := range byName {
+			if !yield(*s) {
+				return
+			}
+		}
+	}, func(a, b Setting) int {
+		rank := func(s Setting) int {
+			if strings.HasPrefix(s.Name, nativePrefix) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// leaves calls fn for everything that is no object. An empty object sets nothing.
+func leaves(path configfile.Path, v any, fn func(configfile.Path, any)) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		if len(path) > 0 {
+			fn(path, v)
+		}
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		leaves(append(slices.Clip(path), k), m[k], fn)
+	}
+}
+
+// AgentConfig is the merged configuration in the words of the agent-mux specification. It holds secrets where the files
+// do; Masked takes them out.
+type AgentConfig struct {
+	Agent      string
+	Source     string // global, project, local, or merged when several scopes have a part
+	FilePaths  []string
+	Values     map[string]any // the normalized fields that are set
+	MCPServers []MCPServer
+	Native     map[string]any // everything in the settings files, in the agent's words
+}
+
+// MarshalJSON puts the normalized fields beside agent and source.
+func (a AgentConfig) MarshalJSON() ([]byte, error) {
+	m := map[string]any{}
+	maps.Copy(m, a.Values)
+	m["agent"], m["source"], m["filePaths"], m["native"] = a.Agent, a.Source, a.FilePaths, a.Native
+	if a.MCPServers != nil {
+		m["mcpServers"] = a.MCPServers
+	}
+	return json.Marshal(m)
+}
+
+// Agent is the merged configuration.
+func (c *Config) Agent() (AgentConfig, error) {
+	a := AgentConfig{Agent: c.Schema.Agent, FilePaths: c.Paths(), Values: map[string]any{}, Native: map[string]any{}}
+	if err := c.Err(); err != nil {
+		return a, err
+	}
+	scopes := map[adapter.ConfigScope]bool{}
+	for _, f := range c.Files {
+		if f.Exists {
+			scopes[f.Scope] = true
+			a.Source = string(f.Scope)
+		}
+		if v, ok := f.get(nil); ok && f.ID == adapter.SettingsFile {
+			a.Native = merge(a.Native, v).(map[string]any)
+		}
+	}
+	if len(scopes) != 1 {
+		a.Source = "merged"
+	}
+	for _, field := range c.Schema.Fields {
+		t := c.target(field, nil)
+		if field.Type == adapter.TypeMCPServers || !field.Normalized && !t.joins() {
+			continue
+		}
+		v, ok, err := c.Get(t, "")
+		if err != nil {
+			return a, err
+		}
+		if ok && field.Normalized {
+			a.Values[field.Path] = v
+		}
+		if ok && t.joins() && t.File == adapter.SettingsFile {
+			put(a.Native, t.Path, v)
+		}
+	}
+	var err error
+	if c.Schema.MCP != nil {
+		a.MCPServers, err = c.MCPServers("")
+	}
+	return a, err
+}
+
+// put replaces a value in nested objects, which are copied on the way: merging leaves those of one file as they are.
+func put(m map[string]any, path configfile.Path, v any) {
+	for ; len(path) > 1; path = path[1:] {
+		inner, ok := m[path[0]].(map[string]any)
+		if !ok {
+			return
+		}
+		inner = maps.Clone(inner)
+		m[path[0]] = inner
+		m = inner
+	}
+	m[path[0]] = v
+}

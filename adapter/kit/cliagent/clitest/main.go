@@ -1,0 +1,27 @@
+package clitest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// Main is the TestMain of an adapter: with a scenario in the variable the test binary plays the agent's program, otherwise the
+// tests run and must leave no goroutine behind.
+func Main(m *testing.M, variable string, play func(scenario string, args []string) (exit int, err error)) {
+	process.MaybeKeeper()
+	hookrelay.MaybeRelay()
+	if scenario := os.Getenv(variable); scenario != "" {
+		code, err := play(scenario, os.Args[1:])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}

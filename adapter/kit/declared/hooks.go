@@ -1,0 +1,117 @@
+package declared
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// HookTable is how an agent calls commands at moments of its work.
+type HookTable struct {
+	Events []adapter.NativeHook
+	Tool   string // the event before a tool call
+	File   string // beside its settings, where the commands stand
+	Format string // of the file
+	Base   []adapter.HookMember
+	Note   string // what must be so before it calls those of a project
+	// Group is a command as the file names it.
+	Group func(e adapter.NativeHook, command string) any
+	// Finish completes a place, for an agent that wants more than a group. Optional.
+	Finish func(h adapter.Host, p *adapter.HookPlace, event, command string)
+
+	// Read reads what the agent says to a command; nil for an agent that says it as most do.
+	Read func(event string, payload []byte) (execution.HookCall, error)
+	// Denial words a refusal in JSON. Without it, or where it returns nil, the command ends with exit code 2.
+	Denial func(event, why string) map[string]any
+	// Modified words another input for a tool. Without it the agent cannot be given one, and the call is denied.
+	Modified func(input json.RawMessage) map[string]any
+	// Specific puts what Denial and Modified return into the member hookSpecificOutput.
+	Specific bool
+}
+
+// HooksOf makes an adapter.NativeHooks of the table.
+type HooksOf[D Declares] struct{}
+
+// Hooks lists the agent's events.
+func (HooksOf[D]) Hooks() []adapter.NativeHook {
+	return append([]adapter.NativeHook(nil), of[D]().Hooks.Events...)
+}
+
+// ReadHook reads what the agent writes to the command of an event.
+func (HooksOf[D]) ReadHook(event string, payload []byte) (execution.HookCall, error) {
+	return of[D]().readHook(event, payload)
+}
+
+// AnswerHook words a result for the agent.
+func (HooksOf[D]) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
+	return of[D]().answerHook(event, res)
+}
+
+// PlaceHook says where the agent reads a hook.
+func (HooksOf[D]) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
+	t := of[D]()
+	e, ok := adapter.FindHook(t.Hooks.Events, event)
+	if !ok {
+		e.Name = event
+	}
+	at, within := t.settingsDir(h, scope, dir)
+	p := adapter.HookPlace{File: filepath.Join(at, filepath.FromSlash(t.Hooks.File)), Within: within, Format: t.Hooks.Format,
+		Path: []string{"hooks", event}, Group: t.Hooks.Group(e, command), Base: t.Hooks.Base}
+	if within != "" {
+		p.Note = t.Hooks.Note
+	}
+	if t.Hooks.Finish != nil {
+		t.Hooks.Finish(h, &p, event, command)
+	}
+	return p
+}
+
+// ToolHook is how the agent asks before a tool call of a run.
+func ToolHook[D Declares]() *cliagent.ToolHook {
+	return &cliagent.ToolHook{
+		Read: func(_ string, payload []byte) (execution.HookCall, error) {
+			t := of[D]()
+			return t.readHook(t.Hooks.Tool, payload)
+		},
+		Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
+			t := of[D]()
+			return t.answerHook(t.Hooks.Tool, res)
+		},
+	}
+}
+
+func (t *Table) readHook(event string, payload []byte) (execution.HookCall, error) {
+	if t.Hooks.Read != nil {
+		return t.Hooks.Read(event, payload)
+	}
+	return readHook(t.Agent, event, payload, event == t.Hooks.Tool)
+}
+
+// answerHook words an answer. What the agent's form cannot say denies.
+func (t *Table) answerHook(event string, res execution.HookResult) adapter.HookAnswer {
+	var out map[string]any
+	switch {
+	case res.Decision == execution.HookDeny:
+		if t.Hooks.Denial != nil {
+			out = t.Hooks.Denial(event, res.Message)
+		}
+	case res.Decision != execution.HookModify || event != t.Hooks.Tool:
+		return adapter.HookAnswer{Stdout: res.Stdout}
+	case t.Hooks.Modified == nil:
+		res.Message = t.Agent + " cannot be given another input for a tool, which a hook wanted"
+	default:
+		out = t.Hooks.Modified(res.ModifiedInput)
+	}
+	if out != nil && t.Hooks.Specific {
+		out["hookEventName"] = event
+		out = map[string]any{"hookSpecificOutput": out}
+	}
+	if b, err := json.Marshal(out); err == nil && out != nil {
+		return adapter.HookAnswer{Stdout: string(b)}
+	}
+	return adapter.HookAnswer{Stderr: cmp.Or(res.Message, "denied by a hook"), ExitCode: 2}
+}

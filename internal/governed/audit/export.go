@@ -1,0 +1,340 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+)
+
+// ExportKind is that of the export of a run, by whichever program.
+const ExportKind = "agentxchain_run_export"
+
+// ExportVersion is that of Drawbar's own exports. The others are those of AgentXchain.
+const ExportVersion = "1.0"
+
+var exportVersions = []string{ExportVersion, "0.2", "0.3"}
+
+// mostExported bounds the files of one export.
+const mostExported = 256 << 20
+
+// ExportedFile is a file as an export holds it.
+type ExportedFile struct {
+	Format    string          `json:"format"` // json, jsonl or text
+	Bytes     int64           `json:"bytes"`
+	SHA256    string          `json:"sha256"`
+	Content   *string         `json:"content_base64"`
+	Data      json.RawMessage `json:"data,omitempty"`                   // what AgentXchain adds: the content, read
+	Truncated bool            `json:"truncated,omitempty"`              // it left the content out
+	Skipped   bool            `json:"content_base64_skipped,omitempty"` // the same
+}
+
+// ExportFiles are the configuration and the files of the record, byte by byte. What only counts while a turn goes on is left out.
+func ExportFiles(root string) (protocol.Ordered[ExportedFile], error) {
+	var files protocol.Ordered[ExportedFile]
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return files, err
+	}
+	defer func() { _ = r.Close() }() // nothing is written through it
+	names := []string{protocol.ConfigFile, protocol.TalkFile, protocol.HumanTasksFile}
+	left := []string{protocol.LocksDir, protocol.WorktreesDir}
+	err = fs.WalkDir(r.FS(), protocol.Dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err == nil && d.IsDir() && slices.Contains(left, name):
+			return fs.SkipDir
+		case err == nil && d.Type().IsRegular():
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return files, err
+	}
+	slices.Sort(names)
+	total := 0
+	for _, name := range names {
+		f, err := r.Open(filepath.FromSlash(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return files, err
+		}
+		b, err := io.ReadAll(io.LimitReader(f, int64(mostExported-total)+1))
+		_ = f.Close() // nothing was written
+		if err != nil {
+			return files, err
+		}
+		if total += len(b); total > mostExported {
+			return files, fmt.Errorf("the files of the record are larger than %d MiB", mostExported>>20)
+		}
+		sum, text := sha256.Sum256(b), base64.StdEncoding.EncodeToString(b)
+		files.Set(name, ExportedFile{Format: format(name), Bytes: int64(len(b)), SHA256: hex.EncodeToString(sum[:]), Content: &text})
+	}
+	return files, nil
+}
+
+func format(name string) string {
+	if ext := strings.TrimPrefix(path.Ext(name), "."); ext == "json" || ext == "jsonl" {
+		return ext
+	}
+	return "text"
+}
+
+// Export is the export of a run, as far as it is checked and compared.
+type Export struct {
+	SchemaVersion string                         `json:"schema_version"`
+	ExportKind    string                         `json:"export_kind"`
+	ExportedAt    string                         `json:"exported_at"`
+	RunID         string                         `json:"run_id"`
+	Project       map[string]any                 `json:"project"`
+	Config        json.RawMessage                `json:"config"`
+	State         json.RawMessage                `json:"state"`
+	Summary       map[string]json.RawMessage     `json:"summary"`
+	Files         protocol.Ordered[ExportedFile] `json:"files"`
+	History       []json.RawMessage              `json:"history"`
+	Ledger        []json.RawMessage              `json:"decision_ledger"`
+	RepoDecisions []json.RawMessage              `json:"repo_decisions"`
+	Events        []json.RawMessage              `json:"events"`
+	Runs          []json.RawMessage              `json:"run_history"`
+	Human         []json.RawMessage              `json:"human_escalations"`
+	Chain         *ledger.Report                 `json:"chain"`
+
+	config   protocol.Config
+	state    protocol.State
+	contents map[string][]byte // of the files
+}
+
+// ExportReport is what Check found.
+type ExportReport struct {
+	Overall       string         `json:"overall"` // pass or fail
+	SchemaVersion string         `json:"schema_version"`
+	ExportKind    string         `json:"export_kind"`
+	RunID         string         `json:"run_id,omitempty"`
+	Files         int            `json:"file_count"`
+	Unchecked     []string       `json:"unchecked_files,omitempty"` // their content was left out of the export
+	Chain         *ledger.Report `json:"chain,omitempty"`           // of the files, not of what the export says
+	Errors        []string       `json:"errors"`
+}
+
+// OK reports whether the export is whole.
+func (r *ExportReport) OK() bool { return len(r.Errors) == 0 }
+
+// Check reads an export and holds it against itself: every file against its size and hash, the configuration, the state and the
+// lines against their files, and the record in it against its hash chain. The export is nil when it cannot be read at all.
+func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
+	rep := ExportReport{Errors: []string{}, Overall: "fail"}
+	say := func(format string, args ...any) { rep.Errors = append(rep.Errors, fmt.Sprintf(format, args...)) }
+	var e Export
+	if err := json.Unmarshal(data, &e); err != nil {
+		say("it is not an export: %v", err)
+		return nil, rep, nil
+	}
+	rep.SchemaVersion, rep.ExportKind, rep.Files = e.SchemaVersion, e.ExportKind, e.Files.Len()
+	switch {
+	case e.ExportKind == "agentxchain_coordinator_export":
+		say("export_kind: the export of several repositories is not read here")
+		return nil, rep, nil
+	case e.ExportKind != ExportKind:
+		say("export_kind: %q is not %s", e.ExportKind, ExportKind)
+		return nil, rep, nil
+	case !slices.Contains(exportVersions, e.SchemaVersion):
+		say("schema_version: %q is not one of %s", e.SchemaVersion, strings.Join(exportVersions, ", "))
+	}
+	if _, err := time.Parse(time.RFC3339, e.ExportedAt); err != nil {
+		say("exported_at: %q is not a time", e.ExportedAt)
+	}
+	if err := json.Unmarshal(e.Config, &e.config); err != nil {
+		say("config: %v", err)
+	}
+	if err := json.Unmarshal(e.State, &e.state); err != nil {
+		say("state: %v", err)
+	}
+	if id := e.Project["id"]; id != e.config.Project.ID {
+		say("project.id: %v is not that of config, %q", id, e.config.Project.ID)
+	}
+	rep.RunID = e.state.ID()
+	e.contents = e.files(&rep, say)
+	e.values(say)
+	e.sums(say)
+	err := e.chained(ctx, &rep, say)
+	if rep.OK() {
+		rep.Overall = "pass"
+	}
+	return &e, rep, err
+}
+
+// files holds every file against its size, hash and reading, and returns what is in them.
+func (e *Export) files(rep *ExportReport, say func(string, ...any)) map[string][]byte {
+	contents := map[string][]byte{}
+	for name, f := range e.Files.All() {
+		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
+			say("files: %q is not a path within a project", name)
+			continue
+		}
+		if f.Content == nil {
+			if f.Truncated || f.Skipped {
+				rep.Unchecked = append(rep.Unchecked, name)
+			} else {
+				say("%s: its content is missing", name)
+			}
+			continue
+		}
+		b, err := base64.StdEncoding.DecodeString(*f.Content)
+		if err != nil {
+			say("%s: its content is not base64: %v", name, err)
+			continue
+		}
+		contents[name] = b
+		if int64(len(b)) != f.Bytes {
+			say("%s: it has %d bytes, and the export says %d", name, len(b), f.Bytes)
+		}
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != f.SHA256 {
+			say("%s: its content does not have the hash %s", name, f.SHA256)
+		}
+		if f.Data != nil && !reads(f, b) {
+			say("%s: data is not what the content says", name)
+		}
+	}
+	return contents
+}
+
+// reads reports whether data is the content, read.
+func reads(f ExportedFile, content []byte) bool {
+	switch f.Format {
+	case "json":
+		return same(f.Data, content)
+	case "jsonl":
+		var list []json.RawMessage
+		lines := linesOf(content)
+		return json.Unmarshal(f.Data, &list) == nil && slices.EqualFunc(list, lines, func(a json.RawMessage, b []byte) bool { return same(a, b) })
+	}
+	var text string
+	return json.Unmarshal(f.Data, &text) == nil && text == string(content)
+}
+
+func linesOf(content []byte) [][]byte {
+	var list [][]byte
+	for line := range bytes.Lines(content) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// same reports whether two JSON texts say the same.
+func same(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// values holds what the export says against its files.
+func (e *Export) values(say func(string, ...any)) {
+	for name, value := range map[string]json.RawMessage{protocol.ConfigFile: e.Config, protocol.StateFile: e.State} {
+		if b, ok := e.contents[name]; ok && !same(value, b) {
+			say("%s: it is not what the export says beside it", name)
+		}
+	}
+	for _, of := range []struct {
+		key, file string
+		list      []json.RawMessage
+	}{{"history", protocol.HistoryFile, e.History}, {"decision_ledger", protocol.LedgerFile, e.Ledger}, {"repo_decisions", protocol.RepoLedgerFile, e.RepoDecisions},
+		{"events", protocol.EventsFile, e.Events}, {"run_history", protocol.RunHistoryFile, e.Runs}, {"human_escalations", protocol.EscalationsFile, e.Human}} {
+		b, ok := e.contents[of.file]
+		if !ok {
+			continue
+		}
+		lines := linesOf(b)
+		for n, entry := range of.list {
+			i := slices.IndexFunc(lines, func(line []byte) bool { return same(entry, line) })
+			if i < 0 {
+				say("%s[%d]: there is no such line in %s, or not in this order", of.key, n, of.file)
+				break
+			}
+			lines = lines[i+1:]
+		}
+	}
+	last := e.state.LastCompletedTurnID
+	if e.History != nil && last != nil && (e.RunID == "" || e.RunID == e.state.ID()) && !slices.ContainsFunc(e.History, func(raw json.RawMessage) bool {
+		var h struct {
+			TurnID string `json:"turn_id"`
+		}
+		return json.Unmarshal(raw, &h) == nil && h.TurnID == *last
+	}) {
+		say("state: its last turn %s is not in history", *last)
+	}
+}
+
+// sums holds the summary of an export of AgentXchain against what it sums up.
+func (e *Export) sums(say func(string, ...any)) {
+	for key, want := range map[string]any{"run_id": e.state.RunID, "status": e.state.Status, "phase": e.state.Phase} {
+		if got, ok := e.Summary[key]; ok {
+			if b, err := protocol.Marshal(want); err == nil && !same(got, b) {
+				say("summary.%s: %s is not that of the state, %s", key, got, b)
+			}
+		}
+	}
+	for key, file := range map[string]string{"history_entries": protocol.HistoryFile, "decision_entries": protocol.LedgerFile, "hook_audit_entries": protocol.HookAuditFile} {
+		b, ok := e.contents[file]
+		if got, has := e.Summary[key]; has && ok && string(got) != fmt.Sprint(len(linesOf(b))) {
+			say("summary.%s: %s, and %s has %d lines", key, got, file, len(linesOf(b)))
+		}
+	}
+}
+
+// chained holds the record within the export against its hash chain. An export without the chain is believed what it says of it.
+func (e *Export) chained(ctx context.Context, rep *ExportReport, say func(string, ...any)) error {
+	if _, ok := e.contents[protocol.ChainFile]; !ok {
+		if e.Chain != nil && !e.Chain.OK {
+			say("chain: the record was broken when it was exported")
+		}
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "drawbar-export-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it is the system's folder for such files
+	for name, b := range e.contents {
+		file := filepath.Join(dir, filepath.FromSlash(name)) // local, by files
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			return err
+		}
+	}
+	found, err := ledger.Verify(ctx, dir, nil)
+	if err != nil {
+		say("chain: %v", err)
+		return nil
+	}
+	rep.Chain = &found
+	switch b := found.Broken; {
+	case b != nil:
+		say("chain: %s line %d: %s (%s)", b.File, b.Line, b.Message, b.Kind)
+	case e.Chain != nil && (e.Chain.Head != found.Head || !e.Chain.OK):
+		say("chain: its head is %s, and the export says %s", found.Head, e.Chain.Head)
+	}
+	return nil
+}

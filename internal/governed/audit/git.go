@@ -1,0 +1,373 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+)
+
+// The kinds of findings.
+const (
+	Lost        = "lost"        // accepted work that is not below HEAD
+	Uncommitted = "uncommitted" // accepted work that stands in the work tree and in no commit below HEAD
+	Elsewhere   = "elsewhere"   // accepted work on another branch
+	Changed     = "changed"     // a checkpoint whose files are not those that were accepted
+	Moved       = "moved"       // a checkpoint that is another commit with the same files: a rebase
+	Rewritten   = "rewritten"   // accepted work that is below HEAD without its checkpoint: a squash, or a filter
+	Unknown     = "unknown"     // a shallow clone does not have the commit
+	Released    = "released"    // lost, and a person went on without it
+	Foreign     = "foreign"     // checkpoints of a record that is not here
+	Unrecorded  = "unrecorded"  // a checkpoint of a turn that the record does not have
+	Mislabelled = "mislabelled" // a checkpoint that names another run than the record
+	Pending     = "pending"     // the checkpoint of a transaction that was interrupted
+)
+
+// Finding is something in which the record and the repository differ.
+type Finding struct {
+	Kind    string   `json:"kind"`
+	Run     string   `json:"run_id,omitempty"`
+	Turn    string   `json:"turn_id,omitempty"`
+	Commit  string   `json:"commit,omitempty"`
+	Files   []string `json:"files,omitempty"`
+	Message string   `json:"message"`
+	Do      string   `json:"do,omitempty"`
+	// Broken says that accepted work is gone or changed. What is not broken is worth knowing: a rebase, a squash, another record.
+	Broken bool `json:"broken"`
+}
+
+// History is what the repository says about the record.
+type History struct {
+	Turns    int       `json:"turns"` // accepted turns whose commits were looked for
+	Findings []Finding `json:"findings,omitempty"`
+	Heads    []string  `json:"-"` // of the chain, as checkpoints of this record name them, newest first
+}
+
+// Broken is the first finding that means that accepted work is gone or changed; nil without one.
+func (h *History) Broken() *Finding {
+	if i := slices.IndexFunc(h.Findings, func(f Finding) bool { return f.Broken }); i >= 0 {
+		return &h.Findings[i]
+	}
+	return nil
+}
+
+// claim is an accepted turn of which the record says that a commit has its files.
+type claim struct {
+	run, turn, commit string
+	files             []string // that no later turn changed
+	markers           protocol.Ordered[string]
+}
+
+// record is what the record says about commits.
+type record struct {
+	run      string            // the present one
+	runs     map[string]bool   // all of them
+	turns    map[string]string // accepted turn to run
+	claims   []claim           // oldest first
+	released map[string]bool   // turns that a person went on without
+}
+
+// readRecord collects it.
+func readRecord(v *ledger.View) (record, error) {
+	r := record{run: v.State.ID(), runs: map[string]bool{}, turns: map[string]string{}, released: map[string]bool{}}
+	if r.run != "" {
+		r.runs[r.run] = true
+	}
+	commits := map[string]string{}
+	if _, err := v.Events(0, func(e protocol.Event) bool {
+		var p struct {
+			SHA      string   `json:"checkpoint_sha"`
+			Released []string `json:"released_turns"`
+		}
+		if e.EventType != "turn_checkpointed" && e.EventType != "state_reconciled_operator_commits" || json.Unmarshal(e.Payload, &p) != nil {
+			return true
+		}
+		if e.Turn != nil && p.SHA != "" {
+			commits[e.Turn.TurnID] = p.SHA
+		}
+		for _, id := range p.Released {
+			r.released[id] = true
+		}
+		return true
+	}); err != nil {
+		return r, err
+	}
+	history, err := v.History("")
+	if err != nil {
+		return r, err
+	}
+	later := map[string]bool{}
+	for _, h := range slices.Backward(history) {
+		r.runs[h.RunID] = true
+		if h.Status == "reissued" {
+			continue
+		}
+		r.turns[h.TurnID] = h.RunID
+		c := claim{run: h.RunID, turn: h.TurnID, commit: commits[h.TurnID]}
+		if c.commit == "" {
+			c.commit = h.CheckpointSHA // as the original keeps it
+		}
+		for _, f := range h.FilesChanged {
+			if !later[f] {
+				c.files = append(c.files, f)
+			}
+			later[f] = true
+		}
+		if h.ObservedArtifact != nil {
+			c.markers = h.ObservedArtifact.FileMarkers
+		}
+		if c.commit != "" {
+			r.claims = append(r.claims, c)
+		}
+	}
+	slices.Reverse(r.claims)
+	return r, nil
+}
+
+// Git holds the record against the repository of its project.
+func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, error) {
+	var h History
+	if w.Kind() != workspace.Git {
+		return h, nil
+	}
+	r, err := readRecord(v)
+	if err != nil {
+		return h, err
+	}
+	list, err := w.Checkpoints(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.Turns = len(r.claims)
+	for _, c := range list {
+		if c.Head != "" && (r.runs[c.Run] || v.Fresh) {
+			h.Heads = append(h.Heads, c.Head)
+		}
+	}
+	at := map[string]bool{}
+	for _, c := range list {
+		at[c.Commit], at[c.Rebased] = true, true
+	}
+	var ask []string
+	for _, c := range r.claims {
+		if !at[c.commit] {
+			ask = append(ask, c.commit)
+		}
+	}
+	if len(ask) > 0 {
+		there, err := w.Unreachable(ctx, ask)
+		if err != nil {
+			return h, err
+		}
+		for _, c := range r.claims {
+			exists, out := there[c.commit]
+			if !out {
+				continue
+			}
+			f, err := judge(ctx, w, &r, c, exists, list)
+			if err != nil {
+				return h, err
+			}
+			if last := v.State.LastCompletedTurnID; f.Kind == Uncommitted && v.Pending != "" && last != nil && *last == c.turn {
+				f.Kind, f.Broken, f.Do = Pending, false, "drawbar govern step"
+				f.Message = fmt.Sprintf("turn %s was interrupted before its checkpoint %.12s was made", c.turn, c.commit)
+			}
+			h.Findings = append(h.Findings, f)
+		}
+	}
+	h.Findings = append(h.Findings, backwards(&r, list)...)
+	slices.SortStableFunc(h.Findings, func(a, b Finding) int {
+		switch {
+		case a.Broken == b.Broken:
+			return 0
+		case a.Broken:
+			return -1
+		}
+		return 1
+	})
+	return h, nil
+}
+
+// judge finds out what became of a checkpoint that is not below HEAD.
+func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exists bool, list []workspace.CheckpointCommit) (Finding, error) {
+	f := Finding{Run: c.run, Turn: c.turn, Commit: c.commit, Files: c.files}
+	about := fmt.Sprintf("the checkpoint %.12s of turn %s", c.commit, c.turn)
+	if i := slices.IndexFunc(list, func(o workspace.CheckpointCommit) bool { return o.Turn == c.turn && o.Run == c.run }); i >= 0 {
+		other := list[i].Commit
+		differ, err := differing(ctx, w, c, exists, other)
+		if err != nil {
+			return f, err
+		}
+		f.Kind, f.Message = Moved, fmt.Sprintf("%s is now %.12s, with the same files: the branch was rebased", about, other)
+		if len(differ) > 0 {
+			f.Kind, f.Files, f.Broken = Changed, differ, c.run == r.run
+			f.Message = fmt.Sprintf("%s is now %.12s, and its files are not those that were accepted: %s", about, other, strings.Join(differ, ", "))
+			f.Do = fmt.Sprintf("git diff %.12s %.12s; to go on with what is there: drawbar govern restart --adopt-state", c.commit, other)
+			f.release(r)
+		}
+		return f, nil
+	}
+	gone, err := missing(ctx, w, c, exists)
+	switch {
+	case err != nil:
+		return f, err
+	case w.Shallow() && (!exists || len(gone) == 0):
+		f.Kind, f.Message, f.Do = Unknown, about+" is below where this shallow clone ends", "git fetch --unshallow, then: drawbar govern verify"
+		return f, nil
+	case len(gone) == 0:
+		f.Kind, f.Message = Rewritten, about+" is not below HEAD, and its files are: the history was squashed, or rewritten without the trailers"
+		return f, nil
+	}
+	f.Files = gone
+	branch, err := w.BranchWith(ctx, c.commit)
+	if err != nil {
+		return f, err
+	}
+	if branch != "" {
+		f.Kind, f.Message = Elsewhere, fmt.Sprintf("%s is on the branch %s, and not below HEAD", about, branch)
+		f.Do = fmt.Sprintf("git switch %s, or bring it here: git merge %s; to go on without it: drawbar govern restart --adopt-state", branch, branch)
+		return f, nil
+	}
+	if kept, err := inTree(ctx, w, c, gone); err != nil || kept {
+		f.Kind, f.Message, f.Broken = Uncommitted, about+" is not below HEAD, and its files stand in the work tree", c.run == r.run
+		f.Do = "drawbar govern checkpoint --turn " + c.turn
+		return f, err
+	}
+	f.Kind, f.Broken = Lost, c.run == r.run
+	f.Message = fmt.Sprintf("%s is not below HEAD: its work is gone (%s)", about, strings.Join(gone, ", "))
+	f.Do = fmt.Sprintf("bring it back: git merge %.12s (git reflog shows when it went); to go on without it: drawbar govern restart --adopt-state", c.commit)
+	if !exists {
+		f.Message = fmt.Sprintf("%s is not in this repository: its work is gone (%s), or the record is that of another repository", about, strings.Join(gone, ", "))
+		f.Do = "fetch it from where it was pushed (git fetch), or put the right .agentxchain back; to go on without it: drawbar govern restart --adopt-state"
+	}
+	f.release(r)
+	return f, nil
+}
+
+// release marks what a person went on without.
+func (f *Finding) release(r *record) {
+	if r.released[f.Turn] {
+		f.Message += "; a person went on without it"
+		f.Kind, f.Do, f.Broken = Released, "", false
+	}
+}
+
+// differing are the files of a turn that another commit has with another content.
+func differing(ctx context.Context, w *workspace.Workspace, c claim, exists bool, other string) (files []string, err error) {
+	now, err := w.Blobs(ctx, other, c.files)
+	if err != nil {
+		return nil, err
+	}
+	if exists {
+		was, err := w.Blobs(ctx, c.commit, c.files)
+		for _, f := range c.files {
+			if was[f] != now[f] {
+				files = append(files, f)
+			}
+		}
+		return files, err
+	}
+	for _, f := range c.files {
+		same, err := fits(ctx, w, c, other, f)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// fits reports whether a file of a commit has the content that was observed. What has no digest fits.
+func fits(ctx context.Context, w *workspace.Workspace, c claim, commit, file string) (bool, error) {
+	sum, err := w.Digest(ctx, commit, file)
+	want, known := c.markers.Get(file)
+	switch {
+	case err != nil || !known:
+		return err == nil, err
+	case want == "deleted":
+		return sum == "", nil
+	case !strings.HasPrefix(want, "sha256:"):
+		return true, nil
+	}
+	return sum == strings.TrimPrefix(want, "sha256:"), nil
+}
+
+// missing are the files of a turn whose content no commit below HEAD has.
+func missing(ctx context.Context, w *workspace.Workspace, c claim, exists bool) (files []string, err error) {
+	head, err := w.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var was map[string]string
+	if exists {
+		if was, err = w.Blobs(ctx, c.commit, c.files); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range c.files {
+		var kept bool
+		if exists {
+			kept, err = w.Had(ctx, f, was[f])
+		} else {
+			kept, err = fits(ctx, w, c, head, f)
+			_, known := c.markers.Get(f)
+			kept = kept && known
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// inTree reports whether the work tree has the files as they were observed.
+func inTree(ctx context.Context, w *workspace.Workspace, c claim, files []string) (bool, error) {
+	for _, f := range files {
+		want, ok := c.markers.Get(f)
+		if !ok {
+			return false, nil
+		}
+		now, err := w.Marker(ctx, f)
+		if err != nil || now != want {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// backwards holds what commits say against the record.
+func backwards(r *record, list []workspace.CheckpointCommit) (all []Finding) {
+	foreign := map[string]int{}
+	var runs []string
+	for _, c := range list {
+		switch {
+		case c.Turn == "" || c.Run == "":
+		case !r.runs[c.Run]:
+			if foreign[c.Run]++; foreign[c.Run] == 1 {
+				runs = append(runs, c.Run)
+			}
+		case r.turns[c.Turn] == "":
+			all = append(all, Finding{Kind: Unrecorded, Run: c.Run, Turn: c.Turn, Commit: c.Commit, Broken: true,
+				Message: fmt.Sprintf("the commit %.12s is the checkpoint of turn %s, which the record of run %s does not have: the record lost lines, or is an older copy", c.Commit, c.Turn, c.Run),
+				Do:      "put the newest copy of " + protocol.Dir + " back"})
+		case r.turns[c.Turn] != c.Run:
+			all = append(all, Finding{Kind: Mislabelled, Run: c.Run, Turn: c.Turn, Commit: c.Commit, Broken: true,
+				Message: fmt.Sprintf("the commit %.12s says that turn %s belongs to run %s, and the record says %s", c.Commit, c.Turn, c.Run, r.turns[c.Turn]),
+				Do:      "git show " + c.Commit})
+		}
+	}
+	for _, run := range runs {
+		all = append(all, Finding{Kind: Foreign, Run: run, Message: fmt.Sprintf("%d checkpoints below HEAD belong to run %s, whose record is not here", foreign[run], run)})
+	}
+	return all
+}

@@ -1,0 +1,45 @@
+package audit
+
+import (
+	"context"
+
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+)
+
+// Report is what Verify found.
+type Report struct {
+	ledger.Report
+	Git History `json:"git"`
+}
+
+// Verify holds the record of a project against its chain and its repository. OK says that neither is broken.
+func Verify(ctx context.Context, root string) (Report, error) {
+	var r Report
+	w, err := workspace.Open(ctx, root)
+	if err != nil {
+		return r, err
+	}
+	v, err := ledger.Read(root)
+	var h History
+	if err == nil {
+		h, err = Git(ctx, w, v)
+	}
+	if err != nil {
+		// A line that cannot be read is named by the chain; without one the error is all that is known.
+		heads, herr := w.Heads(ctx)
+		if herr != nil {
+			return r, herr
+		}
+		if r.Report, herr = ledger.Verify(ctx, root, heads); herr != nil || r.OK {
+			return r, err
+		}
+		return r, nil
+	}
+	r.Git = h
+	if r.Report, err = ledger.Verify(ctx, root, h.Heads); err != nil {
+		return r, err
+	}
+	r.OK = r.OK && h.Broken() == nil
+	return r, nil
+}

@@ -1,0 +1,49 @@
+package product
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+)
+
+// checkConfig holds a configuration against the rules that a project is loaded by.
+func checkConfig(_ context.Context, w *world) (fields, error) {
+	var args struct {
+		Config json.RawMessage `json:"config"`
+	}
+	if err := w.args(&args); err != nil {
+		return nil, err
+	}
+	text, err := inflateConfig(args.Config)
+	if err != nil {
+		text = args.Config // what is no object is told by the check
+	}
+	_, problems := charter.Decode(text)
+	if faults := charter.Errors(problems); len(faults) > 0 {
+		return configFault(faults), nil
+	}
+	return fields{"result": "success", "errors": []string{}}, nil
+}
+
+// configFault is the answer to a configuration that no run may be made of: the first fault that the protocol has a word for,
+// else the first of all.
+func configFault(faults []charter.Problem) fields {
+	first, kind := faults[0], "invalid_config"
+	list := []string{}
+	named := false
+	for _, p := range faults {
+		list = append(list, p.String())
+		switch p.Type {
+		case charter.UndeclaredRole, charter.UndeclaredRuntime, charter.UndeclaredGate, charter.WrongSchemaVersion:
+			if !named {
+				first, kind, named = p, p.Type, true
+			}
+		}
+	}
+	f := fields{"result": "error", "error_type": kind, "error_field": first.Field, "errors": list}
+	for k, v := range first.Detail {
+		f[k] = v
+	}
+	return f
+}

@@ -1,0 +1,90 @@
+// Package product is Drawbar's own implementation of the protocol's fixtures: every operation of tiers 1 and 2 is carried out
+// by the code that governs real runs, in a project that is made for the fixture and thrown away. No rule of the protocol is
+// written here.
+package product
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/drawbar/drawbar/internal/governed/conformance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// fields is an answer in the form of a fixture's expected.
+type fields map[string]any
+
+// operation carries out what a fixture asks for. Its error means that it could not be tried.
+type operation func(ctx context.Context, w *world) (fields, error)
+
+// operations are those of tiers 1 and 2, by their names in fixtures.
+var operations = map[string]operation{
+	"accept_turn":               accept,
+	"append_decision":           appendDecision,
+	"approve_completion":        approveCompletion,
+	"approve_transition":        approveTransition,
+	"assign_turn":               assign,
+	"evaluate_phase_exit":       phaseExit,
+	"evaluate_run_completion":   runCompletion,
+	"initialize_run":            initialize,
+	"inspect_dispatch_manifest": inspectManifest,
+	"resolve_blocked":           resolveBlocked,
+	"run_hooks":                 runHooks,
+	"transition_state":          changeState,
+	"validate_config":           checkConfig,
+	"validate_event":            checkEvent,
+	"validate_event_ordering":   checkOrder,
+	"validate_turn_result":      checkResult,
+	"verify_dispatch_manifest":  verifyManifest,
+}
+
+// surfaces are what is claimed, and what is not.
+func surfaces() map[string]bool {
+	claims := map[string]bool{"coordinator": false}
+	for _, s := range []string{
+		"state_machine", "turn_result_validation", "gate_semantics", "decision_ledger", "history", "config_schema", "delegation",
+		"decision_carryover", "parallel_turns", "event_lifecycle", "dispatch_manifest", "hook_audit",
+	} {
+		claims[s] = true
+	}
+	return claims
+}
+
+// Target is the implementation in this process.
+func Target(version string) conformance.Local {
+	return conformance.Local{
+		Claims: conformance.Capabilities{
+			Implementation: "drawbar", Version: version, ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2}, Surfaces: surfaces(),
+			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: []string{"drawbar", "govern", "conformance", "serve"}},
+		},
+		Run: Execute, Jobs: 2 * max(2, runtime.NumCPU()), // fixtures wait more than they work
+	}
+}
+
+// Execute carries a fixture out and judges the outcome.
+func Execute(ctx context.Context, f conformance.Fixture) conformance.Answer {
+	run, ok := operations[f.Input.Operation]
+	if !ok {
+		why := fmt.Sprintf("the operation %s is not known", f.Input.Operation)
+		if f.Tier > 2 {
+			why = fmt.Sprintf("runs over several repositories are not governed: %s", f.Input.Operation)
+		}
+		return conformance.Answer{Status: conformance.NotImplemented, Message: why, Actual: []byte("null")}
+	}
+	actual, err := inWorld(ctx, f, run)
+	if err != nil {
+		return conformance.Errorf("%s: %v", f.ID, err)
+	}
+	return conformance.Judge(f, actual)
+}
+
+func inWorld(ctx context.Context, f conformance.Fixture, run operation) (actual fields, err error) {
+	w, err := newWorld(f)
+	if err != nil {
+		return nil, fmt.Errorf("set the fixture up: %w", err)
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	return run(ctx, w)
+}

@@ -1,0 +1,246 @@
+package product
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/gate"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+)
+
+// owner names the holder of a project's lock.
+const owner = "drawbar govern conformance"
+
+// initialize begins a run, if one may be made of the configuration.
+func initialize(ctx context.Context, w *world) (fields, error) {
+	if _, problems := charter.Decode(w.raw); len(charter.Errors(problems)) > 0 {
+		f := configFault(charter.Errors(problems))
+		f["error_type"] = governance.CodeInvalidConfig
+		return w.withUnchanged(f)
+	}
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.StartRun(ctx) }, orchestrator.OutcomeDone)
+}
+
+func assign(ctx context.Context, w *world) (fields, error) {
+	var args struct {
+		Role string `json:"role_id"`
+	}
+	if err := w.args(&args); err != nil {
+		return nil, err
+	}
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Assign(ctx, orchestrator.StepOptions{Role: args.Role})
+	}, orchestrator.OutcomeAssigned)
+}
+
+func approveTransition(ctx context.Context, w *world) (fields, error) {
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Approve(ctx, orchestrator.ApproveOptions{})
+	}, orchestrator.OutcomeDone)
+}
+
+func approveCompletion(ctx context.Context, w *world) (fields, error) {
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Approve(ctx, orchestrator.ApproveOptions{Completion: true})
+	}, orchestrator.OutcomeCompleted)
+}
+
+func resolveBlocked(ctx context.Context, w *world) (fields, error) {
+	var args struct {
+		Action string `json:"action"`
+	}
+	if err := w.args(&args); err != nil {
+		return nil, err
+	}
+	if args.Action != "resume" {
+		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("a blocked run is resumed, not %q", args.Action)})
+	}
+	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.Unblock(ctx, "") }, orchestrator.OutcomeDone, orchestrator.OutcomePaused)
+}
+
+// changeState asks for a change of the state by its cause, which happens in the engine, or by name, which no command does: the rules decide.
+func changeState(ctx context.Context, w *world) (fields, error) {
+	var c governance.StateChange
+	if err := w.args(&c); err != nil {
+		return nil, err
+	}
+	if w.state.Status == protocol.RunActive {
+		switch turn := w.turnOf(c.RoleID); {
+		case c.Trigger == "escalation" && c.Reason == "retries_exhausted" && turn != "":
+			return w.exhaust(ctx, turn)
+		case c.Trigger == "gate_requires_human_approval" && c.Gate != nil && c.Gate.Gate != "":
+			return w.askAt(ctx, *c.Gate)
+		}
+	}
+	c.Now = protocol.At(time.Now())
+	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
+		next, refused := governance.ApplyChange(run, c)
+		if refused != nil {
+			return run, []governance.Effect{*refused}
+		}
+		return next, nil
+	})
+}
+
+// turnOf is the active turn of a role; empty where it has none.
+func (w *world) turnOf(role string) string {
+	for id, turn := range w.state.ActiveTurns.All() {
+		if turn.AssignedRole == role {
+			return id
+		}
+	}
+	return ""
+}
+
+// exhaust has a turn rejected until no attempt is left.
+func (w *world) exhaust(ctx context.Context, turn string) (fields, error) {
+	return w.command(func(e *orchestrator.Local) (rep orchestrator.Report, err error) {
+		for range governance.Attempts(w.config, w.state.ActiveTurns.At(turn).AssignedRole) {
+			if rep, err = e.Reject(ctx, orchestrator.RejectOptions{Turn: turn, Reason: "retries_exhausted"}); err != nil || rep.Outcome == orchestrator.OutcomeBlocked {
+				break
+			}
+		}
+		return rep, err
+	}, orchestrator.OutcomeBlocked)
+}
+
+// askAt has a turn ask for the phase behind a gate that a person decides on, and answers with the state after its acceptance.
+func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, error) {
+	from, ok := w.config.Phase(p.From)
+	if !ok {
+		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("the phase %q is not in routing", p.From)})
+	}
+	var config, routing, gates object
+	err := json.Unmarshal(w.raw, &config)
+	for key, in := range map[string]*object{"routing": &routing, "gates": &gates} {
+		if err == nil && protocol.Is(config.At(key)) {
+			err = json.Unmarshal(config.At(key), in)
+		}
+	}
+	from.ExitGate = p.Gate
+	for _, set := range []struct {
+		in  *object
+		key string
+		to  any
+	}{{&routing, p.From, from}, {&gates, p.Gate, fields{"requires_human_approval": true}}, {&config, "routing", &routing}, {&config, "gates", &gates}} {
+		b, e := protocol.Marshal(set.to)
+		set.in.Set(set.key, b)
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := *w
+	if at.raw, err = protocol.Marshal(config); err != nil {
+		return nil, err
+	}
+	at.config, _ = charter.Decode(at.raw)
+	fixture, err := at.asking(false, gate.Input{Phase: p.From, Request: p.To, Verification: protocol.VerificationPass})
+	if err != nil {
+		return nil, err
+	}
+	asking, err := newWorld(fixture)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = asking.close() }() // a folder of ours
+	return asking.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
+		return e.Accept(ctx, orchestrator.AcceptOptions{})
+	}, orchestrator.OutcomeAccepted)
+}
+
+// change records what a step makes of the run, and answers with the state as it is then on disk.
+func (w *world) change(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (fields, error) {
+	refused, err := w.record(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return w.refused(refused)
+	}
+	state, err := w.files.ReadFile(filepath.FromSlash(protocol.StateFile))
+	if err != nil {
+		return nil, err
+	}
+	return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, nil
+}
+
+// refused is the answer to a change that is not legal. The suite has one word for most causes; refusal is ours.
+func (w *world) refused(r *governance.Refused) (fields, error) {
+	kind := governance.CodeInvalidTransition
+	if r.Code == governance.CodeImmutableField || r.Code == governance.CodeInvalidConfig {
+		kind = r.Code
+	}
+	return w.withUnchanged(fields{"result": "error", "error_type": kind, "refusal": r.Code, "error": r.Message})
+}
+
+func (w *world) withUnchanged(f fields) (fields, error) {
+	same, err := w.unchanged()
+	f["state_unchanged"] = same
+	return f, err
+}
+
+// record opens the project's ledger, applies a step to the run that is in it, and commits what follows in one transaction.
+func (w *world) record(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (refused *governance.Refused, err error) {
+	l, err := ledger.Open(ctx, w.dir, ledger.Options{Owner: owner})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	run, err := w.governed(l.View())
+	if err != nil {
+		return nil, err
+	}
+	next, effects := step(run)
+	tx := ledger.Tx{Kind: w.fixture.Input.Operation, Now: time.Now(), State: next.State}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case governance.Refused:
+			return &e, nil
+		case governance.NotAccepted:
+			refused = &governance.Refused{Code: e.Code, Message: fmt.Sprint(e.Errors), Next: e.Next}
+		case governance.AppendHistory:
+			tx.History = append(tx.History, e.Entry)
+		case governance.AppendDecision:
+			tx.Ledger = append(tx.Ledger, e.Decision)
+		case governance.AppendNote:
+			tx.Ledger = append(tx.Ledger, e.Note)
+		case governance.AppendRepoDecision:
+			tx.RepoDecisions = append(tx.RepoDecisions, e.Decision)
+		case governance.Emit:
+			tx.Events = append(tx.Events, e.Event)
+		case governance.Summarize:
+			tx.Runs = append(tx.Runs, e.Summary)
+		case governance.Archive:
+			tx.Archive = append(tx.Archive, e.TurnID)
+		}
+	}
+	return refused, l.Commit(ctx, tx)
+}
+
+// governed is the run of the record.
+func (w *world) governed(v *ledger.View) (governance.Run, error) {
+	run := governance.Run{Config: charter.Normalize(w.config), State: v.State, DecisionIDs: map[string]bool{}, ObjectionIDs: map[string]bool{}}
+	var err error
+	if run.History, err = v.History(v.State.ID()); err != nil {
+		return run, err
+	}
+	decisions, err := v.Decisions()
+	for _, d := range decisions {
+		run.DecisionIDs[d.ID] = true
+	}
+	for _, h := range run.History {
+		for _, o := range h.Objections {
+			run.ObjectionIDs[o.ID] = true
+		}
+	}
+	return run, err
+}

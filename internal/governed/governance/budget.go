@@ -1,0 +1,159 @@
+package governance
+
+import (
+	"fmt"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// OnExceed is what a budget does when it is used up.
+const (
+	ExceedPause = "pause_and_escalate"
+	ExceedWarn  = "warn"
+)
+
+// cent is the tolerance of sums of money: less than a thousandth of a cent is nothing.
+const cent = 1e-5
+
+// Budget is what the configuration, which may have changed since, leaves of the budget.
+func Budget(run Run) protocol.BudgetStatus { return budgetStatus(run.Config, run.State.BudgetStatus) }
+
+// budgetStatus is the budget after spent, by the limit of the configuration. Nothing in it is ever negative.
+func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.BudgetStatus {
+	old.SpentUSD = max(0, old.SpentUSD)
+	old.RemainingUSD = nil
+	if c.Budget != nil && c.Budget.PerRunMaxUSD != nil {
+		left := *c.Budget.PerRunMaxUSD - old.SpentUSD
+		if left < cent {
+			left = 0
+		}
+		old.RemainingUSD = &left
+	}
+	if old.RemainingUSD == nil || *old.RemainingUSD > 0 {
+		old.Exhausted, old.ExhaustedAt, old.ExhaustedAfterTurn, old.WarnMode = false, protocol.Time{}, "", false
+	}
+	return old
+}
+
+func warnOnly(c *protocol.Config) bool { return c.Budget != nil && c.Budget.OnExceed == ExceedWarn }
+
+// Reserved is what the active turns hold of the budget.
+func Reserved(st *protocol.State) float64 {
+	var sum float64
+	for _, r := range st.BudgetReservations.All() {
+		sum += max(0, r.ReservedUSD)
+	}
+	return sum
+}
+
+// Reservation is what a new turn reserves; nil without a limit for turns. Where the budget only warns, what is left may be less
+// than the limit of a turn, and a turn reserves no more than is left.
+func Reservation(run Run) *float64 {
+	b := run.Config.Budget
+	if b == nil || b.PerTurnMaxUSD == nil || *b.PerTurnMaxUSD <= 0 {
+		return nil
+	}
+	v := *b.PerTurnMaxUSD
+	if left := budgetStatus(run.Config, run.State.BudgetStatus).RemainingUSD; left != nil {
+		v = min(v, max(0, *left-Reserved(&run.State)))
+	}
+	return &v
+}
+
+// guardBudget refuses when nothing is left, or when a whole turn does not fit beside the reservations.
+func guardBudget(run Run) []*Refused {
+	left := budgetStatus(run.Config, run.State.BudgetStatus).RemainingUSD
+	if left == nil || warnOnly(run.Config) {
+		return nil
+	}
+	var all []*Refused
+	if *left <= 0 {
+		all = append(all, refuse(CodeBudgetExhausted, budgetCommand(run), "the budget of the run is used up: %.2f USD are spent", run.State.BudgetStatus.SpentUSD))
+	}
+	if b := run.Config.Budget; b.PerTurnMaxUSD != nil {
+		if free := *left - Reserved(&run.State); *b.PerTurnMaxUSD > free+cent {
+			all = append(all, refuse(CodeReservation, budgetCommand(run), "a turn reserves %.2f USD, and %.2f USD are left beside the reservations",
+				*b.PerTurnMaxUSD, max(0, free)))
+		}
+	}
+	return all
+}
+
+// reserve takes the turn's reservation.
+func (s *step) reserve(turn, role string) {
+	if r := Reservation(s.run); r != nil {
+		s.st.BudgetReservations.Set(turn, protocol.Reservation{ReservedUSD: *r, RoleID: role, CreatedAt: s.now})
+	}
+}
+
+// attempted notes the session of an attempt, and books what it cost: it is spent, whether the result is accepted or not.
+func (s *step) attempted(in Attempted) *Refused {
+	t, r := s.active(in.TurnID)
+	if r != nil {
+		return r
+	}
+	if in.Session != "" {
+		s.st.Sessions.Set(t.AssignedRole, in.Session)
+	}
+	if in.Cost == (protocol.Cost{}) {
+		return nil
+	}
+	in.Cost = Price(s.run.Config, in.Model, in.Cost)
+	sum := protocol.Cost{}
+	if t.Cost != nil {
+		sum = *t.Cost
+	}
+	sum.InputTokens += max(0, in.Cost.InputTokens)
+	sum.OutputTokens += max(0, in.Cost.OutputTokens)
+	sum.USD += max(0, in.Cost.USD)
+	t.Cost = &sum
+	s.st.BudgetStatus.SpentUSD += max(0, in.Cost.USD)
+	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
+	return nil
+}
+
+// Price is a cost with its price by budget.cost_rates, where the runtime counts tokens of a model and states no price.
+func Price(c *protocol.Config, model string, cost protocol.Cost) protocol.Cost {
+	if cost.USD > 0 || c.Budget == nil {
+		return cost
+	}
+	if rate, ok := c.Budget.CostRates.Get(model); ok {
+		cost.USD = (float64(max(0, cost.InputTokens))*rate.InputPer1M + float64(max(0, cost.OutputTokens))*rate.OutputPer1M) / 1e6
+	}
+	return cost
+}
+
+// spend books the cost of an accepted turn, but for what is booked already, and gives its reservation back.
+func (s *step) spend(turn string, cost *protocol.Cost, booked float64) {
+	r, reserved := s.st.BudgetReservations.Get(turn)
+	s.st.BudgetReservations.Delete(turn)
+	if cost != nil && cost.USD > 0 {
+		s.st.BudgetStatus.SpentUSD += max(0, cost.USD-booked)
+		if reserved && cost.USD > r.ReservedUSD+cent {
+			s.warn("budget_reservation", fmt.Sprintf("the turn cost %.2f USD, %.2f USD were reserved", cost.USD, r.ReservedUSD))
+		}
+	}
+	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
+}
+
+// exhausted marks a used-up budget and reports whether the run has to stop for it.
+func (s *step) exhausted(turn string) bool {
+	b := &s.st.BudgetStatus
+	if b.RemainingUSD == nil || *b.RemainingUSD > 0 {
+		return false
+	}
+	if !b.Exhausted {
+		b.Exhausted, b.ExhaustedAt, b.ExhaustedAfterTurn = true, s.now, turn
+	}
+	if !warnOnly(s.run.Config) {
+		return true
+	}
+	first := !b.WarnMode
+	b.WarnMode = true
+	msg := fmt.Sprintf("the budget is used up: %.2f USD are spent; the run goes on and warns", b.SpentUSD)
+	s.warn("budget_exhausted", msg)
+	if first {
+		s.emit("budget_exceeded_warn", s.eventTurn(turn), map[string]any{"spent_usd": b.SpentUSD, "remaining_usd": 0, "message": msg})
+	}
+	return false
+}

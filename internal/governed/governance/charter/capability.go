@@ -1,0 +1,113 @@
+package charter
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Effective write paths: what a role can do on a runtime.
+const (
+	PathDirect         = "direct"
+	PathPatch          = "patch_authoring"
+	PathPlanningOnly   = "planning_only"
+	PathReviewArtifact = "review_artifact_only"
+	PathProposal       = "proposal_apply_required"
+	PathTool           = "tool_defined"
+	PathInvalid        = "invalid"
+)
+
+// WritePath is what a role of that authority can write on that runtime. A review_only role on local_cli or agent could
+// write everything and is held to planning files by the observed diff. What the runtime says of its capabilities makes no
+// illegal pair legal. An unknown authority or type is invalid.
+func WritePath(a protocol.Authority, r protocol.Runtime) string {
+	if r.Type == protocol.RuntimeMCP && (a == protocol.Authoritative || a == protocol.Proposed || a == protocol.ReviewOnly) {
+		return PathTool
+	}
+	local := r.Type == protocol.RuntimeManual || r.Type == protocol.RuntimeLocalCLI || r.Type == protocol.RuntimeAgent
+	remote := r.Type == protocol.RuntimeAPIProxy || r.Type == protocol.RuntimeRemoteAgent
+	switch {
+	case a == protocol.Authoritative && local:
+		return PathDirect
+	case a == protocol.Proposed && local:
+		return PathPatch
+	case a == protocol.Proposed && remote:
+		return PathProposal
+	case a == protocol.ReviewOnly && local:
+		return PathPlanningOnly
+	case a == protocol.ReviewOnly && remote:
+		return PathReviewArtifact
+	}
+	return PathInvalid
+}
+
+// Ownership says whether a role of that authority on that runtime can own files of the workflow kit: yes, no,
+// proposal_apply_required, tool_defined or invalid.
+func Ownership(a protocol.Authority, r protocol.Runtime) string {
+	switch path := WritePath(a, r); path {
+	case PathDirect, PathPatch, PathPlanningOnly:
+		return "yes"
+	case PathReviewArtifact:
+		return "no"
+	default:
+		return path
+	}
+}
+
+// Contract is what a runtime can do: its type's contract, overridden by what it says of itself.
+func Contract(r protocol.Runtime) protocol.RuntimeCapabilities {
+	c := protocol.RuntimeCapabilities{CanWriteFiles: "unknown", ProposalSupport: "unknown", WorkflowArtifactOwnership: "unknown"}
+	switch r.Type {
+	case protocol.RuntimeManual:
+		c = protocol.RuntimeCapabilities{CanWriteFiles: "direct", ProposalSupport: "none", WorkflowArtifactOwnership: "yes"}
+	case protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
+		c = protocol.RuntimeCapabilities{CanWriteFiles: "direct", ProposalSupport: "optional", WorkflowArtifactOwnership: "yes"}
+	case protocol.RuntimeAPIProxy, protocol.RuntimeRemoteAgent:
+		c = protocol.RuntimeCapabilities{CanWriteFiles: "proposal_only", ProposalSupport: "native", WorkflowArtifactOwnership: "proposal_apply_required"}
+	case protocol.RuntimeMCP:
+		c = protocol.RuntimeCapabilities{CanWriteFiles: "tool_defined", ProposalSupport: "tool_defined", WorkflowArtifactOwnership: "tool_defined"}
+	}
+	if own := r.Capabilities; own != nil {
+		for _, f := range []struct {
+			into *string
+			v    string
+		}{{&c.CanWriteFiles, own.CanWriteFiles}, {&c.ProposalSupport, own.ProposalSupport}, {&c.WorkflowArtifactOwnership, own.WorkflowArtifactOwnership}} {
+			if f.v != "" {
+				*f.into = f.v
+			}
+		}
+	}
+	return c
+}
+
+// Transport is the label of how a runtime is reached: manual, local_cli, agent, provider_api, remote_http, mcp_stdio or
+// mcp_streamable_http; unknown for another type.
+func Transport(r protocol.Runtime) string {
+	switch r.Type {
+	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
+		return r.Type
+	case protocol.RuntimeAPIProxy:
+		return "provider_api"
+	case protocol.RuntimeRemoteAgent:
+		return "remote_http"
+	case protocol.RuntimeMCP:
+		t, _ := decodeRaw[string](r.Extra.At("transport"))
+		if strings.TrimSpace(t) == "" {
+			t = "stdio"
+		}
+		return "mcp_" + strings.TrimSpace(t)
+	}
+	return "unknown"
+}
+
+// canProduce reports whether the role can bring the file about: a person can make any, a reviewer's program only those that
+// reviewers may write.
+func canProduce(role protocol.Role, r protocol.Runtime, path string) bool {
+	switch WritePath(role.WriteAuthority, r) {
+	case PathDirect, PathPatch, PathProposal, PathTool:
+		return true
+	case PathPlanningOnly:
+		return r.Type == protocol.RuntimeManual || strings.HasPrefix(path, protocol.PlanningDir+"/") || strings.HasPrefix(path, protocol.ReviewsDir+"/")
+	}
+	return r.Type == protocol.RuntimeManual
+}

@@ -1,0 +1,295 @@
+package charter
+
+import (
+	"sync"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Small makers keep the table readable. Each call makes a new node: nodes hold bounds that are pointers.
+
+func num(x float64) *float64 { return &x }
+
+func str(doc string) Node                  { return Node{Kind: "string", Doc: doc} }
+func one(doc string, words ...string) Node { return Node{Kind: "string", Doc: doc, Enum: words} }
+func named(doc, pattern string) Node       { return Node{Kind: "string", Doc: doc, Pattern: pattern} }
+func flag(doc string) Node                 { return Node{Kind: "boolean", Doc: doc} }
+func whole(doc string, least float64) Node {
+	return Node{Kind: "integer", Doc: doc, Min: num(least)}
+}
+
+func within(doc string, least, most float64) Node {
+	return Node{Kind: "integer", Doc: doc, Min: num(least), Max: num(most)}
+}
+
+func dollars(doc string) Node { return Node{Kind: "number", Doc: doc, Min: num(0), Above: true} }
+func minutes(doc string) Node { return Node{Kind: "number", Doc: doc, Min: num(1)} }
+func words(doc string) Node   { return Node{Kind: "words", Doc: doc} }
+func raw(doc string) Node     { return Node{Kind: "any", Doc: doc} }
+func strs(doc string) Node {
+	n := str("")
+	return Node{Kind: "list", Doc: doc, Of: &n}
+}
+
+func list(doc string, of Node) Node { return Node{Kind: "list", Doc: doc, Of: &of} }
+func object(doc string, keys ...Key) Node {
+	return Node{Kind: "object", Doc: doc, Keys: keys}
+}
+
+func closed(doc string, keys ...Key) Node {
+	return Node{Kind: "object", Doc: doc, Keys: keys, Closed: true}
+}
+
+func table(doc, names string, of Node) Node {
+	return Node{Kind: "map", Doc: doc, Names: names, Of: &of}
+}
+
+func texts(doc string) Node {
+	n := str("")
+	n.Blank = true
+	return table(doc, "", n)
+}
+
+func (n Node) def(v any) Node { n.Default = v; return n }
+func (n Node) orNull() Node   { n.Null = true; return n }
+
+func key(name string, n Node) Key  { return Key{Name: name, Node: n} }
+func must(name string, n Node) Key { return Key{Name: name, Node: n, Required: true} }
+
+const (
+	rolePattern  = `^[a-z0-9_-]+$`
+	phasePattern = `^[a-z][a-z0-9_-]*$`
+	agentPattern = `^[a-z0-9][a-z0-9._-]*$`
+)
+
+// Keys is the table of agentxchain.json. It is shared and must not be changed.
+func Keys() *Node { return keyTable() }
+
+var keyTable = sync.OnceValue(newTable)
+
+func newTable() *Node {
+	n := object("agentxchain.json: what a governed project is, who works in it, and by which rules",
+		key("$schema", str("address of this schema, for editors")),
+		key("schema_version", raw(`"1.0"; the number 4 means the same`)),
+		key("template", str("the template that the project was made from").def("generic")),
+		must("project", object("what is governed",
+			must("id", str("short name of the project")),
+			must("name", str("name of the project")),
+			key("goal", Node{Kind: "string", Doc: "what the project is for; every turn's context has it", MaxLen: 500, Null: true}),
+			key("default_branch", str("branch that work ends on").def("main")),
+		)),
+		must("roles", table("who takes turns", rolePattern, roleNode())),
+		key("runtimes", table("how roles are carried out", "", runtimeNode())),
+		key("routing", table("the phases, in the order they stand here", phasePattern, phaseNode())),
+		key("gates", table("what must hold before a phase ends", "", gateNode())),
+		key("hooks", hooksNode()),
+		key("notifications", notificationsNode()),
+		key("schedules", table("runs that start by themselves", rolePattern, scheduleNode())),
+		key("budget", budgetNode().orNull()),
+		key("policies", list("limits that turns are held to", policyNode())),
+		key("approval_policy", approvalNode().orNull()),
+		key("timeouts", object("limits in minutes; a limit that is not given does not hold",
+			key("per_turn_minutes", minutes("of one turn")),
+			key("per_phase_minutes", minutes("of one phase")),
+			key("per_run_minutes", minutes("of the whole run")),
+			key("action", one("what happens when a limit is reached", "escalate", "warn").def("escalate")),
+		).orNull()),
+		key("workflow_kit", kitNode().orNull()),
+		key("retention", raw("how records are kept: always appended to")),
+		key("rules", object("rules of every run",
+			key("challenge_required", flag("reviewers must raise at least one objection").def(true)),
+			key("max_turn_retries", whole("attempts a turn has in total", 1).def(2)),
+			key("max_deadlock_cycles", whole("kept for other tools", 0).def(2)),
+		)),
+		key("prompts", table("the prompt file of each role, relative to the project", rolePattern, str("path of a Markdown file"))),
+		key("files", raw("kept for other tools")),
+		key("run_loop", runLoopNode()),
+		key("mission_planner", raw("kept for other tools")),
+		key("workspace", one("where turns work: in the project itself, or each in a git worktree of its own that is merged on acceptance",
+			"shared", "worktree").def("shared")),
+		key("adapters", table("custom adapters of the first edition", "", raw("a module"))),
+		key("intent_coverage_mode", one("whether a result has to cover every item of its intent (default: strict for p0)", "strict", "lenient")),
+		key("gate_semantic_coverage_mode", str("strict, or anything else for off").def("strict")),
+	)
+	return &n
+}
+
+func roleNode() Node {
+	return object("a role; one with adapter is a role of the first edition and has its settings in itself",
+		key("title", str("what the role is called")),
+		key("mandate", str("what the role is for")),
+		key("write_authority", one("what the role may write", authorities()...)),
+		key("runtime", str("id of the runtime that carries the role out")),
+		key("decision_authority", within("weight when decisions are overridden; a person has 100", 0, 99).orNull()),
+		key("declared_file_scope", strs("paths the role means to touch; overlaps are warned about")),
+		key("adapter", str("first edition: manual, local_cli, api_proxy, or a name in adapters")),
+		key("adapter_config", raw("first edition: the settings of the adapter")),
+	)
+}
+
+func phaseNode() Node {
+	return object("a phase",
+		key("entry_role", str("the role that begins the phase")),
+		key("allowed_next_roles", strs("roles that may take turns in it, or human")),
+		key("exit_gate", str("the gate that ends it")),
+		key("max_concurrent_turns", within("turns at the same time", 1, 4).def(1)),
+		key("timeout_minutes", minutes("limit of this phase")),
+		key("timeout_action", one("what happens then", "escalate", "warn", "skip_phase")),
+	)
+}
+
+func gateNode() Node {
+	return object("a gate",
+		key("requires_files", strs("files that must be there and say what their rules ask for")),
+		key("requires_verification_pass", flag("the last turn's checks must have passed")),
+		key("requires_human_approval", flag("a person must agree")),
+		key("credentialed", flag("never approved without a person")),
+		key("approvers", strs("names or emails, as git knows people, of those who may approve or decline; anybody when absent")),
+		key("min_approvals", within("how many people have to approve", 1, 20).def(1)),
+		key("gate_actions", Node{Kind: "list", Doc: "shell lines that run when a person approves", MinItems: 1, Of: ptr(object("a shell line",
+			must("run", str("the line, for /bin/sh")),
+			key("label", str("what to call it")),
+			key("timeout_ms", within("limit in milliseconds", 1000, 3600000).def(900000)),
+		))}),
+	)
+}
+
+func ptr(n Node) *Node { return &n }
+
+func hooksNode() Node {
+	hook := object("a program or an address that is asked at this moment",
+		must("name", named("unique in its phase", rolePattern)),
+		must("type", one("how it is asked", "process", "http")),
+		key("command", strs("the program and its arguments")),
+		key("url", str("the address; the event is posted to it")),
+		key("method", one("POST", "POST")),
+		key("headers", texts("headers; ${VAR} is taken from env or the environment")),
+		must("timeout_ms", within("limit in milliseconds", 100, 30000)),
+		must("mode", one("whether its answer can stop the run", "blocking", "advisory")),
+		key("env", texts("variables of the program")),
+	)
+	n := closed("what runs beside a turn")
+	for _, phase := range protocol.HookPhases() {
+		n.Keys = append(n.Keys, key(phase, Node{Kind: "list", Doc: "at most eight hooks", MaxItems: 8, Of: ptr(hook)}))
+	}
+	return n
+}
+
+func budgetNode() Node {
+	return object("what a run may cost, in US dollars",
+		key("per_turn_max_usd", dollars("limit of one turn")),
+		key("per_run_max_usd", dollars("limit of the run")),
+		key("on_exceed", one("what happens when it is spent", "pause_and_escalate", "warn").def("pause_and_escalate")),
+		key("cost_rates", table("prices by model, for turns whose runtime counts tokens and states no price", "", object("US dollars per million tokens",
+			key("input_per_1m", Node{Kind: "number", Doc: "price of input; 0 while it is not set", Min: num(0)}),
+			key("output_per_1m", Node{Kind: "number", Doc: "price of output; 0 while it is not set", Min: num(0)}),
+		))),
+	)
+}
+
+func policyNode() Node {
+	return object("a limit",
+		must("id", named("unique", phasePattern)),
+		must("rule", one("what is limited", policyRules()...)),
+		must("action", one("what happens when it does not hold", "block", "warn", "escalate")),
+		key("params", raw("limit, limit_usd or allowed, as the rule wants")),
+		key("scope", object("where it holds; empty means everywhere",
+			key("phases", strs("phases")),
+			key("roles", strs("roles")),
+		)),
+		key("message", str("what to say")),
+	)
+}
+
+func policyRules() []string {
+	return []string{"max_turns_per_phase", "max_total_turns", "max_consecutive_same_role", "max_cost_per_turn", "require_status",
+		"require_reproducible_verification"}
+}
+
+func approvalNode() Node {
+	actions := func() Node { return one("what happens", "auto_approve", "require_human") }
+	when := func() Node {
+		return object("conditions; one that does not hold means that a person is asked",
+			key("gate_passed", flag("the gate's other conditions hold")),
+			key("roles_participated", strs("roles with an accepted turn in this phase")),
+			key("all_phases_visited", flag("every phase has been entered")),
+			key("credentialed_gate", flag("only false: credentialed gates always ask")),
+		)
+	}
+	return object("which gates that ask for a person may pass without one",
+		key("phase_transitions", object("ends of phases",
+			key("default", actions()),
+			key("rules", list("the first that matches counts", object("a rule",
+				key("from_phase", str("phase that ends; any when absent")),
+				key("to_phase", str("phase that begins; any when absent")),
+				must("action", actions()),
+				key("when", when()),
+			))),
+		)),
+		key("run_completion", object("the end of the run",
+			key("action", actions()),
+			key("when", when()),
+		)),
+	)
+}
+
+func kitNode() Node {
+	return object("the files that phases bring; {} opts out of the default ones",
+		key("phases", table("by phase", phasePattern, object("the kit of a phase",
+			key("template", one("a known set of artifacts", KitTemplates()...)),
+			key("artifacts", list("files; one of a template is replaced by its path", object("a file",
+				must("path", str("path relative to the project")),
+				key("semantics", one("the rule its content is held to", Semantics()...).orNull()),
+				key("semantics_config", object("settings of section_check",
+					key("required_sections", Node{Kind: "list", Doc: "headers that must be there with text", MinItems: 1, Of: ptr(str("a header"))}),
+				)),
+				key("owned_by", named("the role that must have taken a turn for it", rolePattern).orNull()),
+				key("required", flag("the gate needs it").def(true)),
+			))),
+		))),
+	)
+}
+
+func runLoopNode() Node {
+	return object("settings of a run of many turns; watchdogs are milliseconds",
+		key("startup_watchdog_ms", whole("an agent that says nothing for so long has not started", 1).def(180000)),
+		key("startup_heartbeat_ms", whole("how often a start that takes long is noted", 1).def(30000)),
+		key("liveness_heartbeat_ms", whole("how often progress is noted", 1).def(60000)),
+		key("stale_turn_threshold_ms", whole("a turn without progress for so long has stalled", 1)),
+		key("max_turns", whole("turns before a run stops by itself", 1).def(50)),
+		key("non_progress_threshold", whole("accepted turns with the same failing gate before a run stops", 1).def(3)),
+		key("continuous", raw("kept for other tools")),
+	)
+}
+
+func notificationsNode() Node {
+	return closed("who is told what",
+		key("webhooks", Node{Kind: "list", Doc: "at most eight", MaxItems: 8, Of: ptr(closed("an address",
+			must("name", str("its name")),
+			must("url", str("http or https")),
+			must("events", Node{Kind: "list", Doc: "what is told", MinItems: 1, Of: ptr(one("an event", "run_blocked", "operator_escalation_raised",
+				"escalation_resolved", "human_escalation_raised", "human_escalation_resolved", "phase_transition_pending",
+				"run_completion_pending", "run_completed", "approval_sla_reminder"))}),
+			key("timeout_ms", within("limit in milliseconds", 100, 30000)),
+			key("headers", texts("headers")),
+			key("env", texts("variables for headers")),
+		))}),
+		key("approval_sla", closed("reminders of approvals that wait",
+			key("enabled", flag("whether they are sent")),
+			key("reminder_after_seconds", Node{Kind: "list", Doc: "ascending", MaxItems: 10, Of: ptr(whole("seconds", 300))}),
+		)),
+		key("local", raw("notifications on this machine")),
+	)
+}
+
+func scheduleNode() Node {
+	return object("a schedule",
+		must("every_minutes", whole("how often", 1)),
+		key("enabled", flag("whether it holds").def(true)),
+		key("auto_approve", flag("gates pass without a person").def(true)),
+		key("max_turns", whole("turns of a run", 1).def(50)),
+		key("initial_role", str("the role that begins")),
+		key("trigger_reason", str("what is noted as reason")),
+		key("continuous", raw("kept for other tools")),
+	)
+}

@@ -1,0 +1,61 @@
+package charter
+
+import (
+	"github.com/drawbar/drawbar/internal/governed/governance/gate"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Semantics are the rules that the content of an artifact can be held to.
+func Semantics() []string { return gate.Semantics() }
+
+// KitTemplates are the known templates of a phase's kit.
+func KitTemplates() []string { return gate.Templates() }
+
+// KitArtifacts are the artifacts of a template; nil for an unknown one.
+func KitArtifacts(template string) []protocol.Artifact {
+	list, _ := gate.Template(template)
+	return list
+}
+
+// expandKit gives every phase its artifacts: those of its template, replaced by path and followed by its own.
+func expandKit(c *protocol.Config) *protocol.WorkflowKit {
+	if c.WorkflowKit == nil {
+		return gate.DefaultKit(c.Phases())
+	}
+	k := protocol.WorkflowKit{Extra: c.WorkflowKit.Extra.Clone()}
+	for phase, p := range c.WorkflowKit.Phases.All() {
+		k.Phases.Set(phase, protocol.KitPhase{Template: p.Template, Artifacts: gate.Artifacts(p)})
+	}
+	return &k
+}
+
+// Artifacts are the files a phase's gate needs, in order: those of requires_files, then those of the phase's kit that are
+// required. Only a normalized configuration has the default kit.
+func Artifacts(c *protocol.Config, phase string) []protocol.Artifact {
+	var all []protocol.Artifact
+	at := map[string]int{}
+	p, _ := c.Phase(phase)
+	if g, ok := c.Gate(p.ExitGate); ok {
+		for _, path := range g.RequiresFiles {
+			if _, twice := at[path]; !twice {
+				at[path] = len(all)
+				all = append(all, protocol.Artifact{Path: path})
+			}
+		}
+	}
+	if c.WorkflowKit == nil {
+		return all
+	}
+	for _, a := range c.WorkflowKit.Phases.At(phase).Artifacts {
+		if a.Required != nil && !*a.Required {
+			continue
+		}
+		if i, ok := at[a.Path]; ok {
+			all[i] = a
+			continue
+		}
+		at[a.Path] = len(all)
+		all = append(all, a)
+	}
+	return all
+}

@@ -1,0 +1,178 @@
+package charter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// firstEditionGrace is the time between TERM and KILL of a first-edition role, in milliseconds.
+const firstEditionGrace = 5000
+
+// Normalize gives the configuration that everything else works with: roles of the first edition have a runtime of their own
+// (its id is ADAPTER-ROLE), phases are declared even when routing is absent, and every phase's kit has its artifacts. What
+// was given is not changed; a normalized configuration stays as it is.
+func Normalize(c *protocol.Config) *protocol.Config {
+	n := *c
+	n.Roles, n.Runtimes = c.Roles.Clone(), c.Runtimes.Clone()
+	if n.Project.DefaultBranch == "" {
+		n.Project.DefaultBranch = "main"
+	}
+	n.Project.Goal = strings.TrimSpace(n.Project.Goal)
+	if n.Template == "" {
+		n.Template = "generic"
+	}
+	if n.Workspace == "" {
+		n.Workspace = "shared"
+	}
+	for id, role := range c.Roles.All() {
+		if role.FirstEdition() {
+			n.Roles.Set(id, settle(&n, id, role))
+		}
+	}
+	if n.Routing == nil || n.Routing.Len() == 0 {
+		n.Routing = defaultRouting(&n)
+	}
+	n.WorkflowKit = expandKit(&n)
+	return &n
+}
+
+// settle moves the settings of a first-edition role into a runtime.
+func settle(c *protocol.Config, id string, role protocol.Role) protocol.Role {
+	rt := RuntimeOfAdapter(role)
+	name := role.Adapter + "-" + id
+	have, taken := c.Runtimes.Get(name)
+	for i := 2; taken && !sameRuntime(have, rt); i++ {
+		name = fmt.Sprintf("%s-%s-%d", role.Adapter, id, i)
+		have, taken = c.Runtimes.Get(name)
+	}
+	c.Runtimes.Set(name, rt)
+	role.Runtime = name
+	if role.Title == "" {
+		role.Title = titleOf(id)
+	}
+	if role.Mandate == "" {
+		role.Mandate = fmt.Sprintf("Do the work of the role %s.", role.Title)
+	}
+	if role.WriteAuthority == "" {
+		role.WriteAuthority = protocol.Authoritative
+		if rt.Type == protocol.RuntimeAPIProxy {
+			role.WriteAuthority = protocol.ReviewOnly
+		}
+	}
+	return role
+}
+
+func sameRuntime(a, b protocol.Runtime) bool {
+	if (a.GraceMS == nil) != (b.GraceMS == nil) {
+		return false
+	}
+	x, errX := protocol.Marshal(a)
+	y, errY := protocol.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// RuntimeOfAdapter is the runtime that a first-edition role's settings mean. A custom adapter has its name as type.
+func RuntimeOfAdapter(role protocol.Role) protocol.Runtime {
+	rt := protocol.Runtime{Type: role.Adapter}
+	switch role.Adapter {
+	case protocol.RuntimeManual:
+		s, _ := decodeRaw[struct {
+			Poll    *int `json:"poll_interval_ms"`
+			Timeout *int `json:"timeout_ms"`
+		}](role.AdapterConfig)
+		rt.PollIntervalMS, rt.TimeoutMS = s.Poll, s.Timeout
+	case protocol.RuntimeLocalCLI:
+		s, _ := decodeRaw[struct {
+			Command   protocol.Words           `json:"command"`
+			Args      []string                 `json:"args"`
+			CWD       string                   `json:"cwd"`
+			Transport string                   `json:"prompt_transport"`
+			Timeout   *int                     `json:"timeout_ms"`
+			Env       protocol.Ordered[string] `json:"env"`
+		}](role.AdapterConfig)
+		grace := firstEditionGrace
+		rt.Command, rt.Args, rt.CWD, rt.TimeoutMS, rt.Env, rt.GraceMS = s.Command, s.Args, s.CWD, s.Timeout, s.Env, &grace
+		if rt.PromptTransport = s.Transport; rt.PromptTransport == "" {
+			rt.PromptTransport = protocol.TransportStdin
+		}
+	case protocol.RuntimeAPIProxy:
+		s, _ := decodeRaw[protocol.Extra](role.AdapterConfig)
+		model, _ := decodeRaw[string](s.At("model"))
+		rt.Model = model
+		if ms, ok := decodeRaw[int](s.At("timeout_ms")); ok {
+			rt.TimeoutMS = &ms
+		}
+		for k, v := range s.All() {
+			switch k {
+			case "model", "timeout_ms":
+			case "api_key_env":
+				rt.Extra.Set("auth_env", v)
+			case "max_tokens":
+				rt.Extra.Set("max_output_tokens", v)
+			default:
+				rt.Extra.Set(k, v)
+			}
+		}
+	default:
+		if len(role.AdapterConfig) > 0 {
+			rt.Extra.Set("adapter_config", slices.Clone(role.AdapterConfig))
+		}
+	}
+	return rt
+}
+
+// SettingsWithoutEnv are the settings of a first-edition role as they may be shown: the values of env are left out.
+func SettingsWithoutEnv(role protocol.Role) json.RawMessage {
+	s, ok := decodeRaw[protocol.Extra](role.AdapterConfig)
+	if !ok {
+		return nil
+	}
+	if env, ok := decodeRaw[protocol.Extra](s.At("env")); ok && env.Len() > 0 {
+		var names protocol.Ordered[string]
+		for _, k := range env.Keys() {
+			names.Set(k, "[REDACTED]")
+		}
+		raw, err := protocol.Marshal(names)
+		if err != nil {
+			return nil
+		}
+		s.Set("env", raw)
+	}
+	raw, err := protocol.Marshal(s)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// defaultRouting are the three phases of the protocol, each begun by the role that is named for it where there is one.
+func defaultRouting(c *protocol.Config) *protocol.Ordered[protocol.Phase] {
+	roles := c.Roles.Keys()
+	var r protocol.Ordered[protocol.Phase]
+	for _, p := range []struct{ phase, role string }{{"planning", "pm"}, {"implementation", "dev"}, {"qa", "qa"}} {
+		entry := p.role
+		if !c.Roles.Has(entry) {
+			entry = ""
+			if len(roles) > 0 {
+				entry = roles[0]
+			}
+		}
+		r.Set(p.phase, protocol.Phase{EntryRole: entry, AllowedNextRoles: append(slices.Clone(roles), protocol.Human)})
+	}
+	return &r
+}
+
+func titleOf(id string) string {
+	parts := strings.FieldsFunc(id, func(r rune) bool { return r == '_' || r == '-' })
+	for i, p := range parts {
+		parts[i] = strings.ToUpper(p[:1]) + p[1:]
+	}
+	if len(parts) == 0 {
+		return id
+	}
+	return strings.Join(parts, " ")
+}

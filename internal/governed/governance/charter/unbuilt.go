@@ -1,0 +1,72 @@
+package charter
+
+import (
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Unbuilt lists what the configuration asks for, is legal, and is not carried out by this version: each by the key that
+// asks. They are warnings: a role that needs what is not there is refused when its turn comes, and what comes before it runs.
+func Unbuilt(c *protocol.Config) []Problem {
+	n := Normalize(c)
+	var f findings
+	f.unbuiltRoles(n)
+	for phase, p := range n.Routing.All() {
+		if p.Concurrency() > 1 {
+			f.warn(NotBuilt, Path("routing", phase, "max_concurrent_turns"), "", "turns run one after the other: they do not run at the same time yet")
+		}
+	}
+	if some(n.Notifications) {
+		f.warn(NotBuilt, "notifications", "use a hook of type http", "nobody is notified yet")
+	}
+	if some(n.Schedules) {
+		f.warn(NotBuilt, "schedules", "start runs from cron or CI", "runs do not start by themselves yet")
+	}
+	if some(n.MissionPlanner) {
+		f.warn(NotBuilt, "mission_planner", "", "has no effect: there are no missions yet")
+	}
+	if n.RunLoop != nil && some(n.RunLoop.Extra.At("continuous")) {
+		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: runs do not continue by themselves yet")
+	}
+	return f.list
+}
+
+// unbuiltRoles looks at the roles that routing lets take turns: another one's runtime is never started.
+func (f *findings) unbuiltRoles(c *protocol.Config) {
+	seen := map[string]bool{}
+	for _, p := range c.Routing.All() {
+		for _, id := range routed(c, p) {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			role := c.Roles.At(id)
+			name, rt, ok := c.RuntimeOf(id)
+			if !ok {
+				continue
+			}
+			field := Path("runtimes", name, "type")
+			if role.FirstEdition() {
+				field = Path("roles", id, "adapter")
+			}
+			switch rt.Type {
+			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
+			case protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
+				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli or agent", "the role %s needs %s, which does not run yet: its turn is refused", id, rt.Type)
+			default:
+				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "the role %s needs the custom adapter %s, which does not run yet: its turn is refused", id, rt.Type)
+			}
+			if role.WriteAuthority == protocol.Proposed {
+				f.warn(NotBuilt, Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")
+			}
+		}
+	}
+}
+
+// some reports whether raw JSON says anything.
+func some(raw []byte) bool {
+	if !protocol.Is(raw) {
+		return false
+	}
+	m, ok := decodeRaw[protocol.Extra](raw)
+	return !ok || m.Len() > 0
+}

@@ -1,0 +1,152 @@
+package governance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// maxConflicts is how often a turn may be found in conflict before a person has to deal with it.
+const maxConflicts = 3
+
+// DetectConflict compares a turn's files with those of the turns that were accepted since it was assigned, or since its last attempt
+// began. What the role revises of its own files is no conflict: it comes back as forward. Without a conflict it is nil.
+func DetectConflict(run Run, t *protocol.Turn, files []string) (c *protocol.Conflict, forward []string) {
+	owners := map[string][]string{} // file to the roles of the turns that changed it since
+	var since []protocol.HistoryEntry
+	for _, h := range accepted(run.History) {
+		if h.AcceptedSequence <= t.AssignedSequence {
+			continue
+		}
+		since = append(since, h)
+		for _, f := range changedFiles(h) {
+			owners[f] = append(owners[f], h.Role)
+		}
+	}
+	c = &protocol.Conflict{Type: "file_conflict", AcceptedSince: []string{}, ConflictingFiles: []string{}, NonConflictingFiles: []string{}}
+	for _, f := range files {
+		roles := owners[f]
+		switch {
+		case len(roles) == 0:
+			c.NonConflictingFiles = append(c.NonConflictingFiles, f)
+		case !slices.ContainsFunc(roles, func(r string) bool { return r != t.AssignedRole }) && owns(run, t.AssignedRole, f):
+			forward = append(forward, f)
+		default:
+			c.ConflictingFiles = append(c.ConflictingFiles, f)
+		}
+	}
+	if len(c.ConflictingFiles) == 0 {
+		return nil, forward
+	}
+	for _, h := range since {
+		if slices.ContainsFunc(changedFiles(h), func(f string) bool { return slices.Contains(c.ConflictingFiles, f) }) {
+			c.AcceptedSince = append(c.AcceptedSince, h.TurnID)
+		}
+	}
+	c.ForwardRevisionFiles = forward
+	rate(c, len(files))
+	c.ConflictingTurn.Set("turn_id", raw(t.TurnID))
+	c.ConflictingTurn.Set("role", raw(t.AssignedRole))
+	c.ConflictingTurn.Set("attempt", raw(t.Attempt))
+	return c, forward
+}
+
+// rate fills in how much of the turn is in conflict and what is best done about it.
+func rate(c *protocol.Conflict, files int) {
+	c.OverlapRatio = float64(len(c.ConflictingFiles)) / float64(max(files, len(c.ConflictingFiles), 1))
+	c.SuggestedResolution = "reject_and_reassign"
+	if c.OverlapRatio >= 0.5 {
+		c.SuggestedResolution = ResolutionHumanMerge
+	}
+}
+
+// changedFiles are what a turn really changed: what was observed without what its siblings did, else what it says.
+func changedFiles(h protocol.HistoryEntry) []string {
+	o := h.ObservedArtifact
+	if o == nil || len(o.FilesChanged) == 0 {
+		return h.FilesChanged
+	}
+	return slices.DeleteFunc(slices.Clone(o.FilesChanged), func(f string) bool { return slices.Contains(o.Siblings, f) })
+}
+
+// owns reports whether a file is the role's: an artifact of the workflow kit that it owns, or planning papers of the role that
+// enters planning.
+func owns(run Run, role, file string) bool {
+	if strings.HasPrefix(file, protocol.PlanningDir+"/") {
+		if p, ok := run.Config.Phase("planning"); ok && p.EntryRole == role {
+			return true
+		}
+	}
+	if run.Config.WorkflowKit == nil {
+		return false
+	}
+	for phase, k := range run.Config.WorkflowKit.Phases.All() {
+		for _, a := range k.Artifacts {
+			owner := a.OwnedBy
+			if p, ok := run.Config.Phase(phase); ok && owner == "" {
+				owner = p.EntryRole
+			}
+			if a.Path == file && owner == role {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conflicts holds a turn against what was accepted meanwhile; true when it is in conflict and stays.
+func (s *step) conflicts(a *acceptance) bool {
+	c, forward := DetectConflict(s.run, a.turn, a.files)
+	a.forward = forward
+	if len(a.MergeConflicts) > 0 {
+		if c == nil {
+			c = &protocol.Conflict{Type: "file_conflict", AcceptedSince: []string{}, ConflictingFiles: []string{}, NonConflictingFiles: []string{}}
+		}
+		for _, f := range a.MergeConflicts {
+			if !slices.Contains(c.ConflictingFiles, f) {
+				c.ConflictingFiles = append(c.ConflictingFiles, f)
+			}
+		}
+		c.NonConflictingFiles = []string{}
+		for _, f := range a.files {
+			if !slices.Contains(c.ConflictingFiles, f) {
+				c.NonConflictingFiles = append(c.NonConflictingFiles, f)
+			}
+		}
+		rate(c, len(a.files))
+	}
+	switch {
+	case c == nil:
+		return false
+	case a.Resolution == ResolutionHumanMerge:
+		a.conflict = c
+		return false
+	}
+	t := a.turn
+	n := 1
+	if t.ConflictState != nil {
+		n = t.ConflictState.DetectionCount + 1
+	}
+	t.ConflictState = &protocol.ConflictState{DetectedAt: s.now, DetectionCount: n, Status: "detected", Error: *c}
+	s.failTurn(t, protocol.TurnConflicted, CodeConflict)
+	more := map[string]any{"conflicting_files": c.ConflictingFiles, "accepted_since": c.AcceptedSince, "overlap_ratio": c.OverlapRatio,
+		"suggested_resolution": c.SuggestedResolution, "detection_count": n}
+	s.noteDecision("conflict_detected", t.TurnID, more)
+	s.emit("turn_conflicted", eventOf(t), more)
+	detail := "conflicting files: " + strings.Join(c.ConflictingFiles, ", ")
+	next := turnCommand(s.st, t)
+	s.add(NotAccepted{TurnID: t.TurnID, Code: CodeConflict, Errors: []string{detail}, Next: next})
+	if n >= maxConflicts {
+		s.block(blockage{on: "human:conflict_loop:" + t.TurnID, category: "conflict_loop", detail: detail, turn: t.TurnID, recovery: next})
+	}
+	return true
+}
+
+// conflictContext is what the next attempt of a conflicted turn gets to know.
+func conflictContext(t *protocol.Turn) map[string]any {
+	c := t.ConflictState.Error
+	return map[string]any{"prior_attempt": t.Attempt, "conflicting_files": c.ConflictingFiles, "accepted_since": c.AcceptedSince,
+		"non_conflicting_files": c.NonConflictingFiles, "guidance": "begin from the workspace as it is now, keep what the accepted turns changed " +
+			"in the conflicting files, and redo only what is still missing"}
+}

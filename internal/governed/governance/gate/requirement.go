@@ -1,0 +1,155 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Sources of a requirement.
+const (
+	SourceGate = "gate" // requires_files of the exit gate
+	SourceKit  = "kit"  // the phase's workflow kit
+)
+
+// Requirement is a file that a phase has to bring.
+type Requirement struct {
+	Path string
+	// Semantics are the content rules that the file is held to; empty means that it only has to exist.
+	Semantics []string
+	// Sections are those that section_check asks for.
+	Sections []string
+	// Owner is the role that must have an accepted turn in the phase; empty when any may bring the file.
+	Owner string
+	// Responsible is who is expected to bring the file: its owner, else the phase's entry role.
+	Responsible string
+	// Required is false for a file that may be missing, and is held to its rules when it is there.
+	Required bool
+	// Sources are SourceGate, SourceKit or both.
+	Sources []string
+}
+
+// Finding is a requirement with what is wrong now.
+type Finding struct {
+	Requirement
+	Missing  bool
+	Problems []string
+}
+
+// Requirements are the files of a phase: those its exit gate names, then those of its workflow kit. They count only when
+// the phase has a declared exit gate; see Paths.
+func Requirements(c *protocol.Config, phase string) []Requirement {
+	var list []Requirement
+	p, _ := c.Phase(phase)
+	at := func(file string) *Requirement {
+		if i := slices.IndexFunc(list, func(r Requirement) bool { return path.Clean(r.Path) == path.Clean(file) }); i >= 0 {
+			return &list[i]
+		}
+		list = append(list, Requirement{Path: file, Responsible: p.EntryRole})
+		return &list[len(list)-1]
+	}
+	if _, g, ok := exitGate(c, phase); ok {
+		for _, file := range g.RequiresFiles {
+			r := at(file)
+			r.Required = true
+			r.Sources = merge(r.Sources, SourceGate)
+			r.Semantics = merge(r.Semantics, semanticsOf(file))
+		}
+	}
+	if c.WorkflowKit == nil {
+		return list
+	}
+	for _, a := range Artifacts(c.WorkflowKit.Phases.At(phase)) {
+		if a.Path == "" {
+			continue
+		}
+		r := at(a.Path)
+		r.Required = r.Required || a.Required == nil || *a.Required
+		r.Sources = merge(r.Sources, SourceKit)
+		r.Semantics = merge(r.Semantics, a.Semantics)
+		if a.OwnedBy != "" {
+			r.Owner, r.Responsible = a.OwnedBy, a.OwnedBy
+		}
+		if a.Semantics == SectionCheck && a.SemanticsConfig != nil {
+			r.Sections = a.SemanticsConfig.RequiredSections
+		}
+	}
+	return list
+}
+
+// isSignOff reports whether a file is somebody's word that something is good, which holds for one run.
+func isSignOff(r Requirement) bool {
+	return slices.Contains(r.Semantics, PMSignoff) || slices.Contains(r.Semantics, ShipVerdict)
+}
+
+// SignOffs are the files of a phase's gate that are somebody's word.
+func SignOffs(c *protocol.Config, phase string) []string {
+	if _, _, ok := exitGate(c, phase); !ok {
+		return nil
+	}
+	var list []string
+	for _, r := range Requirements(c, phase) {
+		if isSignOff(r) {
+			list = append(list, r.Path)
+		}
+	}
+	return list
+}
+
+// Digest is the digest of a sign-off.
+func Digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// merge adds a word that is not empty and not there.
+func merge(list []string, word string) []string {
+	if word == "" || slices.Contains(list, word) {
+		return list
+	}
+	return append(list, word)
+}
+
+// Paths are the files whose content a decision about leaving the phase needs: none when no declared gate stands there.
+func Paths(c *protocol.Config, phase string) []string {
+	if _, _, ok := exitGate(c, phase); !ok {
+		return nil
+	}
+	var list []string
+	for _, r := range Requirements(c, phase) {
+		list = append(list, r.Path)
+	}
+	return list
+}
+
+// Inspect holds every requirement of the current phase against the files and the turns.
+func Inspect(in Input) []Finding {
+	var list []Finding
+	for _, r := range Requirements(in.Config, in.Phase) {
+		f := Finding{Requirement: r}
+		content, ok := in.Files[r.Path]
+		f.Missing = !ok
+		switch {
+		case !ok && r.Required:
+			f.Problems = append(f.Problems, "Required file missing: "+r.Path)
+		case ok:
+			for _, s := range r.Semantics {
+				if why := checkContent(s, content, rule{path: r.Path, phase: in.Phase, sections: r.Sections}); why != "" {
+					f.Problems = append(f.Problems, why)
+				}
+			}
+			if len(f.Problems) == 0 && isSignOff(r) && in.Prior.Has(r.Path) && in.Prior.At(r.Path) == Digest(content) {
+				f.Problems = append(f.Problems, fmt.Sprintf("%s was signed in an earlier run and has not changed since: sign it anew, for example with the date.", r.Path))
+			}
+			if r.Owner != "" && !participated(in, r.Owner) {
+				f.Problems = append(f.Problems, fmt.Sprintf("%s belongs to role %q, which has no accepted turn in phase %q.", r.Path, r.Owner, in.Phase))
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}

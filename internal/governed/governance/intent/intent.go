@@ -1,0 +1,275 @@
+// Package intent has the rules of work that is taken in: which state of an intent leads to which, which one the next turn gets, and
+// whether a result covers what its intent asks for. Nothing here reads or writes a file.
+package intent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Priorities are those of intents, the most urgent first.
+func Priorities() []string { return []string{"p0", "p1", "p2", "p3"} }
+
+// New is the intent of an event that was just recorded.
+func New(id, event string, now protocol.Time) protocol.Intent {
+	i := protocol.Intent{SchemaVersion: "1.0", IntentID: id, EventID: event, AcceptanceContract: []string{}, RequiresHumanStart: true, CreatedAt: now}
+	i.History = []protocol.IntentStep{}
+	move(&i, protocol.IntentStep{To: protocol.IntentDetected, At: now, Reason: "event ingested"})
+	i.History[0].From = nil
+	return i
+}
+
+// move puts the intent into another state.
+func move(i *protocol.Intent, to protocol.IntentStep) {
+	from := i.Status
+	to.From = &from
+	i.Status, i.UpdatedAt = to.To, to.At
+	i.History = append(slices.Clip(i.History), to)
+}
+
+// Over reports whether nothing will become of the intent any more.
+func Over(i protocol.Intent) bool {
+	return slices.Contains([]string{protocol.IntentCompleted, protocol.IntentSatisfied, protocol.IntentSuppressed, protocol.IntentRejected, protocol.IntentFailed,
+		protocol.IntentSuperseded, protocol.IntentArchived}, i.Status)
+}
+
+// Waits reports whether the intent waits for a turn.
+func Waits(i protocol.Intent) bool {
+	return i.Status == protocol.IntentApproved || i.Status == protocol.IntentPlanned
+}
+
+// Text is what the intent asks for, and Priority how urgent it is.
+func Text(i protocol.Intent) string { return value(i.Charter) }
+
+// Priority is how urgent the intent is; p0 where it does not say.
+func Priority(i protocol.Intent) string { return cmp.Or(value(i.Priority), "p0") }
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// WrongStateError says that the intent is not where the step begins.
+type WrongStateError struct {
+	ID, Status, Step string
+	From             []string
+}
+
+func (e *WrongStateError) Error() string {
+	return fmt.Sprintf("intent %s is %s and cannot be %s: it must be %s", e.ID, e.Status, e.Step, strings.Join(e.From, " or "))
+}
+
+func must(i *protocol.Intent, step string, from ...string) error {
+	if slices.Contains(from, i.Status) {
+		return nil
+	}
+	return &WrongStateError{ID: i.IntentID, Status: i.Status, Step: step, From: from}
+}
+
+// Assessment is what a triage says.
+type Assessment struct {
+	Priority, Template, Charter, PreferredRole, PhaseScope string
+	Acceptance                                             []string
+}
+
+// Triage says how urgent a detected intent is, what is to be done, and how one sees that it is done. A phase that the text names
+// by its gate is its scope where none is given.
+func Triage(i *protocol.Intent, a Assessment, c *protocol.Config, now protocol.Time) error {
+	if err := must(i, "triaged", protocol.IntentDetected); err != nil {
+		return err
+	}
+	i.Priority, i.Template, i.Charter, i.AcceptanceContract, i.PreferredRole = &a.Priority, &a.Template, &a.Charter, a.Acceptance, a.PreferredRole
+	if scope := cmp.Or(a.PhaseScope, scopeOf(c, append([]string{a.Charter}, a.Acceptance...)...)); scope != "" {
+		i.PhaseScope = &scope
+	}
+	move(i, protocol.IntentStep{To: protocol.IntentTriaged, At: now, Reason: "triage completed"})
+	return nil
+}
+
+// Suppress ends a detected intent, Reject a triaged one.
+func Suppress(i *protocol.Intent, reason string, now protocol.Time) error {
+	return end(i, protocol.IntentDetected, protocol.IntentSuppressed, reason, now)
+}
+
+// Reject ends a triaged intent.
+func Reject(i *protocol.Intent, reason string, now protocol.Time) error {
+	return end(i, protocol.IntentTriaged, protocol.IntentRejected, reason, now)
+}
+
+func end(i *protocol.Intent, from, to, reason string, now protocol.Time) error {
+	if err := must(i, to, from); err != nil {
+		return err
+	}
+	move(i, protocol.IntentStep{To: to, At: now, Reason: reason})
+	return nil
+}
+
+// Approve lets a triaged or blocked intent have a turn of the run; without a run, or after one that is completed, of the next.
+func Approve(i *protocol.Intent, by, reason string, st *protocol.State, now protocol.Time) error {
+	if err := must(i, "approved", protocol.IntentTriaged, protocol.IntentBlocked); err != nil {
+		return err
+	}
+	if reason == "" {
+		reason = "approved for planning"
+		if i.Status == protocol.IntentBlocked {
+			reason = "re-approved after block resolution"
+		}
+	}
+	if i.ApprovedRunID == "" {
+		if st.ID() != "" && st.Status != protocol.RunCompleted {
+			i.ApprovedRunID = st.ID()
+		} else {
+			i.CrossRunDurable = true
+		}
+	}
+	i.ApprovedBy = by
+	move(i, protocol.IntentStep{To: protocol.IntentApproved, At: now, Reason: reason, Approver: by})
+	return nil
+}
+
+// Plan notes the planning files that were made for an approved intent.
+func Plan(i *protocol.Intent, files []string, now protocol.Time) error {
+	if err := must(i, "planned", protocol.IntentApproved); err != nil {
+		return err
+	}
+	i.PlanningArtifacts = files
+	move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: fmt.Sprintf("generated %d planning artifact(s) from template %q", len(files), value(i.Template)),
+		Artifacts: files})
+	return nil
+}
+
+// Bind gives the intent to a turn. One that was not planned has no planning files.
+func Bind(i *protocol.Intent, run, turn, role string, now protocol.Time) error {
+	if i.Status == protocol.IntentApproved {
+		move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: "bound to a turn without planning files of its own"})
+	}
+	if err := must(i, "started", protocol.IntentPlanned); err != nil {
+		return err
+	}
+	i.TargetRun, i.TargetTurn, i.StartedAt = &run, &turn, now
+	if i.ApprovedRunID == "" {
+		i.ApprovedRunID, i.CrossRunDurable = run, false
+	}
+	move(i, protocol.IntentStep{To: protocol.IntentExecuting, At: now, Reason: "governed execution started", RunID: run, TurnID: turn, Role: role})
+	return nil
+}
+
+// Complete ends an intent whose turn is accepted.
+func Complete(i *protocol.Intent, run, turn, role string, now protocol.Time) error {
+	if err := must(i, "completed", protocol.IntentExecuting); err != nil {
+		return err
+	}
+	i.CompletedAt, i.RunCompletedAt, i.RunFinalTurn, i.SatisfyingTurn = now, now, &turn, turn
+	move(i, protocol.IntentStep{To: protocol.IntentCompleted, At: now, Reason: "turn accepted - acceptance contract satisfied", RunID: run, TurnID: turn, Role: role})
+	return nil
+}
+
+// Resolve brings an executing or blocked intent to where its run stands, or to its end by a person's word. It reports whether
+// anything changed.
+func Resolve(i *protocol.Intent, done bool, st *protocol.State, now protocol.Time) (bool, error) {
+	if i.Status == protocol.IntentCompleted {
+		return false, nil
+	}
+	if err := must(i, "resolved", protocol.IntentExecuting, protocol.IntentBlocked); err != nil {
+		return false, err
+	}
+	step := protocol.IntentStep{At: now, RunID: value(i.TargetRun), RunStatus: string(st.Status)}
+	if done && i.Status == protocol.IntentExecuting {
+		i.CompletedAt = now
+		step.To, step.Reason, step.RunStatus = protocol.IntentCompleted, "operator-resolved: intent marked completed via intake resolve --outcome completed", ""
+		move(i, step)
+		return true, nil
+	}
+	if st.ID() == "" || st.ID() != value(i.TargetRun) {
+		return false, fmt.Errorf("intent %s belongs to run %s, and the present run is %s", i.IntentID, cmp.Or(value(i.TargetRun), "none"), cmp.Or(st.ID(), "none"))
+	}
+	step.Reason = fmt.Sprintf("governed run %s reached status %s", st.ID(), st.Status)
+	switch st.Status {
+	case protocol.RunBlocked:
+		i.RunBlockedOn = st.BlockedOn
+		if r := st.BlockedReason; r != nil {
+			i.RunBlockedReason, i.RunBlockedRecovery = &r.Category, &r.Recovery.RecoveryAction
+		}
+		step.To = protocol.IntentBlocked
+	case protocol.RunCompleted:
+		i.RunCompletedAt, i.RunFinalTurn = cmp.Or(st.CompletedAt, now), st.LastCompletedTurnID
+		step.To = protocol.IntentCompleted
+	default:
+		return false, nil
+	}
+	if step.To == i.Status {
+		return false, nil
+	}
+	move(i, step)
+	return true, nil
+}
+
+// Adopt brings a waiting intent into a run that begins: one that waited for it belongs to it, one of another run is suppressed, and
+// one of no run is archived. It reports whether anything changed.
+func Adopt(i *protocol.Intent, run string, now protocol.Time) bool {
+	switch {
+	case !Waits(*i) || i.ApprovedRunID == run:
+		return false
+	case i.ApprovedRunID == "" && i.CrossRunDurable:
+		i.ApprovedRunID, i.CrossRunDurable = run, false
+		move(i, protocol.IntentStep{To: i.Status, At: now, Reason: "pre-run durable approval bound to run " + run})
+	case i.ApprovedRunID == "":
+		i.ArchivedReason = "intent with no run scope; archived on run " + run
+		move(i, protocol.IntentStep{To: protocol.IntentArchived, At: now, Reason: i.ArchivedReason})
+	default:
+		i.ArchivedReason = fmt.Sprintf("stale: approved under run %s, archived on run %s initialization", i.ApprovedRunID, run)
+		move(i, protocol.IntentStep{To: protocol.IntentSuppressed, At: now, Reason: i.ArchivedReason})
+	}
+	return true
+}
+
+// Retire ends an approved intent of the run that was for a phase which the run has left. It reports whether anything changed.
+func Retire(i *protocol.Intent, run, left string, now protocol.Time) bool {
+	if i.Status != protocol.IntentApproved || !ofRun(*i, run) || value(i.PhaseScope) != left {
+		return false
+	}
+	i.SatisfiedAt, i.SatisfiedReason = now, fmt.Sprintf("phase %s exited; %s-scoped repair no longer required", left, left)
+	move(i, protocol.IntentStep{To: protocol.IntentSatisfied, At: now, Reason: i.SatisfiedReason})
+	return true
+}
+
+func ofRun(i protocol.Intent, run string) bool {
+	return i.ApprovedRunID == run || i.ApprovedRunID == "" && i.CrossRunDurable
+}
+
+// Next is the intent that a turn of the role in the phase gets: an approved one before a planned one, then the most urgent, then the
+// oldest. Without a run every waiting intent counts.
+func Next(list []protocol.Intent, run, phase, role string) *protocol.Intent {
+	var fit []protocol.Intent
+	for _, i := range list {
+		if Waits(i) && (run == "" || ofRun(i, run)) && (i.PhaseScope == nil || phase == "" || *i.PhaseScope == phase) &&
+			(i.PreferredRole == "" || role == "" || i.PreferredRole == role) {
+			fit = append(fit, i)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	Sort(fit)
+	return &fit[0]
+}
+
+// Sort puts the intent that comes first to the front.
+func Sort(list []protocol.Intent) {
+	rank := func(i protocol.Intent) int {
+		if n := slices.Index(Priorities(), Priority(i)); n >= 0 {
+			return n
+		}
+		return len(Priorities())
+	}
+	slices.SortStableFunc(list, func(a, b protocol.Intent) int {
+		return cmp.Or(strings.Compare(a.Status, b.Status), // approved, executing, planned
+			cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt.Time), strings.Compare(a.IntentID, b.IntentID))
+	})
+}

@@ -1,0 +1,214 @@
+package governance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// MustObject reports whether a turn of the role needs an objection to be valid: a reviewer's, unless the rules say otherwise, and
+// any turn of a first-edition role.
+func MustObject(c *protocol.Config, role string) bool {
+	r := c.Roles.At(role)
+	return r.FirstEdition() || r.WriteAuthority == protocol.ReviewOnly && c.Rules.Challenge()
+}
+
+// ObjectionFaults holds a result to the challenge rule.
+func ObjectionFaults(c *protocol.Config, role string, r *protocol.TurnResult) []string {
+	if len(r.Objections) > 0 || !MustObject(c, role) {
+		return nil
+	}
+	if c.Roles.At(role).FirstEdition() {
+		return []string{"the role " + role + " is of the first edition and raises at least one objection: agreement without a challenge is not accepted"}
+	}
+	return []string{"the role " + role + " only reviews and raises at least one objection: agreement without a challenge is not accepted"}
+}
+
+// recordObjections remembers the ids of an accepted turn's objections, and which of them are open.
+func (s *step) recordObjections(h protocol.HistoryEntry) {
+	ids := clone(s.run.ObjectionIDs)
+	for _, o := range h.Objections {
+		ids[o.ID] = true
+	}
+	s.run.ObjectionIDs = ids
+	foldObjections(s.st, h)
+}
+
+// catchUp brings the open objections to what the history says: of turns that something else than Drawbar accepted, and of records
+// that were written before they were kept.
+func catchUp(st *protocol.State, history []protocol.HistoryEntry) {
+	turns := accepted(history)
+	if len(turns) == 0 || turns[len(turns)-1].TurnID == st.ObjectionsThrough {
+		return
+	}
+	from := 1 + slices.IndexFunc(turns, func(h protocol.HistoryEntry) bool { return h.TurnID == st.ObjectionsThrough })
+	for _, h := range turns[from:] {
+		foldObjections(st, h)
+	}
+}
+
+// OpenObjections are the objections of a run that nobody has resolved, oldest first.
+func OpenObjections(run Run) []protocol.OpenObjection {
+	st := run.State
+	st.OpenObjections = slices.Clone(st.OpenObjections)
+	catchUp(&st, run.History)
+	return st.OpenObjections
+}
+
+// maxStatement bounds what the state repeats of an objection.
+const maxStatement = 300
+
+// foldObjections brings what an accepted turn says of objections into the state: later words on one change its status, never who
+// raised it or what it says, and its severity only upwards.
+func foldObjections(st *protocol.State, h protocol.HistoryEntry) {
+	st.ObjectionsThrough = h.TurnID
+	for _, o := range h.Objections {
+		o.Status = or(o.Status, protocol.ObjectionRaised)
+		i := slices.IndexFunc(st.OpenObjections, func(x protocol.OpenObjection) bool { return x.ID == o.ID })
+		switch {
+		case protocol.ObjectionSettled(o.Status):
+			if i >= 0 {
+				st.OpenObjections = slices.Delete(st.OpenObjections, i, i+1)
+			}
+		case i >= 0:
+			x := &st.OpenObjections[i]
+			x.Status = o.Status
+			if rank(o.Severity) > rank(x.Severity) {
+				x.Severity = o.Severity
+			}
+		default:
+			if r := []rune(o.Statement); len(r) > maxStatement {
+				o.Statement = string(r[:maxStatement]) + "..."
+			}
+			st.OpenObjections = append(st.OpenObjections, protocol.OpenObjection{Objection: o, TurnID: h.TurnID, Role: h.Role, Phase: h.Phase,
+				RaisedAt: h.AcceptedAt})
+		}
+	}
+}
+
+func rank(severity string) int { return slices.Index(protocol.Severities(), severity) }
+
+// lastWord is what the run's turns said last of an objection, as it was raised; nil where no turn has one of this id.
+func (s *step) lastWord(id string) (raised *protocol.OpenObjection) {
+	for _, h := range accepted(s.run.History) {
+		for _, o := range h.Objections {
+			if o.ID != id {
+				continue
+			}
+			if raised == nil {
+				raised = &protocol.OpenObjection{Objection: o, TurnID: h.TurnID, Role: h.Role, Phase: h.Phase, RaisedAt: h.AcceptedAt}
+			} else if rank(o.Severity) > rank(raised.Severity) {
+				raised.Severity = o.Severity
+			}
+		}
+	}
+	return raised
+}
+
+// speaksOf reports whether an objection of a result is about the one of the same id that the record has: it gives it another
+// status, or says it once more.
+func speaksOf(o protocol.Objection, known *protocol.OpenObjection) bool {
+	if known == nil {
+		return false
+	}
+	plain := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	return o.Status != "" && o.Status != protocol.ObjectionRaised || plain(o.Statement) == plain(known.Statement)
+}
+
+// judged holds what a result says of known objections to who may say it. It returns every change.
+func (s *step) judged(a *acceptance) (changes []protocol.Change) {
+	for i := range a.result.Objections {
+		o := &a.result.Objections[i]
+		open := slices.IndexFunc(s.st.OpenObjections, func(x protocol.OpenObjection) bool { return x.ID == o.ID })
+		if open < 0 || !protocol.ObjectionSettled(o.Status) {
+			continue
+		}
+		status, why := s.mayResolve(a, s.st.OpenObjections[open], o.Status)
+		if status != o.Status {
+			changes = append(changes, protocol.Change{Field: "objections[" + o.ID + "].status", Original: raw(o.Status), Normalized: raw(status), Rationale: why})
+			o.Status = status
+		}
+	}
+	return changes
+}
+
+// mayResolve is the status that a turn's word gives an objection. What blocks is resolved by the role that raised it, by a person, or
+// by a role whose decisions go before that role's.
+func (s *step) mayResolve(a *acceptance, o protocol.OpenObjection, status string) (string, string) {
+	role, person := a.turn.AssignedRole, a.runtime.Type == protocol.RuntimeManual
+	mine, theirs := authority(s.run.Config, role), authority(s.run.Config, o.Role)
+	director := role == "eng_director" || mine != nil && theirs != nil && *mine > *theirs
+	why := ""
+	switch {
+	case status == protocol.ObjectionResolvedByHuman && !person:
+		status, why = protocol.ObjectionResolved, "no person did this turn"
+	case status == protocol.ObjectionResolvedByDirector && !director:
+		status, why = protocol.ObjectionResolved, "the decisions of the role "+role+" do not go before those of "+o.Role
+	}
+	if o.Severity == protocol.SeverityBlocking && !person && !director && role != o.Role {
+		status, why = protocol.ObjectionAcknowledged, "an objection that blocks is resolved by the role that raised it, or by a person"
+	}
+	return status, why
+}
+
+// ruleObjection is a person's word on an objection.
+func (s *step) ruleObjection(in RuleObjection) *Refused {
+	decision := map[string]string{protocol.ObjectionAcknowledged: "objection_acknowledged", protocol.ObjectionResolvedByHuman: "objection_resolved",
+		protocol.ObjectionRaised: "objection_reopened"}[in.Status]
+	if decision == "" {
+		return refuse(CodeInvalidInput, NextObjections, "a person acknowledges, resolves or reopens an objection, they do not make it %q", in.Status)
+	}
+	if strings.TrimSpace(in.Reason) == "" {
+		return refuse(CodeInvalidInput, `drawbar govern objections resolve `+or(in.ID, "OBJ-001")+` --reason "..."`, "the word on an objection needs a reason")
+	}
+	known := s.lastWord(in.ID)
+	if known == nil {
+		return refuse(CodeUnknownObjection, NextObjections, "the run has no objection %q", in.ID).with("objection_id", in.ID)
+	}
+	i := slices.IndexFunc(s.st.OpenObjections, func(o protocol.OpenObjection) bool { return o.ID == in.ID })
+	from := protocol.ObjectionResolved
+	if i >= 0 {
+		from = s.st.OpenObjections[i].Status
+	}
+	reopen := in.Status == protocol.ObjectionRaised
+	switch {
+	case i < 0 && !reopen:
+		return refuse(CodeInvalidInput, "drawbar govern objections reopen "+in.ID+` --reason "..."`, "the objection %s is resolved already", in.ID)
+	case i >= 0 && reopen && from == protocol.ObjectionRaised:
+		return refuse(CodeInvalidInput, NextObjections, "the objection %s is open", in.ID)
+	case i >= 0 && in.Status == from:
+		return refuse(CodeInvalidInput, NextObjections, "the objection %s is %s already", in.ID, from)
+	}
+	switch {
+	case protocol.ObjectionSettled(in.Status):
+		s.st.OpenObjections = slices.Delete(s.st.OpenObjections, i, i+1)
+	case i >= 0:
+		s.st.OpenObjections[i].Status = in.Status
+	default:
+		known.Status = in.Status
+		s.st.OpenObjections = append(s.st.OpenObjections, *known)
+	}
+	more := map[string]any{"objection_id": in.ID, "severity": known.Severity, "from": from, "status": in.Status, "reason": in.Reason}
+	s.signed(more, in.By)
+	s.noteDecision(decision, known.TurnID, more)
+	s.emit("objection_updated", s.eventTurn(known.TurnID), more)
+	if protocol.ObjectionSettled(in.Status) && known.Severity == protocol.SeverityBlocking {
+		s.askAgain(in.GateFiles)
+	}
+	return nil
+}
+
+// signed adds who decided.
+func (s *step) signed(more map[string]any, by protocol.Person) {
+	more["by"] = by.String()
+	if by.User != "" {
+		more["by_user"] = by.User
+	}
+}
+
+// BlockingObjections are the open objections of a run that no gate passes.
+func BlockingObjections(run Run) []protocol.OpenObjection {
+	st := protocol.State{OpenObjections: OpenObjections(run)}
+	return st.Blocking()
+}

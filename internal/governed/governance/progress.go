@@ -1,0 +1,69 @@
+package governance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/gate"
+)
+
+// defaultNonProgress is after how many turns without progress a run stops.
+const defaultNonProgress = 3
+
+// progress watches whether turns work on what keeps the phase's gate shut. Turns in a row that leave the same failure as it is, and
+// touch none of its files, stop the run.
+func (s *step) progress(a *acceptance) {
+	d := s.gateNow(a)
+	if d.Action != gate.GateFailed {
+		s.st.NonProgressSignature, s.st.NonProgressCount = nil, 0
+		return
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{s.st.Phase, d.GateID}, d.Reasons...), "\x00")))
+	sig := hex.EncodeToString(sum[:8])
+	if s.st.NonProgressSignature == nil || *s.st.NonProgressSignature != sig {
+		s.st.NonProgressSignature, s.st.NonProgressCount = &sig, 0
+	}
+	if s.touches(a, d) {
+		s.st.NonProgressCount = 0
+		return
+	}
+	s.st.NonProgressCount++
+	limit := defaultNonProgress
+	if l := s.run.Config.RunLoop; l != nil && l.NonProgressThreshold != nil && *l.NonProgressThreshold > 0 {
+		limit = *l.NonProgressThreshold
+	}
+	if s.st.NonProgressCount < limit {
+		return
+	}
+	detail := fmt.Sprintf("%d accepted turns left the same failure of the gate %s untouched: %s", s.st.NonProgressCount, d.GateID, strings.Join(d.Reasons, "; "))
+	s.noteType("non_progress_block", a.TurnID, map[string]any{"gate_id": d.GateID, "signature": sig, "count": s.st.NonProgressCount, "reasons": d.Reasons})
+	s.block(blockage{on: "non_progress", category: "non_progress", detail: detail, turn: a.TurnID})
+}
+
+// gateNow is how the gate out of the phase would decide now, were it asked.
+func (s *step) gateNow(a *acceptance) gate.Decision {
+	phases := s.run.Config.Phases()
+	i := slices.Index(phases, s.st.Phase)
+	if i < 0 {
+		return gate.Decision{}
+	}
+	if i == len(phases)-1 {
+		return gate.Completion(s.gateInput(a.TurnID, "", a.GateFiles))
+	}
+	return gate.PhaseExit(s.gateInput(a.TurnID, phases[i+1], a.GateFiles))
+}
+
+// touches reports whether the turn worked on the gate's failure: on one of the files that it needs, or on anything where no file is
+// what fails.
+func (s *step) touches(a *acceptance, d gate.Decision) bool {
+	files := gate.Paths(s.run.Config, s.st.Phase)
+	if d.MissingVerification && len(d.Reasons) == 1 || len(files) == 0 {
+		return len(a.files) > 0
+	}
+	return slices.ContainsFunc(a.files, func(p string) bool { return slices.Contains(files, p) })
+}
+
+func usd(v float64) string { return fmt.Sprintf("%.2f USD", v) }

@@ -1,0 +1,110 @@
+package governance
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Attempts is how often a turn of the role may be tried, in total. A role of the first edition may say it in its own max_retries,
+// which counts what comes after the first attempt.
+func Attempts(c *protocol.Config, role string) int {
+	r := c.Roles.At(role)
+	var own struct {
+		MaxRetries *int `json:"max_retries"`
+	}
+	if r.FirstEdition() && len(r.AdapterConfig) > 0 && json.Unmarshal(r.AdapterConfig, &own) == nil && own.MaxRetries != nil {
+		return max(0, *own.MaxRetries) + 1
+	}
+	return c.Rules.Attempts()
+}
+
+// RejectedName is the name under dispatch/rejected of the staged result of an attempt.
+func RejectedName(turn string, attempt int, now protocol.Time) string {
+	return turn + "-attempt-" + strconv.Itoa(attempt) + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(now.String()) + ".json"
+}
+
+func (s *step) reject(in RejectTurn) *Refused {
+	t, r := s.active(in.TurnID)
+	if r != nil {
+		return r
+	}
+	if s.st.Status != protocol.RunActive && s.st.Status != protocol.RunBlocked {
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, no turn can be rejected", s.st.Status)
+	}
+	if strings.TrimSpace(in.Reason) == "" {
+		return refuse(CodeInvalidInput, `drawbar govern reject --turn `+t.TurnID+` --reason "..."`, "a rejection needs a reason")
+	}
+	conflicted := t.Status == protocol.TurnConflicted && t.ConflictState != nil
+	if conflicted {
+		s.noteDecision("conflict_rejected", t.TurnID, map[string]any{"reason": in.Reason, "conflicting_files": t.ConflictState.Error.ConflictingFiles,
+			"detection_count": t.ConflictState.DetectionCount})
+		t.ConflictContext, t.ConflictState.Status = raw(conflictContext(t)), "rejected"
+	}
+	why := protocol.Rejection{Reason: in.Reason, ValidationErrors: notNil(in.Errors), FailedStage: string(in.Stage)}
+	// What a conflict with others costs is not counted against the turn: the third detection stops it.
+	if in.Reassign && conflicted || t.Attempt < Attempts(s.run.Config, t.AssignedRole) {
+		s.again(t, why, in.Baseline)
+		return nil
+	}
+	s.exhaust(t, why)
+	return nil
+}
+
+// exhaust hands a turn without attempts left to a person.
+func (s *step) exhaust(t *protocol.Turn, why protocol.Rejection) {
+	why.TurnID, why.Attempt, why.RejectedAt = t.TurnID, t.Attempt, s.now
+	t.LastRejection = &why
+	s.failTurn(t, protocol.TurnFailed, "retries_exhausted")
+	s.add(KeepRejected{t.TurnID, RejectedName(t.TurnID, t.Attempt, s.now)})
+	s.st.Escalation = &protocol.Escalation{FromRole: t.AssignedRole, FromTurnID: t.TurnID, Reason: why.Reason, ValidationErrors: why.ValidationErrors,
+		EscalatedAt: s.now}
+	s.emit("turn_rejected", eventOf(t), map[string]any{"reason": why.Reason, "failed_stage": why.FailedStage, "errors": why.ValidationErrors,
+		"retrying": false, "escalated": true, "attempt": t.Attempt})
+	s.emit("escalation_raised", eventOf(t), map[string]any{"reason": why.Reason, "from_role": t.AssignedRole, "source": "retries_exhausted"})
+	s.block(blockage{on: "escalation:retries-exhausted:" + t.AssignedRole, category: "retries_exhausted", turn: t.TurnID, detail: why.Reason})
+}
+
+func (s *step) reissue(in ReissueTurn) *Refused {
+	t, r := s.active(in.TurnID)
+	if r != nil {
+		return r
+	}
+	if s.st.Status != protocol.RunActive && s.st.Status != protocol.RunBlocked {
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, no turn can be reissued", s.st.Status)
+	}
+	if r := s.freshID(in.NewTurnID); r != nil {
+		return r
+	}
+	reason := or(strings.TrimSpace(in.Reason), "reissued")
+	s.st.TurnSequence++
+	base := in.Baseline
+	n := &protocol.Turn{TurnID: in.NewTurnID, RunID: s.st.ID(), AssignedRole: t.AssignedRole, Status: protocol.TurnAssigned, Attempt: t.Attempt + 1,
+		AssignedAt: s.now, DeadlineAt: s.deadline(t.AssignedRole), RuntimeID: s.run.Config.Roles.At(t.AssignedRole).RuntimeID(), Baseline: &base,
+		AssignedSequence: s.st.TurnSequence, ReissuedFrom: t.TurnID, Worktree: in.Worktree, LastRejection: t.LastRejection,
+		ConflictContext: t.ConflictContext, DelegationContext: t.DelegationContext, DelegationReview: t.DelegationReview,
+		IntakeContext: t.IntakeContext}
+	if n.RuntimeID == "" {
+		n.RuntimeID = t.RuntimeID
+	}
+	h := protocol.HistoryEntry{TurnID: t.TurnID, RunID: s.st.ID(), Role: t.AssignedRole, Phase: s.st.Phase, RuntimeID: t.RuntimeID,
+		Status: protocol.StatusReissued, Summary: "reissued as " + in.NewTurnID + ": " + reason, Decisions: []protocol.Decision{},
+		Objections: []protocol.Objection{}, FilesChanged: []string{}, ArtifactsCreated: []string{}, ConcurrentWith: notNil(t.ConcurrentWith),
+		AssignedSequence: t.AssignedSequence, Attempt: t.Attempt, StartedAt: t.StartedAt, AcceptedAt: s.now}
+	s.run.History = append(s.run.History[:len(s.run.History):len(s.run.History)], h)
+	s.add(AppendHistory{h})
+	more := map[string]any{"new_turn_id": in.NewTurnID, "reason": reason, "old_status": t.Status, "old_runtime_id": t.RuntimeID, "new_runtime_id": n.RuntimeID}
+	s.noteDecision("turn_reissued", t.TurnID, more)
+	s.emit("turn_reissued", eventOf(n), map[string]any{"old_turn_id": t.TurnID, "reason": reason, "old_status": t.Status})
+	s.st.ActiveTurns.Delete(t.TurnID)
+	s.st.BudgetReservations.Delete(t.TurnID)
+	s.join(n)
+	s.reserve(n.TurnID, n.AssignedRole)
+	s.relinkDelegation(t.TurnID, n.TurnID)
+	s.settle(t.TurnID, protocol.StatusReissued)
+	s.add(Archive{t.TurnID})
+	s.add(WriteBundle{n.TurnID})
+	return nil
+}

@@ -1,0 +1,164 @@
+package turnresult
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Validate checks a normalized result in the five stages of the protocol and stops at the first that finds a fault. A stage
+// reports everything it finds.
+func Validate(in Input) Report {
+	r := Report{}
+	for _, stage := range []struct {
+		name protocol.Stage
+		run  func(*subject, *faults)
+	}{
+		{protocol.StageSchema, schemaStage},
+		{protocol.StageAssignment, assignmentStage},
+		{protocol.StageArtifact, artifactStage},
+		{protocol.StageVerification, verificationStage},
+		{protocol.StageProtocol, protocolStage},
+	} {
+		s := newSubject(in)
+		f := &faults{stage: stage.name}
+		stage.run(s, f)
+		r.Warnings = append(r.Warnings, f.warnings...)
+		if len(f.list) > 0 {
+			r.Failed, r.Faults = stage.name, f.list
+			return r
+		}
+		r.Passed = append(r.Passed, stage.name)
+	}
+	result, fault := typed(in.Raw)
+	if fault != nil {
+		return Report{Failed: protocol.StageSchema, Faults: []Fault{*fault}, Warnings: r.Warnings}
+	}
+	r.Result = result
+	return r
+}
+
+// subject is a result with what its stages ask about. What an earlier stage has checked, a later one takes for granted.
+type subject struct {
+	Input
+	authority protocol.Authority
+	role      protocol.Role
+	roleID    string
+	declared  bool
+	phase     string
+}
+
+func newSubject(in Input) *subject {
+	s := &subject{Input: in}
+	if s.Config == nil {
+		s.Config = &protocol.Config{}
+	}
+	if s.State == nil {
+		s.State = &protocol.State{}
+	}
+	s.phase = s.State.Phase
+	s.roleID = filled(in.Raw.At("role"))
+	s.role, s.declared = s.Config.Roles.Get(s.roleID)
+	s.authority = s.role.WriteAuthority
+	return s
+}
+
+func (s *subject) get(key string) json.RawMessage { return s.Raw.At(key) }
+
+func (s *subject) completed() bool {
+	return filled(s.get("status")) == string(protocol.ResultCompleted)
+}
+
+func (s *subject) completion() bool { return isTrue(s.get("run_completion_request")) }
+
+// request is the phase that is asked for.
+func (s *subject) request() string {
+	asked, _ := text(s.get("phase_transition_request"))
+	if strings.TrimSpace(asked) == "" {
+		return ""
+	}
+	return asked
+}
+
+func (s *subject) files() []string { return texts(s.get("files_changed")) }
+
+func (s *subject) verification() object {
+	v, _ := members(s.get("verification"))
+	return v
+}
+
+// produced are the files that verification made and the turn hands over.
+func (s *subject) produced() []string {
+	v := s.verification()
+	list, _ := items(v.At("produced_files"))
+	var out []string
+	for _, raw := range list {
+		f, _ := members(raw)
+		if d := f.At("disposition"); !protocol.Is(d) || filled(d) == "artifact" {
+			if name := filled(f.At("path")); name != "" {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// texts are the strings of an array.
+func texts(raw json.RawMessage) []string {
+	list, _ := items(raw)
+	var out []string
+	for _, e := range list {
+		if s, ok := text(e); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// typed is the result as a value. Whole numbers may be spelled as 1.0.
+func typed(raw protocol.RawResult) (*protocol.TurnResult, *Fault) {
+	raw = raw.Clone()
+	wholeNumbers(&raw, "cost", "input_tokens", "output_tokens")
+	if v, ok := members(raw.At("verification")); ok {
+		if list, ok := items(v.At("machine_evidence")); ok {
+			for i, e := range list {
+				if o, ok := members(e); ok {
+					whole(&o, "exit_code", "expected_exit_code")
+					list[i] = encode(o)
+				}
+			}
+			v.Set("machine_evidence", encode(list))
+			raw.Set("verification", encode(v))
+		}
+	}
+	data, err := protocol.Marshal(raw)
+	if err == nil {
+		var r protocol.TurnResult
+		if err = json.Unmarshal(data, &r); err == nil {
+			return &r, nil
+		}
+	}
+	f := Fault{Stage: protocol.StageSchema, Type: "invalid_type", Message: err.Error()}
+	var e *json.UnmarshalTypeError
+	if errors.As(err, &e) {
+		f.Field, f.Message = e.Field, "is a "+e.Value+", which does not fit"
+	}
+	return nil, &f
+}
+
+func wholeNumbers(raw *object, key string, names ...string) {
+	if o, ok := members(raw.At(key)); ok {
+		whole(&o, names...)
+		raw.Set(key, encode(o))
+	}
+}
+
+func whole(o *object, names ...string) {
+	for _, name := range names {
+		if n, ok := integer(o.At(name)); ok {
+			o.Set(name, encode(n))
+		}
+	}
+}

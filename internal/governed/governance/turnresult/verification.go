@@ -1,0 +1,125 @@
+package turnresult
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// verificationStage checks that what the turn says of its checks is not contradicted by its own evidence.
+func verificationStage(s *subject, f *faults) {
+	v := s.verification()
+	pass := filled(v.At("status")) == protocol.VerificationPass
+	commands, _ := items(v.At("commands"))
+	for i, raw := range commands {
+		f.filled(at("verification.commands", i), raw)
+	}
+	evidence, _ := items(v.At("machine_evidence"))
+	summary := filled(v.At("evidence_summary"))
+	for i, raw := range evidence {
+		field := at("verification.machine_evidence", i)
+		if e, ok := f.object(field, raw); ok {
+			f.evidence(field, e, pass, summary)
+		}
+	}
+	if code, ok := number(v.At("exit_code")); ok && code != 0 && pass {
+		f.add("failing_command_reported_as_pass", "verification.status", "is pass, and verification.exit_code is "+shown(v.At("exit_code")), "fail, or the checks mended")
+	}
+	f.produced(s, v)
+	if pass && len(commands) == 0 && len(evidence) == 0 && summary == "" {
+		f.warnf("verification.status is pass, and there is no evidence for it: no commands, no machine_evidence, no evidence_summary")
+	}
+}
+
+// evidence checks one command. A passing turn has none whose exit code it did not expect.
+func (f *faults) evidence(field string, e object, pass bool, summary string) {
+	ok := f.filled(field+".command", e.At("command"))
+	code, whole := integer(e.At("exit_code"))
+	if !whole {
+		f.add("invalid_type", field+".exit_code", "is "+shown(orNull(e.At("exit_code"))), "the exit code, a whole number")
+	}
+	expected, stated := int64(0), protocol.Is(e.At("expected_exit_code"))
+	if stated {
+		n, isWhole := integer(e.At("expected_exit_code"))
+		if !isWhole {
+			f.add("invalid_type", field+".expected_exit_code", "is "+shown(e.At("expected_exit_code")), "the exit code that was expected, a whole number")
+			return
+		}
+		expected = n
+	}
+	f.optional(field+".stdout_tail", e.At("stdout_tail"), "string")
+	f.texts(field+".argv", e.At("argv"), false)
+	if !pass || !ok || !whole || code == expected {
+		return
+	}
+	command := filled(e.At("command"))
+	if !stated && explained(summary, command, code) {
+		f.warnf("%s: %s exited with %d, which only evidence_summary explains", field, quoted(command), code)
+		return
+	}
+	want := "the exit code " + strconv.FormatInt(expected, 10) + "; report fail, or mend it; a command that is meant to fail states its expected_exit_code"
+	f.add("failing_command_reported_as_pass", field+".exit_code", fmt.Sprintf("the status is pass, and %s exited with %d", quoted(command), code), want)
+}
+
+var exitPhrase = lazy.Regexp(`(?i)\b(?:exit(?:s|ed|ing)?|return(?:s|ed|ing)?)\b[^0-9\n-]{0,40}(-?\d+)`)
+
+// maxExplanation bounds how much of a summary is searched for explanations, in bytes.
+const maxExplanation = 64 << 10
+
+// explained reports whether the summary says of a command, within 160 characters, that it exits with the code.
+func explained(summary, command string, code int64) bool {
+	for rest := summary[:min(len(summary), maxExplanation)]; ; {
+		i := strings.Index(rest, command)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(command):]
+		window := rest[:min(160, len(rest))]
+		for _, m := range exitPhrase().FindAllStringSubmatch(window, -1) {
+			if n, err := strconv.ParseInt(m[1], 10, 64); err == nil && n == code {
+				return true
+			}
+		}
+	}
+}
+
+// produced checks the files that verification made.
+func (f *faults) produced(s *subject, v object) {
+	list, _ := items(v.At("produced_files"))
+	changed := s.clean(s.files())
+	seen := map[string]string{}
+	for i, raw := range list {
+		field := at("verification.produced_files", i)
+		o, ok := f.object(field, raw)
+		if !ok {
+			continue
+		}
+		disposition := "artifact"
+		if raw := o.At("disposition"); protocol.Is(raw) {
+			f.enum(field+".disposition", raw, dispositions)
+			disposition = filled(raw)
+		}
+		if !f.filled(field+".path", o.At("path")) {
+			continue
+		}
+		name, _ := text(o.At("path"))
+		clean, fault := LexicalPath(name)
+		if fault != nil {
+			continue // a fault of the artifact stage
+		}
+		if earlier, twice := seen[clean]; twice {
+			f.list = append(f.list, Fault{Stage: f.stage, Type: "duplicate_produced_file", Field: field + ".path", Path: name,
+				Message: quoted(name) + " is named by " + earlier + " already", Expected: "every file once"})
+		} else {
+			seen[clean] = field
+		}
+		if disposition == "ignore" && slices.Contains(changed, clean) {
+			f.list = append(f.list, Fault{Stage: f.stage, Type: "ignored_file_declared", Field: field + ".disposition", Path: name,
+				Message: quoted(name) + " is to be ignored, and files_changed lists it", Expected: "artifact, or no entry in files_changed"})
+		}
+	}
+}

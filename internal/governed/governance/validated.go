@@ -1,0 +1,75 @@
+package governance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Validated is a turn result that passed all five stages of validation. Only Prove makes one.
+type Validated struct {
+	result *protocol.TurnResult
+}
+
+// Prove makes the proof from what validation reports: the stages that passed, in order, and the result.
+func Prove(passed []protocol.Stage, result *protocol.TurnResult) (Validated, error) {
+	if !slices.Equal(passed, protocol.Stages()) {
+		return Validated{}, fmt.Errorf("the result passed the stages %v of %v", passed, protocol.Stages())
+	}
+	if result == nil {
+		return Validated{}, errors.New("there is no result")
+	}
+	return Validated{result: result}, nil
+}
+
+// Valid reports whether v was made by Prove.
+func (v Validated) Valid() bool { return v.result != nil }
+
+// Result is a copy of the result, or nil.
+func (v Validated) Result() *protocol.TurnResult {
+	if v.result == nil {
+		return nil
+	}
+	b, err := protocol.Marshal(v.result)
+	if err != nil {
+		panic(err) // all fields are JSON values
+	}
+	var r protocol.TurnResult
+	if err := json.Unmarshal(b, &r); err != nil {
+		panic(err)
+	}
+	return &r
+}
+
+type validatedJSON struct {
+	Passed []protocol.Stage     `json:"passed"`
+	Result *protocol.TurnResult `json:"result"`
+}
+
+// MarshalJSON writes the result with the stages that it passed; null for the zero value.
+func (v Validated) MarshalJSON() ([]byte, error) {
+	if v.result == nil {
+		return []byte("null"), nil
+	}
+	return protocol.Marshal(validatedJSON{protocol.Stages(), v.result})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, by way of Prove.
+func (v *Validated) UnmarshalJSON(data []byte) error {
+	*v = Validated{}
+	if !protocol.Is(data) {
+		return nil
+	}
+	var j validatedJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	p, err := Prove(j.Passed, j.Result)
+	if err == nil {
+		*v = p
+	}
+	return err
+}

@@ -1,0 +1,381 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// apply carries out a journal, every step of it that has not been carried out, and removes it. Doing it twice, or after any
+// part of it, comes to the same. A checkpoint that is stale is an error of its own, after which everything else is done.
+//
+// again says that it may have been begun before.
+func (l *Ledger) apply(ctx context.Context, j *journal, again bool) error {
+	var s flushes
+	defer s.close()
+	for _, step := range j.Appends {
+		if err := l.append(j, step, again, &s); err != nil {
+			return err
+		}
+	}
+	type replacement struct{ temp, file string }
+	var ready []replacement
+	for _, step := range j.Files {
+		temp, f, err := l.replacement(j, step)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			s.add(step.File, f)
+			ready = append(ready, replacement{temp, step.File})
+		}
+	}
+	if err := s.flush(l.disk); err != nil {
+		s.files = nil
+		return err
+	}
+	s.files = nil
+	dirs := []string{protocol.Dir}
+	for _, r := range ready {
+		if err := l.disk.rename(r.temp, r.file); err != nil {
+			return err
+		}
+		if dir := path.Dir(r.file); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		if err := l.disk.syncDir(dir); err != nil {
+			return err
+		}
+	}
+	for _, m := range j.Moves {
+		if err := l.move(m.From, m.To); err != nil {
+			return err
+		}
+	}
+	for _, p := range j.Remove {
+		if err := l.disk.root.RemoveAll(p); err != nil {
+			return failed("remove", l.disk.at(p), err)
+		}
+		l.disk.crash("remove " + p)
+	}
+	stale, err := l.applyCheckpoint(ctx, j)
+	if err != nil {
+		return err
+	}
+	file := journalPath(j.TransactionID)
+	if err := l.disk.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed("remove", l.disk.at(file), err)
+	}
+	l.disk.crash("remove " + file)
+	return stale
+}
+
+func (l *Ledger) applyCheckpoint(ctx context.Context, j *journal) (stale, err error) {
+	if j.Checkpoint == nil {
+		return nil, nil
+	}
+	if l.opts.ApplyCheckpoint == nil {
+		return nil, execution.Errorf(execution.CodeInternal, "transaction %s has a checkpoint, and nobody is here who can move its ref", j.TransactionID)
+	}
+	err = l.opts.ApplyCheckpoint(ctx, *j.Checkpoint)
+	if errors.Is(err, ErrCheckpointStale) {
+		l.note(Note{What: "stale", Transaction: j.TransactionID, TurnID: j.TurnID,
+			Message: fmt.Sprintf("the checkpoint %s of %s stands beside the branch, which has moved; type drawbar govern checkpoint", j.Checkpoint.Commit, about(j))})
+		return execution.Errorf(execution.CodeInvalidStateTransition, "move the branch to the checkpoint %s: %w", j.Checkpoint.Commit, err).
+			WithHint("type drawbar govern checkpoint"), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("move the ref of the checkpoint %s: %w", j.Checkpoint.Commit, err)
+	}
+	l.disk.crash("checkpoint")
+	return nil, nil
+}
+
+// about names what a transaction is about.
+func about(j *journal) string {
+	if j.TurnID != "" {
+		return fmt.Sprintf("%s of turn %s", j.Kind, j.TurnID)
+	}
+	return j.Kind
+}
+
+// append brings content to its offset. What another program wrote there since the crash moves behind it.
+func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) error {
+	d := l.disk
+	size, _, err := d.stat(step.File)
+	if err != nil {
+		return err
+	}
+	f, err := d.root.OpenFile(step.File, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return failed("open", d.at(step.File), err)
+	}
+	s.add(step.File, f)
+	write := func(at int64, content []byte) error {
+		if _, err := f.WriteAt(content, at); err != nil {
+			return failed("append to", d.at(step.File), err)
+		}
+		d.crash("append " + step.File)
+		return nil
+	}
+	offset := step.Offset
+	fits, err := lineBegins(f, size, offset)
+	if err != nil {
+		return failed("read", d.at(step.File), err)
+	}
+	if fits && size > offset {
+		if same, err := equalAt(f, offset, step.Content); err != nil || same {
+			return err
+		}
+	}
+	if again {
+		// Lines before it may have gone, so that it stands elsewhere.
+		if there, err := contains(f, size, step.Content); err != nil || there {
+			return err
+		}
+	}
+	if !fits {
+		// The file lost lines since the transaction was prepared: the end is where these belong.
+		l.note(Note{What: "shortened", Path: step.File, Transaction: j.TransactionID,
+			Message: fmt.Sprintf("%s lost lines while a transaction was interrupted; drawbar govern verify names the first of them", step.File)})
+		if err := l.mendTail(step.File); err != nil {
+			return err
+		}
+		if size, _, err = d.stat(step.File); err != nil {
+			return err
+		}
+		offset = size
+	}
+	if size == offset {
+		return write(offset, step.Content)
+	}
+	if size-offset > maxLine {
+		return execution.Errorf(execution.CodeConfig, "%s has grown by %d bytes since the transaction %s was interrupted", d.at(step.File), size-offset, j.TransactionID).
+			WithHint("cut the file to %d bytes, keep the rest aside, and type the command again", offset)
+	}
+	there := make([]byte, size-offset)
+	if _, err := io.ReadFull(io.NewSectionReader(f, offset, size-offset), there); err != nil {
+		return failed("read", d.at(step.File), err)
+	}
+	foreign := there
+	if !wholeLines(foreign) {
+		foreign = there[commonPrefix(there, step.Content):]
+	}
+	if len(foreign) == 0 {
+		return write(offset, step.Content) // half of it was written
+	}
+	kept, err := l.keep(step.File, offset, foreign)
+	if err != nil {
+		return err
+	}
+	content := step.Content
+	message := "what stood where an interrupted transaction belongs was no line, and is kept aside"
+	if wholeLines(foreign) {
+		content = append(slices.Clone(content), foreign...)
+		message = "lines that another program wrote while a transaction was interrupted stand behind it"
+	}
+	l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID, Message: step.File + ": " + message})
+	if err := write(offset, content); err != nil {
+		return err
+	}
+	if end := offset + int64(len(content)); end < size {
+		if err := f.Truncate(end); err != nil {
+			return failed("shorten", d.at(step.File), err)
+		}
+	}
+	return nil
+}
+
+// lineBegins reports whether an offset is where a line of the file begins, or its end.
+func lineBegins(f io.ReaderAt, size, offset int64) (bool, error) {
+	if offset == 0 || size < offset {
+		return offset == 0, nil
+	}
+	var b [1]byte
+	_, err := f.ReadAt(b[:], offset-1)
+	return b[0] == '\n', err
+}
+
+// contains reports whether a file has content as lines of its own, somewhere.
+func contains(f io.ReaderAt, size int64, content []byte) (bool, error) {
+	first := content[:bytes.IndexByte(content, '\n')+1]
+	lines := newLineReader(io.NewSectionReader(f, 0, size))
+	for {
+		rec, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if len(first) > 0 && bytes.Equal(rec.Data, first[:len(first)-1]) {
+			if same, err := equalAt(f, rec.Offset, content); err != nil || same {
+				return same, err
+			}
+		}
+	}
+}
+
+// wholeLines reports whether the bytes are lines that hold JSON objects, as far as that can be seen from their ends.
+func wholeLines(b []byte) bool {
+	if len(b) == 0 || b[len(b)-1] != '\n' || bytes.IndexByte(b, 0) >= 0 {
+		return false
+	}
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && (line[0] != '{' || line[len(line)-1] != '}') {
+			return false
+		}
+	}
+	return true
+}
+
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// equalAt reports whether content stands at an offset.
+func equalAt(f io.ReaderAt, at int64, content []byte) (bool, error) {
+	r := io.NewSectionReader(f, at, int64(len(content)))
+	buf := make([]byte, min(len(content), 64<<10))
+	for rest := content; len(rest) > 0; {
+		n, err := io.ReadFull(r, buf[:min(len(buf), len(rest))])
+		if !bytes.Equal(buf[:n], rest[:n]) {
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		rest = rest[n:]
+	}
+	return true, nil
+}
+
+// replacement writes the new content of a file beside it; nil when it is there already.
+func (l *Ledger) replacement(j *journal, step fileStep) (temp string, f *os.File, err error) {
+	now, err := l.disk.read(step.File)
+	if err != nil {
+		return "", nil, err
+	}
+	if now != nil && bytes.Equal(now, step.Content) {
+		return "", nil, nil
+	}
+	if now != nil && marker(now) != step.Before {
+		kept, err := l.keep(step.File, 0, now)
+		if err != nil {
+			return "", nil, err
+		}
+		l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID,
+			Message: fmt.Sprintf("%s was changed by another program after %s was interrupted; that transaction counts, and what stood there is kept", step.File, about(j))})
+	}
+	if dir := path.Dir(step.File); dir != "." {
+		if err := l.disk.makeDir(dir); err != nil {
+			return "", nil, err
+		}
+	}
+	return l.disk.temp(step.File, step.Content)
+}
+
+// keep stores bytes that lose their place, under a name that their content gives, and answers with it.
+func (l *Ledger) keep(file string, offset int64, content []byte) (string, error) {
+	name := fmt.Sprintf("%s/%s.%d.%s", keptDir, path.Base(file), offset, marker(content)[:16])
+	if old, err := l.disk.read(name); err == nil && bytes.Equal(old, content) {
+		return name, nil
+	}
+	if err := l.disk.makeDir(keptDir); err != nil {
+		return "", err
+	}
+	temp, f, err := l.disk.temp(name, content)
+	if err != nil {
+		return "", err
+	}
+	var s flushes
+	s.add(name, f)
+	if err := s.flush(l.disk); err != nil {
+		return "", err
+	}
+	if err := l.disk.rename(temp, name); err != nil {
+		return "", err
+	}
+	return name, l.disk.syncDir(keptDir)
+}
+
+// keptDir is where bytes go that had to give way: half lines, displaced files, journals that cannot be read.
+const keptDir = protocol.Dir + "/archive/kept"
+
+// move moves a file or a folder. A folder that is there takes up the entries, a file that is there keeps its name and
+// the newcomer gets a number.
+func (l *Ledger) move(from, to string) error {
+	root := l.disk.root
+	info, err := root.Lstat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return failed("look at", l.disk.at(from), err)
+	}
+	there, err := root.Lstat(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := l.disk.makeDir(path.Dir(to)); err != nil {
+			return err
+		}
+		return l.disk.rename(from, to)
+	case err != nil:
+		return failed("look at", l.disk.at(to), err)
+	case info.IsDir() && there.IsDir():
+		names, err := l.names(from)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := l.move(from+"/"+n, to+"/"+n); err != nil {
+				return err
+			}
+		}
+		if err := root.Remove(from); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed("remove", l.disk.at(from), err)
+		}
+		l.disk.crash("remove " + from)
+		return nil
+	}
+	for n := 2; ; n++ {
+		next := fmt.Sprintf("%s.%d", to, n)
+		if _, err := root.Lstat(next); errors.Is(err, fs.ErrNotExist) {
+			return l.disk.rename(from, next)
+		}
+	}
+}
+
+func (l *Ledger) names(dir string) ([]string, error) {
+	f, err := l.disk.root.Open(dir)
+	if err != nil {
+		return nil, failed("read", l.disk.at(dir), err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, failed("read", l.disk.at(dir), err)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(n string) bool { return strings.ContainsAny(n, `/\`) }), nil
+}

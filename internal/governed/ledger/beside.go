@@ -1,0 +1,204 @@
+package ledger
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// coverBeside adds to the chain what stands beside the lines of the record: what hooks were audited to do, the files that a transaction
+// writes whole, and those that it archives. What something else changed of them since is marked as adopted.
+func (l *Ledger) coverBeside(b *batch, tx *Tx, session []byte) error {
+	if err := l.coverAudit(b.tail, &b.chain); err != nil {
+		return err
+	}
+	if now := l.view.stateMark; b.tail.state != "" && b.tail.state != now {
+		var err error
+		if b.chain, err = b.tail.add(b.chain, entry{Kind: entryAdopted, File: protocol.StateFile, SHA256: now}); err != nil {
+			return err
+		}
+	}
+	for _, file := range whole() {
+		content, writes := tx.Files[file]
+		if file == protocol.SessionFile {
+			content, writes = session, session != nil
+		}
+		was, known := b.tail.whole[file]
+		if !writes && !known {
+			continue
+		}
+		old, err := l.disk.read(file)
+		if err != nil {
+			return err
+		}
+		if now := marker(old); known && was != now {
+			if b.chain, err = b.tail.add(b.chain, entry{Kind: entryAdopted, File: file, Length: int64(len(old)), SHA256: now}); err != nil {
+				return err
+			}
+			b.tail.whole[file] = now
+		}
+		if !writes {
+			continue
+		}
+		sum := marker(content)
+		if b.chain, err = b.tail.add(b.chain, entry{Kind: entryFile, File: file, Length: int64(len(content)), SHA256: sum}); err != nil {
+			return err
+		}
+		b.tail.whole[file] = sum
+	}
+	for _, turn := range tx.Archive {
+		if err := archivable(turn); err != nil {
+			return err
+		}
+		files, err := l.archived(turn, tx)
+		if err != nil {
+			return err
+		}
+		if b.chain, err = b.tail.add(b.chain, entry{Kind: entryArchive, File: protocol.ArchiveDir + "/" + turn, Files: files}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coverAudit covers what was added to the audit of hooks.
+func (l *Ledger) coverAudit(t *chainTail, chain *[]byte) error {
+	const file = protocol.HookAuditFile
+	size, _, err := l.disk.stat(file)
+	if err != nil || size == t.ends[file] {
+		return err
+	}
+	e := entry{Kind: entryFile, File: file, Offset: t.ends[file], Length: size - t.ends[file]}
+	switch {
+	case size < e.Offset:
+		l.note(Note{What: "shortened", Path: file, Message: file + " is shorter than it was; drawbar govern verify names it"})
+		e.Offset, e.Length = 0, size // verify finds that it was cut
+	case l.auditForeign > e.Offset:
+		// Up to there it had grown before this command began.
+		add := e
+		add.Kind, add.Length = entryAdopted, min(l.auditForeign, size)-e.Offset
+		if err := l.coverStretch(t, chain, add); err != nil {
+			return err
+		}
+		if e.Offset, e.Length = e.Offset+add.Length, e.Length-add.Length; e.Length == 0 {
+			return nil
+		}
+	}
+	return l.coverStretch(t, chain, e)
+}
+
+func (l *Ledger) coverStretch(t *chainTail, chain *[]byte, e entry) error {
+	f, err := l.disk.root.Open(e.File)
+	if errors.Is(err, fs.ErrNotExist) && e.Length == 0 {
+		t.ends[e.File] = 0
+		*chain, err = t.add(*chain, e)
+		return err
+	}
+	if err != nil {
+		return failed("read", l.disk.at(e.File), err)
+	}
+	defer f.Close()
+	if e.SHA256, e.Lines, err = digest(io.NewSectionReader(f, e.Offset, e.Length), e.Length); err != nil {
+		return failed("read", l.disk.at(e.File), err)
+	}
+	*chain, err = t.add(*chain, e)
+	t.ends[e.File] = e.Offset + e.Length
+	return err
+}
+
+// closeAudit covers what hooks were audited to do after the last transaction of this command. Without it the next command could not
+// tell those lines from lines that somebody else added.
+func (l *Ledger) closeAudit() error {
+	size, there, err := l.disk.stat(protocol.HookAuditFile)
+	if err != nil || !there {
+		return err
+	}
+	tail, err := readTail(l.disk)
+	if err != nil || tail.seq == 0 || size == tail.ends[protocol.HookAuditFile] || size == l.auditForeign {
+		return err
+	}
+	var chain []byte
+	if err := l.coverAudit(tail, &chain); err != nil {
+		return err
+	}
+	at, _, err := l.disk.stat(protocol.ChainFile)
+	if err != nil {
+		return err
+	}
+	var s flushes
+	defer s.close()
+	if err := l.append(&journal{}, appendStep{File: protocol.ChainFile, Offset: at, Content: chain}, false, &s); err != nil {
+		return err
+	}
+	err = s.flush(l.disk)
+	s.files = nil
+	return err
+}
+
+// archived are the files of a turn as they will stand in the archive, sorted.
+func (l *Ledger) archived(turn string, tx *Tx) ([]span, error) {
+	var list []span
+	add := func(from, to string) error {
+		if slices.ContainsFunc(tx.Remove, func(gone string) bool { return from == gone || strings.HasPrefix(from, gone+"/") }) {
+			return nil
+		}
+		if content, ok := tx.Files[from]; ok {
+			list = append(list, span{File: to, Length: int64(len(content)), SHA256: marker(content)})
+			return nil
+		}
+		s, err := spanOf(l.disk, from, to)
+		if err == nil {
+			list = append(list, s)
+		}
+		return err
+	}
+	err := eachFile(l.disk, protocol.BundleDir(turn), func(name string) error { return add(protocol.BundleDir(turn)+"/"+name, name) })
+	staging := path.Dir(protocol.StagedFile(turn))
+	if err == nil {
+		err = eachFile(l.disk, staging, func(name string) error { return add(staging+"/"+name, "staging/"+name) })
+	}
+	if err == nil && l.flatStagedOf(turn) {
+		err = add(flatStaged, "staging/turn-result.flat.json")
+	}
+	slices.SortFunc(list, func(a, b span) int { return strings.Compare(a.File, b.File) })
+	return list, err
+}
+
+// eachFile calls fn with the regular files below a folder, which need not be there, by their paths in it.
+func eachFile(d *disk, dir string, fn func(name string) error) error {
+	err := fs.WalkDir(d.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		return fn(strings.TrimPrefix(name, dir+"/"))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return failed("read", d.at(dir), err)
+	}
+	return nil
+}
+
+func spanOf(d *disk, from, name string) (span, error) {
+	f, err := d.root.Open(from)
+	if err != nil {
+		return span{}, failed("read", d.at(from), err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return span{}, failed("read", d.at(from), err)
+	}
+	s := span{File: name, Length: info.Size()}
+	if s.SHA256, _, err = digest(f, s.Length); err != nil {
+		return span{}, failed("read", d.at(from), err)
+	}
+	return s, nil
+}

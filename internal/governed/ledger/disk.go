@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// tempDir is where new contents are written before they get their names. What is found there is left behind by a crash.
+const tempDir = protocol.Dir + "/transactions/tmp"
+
+// maxState is more than any state or session holds.
+const maxState = 64 << 20
+
+func randomHex() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// disk is the project's folder. Nothing goes through a link out of it. crash is called after every step.
+type disk struct {
+	root    *os.Root
+	crash   func(point string)
+	noFlush bool
+}
+
+func openDisk(root string, crash func(string)) (*disk, error) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, failed("open the project", root, err)
+	}
+	if crash == nil {
+		crash = func(string) {}
+	}
+	return &disk{root: r, crash: crash}, nil
+}
+
+// at is a path as it is shown.
+func (d *disk) at(file string) string { return filepath.Join(d.root.Name(), filepath.FromSlash(file)) }
+
+// local refuses a path that is not plainly below the root.
+func (d *disk) local(file string) error {
+	if file == "." || strings.Contains(file, "\\") || !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file {
+		return execution.Errorf(execution.CodeInternal, "the path %q is not below %s", file, d.root.Name())
+	}
+	return nil
+}
+
+// stat gives size and whether a regular file is there; anything else in its place is an error.
+func (d *disk) stat(file string) (size int64, there bool, err error) {
+	info, err := d.root.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, failed("look at", d.at(file), err)
+	case !info.Mode().IsRegular():
+		return 0, false, execution.Errorf(execution.CodeConfig, "%s is no regular file", d.at(file)).
+			WithHint("put the file itself there; the record is not kept through links")
+	}
+	return info.Size(), true, nil
+}
+
+// read gives a whole file; nil when there is none.
+func (d *disk) read(file string) ([]byte, error) {
+	data, err := d.root.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed("read", d.at(file), err)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}
+
+func (d *disk) makeDir(dir string) error {
+	if err := d.root.MkdirAll(dir, 0o755); err != nil {
+		return failed("make the folder", d.at(dir), err)
+	}
+	return nil
+}
+
+func (d *disk) sync(f *os.File) error {
+	if d.noFlush {
+		return nil
+	}
+	return f.Sync()
+}
+
+// syncDir makes the names in a folder last. Windows cannot flush a folder; its file systems journal names.
+func (d *disk) syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := d.root.Open(dir)
+	if err != nil {
+		return failed("open", d.at(dir), err)
+	}
+	defer f.Close()
+	if err := d.sync(f); err != nil {
+		return failed("flush", d.at(dir), err)
+	}
+	d.crash("sync " + dir)
+	return nil
+}
+
+// temp writes content under a name that nobody reads, to be flushed and renamed.
+func (d *disk) temp(file string, content []byte) (string, *os.File, error) {
+	mode := fs.FileMode(0o644)
+	old, err := d.root.Lstat(file)
+	if err == nil {
+		mode = old.Mode().Perm()
+	}
+	name := tempDir + "/" + path.Base(file) + "." + randomHex()
+	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.makeDir(tempDir); err != nil {
+			return "", nil, err
+		}
+		f, err = d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+	}
+	if err != nil {
+		return "", nil, failed("write", d.at(name), err)
+	}
+	if old != nil && runtime.GOOS != "windows" {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		_, err = f.Write(content)
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = d.root.Remove(name)
+		return "", nil, failed("write", d.at(name), err)
+	}
+	d.crash("write " + file)
+	return name, f, nil
+}
+
+// rename gives a file its name. A reader on Windows that has the old one open for an instant makes it fail.
+func (d *disk) rename(from, to string) error {
+	for wait := time.Millisecond; ; wait *= 2 {
+		err := d.root.Rename(from, to)
+		if err == nil {
+			d.crash("rename " + to)
+			return nil
+		}
+		if !atomicfile.Busy(err) || wait > 100*time.Millisecond {
+			return failed("replace", d.at(to), err)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// flushes are files whose contents are flushed together: the file system waits once for all of them.
+type flushes struct {
+	names []string
+	files []*os.File
+}
+
+func (s *flushes) add(name string, f *os.File) {
+	s.names = append(s.names, name)
+	s.files = append(s.files, f)
+}
+
+// flush flushes and closes them.
+func (s *flushes) flush(d *disk) error {
+	errs := make([]error, len(s.files))
+	var wg sync.WaitGroup
+	for i, f := range s.files {
+		wg.Go(func() {
+			if err := errors.Join(d.sync(f), f.Close()); err != nil {
+				errs[i] = failed("flush", d.at(s.names[i]), err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, name := range s.names {
+		d.crash("sync " + name)
+	}
+	return nil
+}
+
+func (s *flushes) close() {
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+}

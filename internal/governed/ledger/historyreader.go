@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// HistoryReader reads the history of a run again and again, and decodes each line once: what a command costs must not grow with
+// the turns before it. The zero value is ready. It is safe for concurrent use.
+type HistoryReader struct {
+	mu      sync.Mutex
+	runID   string
+	next    int64  // behind the last line that was read
+	tail    []byte // the bytes before it: other bytes there mean another file
+	entries []protocol.HistoryEntry
+}
+
+// historyTail is how much of what was read is compared.
+const historyTail = 1 << 10
+
+// Read gives what v.History gives. The slice is the caller's to append to, not to change.
+func (r *HistoryReader) Read(v *View, runID string) ([]protocol.HistoryEntry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runID != runID || r.next == 0 || !r.continues(v) {
+		r.runID, r.next, r.tail, r.entries = runID, 0, nil, nil
+	}
+	more, next, err := collectFrom(v, protocol.HistoryFile, r.next, quoted(runID), func(h *protocol.HistoryEntry) bool { return runID == "" || h.RunID == runID })
+	if err != nil {
+		r.next = 0
+		return v.History(runID) // which counts the lines of what it cannot read from the first
+	}
+	r.entries = append(r.entries, more...)
+	if next != r.next {
+		r.next = next
+		if r.tail, err = v.before(protocol.HistoryFile, next, historyTail); err != nil {
+			r.next = 0
+		}
+	}
+	return slices.Clip(r.entries), nil
+}
+
+// continues reports whether the file still begins as it was read.
+func (r *HistoryReader) continues(v *View) bool {
+	if v.length(protocol.HistoryFile) < r.next {
+		return false
+	}
+	now, err := v.before(protocol.HistoryFile, r.next, historyTail)
+	return err == nil && bytes.Equal(now, r.tail)
+}
+
+// before gives up to n bytes of a file that lie before an offset.
+func (v *View) before(file string, offset int64, n int64) ([]byte, error) {
+	begin := max(offset-n, 0)
+	r, err := v.readerFrom(file, begin)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	out := make([]byte, offset-begin)
+	_, err = io.ReadFull(r, out)
+	return out, err
+}

@@ -1,0 +1,251 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// journalFormat marks a journal of ours, and its version. The original passes over a journal whose status is not "prepared".
+const (
+	journalFormat   = "drawbar/1"
+	journalStatus   = "committing"
+	originalStatus  = "prepared"
+	originalKind    = "accept_turn"
+	journalPrefix   = "txn_"
+	journalSuffix   = ".json"
+	maxJournalBytes = 1 << 30
+)
+
+// journal is everything a transaction does, in the order in which it is done.
+type journal struct {
+	Format        string        `json:"format"`
+	TransactionID string        `json:"transaction_id"`
+	Kind          string        `json:"kind"`
+	RunID         string        `json:"run_id,omitempty"`
+	TurnID        string        `json:"turn_id,omitempty"`
+	Status        string        `json:"status"`
+	PreparedAt    protocol.Time `json:"prepared_at"`
+	Appends       []appendStep  `json:"appends,omitempty"`
+	Files         []fileStep    `json:"files"` // state.json is the last
+	Moves         []moveStep    `json:"moves,omitempty"`
+	Remove        []string      `json:"remove,omitempty"`
+	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty"`
+}
+
+// appendStep puts content at an offset: the end of the file when the transaction was prepared.
+type appendStep struct {
+	File    string `json:"file"`
+	Offset  int64  `json:"offset"`
+	Content []byte `json:"content"`
+}
+
+// fileStep replaces a file. Before is the digest of what stands there until then; empty for nothing.
+type fileStep struct {
+	File    string `json:"file"`
+	Before  string `json:"before,omitempty"`
+	Content []byte `json:"content"`
+}
+
+// moveStep moves a file or a folder; what is in its way is kept.
+type moveStep struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func journalPath(id string) string { return protocol.TransactionsDir + "/" + id + journalSuffix }
+
+// marker is the digest of a file's content; empty for no file.
+func marker(data []byte) string {
+	if data == nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// after is the content that the journal gives a file; nil when it does not replace it.
+func (j *journal) after(file string) []byte {
+	for _, s := range j.Files {
+		if s.File == file {
+			return s.Content
+		}
+	}
+	return nil
+}
+
+// check refuses a journal that would write where no transaction of ours does.
+func (j *journal) check(d *disk) error {
+	var paths []string
+	for _, s := range j.Appends {
+		if !slices.Contains(append(chained(), protocol.ChainFile), s.File) || s.Offset < 0 || !bytes.HasSuffix(s.Content, []byte{'\n'}) {
+			return fmt.Errorf("it appends to %q at %d", s.File, s.Offset)
+		}
+	}
+	for _, s := range j.Files {
+		paths = append(paths, s.File)
+	}
+	for _, s := range j.Moves {
+		paths = append(paths, s.From, s.To)
+	}
+	for _, p := range append(paths, j.Remove...) {
+		if err := d.local(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// originalJournal is what the original leaves when it dies within an acceptance.
+type originalJournal struct {
+	TransactionID    string            `json:"transaction_id"`
+	Kind             string            `json:"kind"`
+	RunID            string            `json:"run_id"`
+	TurnID           string            `json:"turn_id"`
+	Status           string            `json:"status"`
+	PreparedAt       protocol.Time     `json:"prepared_at"`
+	AcceptedSequence int               `json:"accepted_sequence"`
+	HistoryEntry     json.RawMessage   `json:"history_entry"`
+	LedgerEntries    []json.RawMessage `json:"ledger_entries"`
+	NextState        *protocol.State   `json:"next_state"`
+}
+
+// found is one file of the journals' folder.
+type found struct {
+	file     string
+	ours     *journal
+	original *originalJournal
+	other    bool  // a journal that asks for nothing: committed, or of another status
+	err      error // it cannot be read
+}
+
+// parseJournal reads a journal of ours or of the original.
+func parseJournal(d *disk, file string, data []byte) found {
+	f := found{file: file}
+	var head struct {
+		Format string `json:"format"`
+		Status string `json:"status"`
+		Kind   string `json:"kind"`
+	}
+	if f.err = json.Unmarshal(data, &head); f.err != nil {
+		return f
+	}
+	switch {
+	case head.Format == journalFormat:
+		j := new(journal)
+		if f.err = json.Unmarshal(data, j); f.err == nil {
+			f.err = j.check(d)
+		}
+		if f.err == nil && journalPath(j.TransactionID) != file {
+			f.err = fmt.Errorf("it says that it is %q", j.TransactionID)
+		}
+		f.ours = j
+	case head.Format != "":
+		f.err = &newerJournal{head.Format}
+	case head.Status == originalStatus && (head.Kind == originalKind || head.Kind == ""):
+		j := new(originalJournal)
+		f.err = json.Unmarshal(data, j)
+		if f.err == nil && (j.TurnID == "" || j.NextState == nil || protocol.Kind(j.HistoryEntry) != "object") {
+			f.err = errors.New("turn_id, next_state or history_entry is missing")
+		}
+		f.original = j
+	default:
+		f.other = true
+	}
+	return f
+}
+
+// newerJournal is a journal that only a newer version can carry out.
+type newerJournal struct{ format string }
+
+func (e *newerJournal) Error() string { return "it has the format " + e.format }
+
+// journalNames lists the journals' folder in its order.
+func journalNames(d *disk) ([]string, error) {
+	dir, err := d.root.Open(protocol.TransactionsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed("read", d.at(protocol.TransactionsDir), err)
+	}
+	defer dir.Close()
+	all, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, failed("read", d.at(protocol.TransactionsDir), err)
+	}
+	names := slices.DeleteFunc(all, func(n string) bool { return !strings.HasSuffix(n, journalSuffix) || strings.HasPrefix(n, ".") })
+	slices.Sort(names)
+	return names, nil
+}
+
+// journals reads the journals: ours first, which there is one of at most, then those of the original in the order of their
+// acceptance. One that has gone meanwhile is left out.
+func journals(d *disk, names []string) ([]found, error) {
+	var all []found
+	for _, name := range names {
+		file := protocol.TransactionsDir + "/" + name
+		if info, err := d.root.Stat(file); err == nil && (!info.Mode().IsRegular() || info.Size() > maxJournalBytes) {
+			all = append(all, found{file: file, err: errors.New("it is no regular file of up to 1 GiB")})
+			continue
+		}
+		data, err := d.read(file)
+		if err != nil {
+			return nil, err
+		}
+		if data != nil {
+			all = append(all, parseJournal(d, file, data))
+		}
+	}
+	rank := func(f found) int {
+		switch {
+		case f.err != nil || f.other:
+			return 2
+		case f.ours != nil:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b found) int {
+		if r := rank(a) - rank(b); r != 0 || rank(a) != 1 {
+			return r
+		}
+		return a.original.AcceptedSequence - b.original.AcceptedSequence
+	})
+	return all, nil
+}
+
+// writeJournal is the point of no return: behind it, the transaction has happened.
+func writeJournal(d *disk, j *journal) error {
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := d.makeDir(protocol.TransactionsDir); err != nil {
+		return err
+	}
+	path := journalPath(j.TransactionID)
+	temp, f, err := d.temp(path, data)
+	if err != nil {
+		return err
+	}
+	var s flushes
+	s.add(path, f)
+	if err := s.flush(d); err != nil {
+		_ = d.root.Remove(temp)
+		return err
+	}
+	if err := d.rename(temp, path); err != nil {
+		_ = d.root.Remove(temp)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Read gives the record of a project at one moment, without a lock. A transaction that is under way, or that a crash
+// interrupted, is seen as done: what it leads to is in its journal.
+func Read(root string) (*View, error) {
+	d, err := openDisk(root, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.root.Close() }()
+	v, err := read(d, root)
+	if err != nil {
+		return nil, err
+	}
+	if want := v.sealed(); v.Pending == "" && want != "" && want != v.stateMark {
+		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command takes it where another program's lines account for it, and else puts back what was written and keeps this one aside"
+		if saved, err := d.read(stateCopy); err == nil && marker(saved) == v.stateMark {
+			v.Doubt = protocol.ChainFile + " was cut, or is not of this record: no command goes on before it is put back (drawbar govern verify)"
+		}
+	}
+	v.Holder, err = Holding(root)
+	return v, err
+}
+
+// read reads until nothing has changed between the beginning and the end. Every transaction replaces state.json, so a file
+// of the same identity means that none was carried out in between.
+func read(d *disk, root string) (*View, error) {
+	for try := 0; ; try++ {
+		v, settled, err := readOnce(d, root, true)
+		if settled || err != nil && try > 20 {
+			return v, err
+		}
+		if try > 500 {
+			return nil, execution.Errorf(execution.CodeConfig, "%s changes all the time", d.at(protocol.StateFile)).
+				WithHint("find out which program writes it: drawbar govern status --json names the holder of the lock")
+		}
+		time.Sleep(time.Duration(min(try, 10)) * 200 * time.Microsecond)
+	}
+}
+
+// readOnce reads once. With foresee, what journals of the original lead to is shown as well.
+func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err error) {
+	names, err := journalNames(d)
+	if err != nil {
+		return nil, false, err
+	}
+	before, _ := d.root.Stat(protocol.StateFile)
+	pending, err := journals(d, names)
+	if err != nil {
+		return nil, false, err
+	}
+	v = &View{root: root, files: map[string]extent{}}
+	for _, file := range append(chained(), protocol.ChainFile, protocol.HookAuditFile) {
+		info, err := d.root.Stat(file)
+		if err == nil && info.Mode().IsRegular() {
+			v.files[file] = extent{size: info.Size()}
+		}
+	}
+	state, err := d.read(protocol.StateFile)
+	if err != nil {
+		return nil, false, err
+	}
+	v.stateMark = marker(state)
+	for _, f := range pending {
+		if f.ours != nil && f.err == nil {
+			state = v.foresee(d, f.ours, state)
+		}
+	}
+	v.seenMark = marker(state)
+	same, err := unchanged(d, names, before)
+	if !same || err != nil {
+		return nil, false, err
+	}
+	if state == nil {
+		v.Fresh = true
+		v.State = protocol.State{SchemaVersion: protocol.StateVersion, Status: protocol.RunIdle}
+	} else if err := json.Unmarshal(state, &v.State); err != nil {
+		return nil, false, damaged(d.at(protocol.StateFile), err).
+			WithHint("put back a copy that can be read; drawbar govern history shows what was accepted, and drawbar govern restart goes on from there")
+	}
+	for _, f := range pending {
+		if foresee && f.original != nil && f.err == nil {
+			if err := v.foreseeOriginal(f.original); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return v, true, nil
+}
+
+// unchanged reports whether the journals and the state are those that were there before.
+func unchanged(d *disk, names []string, before os.FileInfo) (bool, error) {
+	now, err := journalNames(d)
+	if err != nil {
+		return false, err
+	}
+	after, err := d.root.Stat(protocol.StateFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, failed("look at", d.at(protocol.StateFile), err)
+	}
+	if !slices.Equal(now, names) || (before == nil) != (after == nil) {
+		return false, nil
+	}
+	return before == nil || os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()), nil
+}
+
+// foresee shows what a journal of ours leads to.
+func (v *View) foresee(d *disk, j *journal, state []byte) []byte {
+	v.Pending = j.TransactionID
+	for _, s := range j.Appends {
+		e := extent{size: s.Offset, more: s.Content}
+		if !v.fits(d, s.File, s.Offset) {
+			e.size = v.files[s.File].size // recovery appends at the end
+			if !v.fits(d, s.File, e.size) {
+				e.more = append([]byte{'\n'}, e.more...) // and takes the half line away
+			}
+		}
+		v.files[s.File] = e
+	}
+	if c := j.after(protocol.SessionFile); c != nil {
+		v.session = c
+	}
+	if c := j.after(protocol.StateFile); c != nil {
+		return c
+	}
+	return state
+}
+
+// fits reports whether a line begins at an offset of a file, or could.
+func (v *View) fits(d *disk, file string, offset int64) bool {
+	if offset == 0 {
+		return true
+	}
+	f, err := d.root.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	ok, err := lineBegins(f, v.files[file].size, offset)
+	return ok && err == nil
+}
+
+func isDamage(err error) bool {
+	var d *DamagedError
+	return errors.As(err, &d)
+}

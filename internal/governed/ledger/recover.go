@@ -1,0 +1,189 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// mend brings the record of a project that was left in any state into order, and reads it.
+func (l *Ledger) mend(ctx context.Context) error {
+	leave, err := l.lock.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := l.folders(); err != nil {
+		return err
+	}
+	if err := l.disk.root.RemoveAll(tempDir); err != nil {
+		return failed("clear", l.disk.at(tempDir), err)
+	}
+	if err := l.finish(ctx); err != nil {
+		return err
+	}
+	l.staleErr = nil // told as a note
+	for _, file := range append(chained(), protocol.ChainFile) {
+		if err := l.mendTail(file); err != nil {
+			return err
+		}
+	}
+	if l.view, err = read(l.disk, l.root); err != nil {
+		if l.view, err = l.unreadable(err); err != nil {
+			return err
+		}
+	}
+	if err := l.checkState(); err != nil {
+		return err
+	}
+	if err := l.displaceForeign(); err != nil {
+		return err
+	}
+	return l.replayOriginals(ctx)
+}
+
+// folders makes what the journals need, so that their names last from the first transaction on.
+func (l *Ledger) folders() error {
+	if _, err := l.disk.root.Lstat(protocol.TransactionsDir); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return failed("look at", l.disk.at(protocol.TransactionsDir), err)
+	}
+	if err := l.disk.makeDir(protocol.TransactionsDir); err != nil {
+		return err
+	}
+	for dir := path.Dir(protocol.TransactionsDir); ; dir = path.Dir(dir) {
+		if err := l.disk.syncDir(dir); err != nil || dir == "." {
+			return err
+		}
+	}
+}
+
+// finish carries out a journal of ours that is there. Journals that nobody can read are kept aside.
+func (l *Ledger) finish(ctx context.Context) error {
+	names, err := journalNames(l.disk)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	all, err := journals(l.disk, names)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		var newer *newerJournal
+		switch {
+		case errors.As(f.err, &newer):
+			return execution.Errorf(execution.CodeConfig, "%s was left by a newer drawbar: %w", l.disk.at(f.file), f.err).
+				WithHint("type the command with that version: it finishes what was interrupted")
+		case f.err != nil:
+			if err := l.setAside(f); err != nil {
+				return err
+			}
+		case f.ours != nil:
+			l.tail = nil
+			err := l.apply(ctx, f.ours, true)
+			if errors.Is(err, ErrCheckpointStale) {
+				l.staleErr, err = err, nil
+			}
+			if err != nil {
+				return fmt.Errorf("finish the interrupted transaction %s (%s): %w", f.ours.TransactionID, about(f.ours), err)
+			}
+			l.note(Note{What: "finished", Transaction: f.ours.TransactionID, TurnID: f.ours.TurnID,
+				Message: fmt.Sprintf("finished %s, which was interrupted at %s", about(f.ours), f.ours.PreparedAt)})
+			if l.view, err = read(l.disk, l.root); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setAside moves a journal that cannot be read where it is kept. It can only be one of the original, which does not flush: ours
+// has its name when it has its content.
+func (l *Ledger) setAside(f found) error {
+	kept := keptDir + "/" + path.Base(f.file)
+	if err := l.move(f.file, kept); err != nil {
+		return err
+	}
+	l.note(Note{What: "dropped", Path: f.file, Kept: kept, Message: fmt.Sprintf("%s is no journal that can be carried out (%s), and is kept aside", f.file, f.err)})
+	return nil
+}
+
+// mendTail ends a file whose last line has no newline. A whole object gets its newline; anything else is kept aside.
+func (l *Ledger) mendTail(file string) error {
+	d := l.disk
+	size, there, err := d.stat(file)
+	if err != nil || !there || size == 0 {
+		return err
+	}
+	f, err := d.root.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return failed("open", d.at(file), err)
+	}
+	defer f.Close()
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], size-1); err != nil {
+		return failed("read", d.at(file), err)
+	}
+	if last[0] == '\n' {
+		return nil
+	}
+	begin, err := lastLine(f, size)
+	if err != nil {
+		return failed("read", d.at(file), err)
+	}
+	if size-begin > maxLine {
+		return execution.Errorf(execution.CodeParse, "the last line of %s has %d bytes and no end", d.at(file), size-begin).
+			WithHint("cut the file to %d bytes and keep the rest aside", begin)
+	}
+	torn := make([]byte, size-begin)
+	if _, err := io.ReadFull(io.NewSectionReader(f, begin, size-begin), torn); err != nil {
+		return failed("read", d.at(file), err)
+	}
+	if json.Valid(torn) && protocol.Kind(torn) == "object" {
+		if _, err := f.WriteAt([]byte{'\n'}, size); err != nil {
+			return failed("append to", d.at(file), err)
+		}
+		l.note(Note{What: "completed", Path: file, Message: "the last line of " + file + " had no newline, and has one now"})
+	} else {
+		kept, err := l.keep(file, begin, torn)
+		if err != nil {
+			return err
+		}
+		if err := f.Truncate(begin); err != nil {
+			return failed("shorten", d.at(file), err)
+		}
+		l.note(Note{What: "torn", Path: file, Kept: kept, Message: fmt.Sprintf("the last line of %s was not written to its end (%d bytes); it is kept in %s", file, len(torn), kept)})
+	}
+	d.crash("mend " + file)
+	if err := d.sync(f); err != nil {
+		return failed("flush", d.at(file), err)
+	}
+	return nil
+}
+
+// lastLine finds where the last line of a file begins.
+func lastLine(f io.ReaderAt, size int64) (int64, error) {
+	const block = 64 << 10
+	for at := size; at > 0; {
+		n := min(at, block)
+		buf := make([]byte, n)
+		if _, err := f.ReadAt(buf, at-n); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		at -= n
+		if i := bytes.LastIndexByte(buf, '\n'); i >= 0 {
+			return at + int64(i) + 1, nil
+		}
+	}
+	return 0, nil
+}

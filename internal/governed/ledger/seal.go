@@ -1,0 +1,348 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// stateCopy is what state.json was after the last transaction, so that it can be put back.
+const stateCopy = protocol.Dir + "/archive/state.json"
+
+// seal adds what state.json is from now on.
+func (t *chainTail) seal(out, state []byte) ([]byte, error) {
+	t.state = marker(state)
+	return t.add(out, entry{Kind: entryState, SHA256: t.state})
+}
+
+// checkState holds state.json against the chain. What something else made of it is kept aside, and what the last transaction
+// wrote is put back: the rules of a run are worth nothing where whoever they bind may write it. The original, which knows no
+// chain, writes lines as well; where it carried the run on, its state counts.
+func (l *Ledger) checkState() error {
+	tail, err := readTail(l.disk)
+	if err != nil || tail.state == "" || tail.state == l.view.stateMark {
+		return err
+	}
+	if l.opts.AdoptState {
+		if err := l.askForeign(tail); err != nil {
+			return err
+		}
+		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " counts as it stands, as was asked for"})
+		return nil
+	}
+	sealed, err := l.disk.read(stateCopy)
+	if err != nil {
+		return err
+	}
+	if marker(sealed) != tail.state {
+		return l.lostState(marker(sealed))
+	}
+	byOriginal, err := l.carriedOn(tail, sealed)
+	if err != nil {
+		return err
+	}
+	if byOriginal {
+		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " was written by another program, which wrote lines of the record as well: it counts"})
+		return nil
+	}
+	return l.restore(sealed)
+}
+
+// askForeign asks about a state that a person adopts, where it is known what it was.
+func (l *Ledger) askForeign(tail *chainTail) error {
+	saved, err := l.disk.read(stateCopy)
+	var st protocol.State
+	if err != nil || l.opts.Foreign == nil || marker(saved) != tail.state || json.Unmarshal(saved, &st) != nil {
+		return err
+	}
+	return l.opts.Foreign(&st, &l.view.State)
+}
+
+// lostState is the error about a state that cannot be put back.
+func (l *Ledger) lostState(saved string) error {
+	what := "is not what the last transaction wrote, and its copy " + stateCopy + " is not either"
+	switch l.view.stateMark {
+	case "":
+		what = "is gone, and its copy " + stateCopy + " as well"
+	case saved:
+		what = "is not what the end of " + protocol.ChainFile + " says: the chain lost its end (drawbar govern verify), or both were rewritten"
+	}
+	return execution.Errorf(execution.CodeParse, "%s %s", l.disk.at(protocol.StateFile), what).
+		WithHint("put %s back from a backup (git clean -x removes it), or go on with what is there: drawbar govern restart --adopt-state", protocol.Dir)
+}
+
+// carriedOn reports whether another program that keeps the protocol's record carried the run on: between two turns, and with
+// lines of its own.
+func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
+	var st protocol.State
+	if err := json.Unmarshal(sealed, &st); err != nil {
+		return false, damaged(l.disk.at(stateCopy), err)
+	}
+	if l.view.stateMark == "" || l.opts.NoForeign {
+		return false, nil
+	}
+	found, err := l.foreignTurns(tail)
+	if err != nil || found == nil {
+		return false, err
+	}
+	for id := range st.ActiveTurns.All() {
+		if found[id] && !l.view.State.ActiveTurns.Has(id) {
+			// The turn's own worker could have written that.
+			return false, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s, which drawbar made ready, was accepted by another program: drawbar saw nobody do that", id).
+				WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s %s, and take the lines away that drawbar govern verify names", stateCopy, protocol.StateFile)
+		}
+	}
+	if st.ActiveTurns.Len() > 0 {
+		return false, nil
+	}
+	now := &l.view.State
+	if done := now.LastCompletedTurnID; done != nil && (st.LastCompletedTurnID == nil || *done != *st.LastCompletedTurnID) && !found[*done] {
+		return false, nil // an accepted turn leaves a line of the history
+	}
+	for id := range now.ActiveTurns.All() {
+		if !found[id] {
+			return false, nil // an assigned one an event
+		}
+	}
+	if l.opts.Foreign != nil {
+		if err := l.opts.Foreign(&st, now); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// foreignTurns are the turns that lines behind the chain name: accepted ones by the history, others by events. It is nil where there are
+// no such lines.
+func (l *Ledger) foreignTurns(tail *chainTail) (map[string]bool, error) {
+	var found map[string]bool
+	for _, file := range []string{protocol.HistoryFile, protocol.EventsFile} {
+		size, _, err := l.disk.stat(file)
+		if err != nil {
+			return nil, err
+		}
+		if size <= tail.ends[file] {
+			continue
+		}
+		if found == nil {
+			found = map[string]bool{}
+		}
+		if _, err := l.view.each(file, tail.ends[file], func(rec record) (bool, error) {
+			var k lineKey
+			if json.Unmarshal(rec.Data, &k) == nil {
+				found[k.TurnID] = found[k.TurnID] || file == protocol.HistoryFile
+				if file == protocol.EventsFile && k.EventType != "turn_accepted" && l.view.State.ActiveTurns.Has(k.Turn.TurnID) {
+					found[k.Turn.TurnID] = true
+				}
+			}
+			return true, nil
+		}); err != nil && !isDamage(err) {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// restore puts the state of the last transaction back.
+func (l *Ledger) restore(sealed []byte) error {
+	now, err := l.disk.read(protocol.StateFile)
+	if err != nil {
+		return err
+	}
+	n := Note{What: "restored", Path: protocol.StateFile, Message: protocol.StateFile + " was gone; what the last transaction wrote is put back"}
+	if now != nil {
+		if n.Kept, err = l.keep(protocol.StateFile, 0, now); err != nil {
+			return err
+		}
+		n.Message = protocol.StateFile + " was changed by something else than drawbar; what the last transaction wrote is put back, and the change is kept in " + n.Kept
+	}
+	temp, f, err := l.disk.temp(protocol.StateFile, sealed)
+	if err != nil {
+		return err
+	}
+	var s flushes
+	s.add(protocol.StateFile, f)
+	if err := s.flush(l.disk); err != nil {
+		return err
+	}
+	if err := l.disk.rename(temp, protocol.StateFile); err != nil {
+		return err
+	}
+	if err := l.disk.syncDir(path.Dir(protocol.StateFile)); err != nil {
+		return err
+	}
+	l.note(n)
+	l.view, err = read(l.disk, l.root)
+	return err
+}
+
+// displaceForeign takes lines that no transaction wrote from the ends of the files, and keeps them aside.
+func (l *Ledger) displaceForeign() error {
+	if !l.opts.NoForeign {
+		return nil
+	}
+	tail, err := readTail(l.disk)
+	if err != nil || tail.seq == 0 {
+		return err
+	}
+	for _, file := range chained() {
+		size, _, err := l.disk.stat(file)
+		if err != nil {
+			return err
+		}
+		end := tail.ends[file]
+		if size <= end {
+			continue
+		}
+		kept, err := l.cut(file, end, size)
+		if err != nil {
+			return err
+		}
+		l.note(Note{What: "displaced", Path: file, Kept: kept,
+			Message: fmt.Sprintf("%d bytes at the end of %s were written by something else than drawbar while a turn was under way; they are kept in %s", size-end, file, kept)})
+	}
+	l.view, err = read(l.disk, l.root)
+	return err
+}
+
+// cut moves the end of a file to where it is kept, however long it is.
+func (l *Ledger) cut(file string, from, size int64) (string, error) {
+	d := l.disk
+	f, err := d.root.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return "", failed("open", d.at(file), err)
+	}
+	defer f.Close()
+	if err := d.makeDir(keptDir); err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("%s/%s.%d.%s", keptDir, path.Base(file), from, randomHex())
+	to, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", failed("write", d.at(name), err)
+	}
+	_, err = io.Copy(to, io.NewSectionReader(f, from, size-from))
+	if err == nil {
+		err = d.sync(to)
+	}
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = d.syncDir(keptDir)
+	}
+	if err != nil {
+		return "", failed("write", d.at(name), err)
+	}
+	if err := f.Truncate(from); err != nil {
+		return "", failed("shorten", d.at(file), err)
+	}
+	if err := d.sync(f); err != nil {
+		return "", failed("flush", d.at(file), err)
+	}
+	return name, nil
+}
+
+// unreadable puts back a state that nobody can read, where that is what is wrong.
+func (l *Ledger) unreadable(cause error) (*View, error) {
+	var typed *execution.Error
+	if !errors.As(cause, &typed) || typed.Code != execution.CodeParse {
+		return nil, cause
+	}
+	tail, err := readTail(l.disk)
+	if err != nil || tail.state == "" {
+		return nil, cause
+	}
+	sealed, err := l.disk.read(stateCopy)
+	if err != nil || marker(sealed) != tail.state {
+		return nil, cause
+	}
+	err = l.restore(sealed)
+	return l.view, err
+}
+
+// sealed is the digest that the last entry of the chain about the state names; empty where none does.
+func (v *View) sealed() string {
+	e := v.files[protocol.ChainFile]
+	const most = 4 << 10 // an entry about the state is the last and short
+	from := max(e.size-most, 0)
+	r, err := v.readerFrom(protocol.ChainFile, from)
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return ""
+	}
+	for len(data) > 0 {
+		data = bytes.TrimRight(data, "\n")
+		i := bytes.LastIndexByte(data, '\n')
+		if e, _, err := openEntry(data[i+1:]); err == nil && e.Kind == entryState {
+			return e.SHA256
+		}
+		data = data[:i+1]
+	}
+	return ""
+}
+
+// Mark is what the record was at a moment: how long every file of lines was, and the digest of that much of it.
+type Mark map[string]span
+
+// Mark takes the mark of the view.
+func (v *View) Mark() (Mark, error) {
+	m := Mark{}
+	for _, file := range append(chained(), protocol.ChainFile) {
+		s := span{Length: v.length(file)}
+		if s.Length > 0 {
+			var err error
+			if s.SHA256, err = v.digest(file, s.Length); err != nil {
+				return nil, err
+			}
+		}
+		m[file] = s
+	}
+	return m, nil
+}
+
+// Altered are the files that no longer begin with what they were, sorted. Lines behind it are nobody's fault here.
+func (v *View) Altered(m Mark) ([]string, error) {
+	var all []string
+	for _, file := range slices.Sorted(maps.Keys(m)) {
+		s := m[file]
+		if s.Length == 0 {
+			continue
+		}
+		if v.length(file) < s.Length {
+			all = append(all, file)
+			continue
+		}
+		sum, err := v.digest(file, s.Length)
+		if err != nil {
+			return nil, err
+		}
+		if sum != s.SHA256 {
+			all = append(all, file)
+		}
+	}
+	return all, nil
+}
+
+func (v *View) digest(file string, length int64) (string, error) {
+	r, err := v.reader(file)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	sum, _, err := digest(r, length)
+	if err != nil {
+		return "", failed("read", v.path(file), err)
+	}
+	return sum, nil
+}

@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// archive holds the archived files of a turn against what a transaction archived.
+func (c *verifier) archive(e entry) error {
+	turn := path.Base(e.File)
+	b := Break{File: e.File, Seq: e.Seq}
+	var have []string
+	d, err := openDisk(c.v.root, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.root.Close() }()
+	if err := eachFile(d, e.File, func(name string) error { have = append(have, name); return nil }); err != nil {
+		return err
+	}
+	for _, from := range []string{protocol.BundleDir(turn), path.Dir(protocol.StagedFile(turn)), flatStaged} {
+		if _, err := d.root.Lstat(from); err == nil && c.v.Pending != "" {
+			return nil // the interrupted transaction moves them
+		}
+	}
+	if len(have) == 0 && len(e.Files) > 0 {
+		b.Kind, b.Message = "missing", "the archived files of turn "+turn+" are gone"
+		c.broken(b)
+		return nil
+	}
+	for _, want := range e.Files {
+		b.File = e.File + "/" + want.File
+		if !slices.Contains(have, want.File) {
+			b.Kind, b.Message = "missing", "the archived file is gone"
+			c.broken(b)
+			return nil
+		}
+		got, err := spanOf(d, b.File, want.File)
+		if err != nil {
+			return err
+		}
+		if got != want {
+			b.Kind, b.Message = "edited", "it is not what was archived when turn "+turn+" was decided"
+			c.broken(b)
+			return nil
+		}
+	}
+	for _, name := range have {
+		if !slices.ContainsFunc(e.Files, func(s span) bool { return s.File == name }) {
+			b.File, b.Kind, b.Message = e.File+"/"+name, "inserted", "it was not archived with turn "+turn
+			c.broken(b)
+			return nil
+		}
+	}
+	return nil
+}
+
+// beside holds the files that are covered as they stand against the last entry about them, and tells of an audit that has grown since.
+func (c *verifier) beside() error {
+	d, err := openDisk(c.v.root, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.root.Close() }()
+	for _, file := range whole() {
+		want, ok := c.whole[file]
+		if !ok {
+			continue
+		}
+		data, err := d.read(file)
+		if err != nil {
+			return err
+		}
+		if file == protocol.SessionFile && c.v.session != nil {
+			data = c.v.session
+		}
+		if marker(data) == want || c.v.Pending != "" && file == protocol.TalkFile {
+			continue
+		}
+		b := Break{Kind: "edited", File: file, Seq: c.seq - 1, Message: "it is not what the last transaction wrote; the next one takes it as it is, and it stays marked"}
+		if data == nil {
+			b.Kind, b.Message = "missing", "the file is gone; the next transaction writes it anew"
+		}
+		c.broken(b)
+		return nil
+	}
+	const audit = protocol.HookAuditFile
+	f, err := c.file(audit)
+	if err != nil {
+		return err
+	}
+	if end := c.v.length(audit); end > f.pos {
+		_, lines, err := digest(f.r, end-f.pos)
+		if err != nil {
+			return failed("read", c.v.path(audit), err)
+		}
+		c.report.Uncovered = append(c.report.Uncovered, Adopted{File: audit, Line: f.lines + 1, Lines: lines})
+	}
+	return nil
+}
+
+// cutChain reports whether the chain ends before what state.json and its copy say: both are newer.
+func (c *verifier) cutChain() bool {
+	if c.state == "" || c.state == c.v.seenMark || c.v.Pending != "" {
+		return false
+	}
+	d, err := openDisk(c.v.root, nil)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = d.root.Close() }()
+	saved, err := d.read(stateCopy)
+	if err != nil || marker(saved) != c.v.seenMark || c.v.seenMark == "" {
+		return false
+	}
+	c.broken(Break{Kind: "cut", File: protocol.ChainFile, Line: c.report.Entries + 1, Seq: c.seq,
+		Message: fmt.Sprintf("the chain was cut: it ends after %d entries, and state.json and its copy are newer; no command goes on before it is put back from a backup", c.report.Entries)})
+	return true
+}

@@ -1,0 +1,280 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// defaultActionTimeout is how long a gate action may take where the configuration says nothing.
+const defaultActionTimeout = 15 * time.Minute
+
+// Approve lets a pending gate pass: its hooks are asked, its actions run, then the phase or the run ends.
+func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err error) {
+	if o.DryRun {
+		return e.dryApprove(o)
+	}
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
+	err = e.locked(ctx, "approve", func(t *transaction) error {
+		st := t.state()
+		o.By = t.person(ctx, o.By)
+		gateID, by, to := o.gate(st)
+		if gateID == "" {
+			// The rules know best why there is nothing to approve.
+			return t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+		}
+		if err := t.mayApprove(o); err != nil {
+			return err
+		}
+		if done, err := t.oneOfSeveral(ctx, o, gateID, by); done != nil || err != nil {
+			rep = orEmpty(done)
+			return err
+		}
+		g, _ := t.run.Config.Gate(gateID)
+		held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": st.Phase, "to": to, "requested_by_turn": by})
+		if err != nil {
+			return err
+		}
+		if held != nil {
+			rep = *held
+			return nil
+		}
+		if failed, err := t.gateActions(ctx, gateID, by, o.Completion, g); err != nil || failed != nil {
+			rep = orEmpty(failed)
+			return err
+		}
+		from := st.Phase
+		in, err := t.approval(o) // an action may have changed what the gate asks for
+		if err != nil {
+			return err
+		}
+		if err := t.do(in); err != nil {
+			return err
+		}
+		kind := "approve_phase"
+		if o.Completion {
+			kind = "approve_completion"
+		}
+		if _, err := t.commit(ctx, kind, by, nil); err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		if t.state().Status == protocol.RunCompleted {
+			rep.Outcome = OutcomeCompleted
+		}
+		if t.state().Phase != from {
+			rep.EnteredPhase = t.state().Phase
+		}
+		e.note(Notice{Kind: "approved", Text: fmt.Sprintf("gate %s is approved", gateID)})
+		return nil
+	})
+	return rep, err
+}
+
+// gate is the pending gate that is meant, who asked for it, and the phase behind it. It settles which of the two is meant.
+func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
+	again := governance.Reclaimable(st) // a decline that is taken back
+	if o.Either {
+		o.Completion = st.PendingCompletion != nil || again != nil && again.GateType == "run_completion"
+	}
+	switch {
+	case again != nil && o.Completion == (again.GateType == "run_completion"):
+		return again.GateID, again.RequestedByTurn, again.To
+	case o.Completion && st.PendingCompletion != nil:
+		return st.PendingCompletion.Gate, st.PendingCompletion.RequestedByTurn, ""
+	case !o.Completion && st.PendingTransition != nil:
+		return st.PendingTransition.Gate, st.PendingTransition.RequestedByTurn, st.PendingTransition.To
+	}
+	return "", "", ""
+}
+
+// approval is the input of an approval, with the gate's files as they are now.
+func (t *transaction) approval(o ApproveOptions) (governance.Approve, error) {
+	files, err := t.gateFiles(t.e.root, t.state().Phase)
+	return governance.Approve{Completion: o.Completion, Now: t.e.now(), By: o.By, Comment: o.Comment, GateFiles: files}, err
+}
+
+// mayApprove refuses an approval that the rules would refuse now, before any hook or action of the gate runs.
+func (t *transaction) mayApprove(o ApproveOptions) error {
+	in, err := t.approval(o)
+	if err != nil {
+		return err
+	}
+	if _, effects := governance.Transition(t.run, in); refused(effects) != nil {
+		return refusal(*refused(effects))
+	}
+	return nil
+}
+
+// approvals are those that the pending gate has.
+func approvals(st *protocol.State) []protocol.Approval {
+	switch {
+	case st.PendingCompletion != nil:
+		return st.PendingCompletion.Approvals
+	case st.PendingTransition != nil:
+		return st.PendingTransition.Approvals
+	}
+	return nil
+}
+
+// oneOfSeveral records an approval after which another person's is still missing: nothing of the gate runs yet.
+func (t *transaction) oneOfSeveral(ctx context.Context, o ApproveOptions, gateID, turn string) (*Report, error) {
+	g, _ := t.run.Config.Gate(gateID)
+	n := len(approvals(t.state())) + 1
+	if n >= g.Approvals() {
+		return nil, nil
+	}
+	in, err := t.approval(o)
+	if err == nil {
+		err = t.do(in)
+	}
+	if err == nil {
+		_, err = t.commit(ctx, "approval", turn, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rep := t.report(OutcomeDone)
+	rep.Summary = fmt.Sprintf("%d of %d approvals of gate %s: another person approves", n, g.Approvals(), gateID)
+	return &rep, nil
+}
+
+// dryApprove says what an approval would do. It takes no lock, which would be a change.
+func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
+	t, err := e.look()
+	if err != nil {
+		return Report{}, err
+	}
+	if t.work, err = e.workspace(context.Background()); err != nil {
+		return Report{}, err
+	}
+	o.By = t.person(context.Background(), o.By)
+	gateID, _, to := o.gate(t.state())
+	if gateID == "" {
+		return Report{}, t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+	}
+	if err := t.mayApprove(o); err != nil {
+		return Report{}, err
+	}
+	g, _ := t.run.Config.Gate(gateID)
+	rep := t.report(OutcomeDone)
+	rep.Summary = dryApproval(gateID, to, g)
+	if n := g.Approvals(); n > 1 && len(approvals(t.state()))+1 < n {
+		rep.Summary = fmt.Sprintf("gate %s would have %d of %d approvals; another person approves", gateID, len(approvals(t.state()))+1, n)
+	}
+	return rep, nil
+}
+
+func dryApproval(gateID, to string, g protocol.Gate) string {
+	text := "gate " + gateID + " would pass; the run would end"
+	if to != "" {
+		text = "gate " + gateID + " would pass; phase " + to + " would begin"
+	}
+	for _, a := range g.GateActions {
+		text += "; it would run: " + a.Run
+	}
+	return text
+}
+
+// gateActions run the commands of a gate, in their order; the first that fails blocks the run.
+func (t *transaction) gateActions(ctx context.Context, gateID, by string, completion bool, g protocol.Gate) (*Report, error) {
+	kind, command := "phase_transition", "drawbar govern approve"
+	if completion {
+		kind = "run_completion"
+	}
+	if len(g.GateActions) > 0 {
+		if err := t.e.trusted(t.project.ItemsOf("gates", gateID)); err != nil {
+			return nil, err
+		}
+	}
+	for i, a := range g.GateActions {
+		label := a.Label
+		if label == "" {
+			label = fmt.Sprintf("action %d", i+1)
+		}
+		limit := defaultActionTimeout
+		if a.TimeoutMS != nil {
+			limit = time.Duration(*a.TimeoutMS) * time.Millisecond
+		}
+		t.e.note(Notice{Kind: "output", Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
+		out := t.shell(ctx, a.Run, limit, []string{
+			"AGENTXCHAIN_GATE_ID=" + gateID, "AGENTXCHAIN_GATE_TYPE=" + kind, "AGENTXCHAIN_PHASE=" + t.state().Phase,
+			"AGENTXCHAIN_REQUESTED_BY_TURN=" + by, "AGENTXCHAIN_TRIGGER_COMMAND=" + command,
+		})
+		if out.fault == "" {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", label, context.Cause(ctx))
+		}
+		detail := fmt.Sprintf("%s: %s (%s)", label, a.Run, out.fault)
+		if out.tail != "" {
+			detail += ": " + out.tail
+		}
+		if err := t.do(governance.GateActionFailed{Now: t.e.now(), Gate: gateID, Label: label, Detail: detail}); err != nil {
+			return nil, err
+		}
+		if _, err := t.commit(ctx, "block", by, nil); err != nil {
+			return nil, err
+		}
+		rep := t.report(OutcomeBlocked)
+		rep.Code, rep.Errors = "gate_action_failed", []string{detail}
+		return &rep, nil
+	}
+	return nil, nil
+}
+
+type shellResult struct {
+	fault string // empty for success
+	tail  string
+	code  int
+}
+
+// shell runs a line that stands in the configuration, as the person who wrote it would.
+func (t *transaction) shell(ctx context.Context, line string, limit time.Duration, env []string) shellResult {
+	program, args := "/bin/sh", []string{"-c", line}
+	if runtime.GOOS == "windows" {
+		program, args = "cmd.exe", []string{"/d", "/s", "/c", line}
+	}
+	return t.command(ctx, t.e.root, program, args, limit, env)
+}
+
+// command runs a program to its end, its tree with it.
+func (t *transaction) command(ctx context.Context, dir, program string, args []string, limit time.Duration, env []string) shellResult {
+	const tail = 1200
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	p, err := process.Start(ctx, process.Spec{Path: program, Args: args, Dir: dir, Env: append(append([]string(nil), t.e.o.Environ...), env...),
+		StderrTail: 16 * tail, Merge: true}) // more than is kept, so that a secret at the edge is seen whole
+	if err != nil {
+		return shellResult{fault: err.Error(), code: -1}
+	}
+	for {
+		if _, err := p.Next(context.Background()); err != nil {
+			break
+		}
+	}
+	exit := p.Wait()
+	said := secret.New(secret.Environ(t.e.o.Environ)).Text(exit.StderrTail)
+	r := shellResult{tail: strings.ToValidUTF8(said[max(0, len(said)-tail):], ""), code: exit.Code}
+	switch {
+	case ctx.Err() != nil && exit.Stopped:
+		r.fault = fmt.Sprintf("it took longer than %s", limit)
+	case exit.Err != nil:
+		r.fault = exit.Err.Error()
+	case exit.Signal != "":
+		r.fault = "ended by " + exit.Signal
+	case exit.Code != 0:
+		r.fault = fmt.Sprintf("exit code %d", exit.Code)
+	}
+	return r
+}

@@ -1,0 +1,596 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/gate"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/phasehook"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/prompt"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+)
+
+// job is a turn that is ready to be carried, with the lease that keeps others off.
+type job struct {
+	dispatch turnruntime.Dispatch
+	project  *project.Project
+	runtime  turnruntime.Runtime
+	lease    *lease
+	mark     ledger.Mark // the record as the turn found it
+	started  time.Time
+}
+
+// begin makes a turn ready: the one that waits, or the next. The report is given instead when there is nothing to carry.
+func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return nil, nil, err
+	}
+	err = e.locked(ctx, "step", func(t *transaction) error {
+		if err := t.mayRun(); err != nil {
+			return err
+		}
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
+		t.clear(ctx)
+		if rep, err = t.open(ctx, o); rep != nil || err != nil {
+			return err
+		}
+		if rep, err = t.overdue(ctx); rep != nil || err != nil {
+			return err
+		}
+		turn, err := t.choose(o)
+		if err != nil {
+			return err
+		}
+		if turn != "" && o.Intent != "" {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active, and an intent gets a turn of its own", turn).
+				WithHint("%s", governance.NextCommand(t.run))
+		}
+		if turn == "" {
+			j, rep, err = t.assign(ctx, o)
+		} else {
+			j, rep, err = t.again(ctx, o, turn)
+		}
+		return err
+	})
+	if err != nil && j != nil {
+		err = errors.Join(err, j.lease.release())
+		j = nil
+	}
+	return j, rep, err
+}
+
+// mayRun refuses a configuration that validates and that no run could finish. What is not built is refused where a run comes to it.
+func (t *transaction) mayRun() error {
+	var faults []charter.Problem
+	for _, p := range charter.Admission(t.run.Config) {
+		if p.Severity == "error" {
+			faults = append(faults, p)
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	lines := make([]string, len(faults))
+	for i, p := range faults {
+		lines[i] = p.Field + ": " + p.Message
+	}
+	return execution.Errorf(execution.CodeConfig, "%s cannot be run: %s", protocol.ConfigFile, strings.Join(lines, "; ")).
+		WithHint("%s", cmp.Or(faults[0].Hint, governance.NextValidate))
+}
+
+// open brings the run to where a turn can be carried, or says why it cannot be.
+func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) {
+	st := t.state()
+	switch st.Status {
+	case protocol.RunCompleted:
+		rep := t.report(OutcomeCompleted)
+		if t.adopted { // nothing else follows that would cover the lines of the other program
+			_, err := t.commit(ctx, "adopt", "", nil)
+			return &rep, err
+		}
+		return &rep, nil
+	case protocol.RunIdle:
+		return nil, t.startRun(ctx, false)
+	case protocol.RunPaused, protocol.RunBlocked:
+		if st.Status == protocol.RunBlocked && st.ID() == "" {
+			return nil, t.startRun(ctx, false)
+		}
+		if !o.Resume || st.Status == protocol.RunPaused && !governance.WaitsForNothing(st) {
+			rep := t.report(outcomeOf(st))
+			return &rep, nil
+		}
+		if err := t.unblock(ctx, ""); err != nil {
+			return nil, err
+		}
+		if t.state().Status == protocol.RunActive {
+			return nil, nil
+		}
+		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+			return nil, err
+		}
+		rep := t.report(outcomeOf(t.state()))
+		return &rep, nil
+	}
+	return nil, nil
+}
+
+// unblock clears what blocks the run.
+func (t *transaction) unblock(ctx context.Context, escalation string) error {
+	if err := t.humanQueue(escalation); err != nil {
+		return err
+	}
+	files, err := t.gateFiles(t.e.root, t.state().Phase)
+	if err != nil {
+		return err
+	}
+	in := governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
+	if governance.NeverStarted(t.state()) {
+		base, err := t.work.Baseline(ctx)
+		if err != nil {
+			return err
+		}
+		in.Baseline = &base
+	}
+	return t.do(in)
+}
+
+// StartRun begins a run and makes no turn ready.
+func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
+	if err := e.mayStart(); err != nil {
+		return Report{}, err
+	}
+	err = e.locked(ctx, "start", func(t *transaction) error {
+		if err := t.mayRun(); err != nil {
+			return err
+		}
+		if err := t.startRun(ctx, false); err != nil {
+			return err
+		}
+		if _, err := t.commit(ctx, "start", "", nil); err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		return nil
+	})
+	return rep, err
+}
+
+func (t *transaction) startRun(ctx context.Context, restart bool) error {
+	t.lost(ctx)
+	var active []protocol.RepoDecision
+	all, err := t.ledger.View().RepoDecisions()
+	if err != nil {
+		return err
+	}
+	at := map[string]int{}
+	for _, d := range all { // an override is a later line of the same id
+		if i, ok := at[d.ID]; ok {
+			active[i] = d
+			continue
+		}
+		at[d.ID] = len(active)
+		active = append(active, d)
+	}
+	active = slices.DeleteFunc(active, func(d protocol.RepoDecision) bool { return d.Status != "active" })
+	provenance, err := protocol.Marshal(map[string]any{"trigger": "manual", "created_by": "operator", "parent_run_id": t.state().RunID})
+	if err != nil {
+		return err
+	}
+	signOffs := map[string]string{}
+	for _, phase := range t.run.Config.Phases() {
+		files, err := t.gateFiles(t.e.root, phase)
+		if err != nil {
+			return err
+		}
+		for _, path := range gate.SignOffs(t.run.Config, phase) {
+			if content, ok := files[path]; ok {
+				signOffs[path] = content
+			}
+		}
+	}
+	in := governance.StartRun{RunID: newID("run"), Now: t.e.now(), Provenance: provenance, Restart: restart, RepoDecisions: active, SignOffs: signOffs}
+	if err := t.do(in); err != nil {
+		return err
+	}
+	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
+	t.tell(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	return nil
+}
+
+// overdue applies time limits of the phase and of the run that have passed. Those of turns are kept by whoever carries them.
+func (t *transaction) overdue(ctx context.Context) (*Report, error) {
+	for _, due := range governance.Timeouts(t.run, t.e.now()) {
+		if due.Scope == governance.ScopeTurn {
+			continue
+		}
+		if due.Action == governance.TimeoutWarn {
+			t.e.warn(fmt.Sprintf("the %s has taken %.0f minutes of %.0f", due.Scope, due.ElapsedMinutes, due.LimitMinutes))
+			continue
+		}
+		files, err := t.gateFiles(t.e.root, t.state().Phase)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.do(governance.TimedOut{Scope: due.Scope, Now: t.e.now(), Action: due.Action, GateFiles: files}); err != nil {
+			return nil, err
+		}
+		if t.state().Status != protocol.RunActive {
+			break
+		}
+	}
+	if t.state().Status == protocol.RunActive {
+		return nil, nil
+	}
+	if _, err := t.commit(ctx, "block", "", nil); err != nil {
+		return nil, err
+	}
+	rep := t.report(outcomeOf(t.state()))
+	return &rep, nil
+}
+
+// choose is the active turn to carry; empty for a new one.
+func (t *transaction) choose(o StepOptions) (string, error) {
+	active := &t.state().ActiveTurns
+	if o.Turn != "" {
+		if !active.Has(o.Turn) {
+			return "", execution.Errorf(execution.CodeValidation, "turn %s is not active", o.Turn).WithHint("%s", governance.NextStatus)
+		}
+		return o.Turn, nil
+	}
+	switch active.Len() {
+	case 0:
+		return "", nil
+	case 1:
+		id := active.Keys()[0]
+		if role := active.At(id).AssignedRole; o.Role != "" && o.Role != role {
+			return "", execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is active, so role %s cannot have one", id, role, o.Role).
+				WithHint("carry it first: %s", governance.NextStep)
+		}
+		return id, nil
+	}
+	return "", execution.Errorf(execution.CodeValidation, "%d turns are active: %s", active.Len(), strings.Join(active.Keys(), ", ")).
+		WithHint("name one: drawbar govern step --turn %s", active.Keys()[0])
+}
+
+// assign makes a new turn ready.
+func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report, error) {
+	role, why := o.Role, "was asked for"
+	if role == "" {
+		role, why = governance.NextRole(t.run)
+	}
+	if stand := governance.Guards(t.run, role); len(stand) > 0 {
+		return nil, nil, refusal(stand[0])
+	}
+	err := t.canRun(role)
+	if err != nil {
+		return nil, nil, err
+	}
+	id := newID("turn")
+	in := governance.AssignTurn{Role: role, TurnID: id, Now: t.e.now()}
+	dir := t.e.root
+	if t.run.Config.Workspace == "worktree" {
+		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
+			return nil, nil, err
+		}
+		if in.Worktree, err = filepath.Rel(t.e.root, dir); err != nil {
+			return nil, nil, err
+		}
+		in.Worktree = filepath.ToSlash(in.Worktree)
+	} else if in.Baseline, err = t.work.Baseline(ctx); err != nil {
+		return nil, nil, err
+	}
+	undo := func(err error) error {
+		if in.Worktree != "" {
+			err = errors.Join(err, t.work.Drop(context.WithoutCancel(ctx), id))
+		}
+		return err
+	}
+	if err := t.operatorCommits(ctx, in.Baseline); err != nil {
+		return nil, nil, undo(err)
+	}
+	warnings := governance.ScopeOverlaps(t.run, role)
+	held, err := t.hook(ctx, protocol.HookBeforeAssignment, "", map[string]any{"role": role, "phase": t.state().Phase, "turn_id": id, "reason": why})
+	if err != nil {
+		return nil, nil, undo(err)
+	}
+	if held != nil {
+		return nil, held, undo(nil)
+	}
+	if err := t.bind(&in, o); err != nil {
+		return nil, nil, undo(err)
+	}
+	if err := t.do(in); err != nil {
+		return nil, nil, undo(err)
+	}
+	t.tell(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
+	if err != nil {
+		return nil, nil, undo(err)
+	}
+	return j, rep, nil
+}
+
+// again makes a turn ready that is active already: it was interrupted, given back, or waits for a person.
+func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job, *Report, error) {
+	turn := t.state().ActiveTurns.At(id)
+	if c := carrier(t.e.root, id); c != nil {
+		return nil, nil, carried(turn, c)
+	}
+	if text := livingWorker(turn); text != "" {
+		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "%s", text).
+			WithHint("wait for it, or end it (kill %d), then: %s; if that process is another program by now: drawbar govern reissue --turn %s", turn.WorkerPID, governance.NextStep, id)
+	}
+	b, err := t.breachOf(ctx, turn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(b.git) > 0 && !t.knows(turn, b) {
+		// Nobody has heard of it, as when the process died that carried the turn.
+		held, err := t.bound(ctx, turn, nil, false)
+		return nil, held, err
+	}
+	switch turn.Status {
+	case protocol.TurnFailedAcceptance:
+		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
+		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
+			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
+				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
+					rep := t.report(OutcomeFailed)
+					rep.turn(turn)
+					rep.Errors, rep.Hint = []string{where + " is not ready: " + err.Error()}, "finish "+where+" and hand it in: drawbar govern accept"
+					return nil, &rep, nil
+				}
+				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})
+				return nil, &rep, err
+			}
+		}
+		fallthrough
+	case protocol.TurnConflicted, protocol.TurnFailed:
+		rep := t.report(OutcomeFailed)
+		rep.turn(turn)
+		rep.Next = governance.NextCommand(t.run)
+		return nil, &rep, nil
+	}
+	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
+		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+	}
+	if changed := slices.Concat(b.rules, b.git, b.harmless); len(changed) > 0 {
+		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched before, and counts as it is now: %s", id, strings.Join(changed, "; ")))
+	}
+	if err := t.filter(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := t.takeUp(ctx, turn); err != nil {
+		return nil, nil, err
+	}
+	return t.dispatch(ctx, o, id, t.workRoot(id), nil)
+}
+
+// dispatch writes the turn's bundle, asks the runtime whether it could, and commits. What the runtime refuses for reasons of
+// this machine leaves nothing behind; what it can never do blocks the run.
+func (t *transaction) dispatch(ctx context.Context, o StepOptions, id, dir string, warnings []protocol.AdvisoryWarning) (*job, *Report, error) {
+	turn := t.state().ActiveTurns.At(id)
+	_, rt, ok := t.run.Config.RuntimeOf(turn.AssignedRole)
+	if !ok {
+		return nil, nil, execution.Errorf(execution.CodeConfig, "role %s has no runtime in %s", turn.AssignedRole, protocol.ConfigFile).WithHint("%s", governance.NextValidate)
+	}
+	runtime, err := turnruntime.For(rt, turnruntime.Deps{Agents: t.e.o.Agents, Now: t.e.o.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := takeLease(t.e.root, id, t.e.o.Owner, t.e.o.Now())
+	if err != nil {
+		if c := carrier(t.e.root, id); errors.Is(err, errCarried) && c != nil {
+			err = carried(turn, c)
+		} else if errors.Is(err, errCarried) {
+			err = execution.Errorf(execution.CodeInvalidStateTransition, "turn %s: %w", id, err).WithHint("watch it: drawbar govern events -f")
+		}
+		return nil, nil, err
+	}
+	j := &job{project: t.project, runtime: runtime, lease: l, started: t.e.o.Now()}
+	rep, err := t.prepare(ctx, o, j, rt, id, dir, warnings)
+	if err != nil || rep != nil {
+		return nil, rep, errors.Join(err, l.release())
+	}
+	return j, nil, nil
+}
+
+func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt protocol.Runtime, id, dir string, warnings []protocol.AdvisoryWarning) (*Report, error) {
+	in, err := t.promptInput(id, dir, warnings)
+	if err != nil {
+		return nil, err
+	}
+	files, told, err := project.BuildBundle(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range told {
+		t.e.warn(w)
+	}
+	turn := t.state().ActiveTurns.At(id)
+	d := &j.dispatch
+	*d = turnruntime.Dispatch{
+		Root: t.e.root, WorkDir: dir, Run: t.state().ID(), Phase: t.state().Phase, Turn: *turn, RoleID: turn.AssignedRole,
+		Role: t.run.Config.Roles.At(turn.AssignedRole), RuntimeID: turn.RuntimeID, Runtime: rt,
+		Prompt: string(files[prompt.PromptFile]), Context: string(files[prompt.ContextFile]),
+		BundleDir: filepath.Join(dir, filepath.FromSlash(protocol.BundleDir(id))), StagedPath: filepath.Join(dir, filepath.FromSlash(protocol.StagedFile(id))),
+		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: append(append([]string(nil), t.e.o.Environ...), workspace.TurnEnv(id)...),
+		Session: t.roleSession(turn.AssignedRole, rt), BudgetUSD: t.reserved(id), Approve: t.e.o.Approve, Answer: t.e.o.Answer,
+		Out: func(line string) { t.e.note(Notice{Kind: "output", TurnID: id, Role: turn.AssignedRole, Text: line}) },
+	}
+	if t.run.Config.RunLoop != nil {
+		d.Loop = *t.run.Config.RunLoop
+	}
+	if o.Poll > 0 {
+		ms := int(max(1, o.Poll.Milliseconds()))
+		d.Runtime.PollIntervalMS = &ms
+	}
+	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
+		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: "log", TurnID: id, Role: turn.AssignedRole, Text: line}) })
+	}
+	d.Requirements = t.gateLines(in.GateFiles)
+	if err := j.runtime.Check(*d); err != nil {
+		if execution.CodeOf(err) != execution.CodeCapability {
+			return nil, err
+		}
+		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		if failed != nil {
+			return nil, failed
+		}
+		rep.Code, rep.Errors = turnruntime.ClassUnsupported, []string{err.Error()}
+		return rep, nil
+	}
+	if err := project.WriteBundle(t.e.root, project.Bundle{TurnID: id, Files: files}); err != nil {
+		return nil, err
+	}
+	held, err := t.hook(ctx, protocol.HookAfterDispatch, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "bundle_path": protocol.BundleDir(id)})
+	if err != nil || held != nil {
+		return held, err
+	}
+	if _, err := project.Seal(t.e.root, id, t.e.o.Now()); err != nil {
+		return nil, err
+	}
+	if dir != t.e.root {
+		if faults, err := project.CopyBundle(t.e.root, dir, id); err != nil || len(faults) > 0 {
+			return nil, errors.Join(err, sealFault(id, faults))
+		}
+	}
+	if _, faults := project.VerifyBundle(dir, id); len(faults) > 0 {
+		return nil, sealFault(id, faults)
+	}
+	rules, err := t.rules(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: rules}); err != nil {
+		return nil, err
+	}
+	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
+		return nil, err
+	}
+	if j.mark, err = t.ledger.View().Mark(); err != nil {
+		return nil, err
+	}
+	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
+	return nil, nil
+}
+
+// logLines takes what a worker prints: one line with every write.
+type logLines func(line string)
+
+func (f logLines) Write(b []byte) (int, error) {
+	f(strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
+}
+
+func sealFault(id string, faults []protocol.ManifestError) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return execution.Errorf(execution.CodeConfig, "the dispatch bundle of turn %s changed while it was sealed: %s", id, faults[0].Detail).
+		WithHint("see what else writes below %s, then: %s", protocol.Dir, governance.NextStep)
+}
+
+func (t *transaction) roleSession(role string, rt protocol.Runtime) string {
+	if rt.Session != "role" {
+		return ""
+	}
+	return t.state().Sessions.At(role)
+}
+
+// reserved is what the turn may cost.
+func (t *transaction) reserved(turn string) *float64 {
+	if r, ok := t.state().BudgetReservations.Get(turn); ok && r.ReservedUSD > 0 {
+		return &r.ReservedUSD
+	}
+	return nil
+}
+
+// hook runs the hooks of a phase. The report says that one of them stopped the run; it is committed by then.
+func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[string]any) (*Report, error) {
+	hooks := t.run.Config.Hooks.At(phase)
+	if len(hooks) == 0 {
+		return nil, nil
+	}
+	out, err := t.runHooks(ctx, phase, turn, payload)
+	if err != nil || out.OK {
+		return nil, err
+	}
+	tamper := strings.HasSuffix(out.Code, "_tamper")
+	if phase == protocol.HookBeforeAssignment && !tamper {
+		return t.vetoed(ctx, out)
+	}
+	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: tamper, Detail: out.Message}
+	if err := t.do(in); err != nil {
+		return nil, err
+	}
+	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+		return nil, err
+	}
+	rep := t.report(OutcomeBlocked)
+	rep.Code, rep.Errors = out.Code, []string{out.Message}
+	return &rep, nil
+}
+
+// vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.
+func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*Report, error) {
+	if len(t.effects) > 0 { // the run began, or went on
+		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+			return nil, err
+		}
+	}
+	rep := t.report(OutcomeFailed)
+	rep.Code, rep.Errors = out.Code, []string{out.Message}
+	rep.Hint = fmt.Sprintf("fix the hook %s of before_assignment or what it asks for, then: %s", out.Hook, governance.NextStep)
+	return &rep, nil
+}
+
+func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload map[string]any) (phasehook.Outcome, error) {
+	if err := t.e.trusted(t.project.ItemsOf("hooks", phase)); err != nil {
+		return phasehook.Outcome{}, err
+	}
+	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: "hook", TurnID: turn, Text: line}) }}
+	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
+	if phase == protocol.HookAfterDispatch {
+		for _, name := range []string{prompt.AssignmentFile, prompt.PromptFile, prompt.ContextFile} {
+			call.Protected = append(call.Protected, protocol.BundleDir(turn)+"/"+name)
+		}
+	}
+	return r.Run(ctx, phase, t.run.Config.Hooks.At(phase), call)
+}
+
+// operatorCommits takes what people committed since the last accepted turn into the record: it never stands in the way.
+func (t *transaction) operatorCommits(ctx context.Context, base protocol.Baseline) error {
+	ref := t.state().AcceptedIntegration
+	if ref == nil || base.HeadRef == nil {
+		return nil
+	}
+	from, ok := strings.CutPrefix(*ref, "git:")
+	if !ok || from == *base.HeadRef {
+		return nil
+	}
+	seen, err := t.work.Observe(ctx, protocol.Baseline{Kind: base.Kind, HeadRef: &from}, "")
+	if err != nil {
+		return err
+	}
+	in := governance.OperatorCommits{From: from, To: *base.HeadRef, Now: t.e.now()}
+	for _, c := range seen.OperatorCommits {
+		in.SHAs = append(in.SHAs, c.SHA)
+	}
+	return t.do(in)
+}

@@ -1,0 +1,65 @@
+package orchestrator
+
+import (
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/gate"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/prompt"
+)
+
+// gateFiles reads those files of a phase's gate that exist below root.
+func (t *transaction) gateFiles(root, phase string) (map[string]string, error) {
+	files, told, err := project.GateFiles(root, t.run.Config, phase)
+	for _, w := range told {
+		t.e.warn(w)
+	}
+	return files, err
+}
+
+// gateLines tell a person what the exit gate of the phase will ask for, as the evaluator sees it now.
+func (t *transaction) gateLines(files map[string]string) []string {
+	cfg, phase := t.run.Config, t.state().Phase
+	p, _ := cfg.Phase(phase)
+	g, ok := cfg.Gate(p.ExitGate)
+	if !ok {
+		return nil
+	}
+	var lines []string
+	for _, f := range gate.Inspect(gate.Input{Config: cfg, Phase: phase, Files: files, History: t.run.History, Prior: t.state().PriorSignOffs}) {
+		switch {
+		case len(f.Problems) > 0:
+			lines = append(lines, f.Problems...)
+		case f.Required:
+			lines = append(lines, f.Path+" is as it has to be")
+		}
+	}
+	if g.RequiresVerificationPass {
+		lines = append(lines, "the turn that asks has to report a verification that passed")
+	}
+	if g.RequiresHumanApproval {
+		lines = append(lines, "a person has to approve, or the approval policy")
+	}
+	return lines
+}
+
+// promptInput gathers everything that a turn's bundle is made of. root is where the turn's files are.
+func (t *transaction) promptInput(turnID, root string, warnings []protocol.AdvisoryWarning) (prompt.Input, error) {
+	turn := t.state().ActiveTurns.At(turnID)
+	cfg := t.run.Config
+	_, rt, _ := cfg.RuntimeOf(turn.AssignedRole)
+	role := cfg.Roles.At(turn.AssignedRole)
+	in := prompt.Input{
+		Config: cfg, State: t.run.State, TurnID: turnID, History: t.run.History, Warnings: warnings,
+		Contract: charter.Contract(rt), WritePath: charter.WritePath(role.WriteAuthority, rt),
+	}
+	var err error
+	if in.Decisions, err = t.ledger.View().Decisions(); err != nil {
+		return in, err
+	}
+	told, err := project.Gather(t.e.root, root, &in)
+	for _, w := range told {
+		t.e.warn(w)
+	}
+	return in, err
+}

@@ -1,0 +1,125 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+)
+
+// Step carries one turn to its acceptance, its block, or its end of attempts.
+func (e *Local) Step(ctx context.Context, o StepOptions) (Report, error) {
+	first := true
+	for {
+		j, rep, err := e.begin(ctx, o)
+		if err != nil {
+			return Report{}, err
+		}
+		if rep != nil && !rep.retry {
+			return *rep, nil
+		}
+		if rep == nil {
+			if o.NoWait && j.dispatch.Runtime.Type == protocol.RuntimeManual {
+				return e.ready(ctx, j)
+			}
+			out, err := e.carry(ctx, j)
+			if err != nil {
+				return Report{}, errors.Join(err, j.lease.release())
+			}
+			r, err := e.collect(ctx, j, out, o)
+			if err = errors.Join(err, j.lease.release()); err != nil || !r.retry {
+				return r, err
+			}
+			rep = &r
+		}
+		o.Role, o.Turn, o.Resume = "", rep.TurnID, false
+		if err := e.pause(ctx, rep.retryAfter, first); err != nil {
+			rep.Outcome = OutcomeInterrupted
+			return *rep, nil //nolint:nilerr // the caller ended it; the turn stays and the report says so
+		}
+		first = false
+	}
+}
+
+// ready leaves a person's turn to them: the bundle is there, nobody waits.
+func (e *Local) ready(ctx context.Context, j *job) (Report, error) {
+	if err := j.lease.release(); err != nil {
+		return Report{}, err
+	}
+	if j.dispatch.Runtime.Type == protocol.RuntimeManual {
+		lines, err := turnruntime.Instruct(j.dispatch, e.o.Now())
+		if err != nil {
+			return Report{}, err
+		}
+		for _, line := range lines {
+			j.dispatch.Out(line)
+		}
+	}
+	var rep Report
+	err := e.locked(ctx, "step", func(t *transaction) error {
+		rep = t.report(OutcomeAssigned)
+		rep.turn(&j.dispatch.Turn)
+		return nil
+	})
+	return rep, err
+}
+
+// pause waits before another attempt.
+func (e *Local) pause(ctx context.Context, d time.Duration, _ bool) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// mayCarry checks the turn's runtime as it is at this moment. In a worktree the files that it names have to be those of the project,
+// which were shown.
+func (e *Local) mayCarry(j *job) error {
+	items := j.project.ItemsOf("runtimes", j.dispatch.RuntimeID)
+	if err := e.trusted(items); err != nil || j.dispatch.WorkDir == e.root {
+		return err
+	}
+	there := *j.project
+	there.Root = j.dispatch.WorkDir
+	for i, item := range there.ItemsOf("runtimes", j.dispatch.RuntimeID) {
+		for _, f := range item.Files {
+			if f.Problem != "" || !slices.Contains(items[i].Files, f) {
+				return execution.Errorf(execution.CodeUntrusted, "the worktree of turn %s has another %s than the project, which is the one that was trusted", j.dispatch.Turn.TurnID, f.Path).
+					WithHint("commit the file, or restore it: git restore %s", f.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// carry lets the runtime do the work. No lock is held: it may take hours, and others read and write the record meanwhile.
+func (e *Local) carry(ctx context.Context, j *job) (turnruntime.Outcome, error) {
+	if err := e.mayCarry(j); err != nil {
+		return turnruntime.Outcome{}, err
+	}
+	w := &watch{e: e, j: j}
+	out, err := j.runtime.Carry(ctx, j.dispatch, w)
+	w.close()
+	if err != nil && ctx.Err() == nil {
+		var typed *execution.Error
+		if !errors.As(err, &typed) {
+			err = execution.Errorf(execution.CodeSpawn, "carry out turn %s: %w", j.dispatch.Turn.TurnID, err)
+		}
+		return out, err
+	}
+	if err != nil {
+		out.Cancelled = true
+	}
+	return out, nil
+}

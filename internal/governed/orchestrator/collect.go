@@ -1,0 +1,260 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/project"
+)
+
+// collect takes what the runtime left: a result is judged, its absence is a failed dispatch.
+func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o StepOptions) (rep Report, err error) {
+	// What was done is kept also when the caller has ended the command in between.
+	ctx = context.WithoutCancel(ctx)
+	id := j.dispatch.Turn.TurnID
+	err = e.locked(ctx, "step", func(t *transaction) error {
+		turn := t.state().ActiveTurns.At(id)
+		if turn == nil && t.state().ID() != j.dispatch.Run {
+			return execution.Errorf(execution.CodeConfig, "the record of run %s is gone: %s was removed or emptied while turn %s (%s) was under way, and the turn's result with it",
+				j.dispatch.Run, protocol.Dir, id, j.dispatch.RoleID).
+				WithHint("the project's files are as the turn left them: git status. Put %s back from a backup, or begin a new run: drawbar govern step", protocol.Dir)
+		}
+		if turn == nil || turn.Attempt != j.dispatch.Turn.Attempt {
+			rep = t.report(t.endedMeanwhile(id))
+			rep.turn(&j.dispatch.Turn)
+			return nil
+		}
+		if err := t.lived(j); err != nil {
+			return err
+		}
+		if err := t.attempted(id, out); err != nil {
+			return err
+		}
+		person := j.dispatch.Runtime.Type == protocol.RuntimeManual
+		if held, err := t.bound(ctx, turn, j.mark, person); held != nil || err != nil {
+			rep = orEmpty(held)
+			return err
+		}
+		if !out.Staged {
+			// What lies there is not what the worker handed in: a draft, or half a result. It stays.
+			rep, err = t.nothing(ctx, j, out)
+			t.mark(ctx, id, rep, err)
+			return err
+		}
+		data, where, err := project.ReadStaged(j.dispatch.WorkDir, id)
+		switch {
+		case t.restored != "" && err == nil:
+			f := failure{code: "reserved_path_violation", stage: protocol.StageArtifact, errors: []string{t.restored + "; no turn writes that file"}}
+			rep, err = t.unacceptable(ctx, id, f, !o.NoRepair)
+		case errors.Is(err, project.ErrNoResult):
+			rep, err = t.nothing(ctx, j, out)
+		case err != nil:
+			rep, err = t.unacceptable(ctx, id, failure{code: "validation_failed", stage: protocol.StageSchema, errors: []string{err.Error()}}, !o.NoRepair)
+		default:
+			rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair, person: person})
+		}
+		t.mark(ctx, id, rep, err)
+		return err
+	})
+	return rep, err
+}
+
+// mark leaves the mark of an attempt that ended without an acceptance and is not followed by another at once.
+func (t *transaction) mark(ctx context.Context, id string, rep Report, err error) {
+	if err == nil && !rep.retry {
+		t.leaveMark(ctx, id)
+	}
+}
+
+// endedMeanwhile tells how a turn ended that another command decided while it was carried.
+func (t *transaction) endedMeanwhile(id string) string {
+	for _, h := range t.run.History {
+		if h.TurnID == id && h.Status != "reissued" {
+			return OutcomeAccepted
+		}
+	}
+	return OutcomeDone
+}
+
+// lived brings into the record what was seen of the worker.
+func (t *transaction) lived(j *job) error {
+	d := &j.dispatch.Turn
+	if !d.WorkerAttachedAt.IsZero() {
+		if err := t.do(governance.WorkerAttached{TurnID: d.TurnID, PID: d.WorkerPID, Now: d.WorkerAttachedAt}); err != nil {
+			return err
+		}
+	}
+	if !d.FirstOutputAt.IsZero() {
+		return t.do(governance.FirstOutput{TurnID: d.TurnID, Stream: d.FirstOutputStream, Now: d.FirstOutputAt})
+	}
+	return nil
+}
+
+// attempted brings into the record what the attempt used. A conversation that led to a result is gone on with when that result
+// is not acceptable.
+func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
+	in := governance.Attempted{TurnID: id, Now: t.e.now()}
+	if out.Cost != nil {
+		in.Cost = *out.Cost
+	}
+	if out.Meta != nil {
+		in.Model = out.Meta.Model
+	}
+	if out.Staged {
+		in.Session = out.Session
+	}
+	if in.Cost == (protocol.Cost{}) && in.Session == "" {
+		return nil
+	}
+	return t.do(in)
+}
+
+// nothing decides a turn that ended without a result.
+func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outcome) (Report, error) {
+	id := j.dispatch.Turn.TurnID
+	if out.Cancelled || out.Draft {
+		if out.Cost != nil {
+			if _, err := t.commit(ctx, "interrupted", id, nil); err != nil {
+				return Report{}, err
+			}
+		}
+		rep := t.report(OutcomeInterrupted)
+		rep.turn(t.state().ActiveTurns.At(id))
+		rep.Hint = out.Hint
+		if out.Draft {
+			rep.Code, rep.Errors = out.Class, []string{out.Detail}
+		}
+		return rep, nil
+	}
+	in := governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: out.Class, Detail: out.Detail, ExitCode: out.ExitCode, Transient: out.Transient}
+	var err error
+	var rep *Report
+	switch out.Class {
+	case turnruntime.ClassStalled:
+		rep, err = t.failed(ctx, id, governance.Stalled{TurnID: id, Now: t.e.now(), Detail: out.Detail})
+	case turnruntime.ClassNoOutput:
+		rep, err = t.failed(ctx, id, governance.StartFailed{TurnID: id, Now: t.e.now(), Detail: out.Detail})
+	default:
+		rep, err = t.dispatchFailed(ctx, id, in)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	rep.Code, rep.Meta, rep.Cost = out.Class, out.Meta, out.Cost
+	if out.Detail != "" {
+		rep.Errors = []string{out.Detail}
+	}
+	rep.Hint = out.Hint
+	if do, _, ok := strings.Cut(out.Hint, ", then: "); ok {
+		rep.Hint = do + ", then: " + rep.Next // the record knows what the turn needs
+	}
+	if rep.retry {
+		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
+		t.e.note(Notice{Kind: "retry", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})
+	}
+	return *rep, nil
+}
+
+// backoff is how long to wait before an attempt that follows one which a passing fault ended.
+func backoff(asked time.Duration, attempt int) time.Duration {
+	const most = 10 * time.Minute
+	if asked > 0 {
+		return min(asked, most)
+	}
+	return min(time.Second<<min(attempt-1, 6), 30*time.Second)
+}
+
+func (t *transaction) dispatchFailed(ctx context.Context, id string, in governance.DispatchFailed) (*Report, error) {
+	return t.failed(ctx, id, in)
+}
+
+// failed applies the input that says how a dispatch failed, and commits.
+func (t *transaction) failed(ctx context.Context, id string, in governance.Input) (*Report, error) {
+	turn := t.state().ActiveTurns.At(id)
+	if err := t.do(in); err != nil {
+		return nil, err
+	}
+	if _, err := t.commit(ctx, "block", id, nil); err != nil {
+		return nil, err
+	}
+	rep := t.report(outcomeOf(t.state()))
+	if now := t.state().ActiveTurns.At(id); now != nil {
+		turn = now
+		rep.retry = t.state().Status == protocol.RunActive && now.Status == protocol.TurnRetrying
+	}
+	if turn != nil {
+		rep.turn(turn)
+	}
+	if rep.retry {
+		rep.Outcome = OutcomeRejected
+	} else if rep.Outcome == OutcomeDone {
+		rep.Outcome = OutcomeFailed
+	}
+	return &rep, nil
+}
+
+// failure is why a result does not go into the record.
+type failure struct {
+	code   string
+	stage  protocol.Stage
+	errors []string
+}
+
+// unacceptable records that a result was not taken, and with repair gives the turn back to its role with the reasons while
+// attempts remain.
+func (t *transaction) unacceptable(ctx context.Context, id string, f failure, repair bool) (Report, error) {
+	in := governance.FailAcceptance{TurnID: id, Now: t.e.now(), Code: f.code, Stage: f.stage, Errors: f.errors}
+	if err := t.do(in); err != nil {
+		return Report{}, err
+	}
+	if repair && t.state().Status == protocol.RunActive {
+		reject := governance.RejectTurn{TurnID: id, Now: t.e.now(), Reason: f.code, Stage: f.stage, Errors: f.errors}
+		if err := t.do(reject); err != nil {
+			return Report{}, err
+		}
+	}
+	if _, err := t.commit(ctx, "fail_acceptance", id, nil); err != nil {
+		return Report{}, err
+	}
+	rep := t.report(OutcomeFailed)
+	rep.Code, rep.Stage, rep.Errors = f.code, f.stage, f.errors
+	if turn := t.state().ActiveTurns.At(id); turn != nil {
+		rep.turn(turn)
+		rep.retry = repair && t.state().Status == protocol.RunActive && turn.Status == protocol.TurnRetrying
+	}
+	if t.state().Status == protocol.RunBlocked {
+		rep.Outcome = OutcomeBlocked
+	}
+	if rep.retry {
+		rep.Outcome = OutcomeRejected
+		t.e.note(Notice{Kind: "rejected", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
+	}
+	return rep, nil
+}
+
+func joined(lines []string) string {
+	const most = 3
+	switch {
+	case len(lines) == 0:
+		return "no reason given"
+	case len(lines) <= most:
+		return strings.Join(lines, "; ")
+	}
+	return strings.Join(lines[:most], "; ") + fmt.Sprintf("; and %d more", len(lines)-most)
+}
+
+// stagedError is the error of a command that needs a result where none is.
+func stagedError(id string, err error) error {
+	if errors.Is(err, project.ErrNoResult) {
+		return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s has no staged result", id).
+			WithHint("write %s, or carry the turn: %s", protocol.StagedFile(id), governance.NextStep)
+	}
+	return err
+}

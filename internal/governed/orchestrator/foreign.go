@@ -1,0 +1,171 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pid"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// foreign says what a state that another program wrote decides in a person's place: a gate that waits for one, or the budget. Whoever
+// may write files could write that; AgentXchain leaves no more behind when a person approves with it.
+//
+// adopt says that a person takes the state all the same. They decide no gate that names its approvers, or needs several.
+func foreign(c *protocol.Config, sealed, now *protocol.State, adopt bool) error {
+	if adopt {
+		if gate := passedGate(c, sealed, now); gate != "" {
+			if g, _ := c.Gate(gate); g.OnlyPerson() {
+				return execution.Errorf(execution.CodeInvalidStateTransition, "%s says that the gate %s passed, on which only its approvers decide, with drawbar", protocol.StateFile, gate).
+					WithHint("put the state back: cp %s/archive/state.json %s, then they type: %s", protocol.Dir, protocol.StateFile, governance.NextApprove)
+			}
+		}
+		return nil
+	}
+	what := ""
+	if gate := passedGate(c, sealed, now); gate != "" {
+		what = fmt.Sprintf("that the gate %s passed, which waits for a person", gate)
+	} else if raised(c, sealed, now) {
+		what = "more budget than was left"
+	}
+	if what == "" {
+		return nil
+	}
+	return execution.Errorf(execution.CodeInvalidStateTransition, "%s was written by another program, and says %s: drawbar saw nobody decide that", protocol.StateFile, what).
+		WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s/archive/state.json %s", protocol.Dir, protocol.StateFile)
+}
+
+// passedGate is a gate for people that now stands passed and did not.
+func passedGate(c *protocol.Config, sealed, now *protocol.State) string {
+	before := sealed
+	if sealed.ID() != now.ID() {
+		before = &protocol.State{}
+		if phases := c.Phases(); len(phases) > 0 {
+			before.Phase = phases[0]
+		}
+	}
+	asked := func(gate string) bool {
+		return before.PendingTransition != nil && before.PendingTransition.Gate == gate || before.PendingCompletion != nil && before.PendingCompletion.Gate == gate
+	}
+	for _, name := range c.Phases() {
+		phase, _ := c.Phase(name)
+		id := phase.ExitGate
+		g, ok := c.Gate(id)
+		if !ok || !g.RequiresHumanApproval && !g.OnlyPerson() {
+			continue
+		}
+		if agreed(before, now, id) {
+			return id
+		}
+		passed := now.PhaseGateStatus.At(id) == "passed" && before.PhaseGateStatus.At(id) != "passed"
+		left := before.Phase == name && now.Phase != name && before.PhaseGateStatus.At(id) != "passed"
+		ended := now.Phase == name && now.Status == protocol.RunCompleted && before.Status != protocol.RunCompleted
+		if (passed || left || ended) && (asked(id) || g.Credentialed || g.OnlyPerson() || !auto(c, name, ended)) {
+			return id
+		}
+	}
+	return ""
+}
+
+// agreed reports whether more people agree to a pending gate than before.
+func agreed(before, now *protocol.State, gate string) bool {
+	count := func(s *protocol.State) int {
+		switch {
+		case s.PendingTransition != nil && s.PendingTransition.Gate == gate:
+			return len(s.PendingTransition.Approvals)
+		case s.PendingCompletion != nil && s.PendingCompletion.Gate == gate:
+			return len(s.PendingCompletion.Approvals)
+		}
+		return 0
+	}
+	return count(now) > count(before)
+}
+
+// auto reports whether the approval policy may open the gate of a phase without a person.
+func auto(c *protocol.Config, from string, end bool) bool {
+	p := c.ApprovalPolicy
+	switch {
+	case p == nil:
+		return false
+	case end:
+		return p.RunCompletion != nil && p.RunCompletion.Action == "auto_approve"
+	case p.PhaseTransitions == nil:
+		return false
+	}
+	i := slices.IndexFunc(p.PhaseTransitions.Rules, func(r protocol.TransitionRule) bool { return r.FromPhase == "" || r.FromPhase == from })
+	if i >= 0 {
+		return p.PhaseTransitions.Rules[i].Action == "auto_approve"
+	}
+	return p.PhaseTransitions.Default == "auto_approve"
+}
+
+// raised reports whether a state has more budget left than it may.
+func raised(c *protocol.Config, sealed, now *protocol.State) bool {
+	const cent = 0.01 // programs round differently
+	a, b := sealed.BudgetStatus, now.BudgetStatus
+	if sealed.ID() != now.ID() {
+		limit := (*float64)(nil)
+		if c.Budget != nil {
+			limit = c.Budget.PerRunMaxUSD
+		}
+		return limit != nil && (b.RemainingUSD == nil || *b.RemainingUSD > *limit+cent)
+	}
+	return b.SpentUSD < a.SpentUSD-cent/10 || a.RemainingUSD != nil && (b.RemainingUSD == nil || *b.RemainingUSD > *a.RemainingUSD+cent/10)
+}
+
+// livingWorker says that the worker of a turn still runs although nobody carries the turn: the program that started it was killed, and
+// AgentXchain leaves its workers running. It is empty where none does, and where another program has the number of the process by now.
+func livingWorker(turn *protocol.Turn) string {
+	if turn.WorkerPID < 2 || turn.Status != protocol.TurnRunning && turn.Status != protocol.TurnDispatched && turn.Status != protocol.TurnStarting || !pid.Alive(turn.WorkerPID) {
+		return ""
+	}
+	if at := turn.WorkerAttachedAt; !at.IsZero() {
+		if began, ok := process.Started(turn.WorkerPID); ok && began.After(at.Add(clockSlack)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the worker of turn %s (process %d) still runs, and the program that started it does not", turn.TurnID, turn.WorkerPID)
+}
+
+// canRun refuses a role whose runtime does not run yet, before anything is written.
+func (t *transaction) canRun(role string) error {
+	_, rt, ok := t.run.Config.RuntimeOf(role)
+	if !ok {
+		return nil // the dispatch says what is missing
+	}
+	switch rt.Type {
+	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
+		return nil
+	}
+	return execution.Errorf(execution.CodeCapability, "it is the turn of role %s, which needs a runtime of type %s: that does not run yet", role, rt.Type).
+		WithHint("let another role work: drawbar govern step --role ROLE; or give %s a runtime that runs: drawbar govern config set roles.%s.runtime RUNTIME", role, role)
+}
+
+// afterwards runs hooks that come too late to object. One that laid hand on the record blocks the run all the same.
+func (t *transaction) afterwards(ctx context.Context, phase, turn string, payload map[string]any) {
+	out, err := t.runHooks(ctx, phase, turn, payload)
+	if err != nil {
+		t.e.warn(err.Error()) // it can only advise
+		return
+	}
+	if !strings.HasSuffix(out.Code, "_tamper") {
+		return
+	}
+	t.e.warn(out.Message)
+	t.tampered = out.Code
+	if t.state().Status == protocol.RunCompleted {
+		return // nothing follows that could be blocked; the audit has it
+	}
+	if err := t.do(governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: true, Detail: out.Message}); err != nil {
+		t.e.warn(err.Error())
+		return
+	}
+	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+		t.e.warn(err.Error())
+	}
+}

@@ -1,0 +1,334 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/procenv"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// What keeps a turn out of the record because it laid hand on what binds it.
+const (
+	codeRulesChanged  = "rules_changed"
+	codeRecordChanged = "record_changed"
+
+	codeRepositoryChanged = "repository_changed"
+)
+
+// outside refuses a command that an agent types within its own turn: nobody approves, accepts or unblocks what is their own.
+func (t *transaction) outside() error { return t.e.outside(t.state()) }
+
+// Outside refuses a command that an agent types within its own turn, for those that change what binds it and not the record.
+func (e *Local) Outside() error {
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return err
+	}
+	return e.outside(&v.State)
+}
+
+func (e *Local) outside(st *protocol.State) error {
+	id := e.o.Getenv(protocol.TurnVariable)
+	if id == "" || !st.ActiveTurns.Has(id) {
+		return nil
+	}
+	return execution.Errorf(execution.CodeCapability, "this was typed within turn %s (%s): an agent hands in its result and decides nothing about the run", id, protocol.TurnVariable).
+		WithHint("write the result to %s; a person types this command in a shell of their own", protocol.StagedFile(id))
+}
+
+// rules are what binds a turn whose files are in dir: its project's rules, and what git is told about its repository.
+func (t *transaction) rules(ctx context.Context, dir string) (protocol.Ordered[string], error) {
+	all := project.Rules(t.e.root, t.run.Config)
+	if dir == t.e.root {
+		dir = ""
+	}
+	repo, err := t.work.Binding(ctx, dir)
+	if err != nil {
+		return all, err
+	}
+	for name, digest := range repo.All() {
+		all.Set(name, digest)
+	}
+	return all, nil
+}
+
+// breach is what a worker changed of what binds its turn.
+type breach struct {
+	rules    []string // files of the project's rules
+	git      []string // what git runs, shows or sends where, and where it keeps the history
+	moved    bool     // git keeps the history somewhere else
+	harmless []string // of git's settings, what runs nothing, hides nothing and leads nowhere
+}
+
+// told is the digest of what was reported about git.
+func (b breach) told() string {
+	if len(b.git) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(b.git, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// breachOf looks at what changed since the turn was dispatched.
+func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b breach, err error) {
+	if turn.RuleFiles.Len() == 0 {
+		return b, nil
+	}
+	now, err := t.rules(ctx, turnRoot(t.e.root, turn))
+	if err != nil {
+		return b, err
+	}
+	b.rules = slices.DeleteFunc(project.RuleChanges(turn.RuleFiles, now), workspace.Binds)
+	if t.work.Kind() != workspace.Git {
+		return b, nil // moved says more than what is no longer there
+	}
+	for _, r := range workspace.Rebounds(turn.RuleFiles, now) {
+		switch r.Effect {
+		case workspace.Harmless:
+			b.harmless = append(b.harmless, r.Text)
+			continue
+		case workspace.Repository:
+			b.moved = true
+		}
+		b.git = append(b.git, r.Text)
+	}
+	return b, nil
+}
+
+// survivorLimit bounds how long processes of a turn may take to end.
+const survivorLimit = 5 * time.Second
+
+// survivors ends what lives of turns that nobody carries any more. It could change what git runs between the look at that and git.
+func (t *transaction) survivors() error {
+	for id, turn := range t.state().ActiveTurns.All() {
+		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+		if rt.Type == protocol.RuntimeManual || carrier(t.e.root, id) != nil {
+			continue
+		}
+		if s, ok := t.e.o.Agents.(turnruntime.Sweeper); ok && rt.Type == protocol.RuntimeAgent {
+			if err := s.Sweep(); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := process.EndSurvivors(turnruntime.ProcessName(t.e.root, id), survivorLimit)
+		if err != nil {
+			return execution.Errorf(execution.CodeTimeout, "what turn %s left running does not end: %w", id, err).WithHint("end these processes, then type: %s", governance.NextStep)
+		}
+		if n > 0 {
+			t.e.warn(fmt.Sprintf("ended %d processes that turn %s had left running", n, id))
+		}
+	}
+	return nil
+}
+
+// filtering lets git run the content filters that are configured now, unless a turn may have changed them that nobody has judged.
+func (t *transaction) filtering(ctx context.Context, doing string) error {
+	for id, turn := range t.state().ActiveTurns.All() {
+		b, err := t.breachOf(ctx, turn)
+		if err != nil {
+			return err
+		}
+		if len(b.git) == 0 {
+			continue
+		}
+		if doing != "step" && doing != "accept" { // these say it where they decide
+			t.e.warn(fmt.Sprintf("turn %s changed what your git does: %s", id, strings.Join(b.git, "; ")))
+		}
+		return nil
+	}
+	return t.filter(ctx)
+}
+
+func (t *transaction) filter(ctx context.Context) (err error) {
+	t.work, err = t.work.WithFilters(ctx)
+	return err
+}
+
+// moved refuses a turn that left the repository where its result cannot be told from what was there: without git, on another
+// branch, or with a history that no longer holds the commit it began from. Commits on top of that never stand in the way.
+func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen workspace.Observation, person bool) (*Report, error) {
+	base := turn.Baseline
+	if base == nil || base.Kind != string(workspace.Git) || turn.Worktree != "" {
+		return nil, nil
+	}
+	what := ""
+	switch {
+	case t.work.Kind() != workspace.Git:
+		what = "its .git is gone"
+	case base.Detail == nil: // the original's, which names no branch
+	case seen.Branch != base.Branch:
+		what = fmt.Sprintf("it was on %s and is on %s", branchName(base.Branch), branchName(seen.Branch))
+	case base.HeadRef != nil && seen.HeadRef == "":
+		what = fmt.Sprintf("its branch has no commits any more, and %.12s is where the turn began", *base.HeadRef)
+	case base.HeadRef != nil && seen.HeadRef != *base.HeadRef:
+		kept, err := t.work.Contains(ctx, *base.HeadRef, seen.HeadRef)
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			what = fmt.Sprintf("its history was rewritten: %.12s, where the turn began, is not below %.12s (git reflog shows both)", *base.HeadRef, seen.HeadRef)
+		}
+	}
+	if what == "" {
+		return nil, nil
+	}
+	return t.refuseBound(ctx, turn.TurnID, codeRepositoryChanged, []string{what}, person)
+}
+
+func branchName(name string) string {
+	if name == "" {
+		return "a detached head"
+	}
+	return "branch " + name
+}
+
+// bound refuses a turn whose worker changed its own rules, the record or what git does, before any of its result is looked at: what
+// would judge it may be what it changed. mark is the record as the turn found it; nil where this process did not see it. The report
+// is nil when there is nothing to refuse. A person who does the work is not bound against themselves, and one who types accept takes
+// what they were told of.
+func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledger.Mark, person bool) (*Report, error) {
+	b, err := t.breachOf(ctx, turn)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.harmless) > 0 {
+		text := fmt.Sprintf("while turn %s was under way settings of git changed: %s", turn.TurnID, strings.Join(b.harmless, "; "))
+		t.e.warn(text)
+		t.noted = append(t.noted, text)
+	}
+	taken := person && t.knows(turn, b)
+	switch {
+	case b.moved:
+		return t.refuseTold(ctx, turn.TurnID, codeRepositoryChanged, b, taken)
+	case len(b.git) > 0:
+		return t.refuseTold(ctx, turn.TurnID, codeRulesChanged, b, taken)
+	case len(b.rules) > 0:
+		return t.refuseTold(ctx, turn.TurnID, codeRulesChanged, b, person)
+	case mark == nil:
+		return nil, nil
+	}
+	altered, err := t.ledger.View().Altered(mark)
+	if err != nil || len(altered) == 0 {
+		return nil, err
+	}
+	return t.refuseBound(ctx, turn.TurnID, codeRecordChanged, altered, person)
+}
+
+// knows reports whether a person has heard of what changed in git, or does the turn's work.
+func (t *transaction) knows(turn *protocol.Turn, b breach) bool {
+	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+	return rt.Type == protocol.RuntimeManual || turn.RulesTold == b.told()
+}
+
+// refuseTold is refuseBound for a breach. Where a person takes it, what git is told now counts.
+func (t *transaction) refuseTold(ctx context.Context, id, code string, b breach, taken bool) (*Report, error) {
+	t.telling = b.told()
+	rep, err := t.refuseBound(ctx, id, code, slices.Concat(b.rules, b.git), taken)
+	if rep == nil && err == nil {
+		err = t.filter(ctx)
+	}
+	return rep, err
+}
+
+func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []string, person bool) (*Report, error) {
+	list := strings.Join(paths, "; ")
+	if person {
+		if code == codeRepositoryChanged {
+			t.e.warn(fmt.Sprintf("the repository is not where turn %s began: %s", id, list))
+			return nil, nil
+		}
+		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched, and counts as it is now: %s", id, list))
+		return nil, nil
+	}
+	what, action := "the rules of the run were changed while turn %s was under way: %s",
+		fmt.Sprintf("look at what changed; undo it (git restore FILE, git config --unset KEY, rm HOOK), or leave it to have it count. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+	if code == codeRepositoryChanged {
+		what, action = "the repository is not where turn %s began: %s", fmt.Sprintf("bring it back (git switch, git reset; a .git that was moved away: mv), or leave it as it is. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+	}
+	if code == codeRecordChanged {
+		what, action = "the record was changed while turn %s was under way: %s", fmt.Sprintf("see where: drawbar govern verify; put the file back as it was. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+	}
+	detail := fmt.Sprintf(what, id, list)
+	if err := t.do(governance.Escalate{Now: t.e.now(), Reason: code, Detail: detail, Action: action, TurnID: id, RulesTold: t.telling}); err != nil {
+		return nil, err
+	}
+	if _, err := t.commit(ctx, "block", id, nil); err != nil {
+		return nil, err
+	}
+	rep := t.report(OutcomeBlocked)
+	if turn := t.state().ActiveTurns.At(id); turn != nil {
+		rep.turn(turn)
+	}
+	rep.Code, rep.Stage, rep.Errors = code, protocol.StageArtifact, []string{detail, action}
+	return &rep, nil
+}
+
+// redactor knows the secrets of this process's environment and of a turn's runtime.
+func (t *transaction) redactor(id string) *secret.Redactor {
+	r := secret.New(secret.Environ(t.e.o.Environ))
+	if turn := t.state().ActiveTurns.At(id); turn != nil {
+		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+		for name, value := range rt.Env.All() {
+			v, _ := procenv.Expand(value, procenv.Of(t.e.o.Environ))
+			r.Add(secret.Variable(name, v)...)
+		}
+		r.Add(secret.Args(rt.Command.List)...)
+		r.Add(secret.Args(rt.Args)...)
+	}
+	return r
+}
+
+// withoutSecrets takes secrets out of a staged result before anything of it is written: the record is read by others, and
+// committed. The staged file is written anew with the transaction, as it goes to the archive.
+func (t *transaction) withoutSecrets(id string, s *submission) {
+	clean := cleanResult(t.redactor(id), s.data)
+	if bytes.Equal(clean, s.data) {
+		return
+	}
+	t.e.warn(fmt.Sprintf("the result of turn %s held a secret, which was taken out; the worker has seen it", id))
+	if s.data = clean; t.workRoot(id) == t.e.root {
+		t.rewrite(s.where, clean)
+	}
+}
+
+// cleanResult is a staged result without secrets. It stays JSON where it is.
+func cleanResult(r *secret.Redactor, data []byte) []byte {
+	if json.Valid(data) {
+		return r.JSON(data, nil)
+	}
+	return r.Bytes(data)
+}
+
+// lost tells that a record is missing whose checkpoints the commits name: it is not part of a commit, so a clean sweep or a clone
+// leaves it out.
+func (t *transaction) lost(ctx context.Context) {
+	if !t.ledger.View().Fresh || t.work.Kind() != workspace.Git {
+		return
+	}
+	if heads, err := t.work.Heads(ctx); err == nil && len(heads) > 0 {
+		t.e.warn(fmt.Sprintf("the commits name %d checkpoints of a record that is not here (git clean -x removes it, a clone has none): a new run begins; "+
+			"to go on with the old one put %s back from a backup", len(heads), protocol.Dir))
+	}
+}
+
+// ruleFilesOf are those of a turn's files that are rules.
+func ruleFilesOf(turn *protocol.Turn, files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(p string) bool { return p != protocol.ConfigFile && !turn.RuleFiles.Has(p) })
+}

@@ -1,0 +1,150 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/intent"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/project"
+)
+
+// The intake of a project is written with the transaction of the turn that it is about. Commands that take work in write it
+// themselves.
+
+const stageIntent protocol.Stage = "intent_coverage"
+
+// rewrite has a file written anew with the transaction.
+func (t *transaction) rewrite(file string, content []byte) {
+	t.rewritten = maps.Clone(t.rewritten)
+	if t.rewritten == nil {
+		t.rewritten = map[string][]byte{}
+	}
+	t.rewritten[file] = content
+}
+
+func (t *transaction) writeIntent(i protocol.Intent) error {
+	b, err := protocol.MarshalFile(i)
+	if err == nil {
+		t.rewrite(protocol.IntentFile(i.IntentID), b)
+	}
+	return err
+}
+
+// bind gives the new turn the intent that waits for it. A turn that a delegation has made has its task already.
+func (t *transaction) bind(in *governance.AssignTurn, o StepOptions) error {
+	if o.NoIntent {
+		return nil
+	}
+	st := t.state()
+	var chosen *protocol.Intent
+	switch {
+	case o.Intent != "":
+		i, err := project.Intent(t.e.root, o.Intent)
+		if err != nil {
+			return err
+		}
+		chosen = &i
+	case governance.Delegated(t.run):
+		return nil
+	default:
+		if chosen = intent.Next(project.Intents(t.e.root), st.ID(), st.Phase, in.Role); chosen == nil {
+			return nil
+		}
+	}
+	if err := intent.Bind(chosen, st.ID(), in.TurnID, in.Role, in.Now); err != nil {
+		return execution.Errorf(execution.CodeInvalidStateTransition, "%w", err).WithHint("drawbar govern intake status --intent %s", chosen.IntentID)
+	}
+	c := protocol.IntakeContext{IntentID: chosen.IntentID, EventID: chosen.EventID, Charter: chosen.Charter, AcceptanceContract: chosen.AcceptanceContract,
+		PhaseScope: chosen.PhaseScope, Priority: intent.Priority(*chosen)}
+	if e, err := project.IntakeEvent(t.e.root, chosen.EventID); err == nil {
+		c.Source, c.Category = &e.Source, &e.Category
+	}
+	var err error
+	if in.IntakeContext, err = protocol.Marshal(c); err != nil {
+		return err
+	}
+	t.tell(Notice{Kind: "intent", TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
+	t.dropMarker(chosen.IntentID)
+	return t.writeIntent(*chosen)
+}
+
+// dropMarker removes the file that names the intent as the one which comes before everything else.
+func (t *transaction) dropMarker(id string) {
+	if project.Preempting(t.e.root) == id {
+		t.removed = []string{protocol.PreemptionFile}
+	}
+}
+
+// intentOf is the intent of a turn as it stands now; nil for a turn without one, or when nothing is asked of it any more.
+func (t *transaction) intentOf(turn *protocol.Turn) (*protocol.Intent, error) {
+	var c protocol.IntakeContext
+	if json.Unmarshal(turn.IntakeContext, &c) != nil || c.IntentID == "" {
+		return nil, nil
+	}
+	i, err := project.Intent(t.e.root, c.IntentID)
+	if err != nil || intent.Over(i) {
+		return nil, err
+	}
+	return &i, nil
+}
+
+// covers holds a result against the intent of its turn: what stands in the way of an acceptance, or what is to be known of it.
+func (t *transaction) covers(turn *protocol.Turn, r *protocol.TurnResult) (f *failure, warnings []string) {
+	i, err := t.intentOf(turn)
+	if err != nil {
+		return &failure{code: "intent_reconciliation_failed", stage: "intent_reconciliation", errors: []string{err.Error()}}, nil
+	}
+	if i == nil {
+		return nil, nil
+	}
+	open := intent.Uncovered(*i, r, t.state(), t.run.Config)
+	for n, item := range open {
+		open[n] = fmt.Sprintf("the intent %s asks for %q, and the result says nothing about it", i.IntentID, item)
+	}
+	if len(open) > 0 && intent.Mode(t.run.Config, intent.Priority(*i)) == intent.Strict {
+		return &failure{code: "intent_coverage_incomplete", stage: stageIntent, errors: open}, nil
+	}
+	return nil, open
+}
+
+// fulfil completes the intent of an accepted turn.
+func (t *transaction) fulfil(turn *protocol.Turn) error {
+	i, err := t.intentOf(turn)
+	if err != nil || i == nil || i.Status != protocol.IntentExecuting {
+		return err
+	}
+	if err := intent.Complete(i, turn.RunID, turn.TurnID, turn.AssignedRole, t.e.now()); err != nil {
+		return err
+	}
+	return t.writeIntent(*i)
+}
+
+// follow moves intents along with the run: into one that begins, and out of a phase that was left.
+func (t *transaction) follow() error {
+	st := t.state()
+	began, left := st.ID() != t.before.ID(), st.ID() == t.before.ID() && st.Phase != t.before.Phase && t.before.Phase != ""
+	if !began && !left {
+		return nil
+	}
+	for _, i := range project.Intents(t.e.root) {
+		if raw, ok := t.rewritten[protocol.IntentFile(i.IntentID)]; ok { // bound in this very transaction
+			i = protocol.Intent{}
+			if err := json.Unmarshal(raw, &i); err != nil {
+				return err
+			}
+		}
+		if began && intent.Adopt(&i, st.ID(), t.e.now()) || left && intent.Retire(&i, st.ID(), t.before.Phase, t.e.now()) {
+			if intent.Over(i) {
+				t.dropMarker(i.IntentID)
+			}
+			if err := t.writeIntent(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/claim"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+)
+
+// submission is a staged result on its way into the record.
+type submission struct {
+	data      []byte
+	where     string
+	outcome   turnruntime.Outcome
+	started   time.Time
+	repair    bool // give it back with its faults
+	merge     bool // a person has merged the conflict
+	person    bool // who did the work, or takes it, is a person
+	normalize bool // an empty workspace artifact is a review
+}
+
+// judge decides a staged result: decoded, normalized, validated, held against what was observed, and by the rules. Everything
+// is decided before the first byte of the record changes.
+func (t *transaction) judge(ctx context.Context, id string, s submission) (Report, error) {
+	turn := t.state().ActiveTurns.At(id)
+	t.withoutSecrets(id, &s)
+	raw, changes, err := turnresult.Decode(s.data)
+	if err != nil {
+		return t.unacceptable(ctx, id, failure{code: "validation_failed", stage: protocol.StageSchema, errors: []string{s.where + ": " + err.Error()}}, s.repair)
+	}
+	if held, err := t.hook(ctx, protocol.HookBeforeValidation, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "turn_result": raw}); held != nil || err != nil {
+		return orEmpty(held), err
+	}
+	in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History, NormalizeArtifact: s.normalize}
+	fixed, more := turnresult.Normalize(in)
+	changes = append(changes, more...)
+	in.Raw = fixed
+	valid := turnresult.Validate(in)
+	payload := map[string]any{"turn_id": id, "role": turn.AssignedRole, "validation": map[string]any{"ok": valid.Result != nil, "stage": valid.Failed, "errors": turnresult.Errors(valid)}, "turn_result": fixed}
+	if held, err := t.hook(ctx, protocol.HookAfterValidation, id, payload); held != nil || err != nil {
+		return orEmpty(held), err
+	}
+	if valid.Result == nil {
+		return t.unacceptable(ctx, id, failure{code: "validation_failed", stage: valid.Failed, errors: turnresult.Errors(valid)}, s.repair)
+	}
+	return t.accept(ctx, turn, valid, changes, s)
+}
+
+func orEmpty(r *Report) Report {
+	if r == nil {
+		return Report{}
+	}
+	return *r
+}
+
+// accept holds a valid result against the workspace and the rules, and commits it.
+func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid turnresult.Report, changes []protocol.Change, s submission) (Report, error) {
+	id, root := turn.TurnID, t.workRoot(turn.TurnID)
+	var base protocol.Baseline
+	if turn.Baseline != nil {
+		base = *turn.Baseline
+	}
+	in := ""
+	if turn.Worktree != "" {
+		in = root
+	}
+	seen, err := t.work.Observe(ctx, base, in)
+	if err != nil {
+		return Report{}, err
+	}
+	if held, err := t.moved(ctx, turn, seen, s.person); held != nil || err != nil {
+		return orEmpty(held), err
+	}
+	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+	compared := claim.Compare(claim.Input{
+		Result: valid.Result, Authority: t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority, RuntimeType: rt.Type, Phase: t.state().Phase,
+		Observed: seen.Paths(), Created: seen.Created(), Renamed: seen.Renames(), Committed: seen.Committed,
+		BaselineDirty: base.DirtySnapshot.Keys(), Available: seen.Available,
+	})
+	if len(compared.Errors) > 0 {
+		f := failure{code: compared.Errors[0].Code, stage: protocol.StageArtifact}
+		for _, e := range compared.Errors {
+			f.errors = append(f.errors, e.Message)
+		}
+		return t.unacceptable(ctx, id, f, s.repair)
+	}
+	uncovered, unsaid := t.covers(turn, valid.Result)
+	if uncovered != nil {
+		return t.unacceptable(ctx, id, *uncovered, s.repair)
+	}
+	if own := ruleFilesOf(turn, compared.Files); len(own) > 0 {
+		if held, err := t.refuseBound(ctx, id, codeRulesChanged, own, s.person); held != nil || err != nil {
+			return orEmpty(held), err
+		}
+	}
+	if len(compared.Ignored) > 0 {
+		// What a verification made and the turn does not want to keep.
+		left, err := t.work.Discard(ctx, base, in, compared.Ignored)
+		if err != nil {
+			return Report{}, err
+		}
+		if len(left) > 0 {
+			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
+		}
+	}
+	proof, err := governance.Prove(valid.Passed, valid.Result)
+	if err != nil {
+		return Report{}, err
+	}
+	files, err := t.gateFiles(root, t.state().Phase)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := t.knowIDs(); err != nil {
+		return Report{}, err
+	}
+	accept := governance.AcceptTurn{
+		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
+		Warnings: slices.Concat(valid.Warnings, compared.Warnings, unsaid, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
+		Observed: observed(base, seen),
+	}
+	if s.merge {
+		accept.Resolution = "human_merge"
+	}
+	if accept.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
+		return Report{}, err
+	}
+	merged := false
+	if turn.Worktree != "" {
+		if accept.MergeConflicts, err = t.work.Merge(ctx, id, compared.Files); err != nil {
+			return Report{}, err
+		}
+		merged = len(accept.MergeConflicts) == 0
+		if !merged && s.merge {
+			if accept.Files, err = t.mergedByHand(ctx, turn, root, compared.Files, accept.MergeConflicts); err != nil {
+				return Report{}, err
+			}
+			merged = true
+		}
+		if err := keepEvidence(root, t.e.root, id); err != nil {
+			t.e.warn(fmt.Sprintf("what turn %s left as evidence is not kept: %v", id, err))
+		}
+	}
+	before, effects := t.run, t.effects
+	if err := t.do(accept); err != nil {
+		return Report{}, err
+	}
+	if not := notAccepted(t.effects); not != nil {
+		return t.held(ctx, id, *not, s)
+	}
+	entry := t.entry(id)
+	payload := map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry, "next_status": t.state().Status}
+	out, err := t.runHooks(ctx, protocol.HookBeforeAcceptance, id, payload)
+	if err != nil {
+		return Report{}, err
+	}
+	if !out.OK {
+		t.run, t.effects = before, effects
+		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Now: t.e.now(), Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
+		if err := t.do(block); err != nil {
+			return Report{}, err
+		}
+		if _, err := t.commit(ctx, "block", id, nil); err != nil {
+			return Report{}, err
+		}
+		rep := t.report(OutcomeBlocked)
+		rep.turn(turn)
+		rep.Code, rep.Errors = out.Code, []string{out.Message}
+		return rep, nil
+	}
+	var cp *checkpoint
+	if t.work.Kind() == workspace.Git {
+		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: accept.Now}
+	}
+	if err := t.fulfil(turn); err != nil {
+		return Report{}, err
+	}
+	sha, err := t.commit(ctx, "accept_turn", id, cp)
+	if errors.Is(err, ledger.ErrUnfinished) {
+		t.e.warn(err.Error())
+		err = nil
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	if merged {
+		if err := t.work.Drop(ctx, id); err != nil {
+			t.e.warn(fmt.Sprintf("the worktree of turn %s is still there: %v", id, err))
+		}
+	}
+	t.afterwards(ctx, protocol.HookAfterAcceptance, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry})
+	return t.acceptedReport(turn, entry, accept, sha, s), nil
+}
+
+func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.HistoryEntry, in governance.AcceptTurn, sha string, s submission) Report {
+	rep := t.report(OutcomeAccepted)
+	rep.turn(turn)
+	rep.Code = t.tampered
+	rep.Summary, rep.Warnings, rep.Changes = entry.Summary, in.Warnings, in.Changes
+	rep.Files, rep.Decisions, rep.Objections = entry.FilesChanged, entry.Decisions, entry.Objections
+	rep.Cost, rep.Meta, rep.DurationMS, rep.Commit = entry.Cost, entry.AdapterMeta, entry.DurationMS, sha
+	if s.started.IsZero() {
+		rep.DurationMS = 0
+	}
+	if t.state().Phase != entry.Phase {
+		rep.EnteredPhase = t.state().Phase
+	}
+	return rep
+}
+
+// held reports a result that is valid and that the rules keep out.
+func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (Report, error) {
+	kind := "fail_acceptance"
+	if s.repair && t.state().Status == protocol.RunActive && not.Code != governance.CodeConflict && t.state().ActiveTurns.At(id) != nil {
+		if err := t.do(governance.RejectTurn{TurnID: id, Now: t.e.now(), Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
+			return Report{}, err
+		}
+	}
+	if _, err := t.commit(ctx, kind, id, nil); err != nil {
+		return Report{}, err
+	}
+	rep := t.report(OutcomeFailed)
+	if t.state().Status == protocol.RunBlocked {
+		rep.Outcome = OutcomeBlocked
+	}
+	rep.Code, rep.Errors = not.Code, not.Errors
+	if turn := t.state().ActiveTurns.At(id); turn != nil {
+		rep.turn(turn)
+		if rep.retry = s.repair && turn.Status == protocol.TurnRetrying; rep.retry {
+			rep.Outcome = OutcomeRejected
+			t.e.note(Notice{Kind: "rejected", TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
+		}
+	}
+	return rep, nil
+}
+
+func notAccepted(effects []governance.Effect) *governance.NotAccepted {
+	for _, f := range effects {
+		if n, ok := f.(governance.NotAccepted); ok {
+			return &n
+		}
+	}
+	return nil
+}
+
+// entry is the history entry that this transaction adds for a turn.
+func (t *transaction) entry(id string) *protocol.HistoryEntry {
+	for _, f := range t.effects {
+		if h, ok := f.(governance.AppendHistory); ok && h.Entry.TurnID == id {
+			return &h.Entry
+		}
+	}
+	return &protocol.HistoryEntry{TurnID: id}
+}
+
+// observed is what the record says of what was seen.
+func observed(base protocol.Baseline, seen workspace.Observation) *protocol.Observed {
+	if !seen.Available {
+		return nil
+	}
+	o := &protocol.Observed{DerivedBy: "orchestrator", BaselineRef: ref(base), AcceptedRef: "git:" + seen.HeadRef, FilesChanged: seen.Paths(), DiffSummary: seen.DiffSummary}
+	o.FileMarkers = seen.Markers()
+	return o
+}
+
+func ref(base protocol.Baseline) string {
+	if base.HeadRef == nil {
+		return "workspace:dirty"
+	}
+	return "git:" + *base.HeadRef
+}
+
+// checkpoint is the commit of an acceptance.
+type checkpoint struct {
+	turn  protocol.Turn
+	phase string
+	files []string
+	at    protocol.Time // of the acceptance
+}
+
+// moment is when the commit counts as made.
+func (c *checkpoint) moment(now protocol.Time) protocol.Time {
+	if c.at.IsZero() {
+		return now
+	}
+	return c.at
+}
+
+// prepare makes the commit's objects. The head of the record's chain goes into a trailer, so that a record that was rewritten
+// later does not fit its commits. The chain itself does not: it changes between commits too, and would make every working tree
+// dirty and every commit larger than the one before.
+func (c *checkpoint) prepare(ctx context.Context, w *workspace.Workspace, head string) (ledger.Checkpoint, error) {
+	p, err := w.Prepare(ctx, workspace.CheckpointRequest{
+		Paths:   c.files,
+		Message: workspace.Subject(c.turn.TurnID, c.turn.AssignedRole, c.phase, c.turn.RuntimeID), Baseline: c.turn.Baseline,
+		Trailers: [][2]string{{"AgentXchain-Run", c.turn.RunID}, {"AgentXchain-Turn", c.turn.TurnID}, {workspace.ChainTrailer, head}},
+	})
+	if err != nil {
+		return ledger.Checkpoint{}, err
+	}
+	b, err := json.Marshal(p)
+	return ledger.Checkpoint{Commit: p.Commit, Parent: p.Parent, Ref: p.Ref, Apply: b}, err
+}
+
+func applyCheckpoint(ctx context.Context, w *workspace.Workspace, cp ledger.Checkpoint) error {
+	var p workspace.Prepared
+	if err := json.Unmarshal(cp.Apply, &p); err != nil {
+		return fmt.Errorf("the journal's checkpoint: %w", err)
+	}
+	err := w.Apply(ctx, p)
+	if !errors.Is(err, workspace.ErrMoved) {
+		return err
+	}
+	// Somebody committed in between. Their commit stays below the turn's, which names in a trailer what it was made from.
+	again, err := w.Rebase(ctx, p)
+	if err == nil {
+		err = w.Apply(ctx, again)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ledger.ErrCheckpointStale, err)
+	}
+	return nil
+}

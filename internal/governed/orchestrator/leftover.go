@@ -1,0 +1,83 @@
+package orchestrator
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/project"
+)
+
+// clear takes away what killed processes left of turns that are not active any more, or never came to be: leases, progress,
+// worktrees that were merged, bundles that nobody was given. What holds anybody's work stays. It is only tidiness: what cannot
+// be removed is left for the next time.
+func (t *transaction) clear(ctx context.Context) {
+	root := t.e.root
+	for _, turn := range names(root, protocol.LocksDir, "turn-", ".lock") {
+		if !t.state().ActiveTurns.Has(turn) {
+			clearLease(leasePath(root, turn))
+		}
+	}
+	for _, id := range names(root, protocol.LocksDir, "ledger-", ".hold") {
+		clearLease(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "ledger-"+id+".hold"))
+	}
+	for _, turn := range names(root, protocol.Dir, "dispatch-progress-", ".json") {
+		if carrier(root, turn) == nil {
+			_ = os.Remove(progressFile(root, turn))
+		}
+	}
+	there := func(path string) bool {
+		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path)))
+		return err == nil
+	}
+	active := func(turn string) bool { return t.state().ActiveTurns.Has(turn) }
+	ended := func(turn string) bool {
+		return slices.ContainsFunc(t.run.History, func(h protocol.HistoryEntry) bool { return h.TurnID == turn })
+	}
+	for _, turn := range names(root, protocol.WorktreesDir, "turn_", "") {
+		// Without a bundle nobody was sent to work there.
+		if !active(turn) && (ended(turn) || !there(protocol.BundleDir(turn))) {
+			_ = t.work.Drop(ctx, turn)
+		}
+	}
+	for _, turn := range names(root, protocol.DispatchDir, "turn_", "") {
+		// A runtime leaves evidence before it starts anything.
+		if active(turn) || there(protocol.WorktreesDir+"/"+turn) || there(protocol.BundleDir(turn)+"/"+project.EvidenceDir) || there(protocol.StagedFile(turn)) {
+			continue
+		}
+		_ = os.RemoveAll(filepath.Join(root, filepath.FromSlash(protocol.BundleDir(turn))))
+		_ = os.Remove(filepath.Join(root, filepath.FromSlash(protocol.StagingDir), turn)) // when it is empty
+	}
+}
+
+// names are the turns that entries of a folder are about. Prefix turn_ is part of the name.
+func names(root, dir, prefix, suffix string) (turns []string) {
+	list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+	if err != nil {
+		return nil
+	}
+	for _, e := range list {
+		name, ok := strings.CutPrefix(e.Name(), prefix)
+		if name, more := strings.CutSuffix(name, suffix); ok && more {
+			if prefix == "turn_" {
+				name = e.Name()
+			}
+			turns = append(turns, name)
+		}
+	}
+	return turns
+}
+
+// clearLease removes a lease that nobody holds.
+func clearLease(path string) {
+	l := flock.New(path, flock.SetFlag(os.O_RDWR))
+	if ok, err := l.TryLock(); err == nil && ok {
+		_ = os.Remove(path)
+	}
+	_ = l.Close()
+}

@@ -1,0 +1,46 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// RuleObjection brings a person's word on an objection into the record. A request that the objection stopped is decided anew.
+func (e *Local) RuleObjection(ctx context.Context, o ObjectionOptions) (rep Report, err error) {
+	err = e.locked(ctx, "objections", func(t *transaction) error {
+		files, err := t.gateFiles(t.e.root, t.state().Phase)
+		if err != nil {
+			return err
+		}
+		from, by := t.state().Phase, t.person(ctx, o.By)
+		in := governance.RuleObjection{ID: o.ID, Status: o.Status, Reason: o.Reason, By: by, Now: e.now(), GateFiles: files}
+		if err := t.do(in); err != nil {
+			return err
+		}
+		if _, err := t.commit(ctx, "objection", "", nil); err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		what := map[string]string{protocol.ObjectionAcknowledged: "acknowledged", protocol.ObjectionResolvedByHuman: "resolved", protocol.ObjectionRaised: "open again"}
+		rep.Summary = fmt.Sprintf("objection %s is %s", o.ID, what[o.Status])
+		switch {
+		case t.state().Status == protocol.RunCompleted:
+			rep.Outcome = OutcomeCompleted
+		case t.state().Phase != from:
+			rep.EnteredPhase = t.state().Phase
+		}
+		return nil
+	})
+	return rep, err
+}
+
+// person is who decides: whom the caller names, else whom git knows, and the user of the system besides.
+func (t *transaction) person(ctx context.Context, by protocol.Person) protocol.Person {
+	if by.Name == "" && by.Email == "" {
+		by.Name, by.Email = t.work.Identity(ctx)
+	}
+	return by
+}

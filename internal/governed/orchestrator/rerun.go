@@ -1,0 +1,104 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
+	"github.com/drawbar/drawbar/internal/governed/project"
+)
+
+// RerunOptions say whose evidence is run again.
+type RerunOptions struct {
+	Turn     string        // empty is the only active turn, or the last accepted one
+	Accepted bool          // of the record, not of a staged result
+	Execute  bool          // without it the commands are only listed: a turn wrote them
+	Timeout  time.Duration // of one command
+}
+
+// Rerun is what became of the evidence of a turn.
+type Rerun struct {
+	TurnID     string              `json:"turn_id"`
+	RunID      string              `json:"run_id"`
+	Role       string              `json:"role"`
+	RuntimeID  string              `json:"runtime_id"`
+	Source     string              `json:"source"` // staged or history
+	Declared   string              `json:"declared_status"`
+	Normalized string              `json:"normalized_status"`
+	Evidence   []protocol.Evidence `json:"machine_evidence"`
+	governance.Replay
+}
+
+// Rerun runs the commands again that a turn gives as its evidence, where the turn works, and compares exit codes. It changes nothing
+// of the record; what the commands change in the files is theirs.
+func (e *Local) Rerun(ctx context.Context, o RerunOptions) (out Rerun, err error) {
+	err = e.locked(ctx, "verify turn", func(t *transaction) error {
+		v, root, err := t.evidenceOf(o, &out)
+		if err != nil {
+			return err
+		}
+		if o.Execute {
+			if err := e.trusted(t.project.Items()); err != nil {
+				return err
+			}
+		}
+		_, rt, _ := t.run.Config.RuntimeOf(out.Role)
+		out.Declared, out.Normalized, out.Evidence = v.Status, governance.NormalizeVerification(v, rt.Type).Status, slices.Clone(v.MachineEvidence)
+		if !o.Execute && len(v.MachineEvidence) > 0 {
+			out.Replay = governance.Replay{Overall: "not_reproducible", Reason: "the commands were not run: a turn wrote them, so look at them first"}
+			return nil
+		}
+		r, err := t.rerunAll(ctx, root, v.MachineEvidence, o.Timeout)
+		if err == nil {
+			out.Replay = *r
+		}
+		return err
+	})
+	return out, err
+}
+
+// evidenceOf is what a turn says of its checks, and where it works.
+func (t *transaction) evidenceOf(o RerunOptions, out *Rerun) (protocol.Verification, string, error) {
+	if !o.Accepted {
+		turn, err := t.only(o.Turn, "verify turn")
+		if err != nil {
+			return protocol.Verification{}, "", err
+		}
+		*out = Rerun{TurnID: turn.TurnID, RunID: turn.RunID, Role: turn.AssignedRole, RuntimeID: turn.RuntimeID, Source: "staged"}
+		root := t.workRoot(turn.TurnID)
+		data, _, err := project.ReadStaged(root, turn.TurnID)
+		if err != nil {
+			return protocol.Verification{}, "", err
+		}
+		raw, _, err := turnresult.Decode(data)
+		if err != nil {
+			return protocol.Verification{}, "", execution.Errorf(execution.CodeInvalidOutput, "%s: %v", protocol.StagedFile(turn.TurnID), err).WithHint("drawbar govern validate --mode turn")
+		}
+		in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History}
+		in.Raw, _ = turnresult.Normalize(in)
+		r := turnresult.Validate(in)
+		if r.Result == nil {
+			return protocol.Verification{}, "", execution.Errorf(execution.CodeValidation, "the result of turn %s is not valid: %s", turn.TurnID, joined(turnresult.Errors(r))).
+				WithHint("drawbar govern validate --mode turn")
+		}
+		return r.Result.Verification, root, nil
+	}
+	history, err := t.ledger.View().History("")
+	if err != nil {
+		return protocol.Verification{}, "", err
+	}
+	for _, h := range slices.Backward(history) {
+		if (o.Turn == "" || h.TurnID == o.Turn) && h.Status != protocol.StatusReissued {
+			*out = Rerun{TurnID: h.TurnID, RunID: h.RunID, Role: h.Role, RuntimeID: h.RuntimeID, Source: "history"}
+			return h.Verification, t.e.root, nil
+		}
+	}
+	if o.Turn == "" {
+		return protocol.Verification{}, "", execution.Errorf(execution.CodeInvalidStateTransition, "no turn is accepted yet").WithHint("%s", governance.NextStep)
+	}
+	return protocol.Verification{}, "", execution.Errorf(execution.CodeSessionNotFound, "no turn %q is accepted", o.Turn).WithHint("drawbar govern history --all")
+}

@@ -1,0 +1,183 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/project"
+)
+
+const defaultMaxTurns = 50
+
+// Run carries turns until a person is needed, a limit is reached, or the run ends.
+func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
+	if o.DryRun {
+		return e.plan()
+	}
+	limit := o.MaxTurns
+	if limit <= 0 {
+		limit = e.maxTurns()
+	}
+	out := RunReport{Turns: []Report{}}
+	resume := o.Resume
+	for {
+		if stop := e.gateStop(ctx, &out, o); stop != "" {
+			out.Stop = stop
+			return out, nil
+		}
+		if len(out.Turns) >= limit {
+			out.Stop = StopMaxTurns
+			return out, nil
+		}
+		rep, err := e.Step(ctx, StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
+		if err != nil {
+			return out, err
+		}
+		resume = false
+		out.Last = rep
+		if rep.TurnID != "" {
+			out.Turns = append(out.Turns, rep)
+			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
+		}
+		switch rep.Outcome {
+		case OutcomeAccepted:
+			e.note(Notice{Kind: "accepted", TurnID: rep.TurnID, Role: rep.Role, Text: acceptance(rep)})
+		case OutcomeAssigned:
+			out.Stop = StopHumanTurn
+			return out, nil
+		case OutcomeInterrupted:
+			out.Stop = StopInterrupted
+			return out, nil
+		case OutcomeBlocked, OutcomeFailed:
+			out.Stop = StopBlocked
+			return out, nil
+		}
+	}
+}
+
+// acceptance is a turn in one line.
+func acceptance(r Report) string {
+	text := r.Role + ": " + strings.Join(strings.Fields(r.Summary), " ")
+	if r.Cost != nil && r.Cost.USD > 0 {
+		text += fmt.Sprintf(" ($%.4f)", r.Cost.USD)
+	}
+	if r.EnteredPhase != "" {
+		text += "; phase " + r.EnteredPhase + " begins"
+	}
+	return text
+}
+
+// gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
+// unless it is one that only a person may let pass.
+func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) string {
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return "" // the next step says it better
+	}
+	p, err := project.Load(e.root)
+	if err != nil {
+		return ""
+	}
+	if len(out.Turns) == 0 {
+		t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
+		out.Last = t.report(outcomeOf(&v.State))
+	}
+	switch v.State.Status {
+	case protocol.RunCompleted:
+		out.Last.Outcome, out.Last.Status = OutcomeCompleted, protocol.RunCompleted
+		return StopCompleted
+	case protocol.RunBlocked:
+		if v.State.ID() != "" && !o.Resume {
+			return StopBlocked
+		}
+	case protocol.RunPaused:
+		g, _ := p.Config.Gate(pending(&v.State))
+		if !o.AutoApprove || g.Credentialed {
+			return StopGateHeld
+		}
+		rep, err := e.Approve(ctx, ApproveOptions{Either: true, By: protocol.Person{Name: "drawbar govern run --auto-approve"}})
+		if err != nil {
+			e.warn(fmt.Sprintf("the gate could not be approved: %v", err))
+			return StopGateHeld
+		}
+		out.Last = rep
+		if rep.Pending != "" {
+			return StopGateHeld // another person's approval is missing
+		}
+		switch rep.Outcome {
+		case OutcomeBlocked:
+			return StopBlocked
+		case OutcomeCompleted:
+			return StopCompleted
+		}
+	}
+	return ""
+}
+
+func (e *Local) maxTurns() int {
+	p, err := project.Load(e.root)
+	if err == nil && p.Config.RunLoop != nil && p.Config.RunLoop.MaxTurns != nil && *p.Config.RunLoop.MaxTurns > 0 {
+		return *p.Config.RunLoop.MaxTurns
+	}
+	return defaultMaxTurns
+}
+
+// look is a transaction that only reads: it has no lock and cannot be committed.
+func (e *Local) look() (*transaction, error) {
+	p, err := project.Load(e.root)
+	if err != nil {
+		return nil, err
+	}
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return nil, err
+	}
+	t := &transaction{e: e, project: p, before: v.State, run: governance.Run{Config: p.Config, State: v.State}}
+	if phases := p.Config.Phases(); t.run.State.Phase == "" && len(phases) > 0 {
+		t.run.State.Phase = phases[0]
+	}
+	if id := t.run.State.ID(); id != "" {
+		t.run.History, err = e.history.Read(v, id)
+	}
+	return t, err
+}
+
+// plan says what a run would do next, and changes nothing.
+func (e *Local) plan() (RunReport, error) {
+	t, err := e.look()
+	if err != nil {
+		return RunReport{}, err
+	}
+	st, cfg := t.state(), t.run.Config
+	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone), Permissions: cfg.Permissions()}
+	if err := t.mayRun(); err != nil {
+		return out, err
+	}
+	switch st.Status {
+	case protocol.RunCompleted, protocol.RunBlocked, protocol.RunPaused:
+		out.Last.Outcome = outcomeOf(st)
+		out.Last.Summary = "nothing would be dispatched: the run is " + string(st.Status)
+		return out, nil
+	}
+	if st.ActiveTurns.Len() > 0 {
+		for _, turn := range st.ActiveTurns.All() {
+			out.Last.turn(turn)
+		}
+		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
+		return out, nil
+	}
+	role, why := governance.NextRole(t.run)
+	id, rt, _ := cfg.RuntimeOf(role)
+	out.Last.Role, out.Last.RuntimeID = role, id
+	out.Last.Summary = fmt.Sprintf("the next turn would be that of role %s (it %s), by runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
+	if st.Status == protocol.RunActive {
+		for _, r := range governance.Guards(t.run, role) {
+			out.Last.Errors = append(out.Last.Errors, r.Message)
+		}
+	}
+	return out, nil
+}

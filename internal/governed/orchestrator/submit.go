@@ -1,0 +1,245 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+)
+
+// Submission is what a person says of their turn. Ids, and the files that git saw change, are filled in.
+type Submission struct {
+	Status       protocol.ResultStatus // empty is completed
+	Summary      string
+	NeedsHuman   string // why a person has to decide
+	Objections   []protocol.Objection
+	Decisions    []protocol.Decision
+	Files        []string // nil is what git saw
+	Verification protocol.Verification
+	NextRole     string // empty is human
+	Phase        string // requested
+	Complete     bool
+}
+
+// SubmitOptions choose the turn that is handed in.
+type SubmitOptions struct {
+	Turn    string
+	Form    Submission
+	Replace bool // a draft that is there already; it is kept in the evidence
+	DryRun  bool // check and stage nothing
+}
+
+// Submit stages the result of a person's turn, when it is valid. Whoever waits for the turn takes it; else the next step does.
+func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err error) {
+	err = e.locked(ctx, "submit", func(t *transaction) error {
+		turn, err := t.persons(o.Turn)
+		if err != nil {
+			return err
+		}
+		data, changes, valid, err := t.judgeSubmission(ctx, turn, o.Form)
+		if err != nil {
+			return err
+		}
+		rep = t.report(OutcomeDone)
+		rep.turn(turn)
+		rep.Changes = changes
+		if valid.Result == nil {
+			rep.Outcome, rep.Code, rep.Stage, rep.Errors = OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
+			rep.Hint = "say it again: nothing was staged"
+			return nil
+		}
+		rep.Summary, rep.Files, rep.Objections, rep.Decisions = valid.Result.Summary, valid.Result.FilesChanged, valid.Result.Objections, valid.Result.Decisions
+		if o.DryRun {
+			rep.Warnings = append(rep.Warnings, "checked, and not handed in")
+			return nil
+		}
+		err = t.stage(turn, data, o.Replace)
+		rep.Next = t.e.next(t.run)
+		return err
+	})
+	return rep, err
+}
+
+// CheckSubmission says what stands against one field of a submission that may be half filled in: a fault, or what it would be changed to.
+// It is empty where nothing does. It fails where there is no turn of a person to hand in.
+func (e *Local) CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error) {
+	err = e.locked(ctx, "submit", func(t *transaction) error {
+		turn, err := t.persons(o.Turn)
+		if err != nil || field == "" {
+			return err
+		}
+		_, changes, valid, err := t.judgeSubmission(ctx, turn, o.Form)
+		for _, f := range valid.Faults {
+			if f.Field == field {
+				fault = f.Error()
+			}
+		}
+		for _, c := range changes {
+			if c.Field == field {
+				fault = fmt.Sprintf("%s is not possible here; it would be read as %s", c.Original, c.Normalized)
+			}
+		}
+		return err
+	})
+	return fault, err
+}
+
+// persons is the active turn that a person hands in.
+func (t *transaction) persons(named string) (*protocol.Turn, error) {
+	turn, err := t.only(named, "submit")
+	if err != nil {
+		return nil, err
+	}
+	if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); rt.Type != protocol.RuntimeManual {
+		return nil, execution.Errorf(execution.CodeValidation, "turn %s is done by the runtime %s of type %s, not by a person", turn.TurnID, turn.RuntimeID, rt.Type).
+			WithHint("%s", governance.NextCommand(t.run))
+	}
+	return turn, nil
+}
+
+// judgeSubmission makes the turn result of a submission and validates it.
+func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, s Submission) (data []byte, changes []protocol.Change,
+	valid turnresult.Report, err error) {
+	if data, err = t.result(ctx, turn, s); err != nil {
+		return nil, nil, valid, err
+	}
+	raw, _, err := turnresult.Decode(data)
+	if err != nil {
+		return nil, nil, valid, err
+	}
+	in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History}
+	in.Raw, changes = turnresult.Normalize(in)
+	return data, changes, turnresult.Validate(in), nil
+}
+
+// result is the turn result of a submission.
+func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s Submission) ([]byte, error) {
+	if err := t.knowIDs(); err != nil {
+		return nil, err
+	}
+	root := t.workRoot(turn.TurnID)
+	if s.Files == nil && turn.Baseline != nil && t.work.Kind() == workspace.Git {
+		in := ""
+		if turn.Worktree != "" {
+			in = root
+		}
+		seen, err := t.work.Observe(ctx, *turn.Baseline, in)
+		if err != nil {
+			return nil, err
+		}
+		s.Files = seen.Paths()
+	}
+	next := 0
+	for i := range s.Objections {
+		x := &s.Objections[i]
+		if x.ID == "" {
+			x.ID, next = freeID("OBJ-", t.run.ObjectionIDs, next)
+		}
+		for _, known := range t.state().OpenObjections {
+			if known.ID == x.ID && x.Severity == "" {
+				x.Severity = known.Severity
+			}
+		}
+		if x.Status == "" {
+			x.Status = protocol.ObjectionRaised
+		}
+	}
+	next = 0
+	for i := range s.Decisions {
+		if s.Decisions[i].ID == "" {
+			s.Decisions[i].ID, next = freeID("DEC-", t.run.DecisionIDs, next)
+		}
+	}
+	status := s.Status
+	switch {
+	case s.NeedsHuman != "":
+		status = protocol.ResultNeedsHuman
+	case status == "":
+		status = protocol.ResultCompleted
+	}
+	role := t.run.Config.Roles.At(turn.AssignedRole)
+	artifact := protocol.ArtifactReview
+	if len(s.Files) > 0 && role.WriteAuthority != protocol.ReviewOnly {
+		artifact = map[protocol.Authority]string{protocol.Proposed: protocol.ArtifactPatch}[role.WriteAuthority]
+		if artifact == "" {
+			artifact = protocol.ArtifactWorkspace
+		}
+	}
+	if s.NextRole == "" {
+		s.NextRole = protocol.Human
+	}
+	if s.Verification.Status == "" {
+		s.Verification.Status = protocol.VerificationSkipped
+	}
+	r := map[string]any{"schema_version": protocol.ResultVersion, "run_id": t.state().ID(), "turn_id": turn.TurnID, "role": turn.AssignedRole,
+		"runtime_id": turn.RuntimeID, "status": status, "summary": s.Summary, "decisions": orNone(s.Decisions), "objections": orNone(s.Objections),
+		"files_changed": orNone(s.Files), "verification": s.Verification, "artifact": map[string]any{"type": artifact, "ref": nil}, "proposed_next_role": s.NextRole}
+	if s.NeedsHuman != "" {
+		r["needs_human_reason"] = s.NeedsHuman
+	}
+	if s.Phase != "" {
+		r["phase_transition_request"] = s.Phase
+	}
+	if s.Complete {
+		r["run_completion_request"] = true
+	}
+	return protocol.MarshalFile(r)
+}
+
+func orNone[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// freeID is the first id that is not used, after the number last.
+func freeID(prefix string, used map[string]bool, last int) (string, int) {
+	for id := range used {
+		if n, err := strconv.Atoi(strings.TrimPrefix(id, prefix)); err == nil && n < 1_000_000 {
+			last = max(last, n)
+		}
+	}
+	return fmt.Sprintf("%s%03d", prefix, last+1), last + 1
+}
+
+// stage writes a result where the turn's is expected, whole or not at all. A draft that is there stays, unless replace says otherwise.
+func (t *transaction) stage(turn *protocol.Turn, data []byte, replace bool) error {
+	path := filepath.Join(t.workRoot(turn.TurnID), filepath.FromSlash(protocol.StagedFile(turn.TurnID)))
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return execution.Errorf(execution.CodeConfig, "%s is no regular file", path).WithHint("remove it, then: drawbar govern submit")
+	case err == nil && info.Size() > 0:
+		old, _, err := project.ReadStaged(t.workRoot(turn.TurnID), turn.TurnID)
+		if err == nil && bytes.Equal(old, data) {
+			return nil
+		}
+		if !replace {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s has a draft already: %s", turn.TurnID, protocol.StagedFile(turn.TurnID)).
+				WithHint("finish it and type drawbar govern accept, or put this in its place (the draft is kept): drawbar govern submit --replace ...")
+		}
+		dir, err := project.EvidencePath(t.e.root, turn.TurnID)
+		if err != nil {
+			return err
+		}
+		if err := os.Rename(path, filepath.Join(dir, fmt.Sprintf("draft-%d.json", t.e.now().UnixMilli()))); err != nil {
+			return err
+		}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return project.WriteStaged(t.workRoot(turn.TurnID), turn.TurnID, data)
+}

@@ -1,0 +1,457 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/prompt"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
+)
+
+// transaction is one change of the record in the making. It holds the project's lock. Inputs are applied to run as they
+// come; nothing is on disk before commit.
+type transaction struct {
+	e       *Local
+	project *project.Project
+	ledger  *ledger.Ledger
+	run     governance.Run
+	work    *workspace.Workspace
+	effects []governance.Effect
+	before  protocol.State // as it was read
+	told    []Notice       // what is told once it is on disk
+
+	rewritten map[string][]byte // files that are written anew with the next commit
+	removed   []string          // files that are removed with it
+
+	noted   []string // changes of git's settings, to be recorded with what becomes of the turn
+	telling string   // digest of what a block says of git's settings
+
+	adopted bool // the state is one that another program wrote
+
+	restored string // what was put back because something else than drawbar had written the state
+	tampered string // how a hook that could only advise tampered with the record
+}
+
+// clockSlack is how far clocks may be apart without a word.
+const clockSlack = time.Minute
+
+// locked calls fn with the lock of the project held and whatever a crash left finished.
+func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) error {
+	return e.lockedAs(ctx, doing, false, fn)
+}
+
+// lockedAs is locked. adopt takes the state as it stands where it is not what the last transaction wrote.
+func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(*transaction) error) (err error) {
+	p, err := project.Load(e.root)
+	if err != nil {
+		return err
+	}
+	work, err := e.workspace(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Open(ctx, e.root, ledger.Options{
+		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyCarried(e.root),
+		Foreign:         func(sealed, now *protocol.State) error { return foreign(p.Config, sealed, now, adopt) },
+		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	notes := l.Notes()
+	e.mended(notes)
+	view := l.View()
+	t := &transaction{e: e, project: p, ledger: l, work: work, before: view.State}
+	for _, n := range notes {
+		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
+			t.restored = n.Message
+		}
+		t.adopted = t.adopted || n.What == "adopted" && n.Path == protocol.StateFile
+	}
+	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
+		e.floor.Store(s.LastCheckpointAt.UnixMilli())
+		if clock := e.o.Now(); s.LastCheckpointAt.Sub(clock) > clockSlack {
+			e.warn(fmt.Sprintf("the clock of this machine says %s, and the record was last written at %s: its times stay at that until the clock has passed it (date)",
+				protocol.At(clock), s.LastCheckpointAt))
+		}
+	}
+	t.run = governance.Run{Config: p.Config, State: view.State.Clone()}
+	if t.run.State.Phase == "" {
+		if phases := p.Config.Phases(); len(phases) > 0 {
+			t.run.State.Phase = phases[0]
+		}
+	}
+	if t.run.State.ProjectID == "" {
+		t.run.State.ProjectID = p.Config.Project.ID
+	}
+	if id := t.run.State.ID(); id != "" {
+		if t.run.History, err = e.history.Read(view, id); err != nil {
+			return err
+		}
+	}
+	if err := t.humanQueue(""); err != nil {
+		return err
+	}
+	if err := t.outside(); err != nil {
+		return err
+	}
+	if err := t.survivors(); err != nil {
+		return err
+	}
+	if err := t.chained(ctx, adopt); err != nil {
+		return err
+	}
+	if err := t.filtering(ctx, doing); err != nil {
+		return err
+	}
+	if doing == "approve" || doing == "accept" {
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
+	}
+	return fn(t)
+}
+
+// tell says something once the transaction is on disk.
+func (t *transaction) tell(n Notice) { t.told = append(t.told, n) }
+
+func (t *transaction) state() *protocol.State { return &t.run.State }
+
+// do applies an input, or says why it is refused and what to type.
+func (t *transaction) do(in governance.Input) error {
+	run, effects := governance.Transition(t.run, in)
+	if r := refused(effects); r != nil {
+		return refusal(*r)
+	}
+	t.run = run
+	t.effects = append(t.effects, effects...)
+	return nil
+}
+
+func refused(effects []governance.Effect) *governance.Refused {
+	for _, f := range effects {
+		if r, ok := f.(governance.Refused); ok {
+			return &r
+		}
+	}
+	return nil
+}
+
+// refusal is the error of an input that is not legal now.
+func refusal(r governance.Refused) error {
+	code := execution.CodeInvalidStateTransition
+	switch r.Code {
+	case governance.CodeInvalidConfig:
+		code = execution.CodeConfig
+	case governance.CodeInvalidInput, governance.CodeUnknownRole, governance.CodeUnknownRuntime, governance.CodeUnknownObjection:
+		code = execution.CodeValidation
+	}
+	e := &execution.Error{Code: code, Message: r.Message, Cause: r}
+	return e.WithHint("%s", r.Next)
+}
+
+// knowIDs reads the ids that the record holds. Only an acceptance needs them.
+func (t *transaction) knowIDs() error {
+	if t.run.DecisionIDs != nil {
+		return nil
+	}
+	t.run.DecisionIDs, t.run.ObjectionIDs = map[string]bool{}, map[string]bool{}
+	decisions, err := t.ledger.View().Decisions()
+	if err != nil {
+		return err
+	}
+	for _, d := range decisions {
+		t.run.DecisionIDs[d.ID] = true
+	}
+	repo, err := t.ledger.View().RepoDecisions()
+	if err != nil {
+		return err
+	}
+	for _, d := range repo {
+		t.run.DecisionIDs[d.ID] = true
+	}
+	for _, h := range t.run.History {
+		for _, o := range h.Objections {
+			t.run.ObjectionIDs[o.ID] = true
+		}
+	}
+	return nil
+}
+
+// noteSettings puts changes of git's settings into the first event about a turn that was not accepted.
+func noteSettings(events []protocol.Event, turn string, noted []string) error {
+	for i, e := range events {
+		if len(noted) == 0 || e.Turn == nil || e.Turn.TurnID != turn {
+			continue
+		}
+		payload := map[string]any{}
+		if err := json.Unmarshal(e.Payload, &payload); err != nil {
+			return fmt.Errorf("the payload of %s: %w", e.EventType, err)
+		}
+		payload["git_settings"] = noted
+		b, err := json.Marshal(payload)
+		events[i].Payload = b
+		return err
+	}
+	return nil
+}
+
+// commit writes what the effects say, all of it or nothing. checkpoint, when given, is the commit of an acceptance.
+func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpoint) (string, error) {
+	if err := t.follow(); err != nil {
+		return "", err
+	}
+	now := t.e.now()
+	tx := ledger.Tx{Kind: kind, TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
+	maps.Copy(tx.Files, t.rewritten)
+	tx.Remove = t.removed
+	var last []protocol.Event
+	var human []governance.HumanEntry
+	var talk strings.Builder
+	for _, f := range t.effects {
+		switch f := f.(type) {
+		case governance.AppendHistory:
+			tx.History = append(tx.History, f.Entry)
+		case governance.AppendDecision:
+			tx.Ledger = append(tx.Ledger, f.Decision)
+		case governance.AppendNote:
+			tx.Ledger = append(tx.Ledger, f.Note)
+		case governance.AppendRepoDecision:
+			tx.RepoDecisions = append(tx.RepoDecisions, f.Decision)
+		case governance.OverrideRepoDecision:
+			old, err := t.repoDecision(f.ID)
+			if err != nil {
+				return "", err
+			}
+			old.Status, old.OverriddenBy = "overridden", &f.By
+			tx.RepoDecisions = append(tx.RepoDecisions, old)
+		case governance.Emit:
+			if f.AfterCheckpoint {
+				last = append(last, f.Event)
+			} else {
+				tx.Events = append(tx.Events, f.Event)
+			}
+		case governance.RaiseHuman:
+			human = append(human, f.Entry)
+		case governance.ResolveHuman:
+			human = append(human, f.Entry)
+		case governance.Summarize:
+			tx.Runs = append(tx.Runs, f.Summary)
+		case governance.Archive:
+			tx.Archive = append(tx.Archive, f.TurnID)
+		case governance.Warn:
+			t.e.warn(f.Message)
+		case governance.KeepRejected:
+			if err := t.keepRejected(f, &tx); err != nil {
+				return "", err
+			}
+		}
+	}
+	if len(tx.History) == 0 { // an acceptance has them in its entry
+		if err := noteSettings(tx.Events, turn, t.noted); err != nil {
+			return "", err
+		}
+	}
+	for _, h := range tx.History {
+		if h.Status != "reissued" {
+			talk.WriteString(prompt.Talk(h, prompt.TalkNotes{}))
+		}
+	}
+	if err := t.people(human, talk.String(), &tx); err != nil {
+		return "", err
+	}
+	if err := t.index(now, &tx); err != nil {
+		return "", err
+	}
+	var sha string
+	if cp != nil {
+		tx.Checkpoint = func(_ []byte, head string) (ledger.Checkpoint, error) {
+			return cp.prepare(ctx, t.work, head)
+		}
+		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
+			sha = made.Commit
+			// The commit belongs to the same moment as the acceptance: the events behind it may not be older.
+			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: cp.moment(now), InAcceptance: true})
+			if refused(effects) == nil {
+				t.run = run
+				for _, f := range effects {
+					if e, ok := f.(governance.Emit); ok {
+						tx.Events = append(tx.Events, e.Event)
+					}
+				}
+			}
+			tx.Events = append(tx.Events, last...)
+			tx.State = t.run.State
+			tx.Session = t.session(kind, now, made.Commit)
+		}
+	} else {
+		tx.Events = append(tx.Events, last...)
+	}
+	tx.State = t.run.State
+	tx.Session = t.session(kind, now, "")
+	err := t.ledger.Commit(ctx, tx)
+	t.e.mended(t.ledger.Notes())
+	t.effects = nil
+	if err == nil || errors.Is(err, ledger.ErrCheckpointStale) || errors.Is(err, ledger.ErrUnfinished) {
+		for _, n := range t.told {
+			t.e.note(n)
+		}
+	}
+	t.told = nil
+	if errors.Is(err, ledger.ErrCheckpointStale) {
+		t.e.warn("the branch moved while the turn was accepted: its files are not committed yet; type: drawbar govern checkpoint")
+		sha, err = "", nil
+	}
+	return sha, err
+}
+
+func (t *transaction) repoDecision(id string) (protocol.RepoDecision, error) {
+	all, err := t.ledger.View().RepoDecisions()
+	if err != nil {
+		return protocol.RepoDecision{}, err
+	}
+	for _, d := range slices.Backward(all) {
+		if d.ID == id {
+			return d, nil
+		}
+	}
+	return protocol.RepoDecision{}, execution.Errorf(execution.CodeConfig, "%s has no decision %s", protocol.RepoLedgerFile, id)
+}
+
+// people writes what stands in files for people: the human queue with its tasks, and the talk.
+func (t *transaction) people(human []governance.HumanEntry, talk string, tx *ledger.Tx) error {
+	for _, h := range human {
+		b, err := protocol.Marshal(h)
+		if err != nil {
+			return err
+		}
+		tx.Human = append(tx.Human, b)
+	}
+	if len(human) > 0 {
+		before, err := t.ledger.View().Human()
+		if err != nil {
+			return err
+		}
+		old, err := t.readOwn(protocol.HumanTasksFile)
+		if err != nil {
+			return err
+		}
+		tx.Files[protocol.HumanTasksFile] = []byte(prompt.HumanTasks(old, append(before, tx.Human...)))
+	}
+	if talk == "" {
+		return nil
+	}
+	old, err := t.readOwn(protocol.TalkFile)
+	if err == nil {
+		tx.Files[protocol.TalkFile] = []byte(prompt.AppendTalk(old, talk))
+	}
+	return err
+}
+
+// readOwn reads a file that Drawbar writes for people; empty when there is none.
+func (t *transaction) readOwn(name string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(t.e.root, filepath.FromSlash(name)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", execution.Errorf(execution.CodeConfig, "read %s: %w", name, err)
+	}
+	return string(b), nil
+}
+
+// index writes the index of active turns.
+func (t *transaction) index(now protocol.Time, tx *ledger.Tx) error {
+	b, err := protocol.MarshalFile(project.Index(t.run.State, now.Time, nil))
+	if err != nil {
+		return err
+	}
+	tx.Files[protocol.DispatchIndexFile] = b
+	return nil
+}
+
+// keepRejected moves a rejected result to where rejected ones are kept.
+func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) error {
+	data, where, err := project.ReadStaged(t.workRoot(f.TurnID), f.TurnID)
+	if errors.Is(err, project.ErrNoResult) {
+		return nil
+	}
+	if err != nil {
+		// What is too large or no file at all is named in the rejection; it cannot be kept as a file of the record.
+		t.e.warn(fmt.Sprintf("the rejected result of turn %s is not kept: %v", f.TurnID, err))
+		return nil
+	}
+	tx.Files[protocol.RejectedDir+"/"+f.Name] = cleanResult(t.redactor(f.TurnID), data)
+	if t.workRoot(f.TurnID) == t.e.root {
+		tx.Remove = append(tx.Remove, where)
+	}
+	return nil
+}
+
+// session is session.json after this transaction.
+func (t *transaction) session(kind string, now protocol.Time, commit string) *protocol.Session {
+	st := t.state()
+	s := &protocol.Session{SessionID: newID("session"), RunID: st.ID(), StartedAt: now}
+	if old, err := t.ledger.View().Session(); err == nil && old != nil && old.RunID == st.ID() {
+		s.SessionID, s.StartedAt, s.LastTurnID, s.LastRole, s.BaselineRef = old.SessionID, old.StartedAt, old.LastTurnID, old.LastRole, old.BaselineRef
+		s.AgentContext = old.AgentContext
+	}
+	s.LastCheckpointAt, s.CheckpointReason, s.RunStatus, s.Phase, s.LastPhase = now, reasons[kind], st.Status, st.Phase, st.Phase
+	if s.CheckpointReason == "" {
+		s.CheckpointReason = kind
+	}
+	s.LastCompletedTurnID, s.ActiveTurnIDs = st.LastCompletedTurnID, st.ActiveTurns.Keys()
+	if s.ActiveTurnIDs == nil {
+		s.ActiveTurnIDs = []string{}
+	}
+	for id, turn := range st.ActiveTurns.All() {
+		s.LastTurnID, s.LastRole = &id, &turn.AssignedRole
+		s.AgentContext, _ = json.Marshal(map[string]string{"adapter": turn.RuntimeID, "dispatch_dir": protocol.BundleDir(id)})
+		if b := turn.Baseline; b != nil {
+			dirty := !b.Clean
+			s.BaselineRef = protocol.SessionBaseline{GitHead: b.HeadRef, WorkspaceDirty: &dirty}
+			if b.Branch != "" {
+				s.BaselineRef.GitBranch = &b.Branch
+			}
+		}
+	}
+	if commit != "" {
+		s.BaselineRef.GitHead = &commit
+	}
+	if p := st.PendingTransition; p != nil {
+		s.PendingGate = &p.Gate
+	}
+	s.PendingRunCompletion = st.PendingCompletion != nil
+	s.Blocked = st.Status == protocol.RunBlocked
+	return s
+}
+
+var reasons = map[string]string{
+	"assign_turn": "turn_assigned", "accept_turn": "turn_accepted", "fail_acceptance": "acceptance_failed", "approve_phase": "phase_approved",
+	"approve_completion": "run_completed", "block": "blocked", "reissue_turn": "turn_reissued",
+}
+
+// workRoot is where the files of a turn are: the project, or the turn's worktree.
+func (t *transaction) workRoot(turn string) string {
+	return turnRoot(t.e.root, t.state().ActiveTurns.At(turn))
+}
+
+func turnRoot(root string, turn *protocol.Turn) string {
+	if turn != nil && turn.Worktree != "" {
+		return filepath.Join(root, filepath.FromSlash(turn.Worktree))
+	}
+	return root
+}

@@ -1,0 +1,282 @@
+package turnruntime
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// ran is how a run of the agent ended.
+type ran struct {
+	execution.Result
+	silent bool          // our watchdog ended it
+	said   string        // the agent's last message
+	after  time.Duration // how long the provider asks to wait, if it refuses
+}
+
+// note keeps what the result may not say: the last message, and when a limit that is used up ends.
+func (r *ran) note(e execution.Event, now time.Time) {
+	switch b := e.Body.(type) {
+	case execution.MessageStop:
+		if e.Parent == "" {
+			r.said = b.Text
+		}
+	case execution.RateLimited:
+		if strings.HasPrefix(b.Status, "allowed") {
+			break // a warning: nothing is refused
+		}
+		r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
+		if b.ResetsAt > 0 {
+			r.after = max(0, time.UnixMilli(b.ResetsAt).Sub(now))
+		}
+	case execution.RateLimitError:
+		if b.RetryAfterMs > 0 {
+			r.after = time.Duration(b.RetryAfterMs) * time.Millisecond
+		}
+	}
+}
+
+// lost reports whether the session to go on with does not exist any more.
+func (r ran) lost() bool {
+	return r.Error != nil && r.Error.ErrorCode() == execution.CodeSessionNotFound
+}
+
+// outcome judges a run: by the staged result first, then by what the agent states.
+func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) (Outcome, error) {
+	d := j.d
+	o := Outcome{Signal: r.Signal}
+	if r.ExitCode != nil && *r.ExitCode > 0 {
+		o.ExitCode = *r.ExitCode
+	}
+	o.Meta, o.Cost = account(r.Result)
+	o.Meta.Provider = d.Runtime.Agent
+	j.latency(o.Meta)
+	if d.Runtime.Session == sessionRole {
+		o.Session = r.SessionID
+	}
+	well := r.Status == execution.StatusCompleted
+	var unread error
+	if order.structured && (well || r.Error != nil && r.Error.ErrorCode() == execution.CodeInvalidOutput) {
+		// An agent that missed its own form of structured output may have said the result all the same.
+		data, err := answer(r)
+		if err == nil {
+			if err := d.put(data); err != nil {
+				return o, err
+			}
+		}
+		unread = err
+	}
+	if s := d.look(); s.valid() || s.present && well {
+		o.Staged = true
+		return o, nil
+	}
+	if ctx.Err() != nil {
+		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern step"
+		return o, nil
+	}
+	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern step --resume"
+	if r.silent {
+		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, short(a.deps.Now().Sub(j.begun)))
+		return o, nil
+	}
+	switch {
+	case well && order.structured:
+		o.Class, o.Transient = ClassExtraction, true
+		o.Detail = fmt.Sprintf("%s answered with something that is no turn result: %v", d.Runtime.Agent, unread)
+	case well:
+		o.Class = ClassNoResult
+		o.Detail = fmt.Sprintf("%s ended its turn and left no result at %s", d.Runtime.Agent, d.shown(d.StagedPath))
+		if last := lastLine(finalText(r)); last != "" {
+			o.Detail += "; it said: " + last
+		}
+	case r.Error != nil:
+		o.fault(d, r, a.deps.Now())
+	default:
+		o.Class = string(r.Status)
+		o.Detail = fmt.Sprintf("%s ended %s (%s) and left no result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
+		switch {
+		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
+			o.Detail = fmt.Sprintf("%s asks for a permission and nobody is there to answer: %s. Answer it on a terminal: drawbar govern step --resume; or let it act without asking: "+
+				"drawbar govern config set runtimes.%s.approve yolo", d.Runtime.Agent, asked(r.ApprovalRequest), d.RuntimeID)
+			o.Hint = ""
+		case r.Status == execution.StatusNeedsClarification:
+			o.Detail += "; it asks: " + lastLine(finalText(r))
+			o.Hint = "answer it in a terminal: drawbar govern step --resume"
+		case r.ExitReason == execution.ExitTurnLimit:
+			o.Class = classOf(execution.CodeTurnLimit)
+		}
+	}
+	return o, nil
+}
+
+// asked is what an agent asks for, in one line.
+func asked(q *execution.ApprovalRequest) string {
+	what := lastLine(q.Reason)
+	if tool, _ := q.Metadata["toolName"].(string); tool != "" && !strings.HasPrefix(what, tool) {
+		what = strings.TrimSpace(tool + " " + what)
+	}
+	return cmp.Or(what, "something that it does not name")
+}
+
+// fault is the agent's error as an outcome.
+func (o *Outcome) fault(d Dispatch, r ran, now time.Time) {
+	e := r.Error
+	code := e.ErrorCode()
+	name := cmp.Or(d.Runtime.Agent, r.BackendID)
+	o.Class, o.Detail = classOf(code), name+": "+e.Message
+	// Time that is over is over for the next attempt too, unless a person gives more.
+	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
+	if code == execution.CodeRateLimited && r.after > 0 {
+		o.RetryAfter = r.after
+		o.Hint = "the limit is over at " + now.Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
+	}
+	hint, _ := e.Metadata["hint"].(string)
+	switch code {
+	case execution.CodeTimeout:
+		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
+	case execution.CodeAuth:
+		o.Hint = cmp.Or(hint, "drawbar auth guide "+name) + "; then: drawbar govern step --resume"
+	case execution.CodeBudgetExceeded:
+		if d.Runtime.Agent == "" {
+			break // its own limit, which its command sets
+		}
+		o.Hint = "raise runtimes." + d.RuntimeID + ".budget_usd or budget.per_turn_max_usd in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
+	default:
+		if hint != "" {
+			o.Hint = hint
+		}
+	}
+	o.settle(code)
+}
+
+// finalText is the agent's last message.
+func finalText(r ran) string {
+	if r.Output != nil && r.Output.Text != "" {
+		return r.Output.Text
+	}
+	return cmp.Or(r.said, r.Text)
+}
+
+// answer is the result that the agent answered with, as a file.
+func answer(r ran) ([]byte, error) {
+	var first error
+	for _, text := range []string{structured(r.Result), finalText(r)} {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		raw, err := decode([]byte(text))
+		if err == nil {
+			err = shaped(raw)
+		}
+		if err == nil {
+			return protocol.MarshalFile(raw)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("the answer is empty")
+	}
+	return nil, first
+}
+
+// shaped refuses an object that is some other answer than a turn result: one names its run or turn, and what became of it or
+// who says so.
+func shaped(raw protocol.RawResult) error {
+	says := func(keys ...string) bool {
+		for _, k := range keys {
+			var text string
+			if json.Unmarshal(raw.At(k), &text) == nil && strings.TrimSpace(text) != "" {
+				return true
+			}
+		}
+		return false
+	}
+	if !says("run_id", "turn_id") || !says("status", "role", "runtime_id") {
+		return fmt.Errorf("the object names no run_id or turn_id, or no status, role or runtime_id")
+	}
+	return nil
+}
+
+func structured(r execution.Result) string {
+	if r.Output == nil {
+		return ""
+	}
+	return string(r.Output.Structured)
+}
+
+// account is what the run used, as far as the agent states it.
+func account(r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
+	m := &protocol.AdapterMeta{Model: r.Model, SessionID: r.SessionID}
+	if r.Retries > 0 {
+		m.Retries = &r.Retries
+	}
+	u := r.Usage
+	if u == nil && r.Cost != nil {
+		v := r.Cost.Usage()
+		u = &v
+	}
+	var c *protocol.Cost
+	if u != nil {
+		in, out := u.Input+u.Cached+u.CacheWrite, u.Output
+		total := in + out
+		m.InputTokens, m.OutputTokens, m.TotalTokens = &in, &out, &total
+		c = &protocol.Cost{InputTokens: in, OutputTokens: out}
+	}
+	if r.Cost != nil && r.Cost.TotalUSD != nil {
+		usd := *r.Cost.TotalUSD
+		m.CostUSD = &usd
+		if c == nil {
+			c = &protocol.Cost{}
+		}
+		c.USD = usd
+	}
+	return m, c
+}
+
+// longestPause is how far away the end of a limit may be for another attempt to be worth its place.
+const longestPause = 10 * time.Minute
+
+// settle says what helps, and that an attempt is wasted on a limit that is far from over.
+func (o *Outcome) settle(code execution.ErrorCode) {
+	if o.RetryAfter > longestPause {
+		o.Transient = false
+	}
+	if o.Hint != "" {
+		return
+	}
+	switch code {
+	case execution.CodeAuth:
+		o.Hint = "log in to the agent (drawbar auth), then: drawbar govern step --resume"
+	case execution.CodeModelNotFound:
+		o.Hint = "name another model in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
+	default:
+		o.Hint = "drawbar govern step --resume"
+	}
+}
+
+// classOf is the word of the governed record for a code.
+func classOf(code execution.ErrorCode) string {
+	switch code {
+	case execution.CodeBudgetExceeded:
+		return "budget_exceeded"
+	case execution.CodeTurnLimit:
+		return "turn_limit"
+	case execution.CodeSpawn, execution.CodeAgentNotInstalled, execution.CodeAgentNotFound, execution.CodeUnknownAgent:
+		return ClassSpawn
+	case execution.CodeCapability:
+		return ClassUnsupported
+	case execution.CodeInactivityTimeout:
+		return ClassStalled
+	case execution.CodeAgentCrash:
+		return ClassSubprocess
+	}
+	return string(code.Row().Class)
+}

@@ -1,0 +1,230 @@
+package turnruntime
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// job is one turn while it is carried out: what is known of it, and who hears of it.
+type job struct {
+	d     Dispatch
+	now   func() time.Time
+	begun time.Time
+	limit time.Time // when its time is over
+
+	mu     sync.Mutex
+	watch  Watch
+	p      Progress
+	untold bool  // p has changed since it was told
+	cause  error // why the work was stopped by us
+}
+
+func (deps Deps) job(d Dispatch, w Watch, worker string, stage Stage) *job {
+	now := deps.Now()
+	j := &job{d: d, now: deps.Now, begun: now, limit: d.limit(now), watch: w}
+	j.p = Progress{Turn: d.Turn.TurnID, Role: d.RoleID, Runtime: d.RuntimeID, Worker: worker, Stage: stage, Since: now, At: now, Deadline: j.limit}
+	return j
+}
+
+// limit is when the turn's time is over. A deadline that has passed bounds nothing any more: whoever dispatches the turn all
+// the same gives it the time of a new one.
+func (d Dispatch) limit(now time.Time) time.Time {
+	if d.Timeout > 0 {
+		return now.Add(d.Timeout)
+	}
+	limit := time.Time{}
+	if d.Deadline.After(now) {
+		limit = d.Deadline
+	}
+	if ms := d.Runtime.TimeoutMS; ms != nil && *ms > 0 {
+		if own := now.Add(milliseconds(*ms)); limit.IsZero() || own.Before(limit) {
+			limit = own
+		}
+	}
+	if limit.IsZero() {
+		limit = now.Add(DefaultTimeout)
+	}
+	return limit
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// setting is the first of the given milliseconds that is stated, or the default.
+func setting(def time.Duration, stated ...*int) time.Duration {
+	for _, ms := range stated {
+		if ms != nil && *ms > 0 {
+			return milliseconds(*ms)
+		}
+	}
+	return def
+}
+
+func (d Dispatch) workDir() string { return cmp.Or(d.WorkDir, d.Root) }
+
+// say is a line for the person.
+func (d Dispatch) say(format string, args ...any) {
+	if d.Out != nil {
+		d.Out(fmt.Sprintf(format, args...))
+	}
+}
+
+// text is the prompt with its context, as one text.
+func (d Dispatch) text() string {
+	if strings.TrimSpace(d.Context) == "" {
+		return d.Prompt
+	}
+	return d.Prompt + "\n---\n\n" + d.Context
+}
+
+func (j *job) attached(pid int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.p.PID = pid
+	if j.watch != nil {
+		j.watch.Attached(pid)
+	}
+	j.reportLocked()
+}
+
+// sign notes a sign of life.
+func (j *job) sign(stream string, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	first := j.p.LastSign.IsZero()
+	if at.After(j.p.LastSign) {
+		j.p.LastSign = at
+	}
+	if first {
+		if j.p.Stage == StageStarting {
+			j.p.Stage = StageRunning
+		}
+		if j.watch != nil {
+			j.watch.FirstOutput(stream)
+		}
+		j.reportLocked()
+	}
+}
+
+func (j *job) lastSign() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.p.LastSign
+}
+
+// abort notes why the work is stopped.
+func (j *job) abort(cause error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cause = cause
+}
+
+func (j *job) aborted() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.cause
+}
+
+// change changes what is known. It is told by tellChange, because it may come a thousand times a second.
+func (j *job) change(f func(*Progress)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f(&j.p)
+	j.untold = true
+}
+
+// tellChange tells what has changed since it was last told.
+func (j *job) tellChange() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.untold {
+		j.reportLocked()
+	}
+}
+
+// stage tells that the work has come to another stage.
+func (j *job) stage(s Stage) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.p.Stage = s
+	j.reportLocked()
+}
+
+func (j *job) report() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.reportLocked()
+}
+
+func (j *job) reportLocked() {
+	j.p.At, j.untold = j.now(), false
+	if j.watch != nil {
+		j.watch.Progress(j.p)
+	}
+}
+
+func (j *job) event(e execution.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watch != nil {
+		j.watch.Event(e)
+	}
+}
+
+// latency notes in the meta data how long the work took.
+func (j *job) latency(m *protocol.AdapterMeta) *protocol.AdapterMeta {
+	if m == nil {
+		m = &protocol.AdapterMeta{}
+	}
+	ms := j.now().Sub(j.begun).Milliseconds()
+	m.LatencyMS = &ms
+	return m
+}
+
+// String is the progress in one line: who works, since when, at what cost.
+func (p Progress) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s, %s) %s for %s", p.Role, p.Runtime, p.Worker, p.Stage, short(p.At.Sub(p.Since)))
+	if p.Doing != "" {
+		fmt.Fprintf(&b, ": %s", p.Doing)
+	}
+	switch {
+	case p.Stage == StageWaiting:
+	case p.LastSign.IsZero():
+		b.WriteString(", no sign of life yet")
+	default:
+		fmt.Fprintf(&b, ", last sign of life %s ago", short(p.At.Sub(p.LastSign)))
+	}
+	if p.Tokens > 0 {
+		fmt.Fprintf(&b, ", %d tokens", p.Tokens)
+	}
+	if p.CostUSD != nil {
+		fmt.Fprintf(&b, ", $%.4f", *p.CostUSD)
+	}
+	if !p.Deadline.IsZero() {
+		if left := p.Deadline.Sub(p.At); left > 0 {
+			fmt.Fprintf(&b, ", %s left", short(left))
+		}
+	}
+	return b.String()
+}
+
+// short is a duration as a person reads it.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	}
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return text
+}

@@ -1,0 +1,150 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
+)
+
+// progressFile is where a turn that is under way says how it goes, for other processes. It is no part of the record.
+func progressFile(root, turn string) string {
+	return filepath.Join(root, filepath.FromSlash(protocol.Dir), "dispatch-progress-"+turn+".json")
+}
+
+// Live is how a turn goes that a process carries out now.
+type Live struct {
+	TurnID      string        `json:"turn_id"`
+	Role        string        `json:"role"`
+	Stage       string        `json:"stage"`
+	Worker      string        `json:"worker"`
+	PID         int           `json:"worker_pid,omitempty"`
+	StartedAt   protocol.Time `json:"started_at"`
+	UpdatedAt   protocol.Time `json:"updated_at"`
+	FirstOutput protocol.Time `json:"first_output_at"`
+	Stream      string        `json:"first_output_stream,omitempty"`
+	LastSign    protocol.Time `json:"last_activity_at"`
+	Deadline    protocol.Time `json:"deadline_at"`
+	Lines       int64         `json:"output_lines"`
+	Doing       string        `json:"doing,omitempty"`
+	CostUSD     *float64      `json:"cost_usd"`
+	Tokens      int64         `json:"tokens,omitempty"`
+}
+
+// watch hears a runtime and tells it on: to the caller, and to the progress file.
+type watch struct {
+	e *Local
+	j *job
+
+	mu      sync.Mutex
+	live    Live
+	written time.Time
+	later   *time.Timer
+	closed  bool
+}
+
+var _ turnruntime.Watch = (*watch)(nil)
+
+func (w *watch) turn() *protocol.Turn { return &w.j.dispatch.Turn }
+
+// Attached notes the worker's process.
+func (w *watch) Attached(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turn().WorkerPID, w.turn().WorkerAttachedAt = pid, w.e.now()
+	w.live.PID = pid
+	w.write(true)
+}
+
+// FirstOutput notes the first sign of life.
+func (w *watch) FirstOutput(stream string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turn().FirstOutputAt, w.turn().FirstOutputStream = w.e.now(), stream
+	w.live.FirstOutput, w.live.Stream = w.turn().FirstOutputAt, stream
+	w.write(true)
+}
+
+// Progress tells how it goes.
+func (w *watch) Progress(p turnruntime.Progress) {
+	w.mu.Lock()
+	entered := w.live.Stage != string(p.Stage)
+	w.live.Stage, w.live.Worker, w.live.Lines, w.live.Doing, w.live.CostUSD, w.live.Tokens = string(p.Stage), p.Worker, p.Lines, p.Doing, p.CostUSD, p.Tokens
+	w.live.StartedAt, w.live.LastSign, w.live.Deadline = protocol.At(p.Since), zero(p.LastSign), zero(p.Deadline)
+	w.write(entered)
+	w.mu.Unlock()
+	w.e.note(Notice{Kind: "progress", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
+}
+
+func zero(t time.Time) protocol.Time {
+	if t.IsZero() {
+		return protocol.Time{}
+	}
+	return protocol.At(t)
+}
+
+// Event passes an agent's event on.
+func (w *watch) Event(ev execution.Event) {
+	w.e.note(Notice{Kind: "event", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
+}
+
+// write keeps the file at most a second behind: what comes too soon after the last time is written when the second is over. It
+// is only for looking at: a failure to write it stops nothing. The caller holds the lock.
+func (w *watch) write(now bool) {
+	at := w.e.o.Now()
+	if wait := time.Second - at.Sub(w.written); !now && wait > 0 {
+		if w.later == nil {
+			w.later = time.AfterFunc(wait, w.flush)
+		}
+		return
+	}
+	w.written = at
+	w.live.TurnID, w.live.Role, w.live.UpdatedAt = w.turn().TurnID, w.j.dispatch.RoleID, protocol.At(at)
+	if w.live.StartedAt.IsZero() {
+		w.live.StartedAt = protocol.At(w.j.started)
+	}
+	b, err := protocol.MarshalFile(w.live)
+	if err != nil {
+		return
+	}
+	_ = atomicfile.Write(progressFile(w.e.root, w.turn().TurnID), b, 0o644, false)
+}
+
+// flush writes what came too soon.
+func (w *watch) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.later = nil
+	if !w.closed {
+		w.write(true)
+	}
+}
+
+func (w *watch) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.later != nil {
+		w.later.Stop()
+	}
+	_ = os.Remove(progressFile(w.e.root, w.turn().TurnID))
+}
+
+// live reads the progress of a turn; nil when nobody carries it.
+func live(root, turn string) *Live {
+	b, err := os.ReadFile(progressFile(root, turn))
+	if err != nil {
+		return nil
+	}
+	var l Live
+	if json.Unmarshal(b, &l) != nil {
+		return nil
+	}
+	return &l
+}

@@ -1,0 +1,163 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// maxConfigSize bounds agentxchain.json.
+const maxConfigSize = 1 << 20
+
+// Project is a governed project whose configuration satisfies every rule.
+type Project struct {
+	Root     string
+	Raw      []byte           // the text of agentxchain.json
+	Config   *protocol.Config // normalized: what everything works with
+	Declared *protocol.Config // as it is written
+	Warnings []charter.Problem
+}
+
+// InvalidError lists everything that is wrong with a configuration; errors.As finds it in what Load gives.
+type InvalidError struct {
+	File     string
+	Problems []charter.Problem // errors and warnings
+}
+
+// shownFaults bounds the lines of an error's text; Problems has all.
+const shownFaults = 50
+
+// Error has one line per error.
+func (e *InvalidError) Error() string {
+	faults := charter.Errors(e.Problems)
+	lines := make([]string, 0, min(len(faults), shownFaults+1))
+	for i, p := range faults {
+		if i == shownFaults {
+			lines = append(lines, fmt.Sprintf("and %d more", len(faults)-i))
+			break
+		}
+		lines = append(lines, e.line(p))
+	}
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return fmt.Sprintf("%s has %d faults:\n  %s", e.File, len(faults), strings.Join(lines, "\n  "))
+}
+
+func (e *InvalidError) line(p charter.Problem) string {
+	at := e.File
+	if p.Line > 0 {
+		at = fmt.Sprintf("%s:%d:%d", e.File, p.Line, p.Column)
+		p.Line, p.Column = 0, 0
+	}
+	return at + ": " + p.String()
+}
+
+// refusal is the CONFIG_ERROR of an invalid configuration.
+func (e *InvalidError) refusal() error {
+	err := execution.Errorf(execution.CodeConfig, "%w", e)
+	err.Cause = e
+	for _, p := range charter.Errors(e.Problems) {
+		err.Fields = append(err.Fields, execution.FieldError{Field: p.Field, Message: p.Message, Expected: p.Hint})
+	}
+	return err.WithHint("mend %s, then: drawbar govern validate", filepath.Base(e.File))
+}
+
+// Find looks for the nearest agentxchain.json, from dir upwards, and returns the folder that has it.
+func Find(dir string) (root string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", execution.Errorf(execution.CodeConfig, "find a project from %s: %w", dir, err)
+	}
+	for at := abs; ; {
+		_, err := os.Lstat(filepath.Join(at, protocol.ConfigFile))
+		if err == nil {
+			return at, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return "", execution.Errorf(execution.CodeConfig, "find a project from %s: %w", abs, err)
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return "", execution.Errorf(execution.CodeConfig, "there is no %s in %s or above it", protocol.ConfigFile, abs).
+				WithHint("drawbar govern init")
+		}
+		at = up
+	}
+}
+
+// Load reads and checks the configuration of the project in root. The error is a CONFIG_ERROR; with an *InvalidError in it
+// when the file could be read: it lists every problem.
+func Load(root string) (*Project, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "load the project in %s: %w", root, err)
+	}
+	data, err := readConfig(abs)
+	if err != nil {
+		return nil, err
+	}
+	c, problems := charter.Decode(data)
+	if len(charter.Errors(problems)) > 0 || c == nil {
+		return nil, (&InvalidError{File: filepath.Join(abs, protocol.ConfigFile), Problems: problems}).refusal()
+	}
+	return &Project{Root: abs, Raw: data, Config: charter.Normalize(c), Declared: c, Warnings: charter.Warnings(problems)}, nil
+}
+
+// Prompts are the prompts of roles that agentxchain.json names and that are not there: their turns go without instructions.
+func (p *Project) Prompts() []charter.Problem {
+	var list []charter.Problem
+	for role, name := range p.Config.Prompts.All() {
+		file := filepath.Join(p.Root, filepath.FromSlash(name))
+		if info, err := os.Stat(file); strings.TrimSpace(name) == "" || err == nil && info.Mode().IsRegular() {
+			continue
+		}
+		list = append(list, charter.Problem{Severity: charter.SeverityWarning, Type: charter.MissingPrompt, Field: charter.Path("prompts", role),
+			Message: "names " + name + ", which does not exist: the role's turns go without instructions of their own",
+			Hint:    "write " + name + ", or correct prompts." + role})
+	}
+	return list
+}
+
+// readConfig reads the text of agentxchain.json, which is a file and nothing else: what a link leads to may be anybody's.
+func readConfig(root string) ([]byte, error) {
+	file := filepath.Join(root, protocol.ConfigFile)
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, execution.Errorf(execution.CodeConfig, "there is no %s: %w", file, fs.ErrNotExist).WithHint("drawbar govern init")
+	case err != nil:
+		return nil, execution.Errorf(execution.CodeConfig, "read %s: %w", file, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, execution.Errorf(execution.CodeConfig, "%s is a link", file).WithHint("put the file itself in its place")
+	case info.IsDir():
+		return nil, execution.Errorf(execution.CodeConfig, "%s is a directory", file).WithHint("remove it, then: drawbar govern init")
+	}
+	data, err := ReadFile(root, protocol.ConfigFile, maxConfigSize)
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// ReadFile reads a regular file of the project: rel is relative to root, with slashes, and neither it nor a link on the way
+// leads out. More than limit bytes are refused. A file that is not there is fs.ErrNotExist.
+func ReadFile(root, rel string, limit int64) ([]byte, error) {
+	data, err := repofile.Read(root, rel, limit)
+	if err != nil {
+		e := execution.Errorf(execution.CodeConfig, "read %s in %s: %w", rel, root, err)
+		if errors.Is(err, repofile.ErrTooLarge) {
+			return nil, e.WithHint("at most %d bytes are read", limit)
+		}
+		return nil, e
+	}
+	return data, nil
+}

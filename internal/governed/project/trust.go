@@ -1,0 +1,166 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/internal/settings/trust"
+)
+
+// Items are what agentxchain.json would run on this machine: programs and agents of runtimes, hooks, gate actions, and the commands that
+// a policy has run again. A person's runtime runs nothing.
+func (p *Project) Items() []trust.Item {
+	var items []trust.Item
+	for id, rt := range p.Config.Runtimes.All() {
+		if rt.Type != protocol.RuntimeManual {
+			items = append(items, p.runtimeItem(id, rt))
+		}
+	}
+	for phase, hooks := range p.Config.Hooks.All() {
+		for _, h := range hooks {
+			items = append(items, p.item(configfile.Path{"hooks", phase, h.Name}, p.Root, describe(h, "hook", h.Command, h.URL), named(h.Command, h.Env)...))
+		}
+	}
+	if p.Config.Gates != nil {
+		for id, g := range p.Config.Gates.All() {
+			for i, a := range g.GateActions {
+				place := configfile.Path{"gates", id, "gate_actions", fmt.Sprint(i)}
+				items = append(items, p.item(place, p.Root, "shell: "+a.Run, a.Run))
+			}
+		}
+	}
+	for _, policy := range p.Config.Policies {
+		if policy.Rule == governance.RuleReproducible {
+			items = append(items, p.item(configfile.Path{"policies", policy.ID}, p.Root, "runs again the commands that a turn gives as its evidence"))
+		}
+	}
+	return items
+}
+
+// ItemsOf are the items of a runtime (runtimes.ID), of a phase's hooks, of a gate's actions, or of all policies.
+func (p *Project) ItemsOf(section, name string) []trust.Item {
+	prefix := configfile.Path{section}
+	if name != "" {
+		prefix = append(prefix, name)
+	}
+	if section == "runtimes" {
+		prefix = p.runtimePlace(name)
+	}
+	return slices.DeleteFunc(p.Items(), func(i trust.Item) bool { return !covers(prefix.String(), i.Place) })
+}
+
+func (p *Project) item(place configfile.Path, dir, runs string, words ...string) trust.Item {
+	return trust.New(p.Root, dir, protocol.ConfigFile, place.String(), runs, words...)
+}
+
+func (p *Project) runtimeItem(id string, rt protocol.Runtime) trust.Item {
+	words := slices.Concat(rt.Command.List, rt.Args)
+	text := describe(rt, rt.Type, words, rt.Agent)
+	if rt.Command.String {
+		text = describe(rt, rt.Type, nil, strings.Join(words, " "))
+	}
+	dir := p.Root
+	if rt.CWD != "" {
+		dir = filepath.Join(p.Root, filepath.FromSlash(rt.CWD))
+	}
+	return p.item(p.runtimePlace(id), dir, text, named(words, rt.Env)...)
+}
+
+// named are the words of a command that may name files of the project: variables can too, and a PATH of its own says where its
+// program is.
+func named(command []string, env protocol.Ordered[string]) []string {
+	words := slices.Clone(command)
+	for name, value := range env.All() {
+		words = append(words, value)
+		if name == "PATH" && len(command) > 0 {
+			for _, dir := range filepath.SplitList(value) {
+				words = append(words, filepath.Join(dir, command[0]))
+			}
+		}
+	}
+	return words
+}
+
+// runtimePlace is where a runtime is declared: one of the first edition in its role.
+func (p *Project) runtimePlace(id string) configfile.Path {
+	if !p.Declared.Runtimes.Has(id) {
+		for role, r := range p.Config.Roles.All() {
+			if r.Runtime == id {
+				return configfile.Path{"roles", role}
+			}
+		}
+	}
+	return configfile.Path{"runtimes", id}
+}
+
+// describe writes what runs and everything else that stands beside it.
+func describe(v any, kind string, command []string, other string) string {
+	text := kind + ": " + trust.Quote(command)
+	if len(command) == 0 {
+		text = kind + ": " + other
+	}
+	b, err := protocol.Marshal(v)
+	if err != nil {
+		return text + "\n" + err.Error()
+	}
+	var members protocol.Extra
+	if err := json.Unmarshal(b, &members); err != nil {
+		return text + "\n" + err.Error()
+	}
+	for key, value := range members.All() {
+		if !slices.Contains([]string{"type", "command", "args", "name", "agent"}, key) {
+			text += "\n" + key + " " + string(value)
+		}
+	}
+	return text
+}
+
+// covers reports whether a place is at or below a path.
+func covers(path, place string) bool {
+	return place == path || strings.HasPrefix(place, path+".")
+}
+
+// Written are the items that a change of the user's made, by a value that they wrote at path: what stands at or below it, what was not
+// there before, and what they had trusted before they changed it. before is nil where there was no valid configuration.
+func Written(store trust.Store, before, after *Project, path configfile.Path) ([]trust.Item, error) {
+	var had []trust.Item
+	if before != nil {
+		had = before.Items()
+	}
+	pending, err := store.Pending(after.Root, had)
+	if err != nil {
+		return nil, err
+	}
+	var items []trust.Item
+	for _, i := range after.Items() {
+		same := func(o trust.Item) bool { return o.Place == i.Place }
+		was := slices.ContainsFunc(had, same)
+		trusted := was && !slices.ContainsFunc(pending, func(c trust.Change) bool { return same(c.Item) })
+		keys, err := configfile.ParsePath(i.Place)
+		fresh := err == nil && before != nil && len(keys) == 2 && keys[0] == "runtimes" && !before.Declared.Runtimes.Has(keys[1])
+		if trusted || fresh || covers(path.String(), i.Place) {
+			items = append(items, i)
+		}
+	}
+	return items, nil
+}
+
+// Keys is the path of keys that a dotted path means, as Set takes it.
+func Keys(root, path string) (configfile.Path, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readConfig(root)
+	if err != nil {
+		return nil, err
+	}
+	keys, _, _, err := locate(root, data, path)
+	return keys, err
+}

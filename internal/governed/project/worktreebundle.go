@@ -1,0 +1,33 @@
+package project
+
+import (
+	"fmt"
+
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// CopyBundle copies a turn's sealed bundle into a worktree, at the same place below it, so that the paths of the assignment
+// hold there. What does not match the manifest is not copied, and the faults are returned.
+func CopyBundle(root, worktree, turn string) ([]protocol.ManifestError, error) {
+	files, m, faults := ReadBundle(root, turn)
+	if len(faults) > 0 {
+		return faults, nil
+	}
+	if err := WriteBundle(worktree, Bundle{TurnID: turn, Files: files}); err != nil {
+		return nil, err
+	}
+	raw, err := protocol.MarshalFile(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode the manifest of turn %s: %w", turn, err)
+	}
+	dir, err := openBundleDir(worktree, turn)
+	if err != nil {
+		return nil, bundleError("copy", turn, err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := atomicfile.WriteIn(dir, manifestFile, raw, 0o644, false); err != nil {
+		return nil, bundleError("copy", turn, err)
+	}
+	return nil, nil
+}

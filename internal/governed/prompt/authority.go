@@ -1,0 +1,110 @@
+package prompt
+
+import (
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// authority says what the role may write, and how that is checked.
+func (in *Input) authority(d *doc) {
+	a := in.role().WriteAuthority
+	if a == "" {
+		return
+	}
+	d.para("### Write Authority: %s", a)
+	switch a {
+	case protocol.ReviewOnly:
+		in.reviewer(d)
+	case protocol.Proposed:
+		in.proposer(d)
+	case protocol.Authoritative:
+		d.line("- You may change files of the project.")
+		d.line("- List every file that you created, changed or deleted in `files_changed`. The orchestrator compares the list with what it sees.")
+		d.line("- Set `artifact.type` to `workspace`, or to `commit` when you committed yourself.")
+	}
+	d.gap()
+	if a == protocol.Authoritative && in.State.Phase == "implementation" {
+		d.para("### Implementation Phase: Code Required")
+		d.para("A completed turn of this phase changes the product: source, tests, configuration or scripts. A turn that only writes below "+
+			"%s is refused, unless an earlier turn of this run has changed the product in this phase.", code(protocol.PlanningDir+"/"))
+	}
+}
+
+func (in *Input) reviewer(d *doc) {
+	d.line("- You must not change files of the product.")
+	if in.remote() {
+		d.linef("- You cannot write files at all. Your accepted review is stored as %s.", code(protocol.ReviewsDir+"/"+in.TurnID+"-"+in.roleID()+"-review.md"))
+		d.line("- Leave `files_changed` empty; say what you found in `summary`, `decisions`, `objections` and `verification.evidence_summary`.")
+	} else {
+		d.linef("- You may write below %s and %s, and list those files in `files_changed`. Anything else that changes is held against the turn.",
+			code(protocol.PlanningDir+"/"), code(protocol.ReviewsDir+"/"))
+	}
+	d.line("- Set `artifact.type` to `review`.")
+}
+
+func (in *Input) proposer(d *doc) {
+	if !in.remote() {
+		d.line("- You propose changes and do not commit them.")
+		d.line("- Set `artifact.type` to `patch` and list the files that it touches in `files_changed`.")
+		return
+	}
+	d.linef("- You cannot write files. Return every change in `proposed_changes`; it is stored below %s for review.", code(protocol.ProposedDir+"/"+in.TurnID+"/"))
+	d.line("- Each entry has `path`, `action` (`create`, `modify` or `delete`) and, but for `delete`, the whole new `content`.")
+	d.line("- Paths are relative to the project and stay inside it.")
+	d.line("- Set `artifact.type` to `patch`, and list the same paths in `files_changed`.")
+	d.line("- Only a turn that asks for the end of the run may come without `proposed_changes`; its `artifact.type` is `review`.")
+}
+
+// responsibilities are the artifacts of the phase that this role answers for.
+func (in *Input) responsibilities(d *doc) {
+	var own []protocol.Artifact
+	for _, a := range in.artifacts() {
+		if in.owner(a) == in.roleID() {
+			own = append(own, a)
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	attest := in.role().WriteAuthority == protocol.ReviewOnly
+	d.para("## Workflow-Kit Responsibilities")
+	if attest {
+		d.para("You answer for reviewing and attesting to these artifacts of phase %s:", code(in.State.Phase))
+	} else {
+		d.para("You answer for producing these artifacts of phase %s:", code(in.State.Phase))
+	}
+	for _, a := range own {
+		need := "required"
+		if !required(a) {
+			need = "optional"
+		}
+		d.linef("- %s: %s, %s%s", code(a.Path), need, presence(in.Files[a.Path].Present), rulesOf(a))
+	}
+	d.gap()
+	if attest {
+		d.line("Confirm that each one exists and is good enough. Do not ask for the next phase while a required one is missing or wrong:")
+		if in.remote() {
+			d.para("say so in an objection, and propose the role that can write it.")
+		} else {
+			d.para("write it where your authority reaches, else say so in an objection and propose the role that can write it.")
+		}
+	} else {
+		d.para("Do not ask for the next phase or the end of the run while a required one is missing or incomplete.")
+	}
+}
+
+// presence says whether a file is there.
+func presence(there bool) string {
+	if there {
+		return "exists"
+	}
+	return "MISSING"
+}
+
+// rulesOf says in words what an artifact is held to.
+func rulesOf(a protocol.Artifact) string {
+	var sections []string
+	if a.SemanticsConfig != nil {
+		sections = a.SemanticsConfig.RequiredSections
+	}
+	return semantics([]string{a.Semantics}, sections)
+}

@@ -1,0 +1,107 @@
+package workspace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// Effect is what a change of the binding means.
+type Effect int
+
+// The effects.
+const (
+	Harmless   Effect = iota // it runs nothing, hides nothing and leads nowhere: it is told
+	Rules                    // it decides what git runs, shows or sends where
+	Repository               // git keeps the history somewhere else
+)
+
+// Rebound is one difference between two bindings.
+type Rebound struct {
+	Text   string // for a person: what, how it was and how it is
+	Effect Effect
+}
+
+// Rebounds are the differences between what Binding gave before and gives now. Names that are not of Binding are left out.
+func Rebounds(before, now protocol.Ordered[string]) []Rebound {
+	names := slices.Concat(before.Keys(), now.Keys())
+	slices.Sort(names)
+	var list []Rebound
+	spoken := false // a setting is named that differs
+	for _, name := range slices.Compact(names) {
+		was, is := stands(before, name), stands(now, name)
+		if was == is || !Binds(name) || strings.HasPrefix(name, bindConfig) {
+			continue
+		}
+		r := Rebound{Text: fmt.Sprintf("%s %s", name, differently(was, is)), Effect: Rules}
+		if key, ok := strings.CutPrefix(name, bindSetting); ok {
+			spoken = true
+			r.Text = fmt.Sprintf("%s: %s, and is %s", name, settingText("was", was), settingText("", is))
+			if isQuiet(key, bare(was), bare(is)) {
+				r.Effect = Harmless
+			}
+		} else if name == bindRepository {
+			r = Rebound{Text: fmt.Sprintf("git keeps its history in %s, and kept it in %s when the turn began", is, was), Effect: Repository}
+		}
+		list = append(list, r)
+	}
+	for _, name := range slices.Compact(names) {
+		was, is := stands(before, name), stands(now, name)
+		if strings.HasPrefix(name, bindConfig) && was != is && !spoken {
+			list = append(list, Rebound{Text: fmt.Sprintf("%s %s, without another setting in it", name, differently(was, is)), Effect: Harmless})
+		}
+	}
+	return list
+}
+
+// stands is what a binding says of a name; a file that is not there is like one that nothing names.
+func stands(all protocol.Ordered[string], name string) string {
+	if value, _ := all.Get(name); value != noFile {
+		return value
+	}
+	return ""
+}
+
+// Binds reports whether a name is one of Binding.
+func Binds(name string) bool {
+	return name == bindRepository || name == bindFlags || slices.Contains(bindFiles, strings.TrimPrefix(name, ".git/")) ||
+		slices.ContainsFunc([]string{bindSetting, bindConfig, bindAttributes, bindExclude, bindHook, bindFilter}, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+func differently(was, is string) string {
+	switch {
+	case was == "":
+		return "is new"
+	case is == "":
+		return "is gone"
+	}
+	return "changed"
+}
+
+// bare are the values of a setting without where they stand.
+func bare(value string) string {
+	var all []string
+	for line := range strings.Lines(value) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := strings.LastIndex(line, " ("); at >= 0 {
+			line = line[:at]
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "\n")
+}
+
+func settingText(verb, value string) string {
+	if value == "" {
+		return strings.TrimSpace(verb + " not set")
+	}
+	var all []string
+	for line := range strings.Lines(value) {
+		line = strings.TrimSuffix(line, "\n")
+		at := max(0, strings.LastIndex(line, " ("))
+		all = append(all, fmt.Sprintf("%q in %s", seen(line[:at]), strings.Trim(line[at:], " ()")))
+	}
+	return strings.TrimSpace(verb + " " + strings.Join(all, " and "))
+}

@@ -1,0 +1,219 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+)
+
+// baseFile is kept with git's own notes of a worktree: the commit that the turn began from.
+const baseFile = "drawbar-base"
+
+// Turn worktrees lie below the root, in a folder that ignores itself.
+func (w *Workspace) worktreeDir(turn string) string {
+	return filepath.Join(w.root, filepath.FromSlash(protocol.WorktreesDir), turn)
+}
+
+func checkTurn(turn string) error {
+	if turn == "" || turn == "." || turn == ".." || strings.ContainsFunc(turn, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}) {
+		return execution.Errorf(execution.CodeValidation, "%q is no turn id", turn).WithHint("list the turns with: drawbar govern status")
+	}
+	return nil
+}
+
+// Worktree makes a git worktree for a turn from the present head, detached, so that no branch is left over, and returns the
+// project's root in it. One that is there already for the turn is returned as it is.
+func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, base protocol.Baseline, err error) {
+	if err := errors.Join(checkTurn(turn), w.needGit("make a worktree")); err != nil {
+		return "", base, err
+	}
+	h, err := w.head(ctx)
+	if err != nil {
+		return "", base, w.wrap("make a worktree", err)
+	}
+	if h.commit == "" {
+		return "", base, execution.Errorf(execution.CodeConfig, "make a worktree: %s has no commit yet to begin from", h.ref).
+			WithHint("commit the project first: git -C %s add -A && git -C %s commit -m start", quote(w.root), quote(w.root))
+	}
+	dir := w.worktreeDir(turn)
+	if t := w.lookTree(dir); t.whole {
+		h.commit = t.Base
+	} else if err := w.makeTree(ctx, turn, dir, h.commit); err != nil {
+		return "", base, w.wrap("make a worktree", err)
+	}
+	project := filepath.Join(dir, filepath.FromSlash(w.prefix))
+	if w.prefix != "" {
+		// Folders without files are not in a commit.
+		if err := os.MkdirAll(project, 0o755); err != nil {
+			return "", base, w.wrap("make a worktree", err)
+		}
+	}
+	return project, protocol.Baseline{Kind: string(Git), HeadRef: &h.commit, Clean: true, CapturedAt: protocol.At(time.Now()),
+		Detail: &protocol.BaselineDetail{}}, nil
+}
+
+func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) error {
+	// What an interrupted attempt left is in the way.
+	if err := w.Drop(ctx, turn); err != nil {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if _, err := Resolve(w.root, protocol.WorktreesDir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	// The worktrees are nobody's untracked files.
+	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return err
+	}
+	if _, err := w.git(ctx, command{args: []string{"worktree", "add", "--quiet", "--detach", dir, commit}}); err != nil {
+		return err
+	}
+	admin, err := adminDir(dir)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(admin, baseFile), []byte(commit+"\n"), 0o644)
+}
+
+// adminDir is where git keeps its notes of a worktree.
+func adminDir(dir string) (string, error) {
+	data, err := readPlain(filepath.Join(dir, ".git"))
+	if err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if !ok {
+		return "", errors.New("its .git file does not name a git directory")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return path, nil
+}
+
+// Tree is the worktree of a turn.
+type Tree struct {
+	Turn string
+	Path string // its top
+	Base string // the commit that the turn began from; empty when the making was interrupted
+
+	whole bool
+	admin string
+}
+
+// lookTree looks at a worktree without git.
+func (w *Workspace) lookTree(dir string) Tree {
+	t := Tree{Turn: filepath.Base(dir), Path: dir}
+	admin, err := adminDir(dir)
+	if err != nil || !within(filepath.Join(w.common, "worktrees"), admin) || noted(admin) != dir {
+		return t // what an agent has made of its .git file is not followed
+	}
+	t.admin = admin
+	if data, err := readPlain(filepath.Join(admin, baseFile)); err == nil && isObject(strings.TrimSpace(string(data))) {
+		t.Base, t.whole = strings.TrimSpace(string(data)), true
+	}
+	return t
+}
+
+// Worktrees are the worktrees of turns that are there, also those that a killed process left, sorted by turn.
+func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
+	if w.kind == NoGit {
+		return nil, nil
+	}
+	parent := filepath.Join(w.root, filepath.FromSlash(protocol.WorktreesDir))
+	var list []Tree
+	folders, err := os.ReadDir(parent)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, w.wrap("list the worktrees", err)
+	}
+	for _, f := range folders {
+		if f.IsDir() {
+			list = append(list, w.lookTree(filepath.Join(parent, f.Name())))
+		}
+	}
+	// Notes of git whose folder is gone.
+	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, w.wrap("list the worktrees", err)
+	}
+	for _, n := range notes {
+		admin := filepath.Join(w.common, "worktrees", n.Name())
+		dir := noted(admin)
+		if filepath.Dir(dir) == parent && !slices.ContainsFunc(list, func(t Tree) bool { return t.Path == dir }) {
+			list = append(list, Tree{Turn: filepath.Base(dir), Path: dir, admin: admin})
+		}
+	}
+	slices.SortFunc(list, func(a, b Tree) int { return compare(a.Turn, b.Turn) })
+	return list, ctx.Err()
+}
+
+// noted is the worktree that git's notes are about.
+func noted(admin string) string {
+	data, err := readPlain(filepath.Join(admin, "gitdir"))
+	if err != nil {
+		return ""
+	}
+	path := strings.TrimSpace(string(data))
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(admin, path)
+	}
+	return filepath.Dir(path)
+}
+
+// Drop removes the worktree of a turn with everything in it and git's notes of it. Nothing is left to remove after a success;
+// a worktree that is not there is one.
+func (w *Workspace) Drop(ctx context.Context, turn string) error {
+	if err := checkTurn(turn); err != nil || w.kind == NoGit {
+		return err
+	}
+	dir := w.worktreeDir(turn)
+	if _, err := Resolve(w.root, protocol.WorktreesDir); err != nil {
+		return w.wrap("drop the worktree of "+turn, err)
+	}
+	if err := removeAll(dir); err != nil {
+		return w.wrap("drop the worktree of "+turn, err)
+	}
+	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return w.wrap("drop the worktree of "+turn, err)
+	}
+	for _, n := range notes {
+		admin := filepath.Join(w.common, "worktrees", n.Name())
+		if noted(admin) != dir {
+			continue
+		}
+		if err := removeAll(admin); err != nil {
+			return w.wrap("drop the worktree of "+turn, err)
+		}
+	}
+	_ = os.Remove(filepath.Join(w.common, "worktrees")) // if it was the last one
+	return ctx.Err()
+}
+
+// removeAll is os.RemoveAll for folders that tools have made read-only too.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

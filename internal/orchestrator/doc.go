@@ -1,6 +1,0 @@
-// Package orchestrator carries governed runs: it brings the rules (internal/governance), the record (internal/ledger), the
-// user's files (internal/workspace), our files (internal/project) and the runtimes together, in the order that loses nothing.
-//
-// The sequence belongs here, and what must hold between the rooms: which lock covers what, what is written before what. A rule
-// that can be decided from values belongs in governance; what names a runtime belongs in turnruntime.
-package orchestrator

@@ -1,0 +1,187 @@
+// Package configstore changes configuration files that belong to other programs: under a lock, by replacing the whole file
+// at once, and never a file that cannot be parsed, that another user owns, or that is somewhere else than it seems.
+//
+// What is changed is the caller's business; how the text is edited is that of adapter/kit/configfile.
+package configstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
+)
+
+// Options configure an Edit.
+type Options struct {
+	// Patience is how long to wait for the lock; zero means five seconds.
+	Patience time.Duration
+	// Within is a directory that the file must not lead out of: what lies in a project may have come with it. Empty allows
+	// any place that belongs to the user.
+	Within string
+	// Mode is that of a new file; zero means 0600. Directories on the way get the same with the right to search.
+	Mode fs.FileMode
+}
+
+// attempts bounds how often an edit begins anew because the file changed meanwhile.
+const attempts = 20
+
+// Edit lets change edit the document in a file, and replaces the file when change says that it did. The file is read
+// under the lock FILE.lock; a program that ignores the lock and writes meanwhile makes the edit begin anew. A link is
+// followed: the file it leads to is replaced, the link stays. Whatever goes wrong, the file is the old one or the new one.
+//
+// Errors are CONFIG_ERROR, or CONFIG_LOCK_ERROR (recoverable) when somebody else keeps the lock or keeps writing.
+func Edit(ctx context.Context, file string, format configfile.Format, change func(*configfile.Document) (bool, error), o Options) (changed bool, err error) {
+	if o.Patience == 0 {
+		o.Patience = 5 * time.Second
+	}
+	if o.Mode == 0 {
+		o.Mode = 0o600
+	}
+	if err := makeDir(filepath.Dir(file), o); err != nil {
+		return false, err
+	}
+	target, err := follow(file, o.Within)
+	if err != nil {
+		return false, err
+	}
+	if err := writable(target); err != nil {
+		return false, err
+	}
+	l, err := lock(ctx, target, o.Patience)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	for range attempts {
+		changed, err := try(target, format, change, o)
+		if !errors.Is(err, errChanged) {
+			return changed, err
+		}
+	}
+	return false, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true,
+		Message: fmt.Sprintf("%s keeps changing: another program writes it without taking its lock", file)}).WithHint("end that program, or try again")
+}
+
+// errChanged is an attempt that another writer overtook.
+var errChanged = errors.New("the file changed meanwhile")
+
+// Replaced by tests: what happens between reading and comparing, what happens between comparing and replacing, and how
+// bytes reach the disk.
+var (
+	meanwhile = func() {}
+	replacing = func() {}
+	write     = func(f *os.File, b []byte) error {
+		_, err := f.Write(b)
+		return err
+	}
+)
+
+func try(target string, format configfile.Format, change func(*configfile.Document) (bool, error), o Options) (bool, error) {
+	before, info, err := read(target)
+	if err != nil {
+		return false, err
+	}
+	doc, err := configfile.Parse(format, target, before)
+	if err != nil {
+		return false, execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not touch what it cannot parse")
+	}
+	changed, err := change(doc)
+	if err != nil || !changed {
+		return false, err
+	}
+	temp, err := writeTemp(target, doc.Bytes(), info, o.Mode)
+	if err != nil {
+		return false, failed("write", target, err)
+	}
+	defer temp.Discard()
+	meanwhile()
+	now, nowInfo, err := read(target)
+	if err != nil {
+		return false, err
+	}
+	if (info == nil) != (nowInfo == nil) || !bytes.Equal(now, before) {
+		return false, errChanged
+	}
+	replacing()
+	if info != nil {
+		err = temp.Commit(true)
+	} else if err = temp.CommitNew(true); errors.Is(err, fs.ErrExist) {
+		return false, errChanged // it has just appeared
+	}
+	if err != nil {
+		return false, failed("replace", target, err)
+	}
+	return true, nil
+}
+
+// read gives the content; a file that is not there has no info.
+func read(target string) ([]byte, fs.FileInfo, error) {
+	info, err := os.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, failed("read", target, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, execution.Errorf(execution.CodeConfig, "%s is no regular file", target)
+	}
+	b, err := os.ReadFile(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, failed("read", target, err)
+	}
+	return b, info, nil
+}
+
+// writeTemp writes the new content beside the file, with the file's mode and owner.
+func writeTemp(target string, content []byte, info fs.FileInfo, mode fs.FileMode) (*atomicfile.File, error) {
+	f, err := atomicfile.Create(target, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info != nil {
+		mode = info.Mode().Perm()
+		err = keepOwner(f.File, info)
+	}
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = write(f.File, content)
+	}
+	if err != nil {
+		f.Discard()
+		return nil, err
+	}
+	return f, nil
+}
+
+// failed is the CONFIG_ERROR for an operation on a file.
+func failed(what, target string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		err = l.Err
+	}
+	e := execution.Errorf(execution.CodeConfig, "%s %s: %w", what, target, err)
+	switch {
+	case errors.Is(err, io.ErrShortWrite) || noSpace(err):
+		return e.WithHint("free some space; the file is as it was")
+	case errors.Is(err, fs.ErrPermission):
+		return e.WithHint("make it writable for you, or change it as its owner")
+	}
+	return e
+}

@@ -1,0 +1,228 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
+)
+
+// Mark is what the commands that Drawbar registers with agents end with: they are recognized by it, wherever the program stood when
+// they were written.
+func Mark(agentName, event string) string { return " hooks handle " + agentName + " " + event }
+
+// Install registers a group of hooks in an agent's file. It reports false when Drawbar's command stands there already, and the
+// place of the group in its list.
+func Install(ctx context.Context, place adapter.HookPlace, mark string) (changed bool, index int, err error) {
+	changed, err = configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
+		for _, m := range place.Base {
+			if _, ok := d.Get(configfile.Path{m.Key}); !ok {
+				if err := d.Set(configfile.Path{m.Key}, m.Value); err != nil {
+					return false, err
+				}
+			}
+		}
+		list, err := listAt(d, place)
+		if err != nil {
+			return false, err
+		}
+		if index = find(list, mark); index >= 0 {
+			return false, nil
+		}
+		index = len(list)
+		return true, appendTo(d, place, list)
+	}, options(place))
+	return changed, index, err
+}
+
+// Uninstall removes Drawbar's groups. It reports false when there are none.
+func Uninstall(ctx context.Context, place adapter.HookPlace, mark string) (bool, error) {
+	return configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
+		changed := false
+		for {
+			list, err := listAt(d, place)
+			if err != nil {
+				return false, err
+			}
+			i := find(list, mark)
+			if i < 0 {
+				return changed, nil
+			}
+			if err := removeFrom(d, place, list, i); err != nil {
+				return false, err
+			}
+			changed = true
+		}
+	}, options(place))
+}
+
+// Installed reports whether Drawbar's command stands in an agent's file, which is given by its content.
+func Installed(place adapter.HookPlace, data []byte, mark string) (bool, error) {
+	d, err := configfile.Parse(configfile.Format(place.Format), place.File, data)
+	if err != nil {
+		return false, err
+	}
+	list, err := listAt(d, place)
+	return find(list, mark) >= 0, err
+}
+
+func options(place adapter.HookPlace) configstore.Options {
+	o := configstore.Options{Within: place.Within}
+	if place.Within != "" {
+		o.Mode = 0o644 // what belongs to a project is for all who work on it
+	}
+	return o
+}
+
+// listAt is the list that a place leads to, nil when it is not there.
+func listAt(d *configfile.Document, place adapter.HookPlace) ([]any, error) {
+	v, ok := d.Get(place.Path)
+	if !ok {
+		return nil, nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: %s is no list of hooks", place.File, strings.Join(place.Path, "."))
+	}
+	return list, nil
+}
+
+// find is the place of the group that holds a command with the mark, -1 for none.
+func find(list []any, mark string) int {
+	return slices.IndexFunc(list, func(group any) bool { return holds(group, mark) })
+}
+
+func holds(v any, mark string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.HasSuffix(v, mark)
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return holds(e, mark) })
+	case map[string]any:
+		for _, e := range v {
+			if holds(e, mark) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appendTo adds the group behind the others, which keep every byte.
+func appendTo(d *configfile.Document, place adapter.HookPlace, list []any) error {
+	if len(list) == 0 {
+		return d.Set(place.Path, []any{place.Group})
+	}
+	return splice(d, place, func(a *hujson.Array) error {
+		last := &a.Elements[len(a.Elements)-1]
+		before := space(last.BeforeExtra)
+		group, err := indented(place.Group, before, space(last.AfterExtra))
+		if err != nil {
+			return err
+		}
+		e := hujson.Value{BeforeExtra: hujson.Extra(before), Value: group.Value}
+		if len(a.AfterExtra) == 0 && space(last.AfterExtra) == string(last.AfterExtra) {
+			e.AfterExtra, last.AfterExtra = last.AfterExtra, nil
+		}
+		a.Elements = append(a.Elements, e)
+		return nil
+	})
+}
+
+func removeFrom(d *configfile.Document, place adapter.HookPlace, list []any, i int) error {
+	if len(list) == 1 {
+		_, err := d.Unset(place.Path)
+		return err
+	}
+	return splice(d, place, func(a *hujson.Array) error {
+		if i == len(a.Elements)-1 {
+			a.Elements[i-1].AfterExtra = append(a.Elements[i-1].AfterExtra, a.Elements[i].AfterExtra...)
+		}
+		a.Elements = slices.Delete(a.Elements, i, i+1)
+		return nil
+	})
+}
+
+// splice changes a list in a document in JSON.
+func splice(d *configfile.Document, place adapter.HookPlace, change func(*hujson.Array) error) error {
+	text := d.Bytes()
+	const mark = "\ufeff"
+	bom := bytes.HasPrefix(text, []byte(mark))
+	root, err := hujson.Parse(bytes.TrimPrefix(text, []byte(mark)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", place.File, err)
+	}
+	var pointer strings.Builder
+	for _, p := range place.Path {
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	v := root.Find(pointer.String())
+	if v == nil {
+		return fmt.Errorf("%s: %s is not there", place.File, strings.Join(place.Path, "."))
+	}
+	a, ok := v.Value.(*hujson.Array)
+	if !ok {
+		return fmt.Errorf("%s: %s is no list", place.File, strings.Join(place.Path, "."))
+	}
+	if err := change(a); err != nil {
+		return err
+	}
+	packed := root.Pack()
+	if bom {
+		packed = append([]byte(mark), packed...)
+	}
+	next, err := configfile.Parse(configfile.Format(place.Format), place.File, packed)
+	if err != nil {
+		return err
+	}
+	*d = *next
+	return nil
+}
+
+// space is the white space of what stands between two values, without its comments.
+func space(e hujson.Extra) string {
+	if strings.TrimSpace(string(e)) == "" {
+		return string(e)
+	}
+	if i := strings.LastIndexByte(string(e), '\n'); i >= 0 {
+		return "\n" + string(e[i+1:])[:len(e)-i-1-len(strings.TrimLeft(string(e[i+1:]), " \t"))]
+	}
+	return " "
+}
+
+// indented is a value written like those around it: on lines of its own where they are, else on one.
+func indented(v any, before, after string) (hujson.Value, error) {
+	b, err := marshal(v)
+	if err != nil {
+		return hujson.Value{}, err
+	}
+	if i := strings.LastIndexByte(before, '\n'); i >= 0 {
+		indent := before[i+1:]
+		step := "  "
+		if j := strings.LastIndexByte(after, '\n'); j >= 0 && strings.HasPrefix(indent, after[j+1:]) && len(indent) > len(after)-j-1 {
+			step = indent[len(after)-j-1:]
+		}
+		var out bytes.Buffer
+		if err := json.Indent(&out, b, indent, step); err != nil {
+			return hujson.Value{}, err
+		}
+		b = out.Bytes()
+	}
+	return hujson.Parse(b)
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}

@@ -1,0 +1,261 @@
+package hook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/exactjson"
+	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
+	"github.com/drawbar/drawbar/internal/settings/trust"
+)
+
+// Any stands for every agent, or every event.
+const Any = "*"
+
+// DefaultPriority is that of a registration that states none. Lower ones run first.
+const DefaultPriority = 100
+
+// Handler is what carries a registration out.
+type Handler string
+
+// The handlers: a function of Drawbar, a line for the shell, a program.
+const (
+	Builtin Handler = "builtin"
+	Command Handler = "command"
+	Script  Handler = "script"
+)
+
+// Registration says what happens at which event of which agent.
+type Registration struct {
+	ID       string         `json:"id"`
+	Agent    string         `json:"agent"`    // a name, or *
+	HookType string         `json:"hookType"` // the agent's name of an event, that of the specification, a type of event, or *
+	Handler  Handler        `json:"handler"`
+	Target   string         `json:"target"` // the function, the line, the program
+	Priority *int           `json:"priority,omitempty"`
+	Enabled  *bool          `json:"enabled,omitempty"` // absent: yes
+	Metadata map[string]any `json:"metadata,omitempty"`
+
+	origin *origin // of a project's
+}
+
+// Order is the registration's priority.
+func (r Registration) Order() int {
+	if r.Priority == nil {
+		return DefaultPriority
+	}
+	return *r.Priority
+}
+
+// On reports whether the registration is in force.
+func (r Registration) On() bool { return r.Enabled == nil || *r.Enabled }
+
+// Matches reports whether the registration is for an event of an agent, which may have several names.
+func (r Registration) Matches(agent string, names ...string) bool {
+	return (r.Agent == Any || r.Agent == agent) && (r.HookType == Any || slices.Contains(names, r.HookType))
+}
+
+// idForm is made when it is needed: every start of the program would pay for it.
+var idForm = lazy.Regexp(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
+
+// Validate checks a registration.
+func (r Registration) Validate() error {
+	fault := func(field, format string, args ...any) error {
+		return execution.Errorf(execution.CodeValidation, "hook %q: %s %s", r.ID, field, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !idForm().MatchString(r.ID):
+		return fault("id", "is no id: want 1 to 64 letters, digits, dots, dashes and underscores")
+	case r.Agent == "":
+		return fault("agent", "is missing; * stands for all")
+	case r.HookType == "":
+		return fault("hookType", "is missing; * stands for all")
+	case r.Handler != Builtin && r.Handler != Command && r.Handler != Script:
+		return fault("handler", "is %q, want builtin, command or script", r.Handler)
+	case strings.TrimSpace(r.Target) == "":
+		return fault("target", "is empty")
+	case strings.ContainsRune(r.Target, 0):
+		return fault("target", "holds a NUL")
+	case r.Handler == Builtin && !slices.Contains(BuiltinNames, r.Target):
+		return fault("target", "is %q, there are the built-in handlers %s", r.Target, strings.Join(BuiltinNames, " and "))
+	}
+	return nil
+}
+
+// file is hooks.json.
+type file struct {
+	Version int            `json:"version"`
+	Hooks   []Registration `json:"hooks"`
+}
+
+// Parse reads a hooks.json. An unknown key, one that is there twice and whatever follows the object are faults.
+func Parse(name string, data []byte) ([]Registration, error) {
+	fault := func(err error) error {
+		return execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", name, err).WithHint("correct the file, or move it away")
+	}
+	var f file
+	if err := exactjson.Decode(data, &f, nil); err != nil {
+		return nil, fault(err)
+	}
+	if f.Version != 1 {
+		return nil, fault(fmt.Errorf("version %d, this program reads version 1", f.Version))
+	}
+	seen := map[string]bool{}
+	for _, r := range f.Hooks {
+		if err := r.Validate(); err != nil {
+			return nil, fault(err)
+		}
+		if seen[r.ID] {
+			return nil, fault(fmt.Errorf("the id %q is there twice", r.ID))
+		}
+		seen[r.ID] = true
+	}
+	return f.Hooks, nil
+}
+
+// Merge joins the registrations of both scopes in the order in which they run: the user's, then those of the project, which never
+// replace or reorder the user's, whatever their ids. In a scope lower priorities come first, and equal ones stay in the order of
+// the file.
+func Merge(global, project []Registration) []Registration {
+	ordered := func(list []Registration) []Registration {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b Registration) int { return cmp.Compare(a.Order(), b.Order()) })
+		return list
+	}
+	return append(ordered(global), ordered(project)...)
+}
+
+const (
+	global  = adapter.ScopeGlobal
+	project = adapter.ScopeProject
+)
+
+// Files are the two hooks.json.
+type Files struct {
+	Global, Project string // Project is empty where the project's directory is the user's
+	dirs            config.Dirs
+}
+
+// Path is the file of a scope.
+func (f Files) Path(s adapter.ConfigScope) string {
+	if s == project {
+		return f.Project
+	}
+	return f.Global
+}
+
+// FilesIn are the files in Drawbar's directories.
+func FilesIn(dirs config.Dirs) Files {
+	f := Files{Global: filepath.Join(dirs.User, fileName), Project: filepath.Join(dirs.Project, fileName), dirs: dirs}
+	if dirs.OneDirectory() {
+		f.Project = ""
+	}
+	return f
+}
+
+const (
+	fileName = "hooks.json"
+	maxFile  = 1 << 20
+)
+
+// ReadScope reads one hooks.json; one that is not there has no registrations.
+func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
+	path := f.Path(s)
+	if path == "" {
+		return nil, nil
+	}
+	var data []byte
+	var err error
+	if s == project {
+		data, err = f.dirs.ReadProject(fileName)
+	} else {
+		data, err = repofile.Own(path, maxFile)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", path, err).WithHint("replace it by a plain file that you can read, or move it away")
+	}
+	return Parse(path, data)
+}
+
+// Change edits the registrations of one file. What the user adds to a project's, and what they change of a registration that they
+// have trusted, is trusted as it is written; nothing else is.
+func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.ConfigScope, edit func([]Registration) ([]Registration, error)) error {
+	path := f.Path(scope)
+	if path == "" {
+		return execution.Errorf(execution.CodeConfig, "the project has no hooks of its own: its directory is that of the user").WithHint("--scope global")
+	}
+	if _, err := f.ReadScope(scope); err != nil {
+		return err
+	}
+	within, err := f.dirs.Within(config.Scope(scope))
+	if err != nil {
+		return err
+	}
+	var before, after []Registration
+	_, err = configstore.Edit(ctx, path, configfile.JSON, func(d *configfile.Document) (bool, error) {
+		var list []Registration
+		var err error
+		if data := d.Bytes(); len(bytes.TrimSpace(data)) > 0 && string(bytes.TrimSpace(data)) != "{}" {
+			if list, err = Parse(path, data); err != nil {
+				return false, err
+			}
+		}
+		before = slices.Clone(list)
+		next, err := edit(list)
+		if err != nil {
+			return false, err
+		}
+		after = next
+		for _, r := range next {
+			if err := r.Validate(); err != nil {
+				return false, err
+			}
+		}
+		if err := d.Set(configfile.Path{"version"}, 1); err != nil {
+			return false, err
+		}
+		value, err := plain(next)
+		if err != nil {
+			return false, err
+		}
+		return true, d.Set(configfile.Path{"hooks"}, value)
+	}, configstore.Options{Within: within})
+	if err != nil || scope != project {
+		return err
+	}
+	items, err := f.written(store, before, after)
+	if err != nil {
+		return err
+	}
+	return f.Trust(ctx, store, items, false)
+}
+
+// plain is a list as values of JSON.
+func plain(list []Registration) (any, error) {
+	if list == nil {
+		list = []Registration{}
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	return v, json.Unmarshal(b, &v)
+}

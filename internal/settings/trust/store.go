@@ -1,0 +1,268 @@
+package trust
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/exactjson"
+	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
+)
+
+// Store is where the user's trust is kept. It is safe for concurrent use, also by several processes.
+type Store struct {
+	File   string // trust.json, in the user's configuration directory
+	Copies string // directory of copies of trusted files, which only differences are shown from; empty keeps none
+}
+
+// FileIn is the store's file in the user's configuration directory.
+func FileIn(dir string) string { return filepath.Join(dir, "trust.json") }
+
+const (
+	maxStore = 64 << 20
+	maxCopy  = 256 << 10 // of a file that is copied
+)
+
+// content is the store's file.
+type content struct {
+	Version  int                `json:"version"`
+	Projects map[string]project `json:"projects"`
+}
+
+type project struct {
+	Items []Item `json:"items"`
+}
+
+// Change is an item that is not trusted. Was is the trusted one at its place, nil for a new one.
+type Change struct {
+	Item
+	Was *Item
+}
+
+// Trusted are the items of a project that its user has trusted.
+func (s Store) Trusted(root string) ([]Item, error) {
+	data, err := repofile.Own(s.File, maxStore)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var c content
+	if err == nil && len(bytes.TrimSpace(data)) > 0 {
+		if err = exactjson.Decode(data, &c, nil); err == nil && c.Version != 1 {
+			err = fmt.Errorf("version %d, this program reads version 1", c.Version)
+		}
+	}
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "read what is trusted: %s: %w", s.File, err).WithHint("correct the file, or move it away: what it trusts is asked again")
+	}
+	return c.Projects[key(root)].Items, nil
+}
+
+// Pending are those of items that are not trusted, in their order.
+func (s Store) Pending(root string, items []Item) ([]Change, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	trusted, err := s.Trusted(root)
+	if err != nil {
+		return nil, err
+	}
+	var list []Change
+	for _, i := range items {
+		if i.problem() == "" && slices.ContainsFunc(trusted, func(t Item) bool { return t.digest() == i.digest() }) {
+			continue
+		}
+		c := Change{Item: i}
+		if at := slices.IndexFunc(trusted, i.sameplace); at >= 0 {
+			c.Was = &trusted[at]
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// Check is nil when all items are trusted, else PROJECT_NOT_TRUSTED.
+func (s Store) Check(root string, items []Item) error {
+	pending, err := s.Pending(root, items)
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	return Refusal(root, pending)
+}
+
+// Refusal is the error of items that are not trusted.
+func Refusal(root string, pending []Change) error {
+	first := pending[0]
+	what := fmt.Sprintf("%s (%s)", first.File, first.Place)
+	if len(pending) > 1 {
+		what += fmt.Sprintf(" and %d more", len(pending)-1)
+	}
+	why := "you have not trusted it"
+	if first.Was != nil {
+		why = "it changed since you trusted it"
+	}
+	return execution.Errorf(execution.CodeUntrusted, "the project %s would run %s, and %s", root, what, why).
+		WithHint("drawbar trust %s shows it and asks; --trust trusts it as it is", root)
+}
+
+// Trust adds items to what is trusted of a project. An item takes the place of the one that was trusted there. With whole everything
+// else that was trusted of their files is forgotten.
+func (s Store) Trust(ctx context.Context, root string, items []Item, whole bool) error {
+	for _, i := range items {
+		if p := i.problem(); p != "" {
+			return execution.Errorf(execution.CodeUntrusted, "%s (%s) cannot be trusted: %s", i.File, i.Place, p).WithHint("name another file, or take it out of the command")
+		}
+	}
+	return s.edit(ctx, root, func(have []Item) []Item {
+		have = slices.DeleteFunc(have, func(h Item) bool {
+			return slices.ContainsFunc(items, func(i Item) bool { return h.sameplace(i) || whole && h.File == i.File })
+		})
+		for _, i := range items {
+			s.keep(root, i)
+		}
+		return append(have, items...)
+	})
+}
+
+// Revoke forgets all that was trusted of a project, and reports whether there was anything.
+func (s Store) Revoke(ctx context.Context, root string) (bool, error) {
+	have, err := s.Trusted(root)
+	if err != nil || len(have) == 0 {
+		return false, err
+	}
+	return true, s.edit(ctx, root, func([]Item) []Item { return nil })
+}
+
+func (s Store) edit(ctx context.Context, root string, change func([]Item) []Item) error {
+	if _, err := s.Trusted(root); err != nil {
+		return err
+	}
+	_, err := configstore.Edit(ctx, s.File, configfile.JSON, func(d *configfile.Document) (bool, error) {
+		path := configfile.Path{"projects", key(root)}
+		var have project
+		if v, ok := d.Get(path); ok {
+			if err := convert(v, &have); err != nil {
+				return false, err
+			}
+		}
+		next := change(have.Items)
+		if err := d.Set(configfile.Path{"version"}, 1); err != nil {
+			return false, err
+		}
+		if len(next) == 0 {
+			_, err := d.Unset(path)
+			return true, err
+		}
+		var value any
+		if err := convert(project{next}, &value); err != nil {
+			return false, err
+		}
+		return true, d.Set(path, value)
+	}, configstore.Options{})
+	return err
+}
+
+func convert(from, to any) error {
+	b, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, to)
+}
+
+// key is the name of a project in the store: its folder, links followed.
+func key(root string) string {
+	if abs, err := filepath.Abs(root); err == nil {
+		root = abs
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	return root
+}
+
+// keep copies the files of an item, so that a later difference can be shown. Without a copy it is said that a file changed.
+func (s Store) keep(root string, i Item) {
+	if s.Copies == "" {
+		return
+	}
+	for _, f := range i.Files {
+		data, err := repofile.Read(root, f.Path, maxCopy)
+		if err != nil || os.MkdirAll(s.Copies, 0o700) != nil {
+			continue
+		}
+		_ = os.WriteFile(filepath.Join(s.Copies, f.SHA256), data, 0o600) // best effort, as said above
+	}
+}
+
+// Lines are a change for a person: what is new, or what differs from what was trusted, with - and +.
+func (s Store) Lines(root string, c Change) []string {
+	if c.Was == nil {
+		lines := strings.Split(c.Runs, "\n")
+		for _, f := range c.Files {
+			lines = append(lines, "with the file "+f.Path)
+		}
+		if p := c.problem(); p != "" {
+			lines = append(lines, "cannot be trusted: "+p)
+		}
+		return lines
+	}
+	lines := differ("", c.Was.Runs, c.Runs)
+	before := map[string]string{}
+	for _, f := range c.Was.Files {
+		before[f.Path] = f.SHA256
+	}
+	for _, f := range c.Files {
+		old, had := before[f.Path]
+		delete(before, f.Path)
+		switch {
+		case !had:
+			lines = append(lines, "+with the file "+f.Path)
+		case old != f.SHA256:
+			lines = append(lines, "the file "+f.Path+" changed")
+			lines = append(lines, s.fileDiff(root, f.Path, old)...)
+		}
+	}
+	for _, f := range c.Was.Files {
+		if _, gone := before[f.Path]; gone {
+			lines = append(lines, "-with the file "+f.Path)
+		}
+	}
+	if p := c.problem(); p != "" {
+		lines = append(lines, "cannot be trusted: "+p)
+	}
+	return lines
+}
+
+func (s Store) fileDiff(root, path, old string) []string {
+	was, err := repofile.Own(filepath.Join(s.Copies, filepath.Base(old)), maxCopy)
+	if s.Copies == "" || err != nil {
+		return nil
+	}
+	now, err := repofile.Read(root, path, maxCopy)
+	if err != nil || !utf8.Valid(was) || !utf8.Valid(now) {
+		return nil
+	}
+	return differ(path, string(was), string(now))
+}
+
+// differ are the lines of a difference, without its head.
+func differ(name, was, now string) []string {
+	text := string(diff.Diff("trusted "+name, []byte(was+"\n"), "now "+name, []byte(now+"\n")))
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return slices.DeleteFunc(lines, func(l string) bool {
+		return l == "" || strings.HasPrefix(l, "diff ") || strings.HasPrefix(l, "--- trusted ") || strings.HasPrefix(l, "+++ now ") || strings.HasPrefix(l, "@@ ")
+	})
+}
