@@ -31,6 +31,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/control"
@@ -65,7 +66,7 @@ type Options struct {
 // Client runs agents. It is safe for concurrent use. Making one touches no file.
 type Client struct {
 	opts     Options
-	registry *adapter.Registry
+	registry *catalog.Registry
 	host     adapter.Host
 	models   Models
 
@@ -93,7 +94,7 @@ func New(o Options) (*Client, error) {
 	if o.Host != nil {
 		host = *o.Host
 	}
-	c := &Client{opts: o, registry: adapter.NewRegistry(agents, host), host: host}
+	c := &Client{opts: o, registry: catalog.NewRegistry(agents, host), host: host}
 	c.models = Models{registry: c.registry, declared: o.Models}
 	if o.DefaultAgent != "" {
 		if _, err := c.registry.Get(o.DefaultAgent); err != nil {
@@ -114,13 +115,13 @@ func Supervise() {
 }
 
 // Adapters is the registry of agents.
-func (c *Client) Adapters() *adapter.Registry { return c.registry }
+func (c *Client) Adapters() *catalog.Registry { return c.registry }
 
 // Models are the models the agents declare.
 func (c *Client) Models() Models { return c.models }
 
 // Detect looks whether an agent is installed; see adapter.Registry.Detect.
-func (c *Client) Detect(ctx context.Context, name string) (*adapter.InstalledInfo, error) {
+func (c *Client) Detect(ctx context.Context, name string) (*catalog.InstalledInfo, error) {
 	return c.registry.Detect(ctx, name)
 }
 
@@ -229,7 +230,7 @@ func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Ne
 	return agent.New(c.backend(entry)).Negotiate(req, opts.Options), nil
 }
 
-func (c *Client) backend(e adapter.Entry) agent.Backend {
+func (c *Client) backend(e catalog.Entry) agent.Backend {
 	d := e.Descriptor
 	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.merge(d.Name, d.Models), DefaultModel: d.DefaultModel, Warning: e.Warning}
 }
@@ -246,7 +247,7 @@ func (c *Client) configuredModel(name string, req execution.Request) string {
 }
 
 // prepare resolves the agent and fills in what the request leaves out.
-func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entry, error) {
+func (c *Client) prepare(req execution.Request) (execution.Request, catalog.Entry, error) {
 	req = req.Clone()
 	run, entry, err := c.resolve(req.Run)
 	if err != nil {
@@ -270,7 +271,7 @@ func (c *Client) prepare(req execution.Request) (execution.Request, adapter.Entr
 
 // resolve finds the agent of a run and puts the profile and the client's defaults under its options. The agent is the one that the
 // options name, else the profile's, else the client's.
-func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, adapter.Entry, error) {
+func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.Entry, error) {
 	defaults := c.opts.Defaults
 	profile := cmp.Or(o.Profile, defaults.Profile)
 	o.Profile, defaults.Profile = "", ""
@@ -278,22 +279,22 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, adapter.
 	if profile != "" {
 		cfg, err := ReadConfig(cmp.Or(o.Cwd, defaults.Cwd))
 		if err != nil {
-			return o, adapter.Entry{}, err
+			return o, catalog.Entry{}, err
 		}
 		profiles = cfg.Profiles()
 		d, err := profiles.Show(profile)
 		if err != nil {
-			return o, adapter.Entry{}, err
+			return o, catalog.Entry{}, err
 		}
 		o.Agent = cmp.Or(o.Agent, d.Agent)
 	}
 	o.Agent = cmp.Or(o.Agent, c.opts.DefaultAgent)
 	if o.Agent == "" {
-		return o, adapter.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is named").WithHint("name one of: drawbar agents list")
+		return o, catalog.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is named").WithHint("name one of: drawbar agents list")
 	}
 	entry, err := c.registry.Get(o.Agent)
 	if err != nil {
-		return o, adapter.Entry{}, err
+		return o, catalog.Entry{}, err
 	}
 	o.Agent = entry.Descriptor.Name
 	if profile != "" {

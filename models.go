@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/near"
 )
@@ -21,7 +21,7 @@ type ModelDeclaration struct {
 // Models answers questions about models from what the agents declare and what the options add. It is safe for concurrent
 // use.
 type Models struct {
-	registry *adapter.Registry
+	registry *catalog.Registry
 	declared []ModelDeclaration
 }
 

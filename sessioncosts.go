@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/agentdata/usage"
 	"github.com/drawbar/drawbar/internal/runstore"
@@ -143,7 +144,7 @@ func (c *Client) taggedSessions(q SessionCostQuery) (map[string]bool, error) {
 
 // usedBefore is what the session that a request goes on with had used, for an agent that states sums of a whole session. It is
 // nil where nobody needs or knows it.
-func (c *Client) usedBefore(ctx context.Context, e adapter.Entry, req execution.Request) *execution.Usage {
+func (c *Client) usedBefore(ctx context.Context, e catalog.Entry, req execution.Request) *execution.Usage {
 	log, ok := adapter.As[adapter.SessionSums](e.Adapter)
 	session := cmp.Or(req.Run.SessionID, req.Run.ForkSessionID)
 	if session == "" && req.Continuation != nil {

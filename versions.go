@@ -9,7 +9,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/catalog/versioncache"
+	ver "github.com/drawbar/drawbar/internal/base/version"
+	"github.com/drawbar/drawbar/internal/base/versioncache"
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
@@ -87,7 +88,7 @@ func unheard(run *agent.Run) bool {
 }
 
 func tooOld(d adapter.Descriptor, version, program string) error {
-	if order, err := adapter.CompareVersions(version, d.MinVersion); err != nil || order >= 0 {
+	if order, err := ver.Compare(version, d.MinVersion); err != nil || order >= 0 {
 		return nil // a version that cannot be compared is not known to be too old
 	}
 	e := execution.Errorf(execution.CodeAgentNotInstalled, "%s %s at %s is older than %s, the oldest that works", d.DisplayName, version, filepath.Clean(program), d.MinVersion)

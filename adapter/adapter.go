@@ -1,13 +1,21 @@
-// Package adapter is the seam: what a backend must offer to be driven, what it may offer besides, and the registry that
-// knows the backends.
+// Package adapter is the seam: what a backend must offer to be driven, and what it may offer besides. Package catalog
+// looks backends up and finds out what a machine has of them.
 //
 // An adapter translates between the words of package execution and one backend. It holds no policy, memory, session
 // store or coordination, keeps no state between executions, and reads no file and no variable on its own: optional
 // interfaces receive a Host. What every backend must guarantee (one result, event order, deadlines, negotiation) is not
 // an adapter's business but that of package agent.
 //
-// The checklist of optional interfaces: Prober, AuthGuide, Installer, Negotiator, Retrier, SessionStore, SessionFollower, UsageLog,
-// NativeHooks, PluginManager, PluginSearcher, SkillKeeper, ModelRedirector, Unwrapper; find them with As.
+// Everything but Adapter is optional; As finds what an adapter has, also behind decorators:
+//
+//   - a run: Negotiator (reasons that capabilities cannot state), RunCapabilities (runs that differ), Retrier, SessionSums (what a
+//     session had used before), OutputReader (what the agent prints when somebody else started it)
+//   - the machine: Prober (installed, logged in), AuthGuide, Installer, ModelRedirector (another model API)
+//   - what the agent leaves on disk: SessionStore, SessionFollower, UsageLog (read by a UsageScanner)
+//   - what it can be given: NativeHooks, PluginManager, PluginSearcher, SkillKeeper
+//   - a decorator: Unwrapper
+//
+// An Inbox may be a ToolHost (tools of the caller) and a HookHost (asked before each tool call).
 package adapter
 
 import (
@@ -15,7 +23,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"iter"
-	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -107,19 +114,6 @@ type Host struct {
 	Platform string                                                          // runtime.GOOS of the host
 	LookPath func(name string) (string, error)                               // finds a command as a shell would
 	Spawn    func(ctx context.Context, c SpawnRequest) (SpawnOutcome, error) // runs a command to its end
-}
-
-// nonBlank is the host with variables of nothing but white space unset: such a key logs nobody in.
-func (h Host) nonBlank() Host {
-	getenv := h.Getenv
-	h.Getenv = func(name string) string {
-		value := getenv(name)
-		if strings.TrimSpace(value) == "" {
-			return ""
-		}
-		return value
-	}
-	return h
 }
 
 // SpawnRequest is a command to run to its end.

@@ -1,8 +1,6 @@
 package adapter
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -58,62 +56,6 @@ type ConfigFile struct {
 	Note   string `json:"note,omitempty"` // what one must know before writing it
 }
 
-// Resolve gives the file's absolute path and the keys above its fields, for a project directory, which is absolute.
-func (f ConfigFile) Resolve(h Host, project string) (file string, prefix []string, err error) {
-	if f.AtRoot {
-		project = repositoryRoot(h, project)
-	}
-	for _, element := range f.Prefix {
-		if element == "{project}" {
-			element = project
-		}
-		prefix = append(prefix, element)
-	}
-	join := func(dir, rest string) string {
-		if h.Platform == "windows" {
-			return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(rest, "/", `\`)
-		}
-		return path.Join(dir, rest)
-	}
-	if variable, rest, ok := strings.Cut(strings.TrimPrefix(f.Moved, "$"), "/"); ok {
-		if dir := h.Getenv(variable); dir != "" {
-			if _, err := h.Name(dir); err != nil {
-				return "", nil, execution.Errorf(execution.CodeConfig, "the variable %s is %q, and a directory that is not absolute means another one for each program", variable, dir).
-					WithHint("set %s to an absolute path", variable)
-			}
-			return join(dir, rest), prefix, nil
-		}
-	}
-	if rest, ok := strings.CutPrefix(f.Path, "~/"); ok {
-		return join(h.Home, rest), prefix, nil
-	}
-	if path.IsAbs(f.Path) {
-		return f.Path, prefix, nil
-	}
-	return join(project, f.Path), prefix, nil
-}
-
-// repositoryRoot is the nearest directory at or above dir that holds .git, else dir.
-func repositoryRoot(h Host, dir string) string {
-	at := dir
-	for {
-		name, err := h.Name(at)
-		if err != nil {
-			return dir
-		}
-		if _, err := fs.Stat(h.FS, path.Join(name, ".git")); err == nil {
-			return at
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return dir
-		}
-		cut := strings.LastIndexAny(strings.TrimRight(at, `/\`), `/\`)
-		if cut <= 0 {
-			return dir
-		}
-		at = at[:cut]
-	}
-}
-
 // The types of settings.
 const (
 	TypeString     = "string"
@@ -126,7 +68,7 @@ const (
 	TypeMCPServers = "McpServerConfig[]"
 )
 
-var configTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeEnum, TypeStringList, TypeObject, TypeMCPServers}
+var ConfigTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeEnum, TypeStringList, TypeObject, TypeMCPServers}
 
 // MergeUnion is ConfigField.Merge of a list that has the elements of all scopes.
 const MergeUnion = "union"

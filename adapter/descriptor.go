@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	ver "github.com/drawbar/drawbar/internal/base/version"
 )
 
 // Descriptor says what an agent is, without running or reading anything. Its Name is the folder, the registered name,
@@ -30,8 +32,8 @@ type Descriptor struct {
 	New            func() Adapter
 }
 
-// clone is a copy that shares no memory with d and has the agent's name where nothing else is stated. Lists that are part of the wire are never nil in it.
-func (d Descriptor) clone() Descriptor {
+// Clone is a copy that shares no memory with d and has the agent's name where nothing else is stated. Lists that are part of the wire are never nil in it.
+func (d Descriptor) Clone() Descriptor {
 	d.Aliases = slices.Clone(d.Aliases)
 	d.TestedVersions = slices.Clone(d.TestedVersions)
 	d.Models = cloneModels(d.Models)
@@ -70,4 +72,16 @@ func cloneNumber(n *float64) *float64 {
 		return nil
 	}
 	return new(*n)
+}
+
+// Untested is the warning about a version outside those that the adapter is tested with, empty for a tested one and where
+// nothing is known.
+func (d Descriptor) Untested(version string) string {
+	if version == "" || len(d.TestedVersions) == 0 || ver.Within(version, d.TestedVersions) {
+		return ""
+	}
+	if _, err := ver.Parse(version); err != nil {
+		return ""
+	}
+	return d.DisplayName + " " + version + " is not a tested version (" + strings.Join(d.TestedVersions, ", ") + ")"
 }

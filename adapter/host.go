@@ -40,7 +40,7 @@ func OSHost(spawn Spawner) Host {
 		}
 		return filepath.Abs(found)
 	}
-	return h.complete()
+	return h.Complete()
 }
 
 // Name turns an absolute path of the host's platform into its name in FS, the form that package io/fs wants. A path that
@@ -83,8 +83,8 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z')
 }
 
-// complete fills what a caller left out with answers that find nothing, so that a prober never meets a nil function.
-func (h Host) complete() Host {
+// Complete fills what a caller left out with answers that find nothing, so that a prober never meets a nil function.
+func (h Host) Complete() Host {
 	if h.FS == nil {
 		h.FS = emptyFS{}
 	}

@@ -167,7 +167,7 @@ func TestHomeIsAbsolute(t *testing.T) {
 
 func TestHostComplete(t *testing.T) {
 	t.Parallel()
-	h := Host{}.complete()
+	h := Host{}.Complete()
 	if _, err := h.FS.Open("x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open: %v", err)
 	}

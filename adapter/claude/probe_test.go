@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/catalog"
 )
 
 func host(env map[string]string, files fstest.MapFS) adapter.Host {
@@ -93,7 +94,7 @@ func TestDetectAuth(t *testing.T) {
 
 func TestDescriptor(t *testing.T) {
 	t.Parallel()
-	r := adapter.NewRegistry(adapter.Builtins(), host(nil, nil))
+	r := catalog.NewRegistry(adapter.Builtins(), host(nil, nil))
 	for _, name := range []string{"claude", "claude-code"} {
 		if info, err := r.Detect(t.Context(), name); err != nil || info == nil || info.Version != "2.1.329" || !info.MeetsMinVersion || !info.WithinTested {
 			t.Errorf("%s: got %+v, %v", name, info, err)

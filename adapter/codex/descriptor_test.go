@@ -7,12 +7,13 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 )
 
 func TestDescriptor(t *testing.T) {
 	t.Parallel()
-	if r := adapter.NewRegistry([]adapter.Descriptor{Descriptor()}, adapter.Host{}); len(r.List()) != 1 {
+	if r := catalog.NewRegistry([]adapter.Descriptor{Descriptor()}, adapter.Host{}); len(r.List()) != 1 {
 		t.Fatal("the registry does not know the agent")
 	}
 	a, b := Descriptor(), Descriptor()

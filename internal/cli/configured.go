@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/spf13/cobra"
 )
 
 // Config is Drawbar's own configuration for work in a directory.
@@ -75,10 +74,10 @@ func (a *App) Dir() string {
 
 // Agent finds the agent of a command line and gives the words behind its name. Where none is named it is that of the profile,
 // or the configured one: a first word that names no agent is taken for a prompt only when it cannot be the name of one.
-func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapter.Entry, []string, error) {
+func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catalog.Entry, []string, error) {
 	client, err := app.Client()
 	if err != nil {
-		return adapter.Entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
 	named := len(args) > 0 && !strings.ContainsAny(args[0], " \t\n")
 	if named && f.flags("profile") == "" {
@@ -87,15 +86,15 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 	}
 	cwd, err := f.cwd()
 	if err != nil {
-		return adapter.Entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
 	cfg, err := app.Config(cwd)
 	if err != nil {
-		return adapter.Entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
 	name := cfg.DefaultAgent()
 	if profile, err := f.profile(cfg, ""); err != nil {
-		return adapter.Entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	} else if profile.Agent != "" {
 		name = profile.Agent
 	}
@@ -104,7 +103,7 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (adapt
 		return e, args, err
 	}
 	if name == "" {
-		return adapter.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or choose one for always: drawbar config set defaultAgent claude", cmd.CommandPath())
+		return catalog.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or choose one for always: drawbar config set defaultAgent claude", cmd.CommandPath())
 	}
 	e, err := client.Adapters().Get(name)
 	return e, append([]string{name}, args...), err

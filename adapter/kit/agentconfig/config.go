@@ -65,7 +65,7 @@ func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config,
 			if file.Scope != scope {
 				continue
 			}
-			name, keys, err := file.Resolve(h, project)
+			name, keys, err := place(file, h, project)
 			if err != nil {
 				return nil, err
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/internal/base/version"
 )
 
 // versionTimeout is for agents that take seconds to start cold.
@@ -41,8 +42,8 @@ func DetectVersion(ctx context.Context, h adapter.Host, command string, args ...
 		in.Notes = fmt.Sprintf("%s: %v", asked, err)
 		return in, nil
 	}
-	if in.Version = adapter.FindVersion(firstLines(out.Stdout)); in.Version == "" {
-		in.Version = adapter.FindVersion(firstLines(out.Stderr))
+	if in.Version = version.Find(firstLines(out.Stdout)); in.Version == "" {
+		in.Version = version.Find(firstLines(out.Stderr))
 	}
 	if in.Version == "" {
 		in.Notes = fmt.Sprintf("%s printed no version (exit code %d)", asked, out.Code)

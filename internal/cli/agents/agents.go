@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/conform"
 	"github.com/drawbar/drawbar/internal/cli/host"
 	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
+	"github.com/spf13/cobra"
 )
 
 // New makes the command.
@@ -188,7 +188,7 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 	if err != nil {
 		return err
 	}
-	var found []adapter.InstalledInfo
+	var found []catalog.InstalledInfo
 	if len(names) == 0 {
 		found = c.Adapters().Installed(ctx)
 	}

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/transport/process"
+	"github.com/spf13/cobra"
 )
 
 // New makes the command.
@@ -40,7 +40,7 @@ func check(ctx context.Context, app *cli.App, names []string) error {
 	if err != nil {
 		return err
 	}
-	var reports []adapter.AuthReport
+	var reports []catalog.AuthReport
 	for _, name := range names {
 		report, err := c.Adapters().CheckAuth(ctx, name)
 		if err != nil {

@@ -13,15 +13,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/modelserver"
+	"github.com/spf13/cobra"
 )
 
 type row struct {
@@ -74,7 +74,7 @@ func New(app *cli.App) *cobra.Command {
 // stand is a private world for the agent, with a scripted model per request.
 type stand struct {
 	app      *cli.App
-	entry    adapter.Entry
+	entry    catalog.Entry
 	redirect adapter.ModelRedirector
 	dir      string
 	mu       sync.Mutex
@@ -82,7 +82,7 @@ type stand struct {
 	failure  error
 }
 
-func newStand(app *cli.App, e adapter.Entry) (*stand, error) {
+func newStand(app *cli.App, e catalog.Entry) (*stand, error) {
 	r, ok := adapter.As[adapter.ModelRedirector](e.Adapter)
 	if !ok {
 		return nil, execution.Errorf(execution.CodeCapability, "%s cannot be pointed at a scripted model, so the suite has nothing to run it with", e.Descriptor.Name)

@@ -12,15 +12,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/version"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/spf13/cobra"
 )
 
 // check is one finding. State is ok, note (worth knowing) or problem (something will not work).
@@ -174,14 +175,14 @@ func tools(ctx context.Context) []check {
 		out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: t.name, Args: []string{"--version"}})
 		cancel()
 		if err == nil && out.Code == 0 {
-			c.State, c.Found = ok, adapter.FindVersion(out.Stdout)
+			c.State, c.Found = ok, version.Find(out.Stdout)
 		}
 		list = append(list, c)
 	}
 	return list
 }
 
-func agents(ctx context.Context, r *adapter.Registry) []check {
+func agents(ctx context.Context, r *catalog.Registry) []check {
 	var list []check
 	installed := 0
 	for _, i := range r.Installed(ctx) {

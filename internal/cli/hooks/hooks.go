@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/hook"
+	"github.com/spf13/cobra"
 )
 
 // command is what the sub-commands share.
@@ -83,14 +83,14 @@ func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 }
 
 // native finds an agent's own hooks. An agent without any is an error that names those that have some.
-func (c *command) native(agentName string) (adapter.Entry, adapter.NativeHooks, error) {
+func (c *command) native(agentName string) (catalog.Entry, adapter.NativeHooks, error) {
 	client, err := c.app.Client()
 	if err != nil {
-		return adapter.Entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
 	entry, err := client.Adapters().Get(agentName)
 	if err != nil {
-		return adapter.Entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
 	if n, ok := adapter.As[adapter.NativeHooks](entry.Adapter); ok {
 		return entry, n, nil
@@ -105,11 +105,11 @@ func (c *command) native(agentName string) (adapter.Entry, adapter.NativeHooks, 
 	}
 	e := execution.Errorf(execution.CodeCapability, "%s has no hooks of its own", entry.Descriptor.Name).WithHint("these have: %s", strings.Join(able, ", "))
 	e.Agent, e.Capability = entry.Descriptor.Name, "hooks"
-	return adapter.Entry{}, nil, e
+	return catalog.Entry{}, nil, e
 }
 
 // event finds an event of an agent by its own name or that of the specification.
-func event(entry adapter.Entry, n adapter.NativeHooks, name string) (adapter.NativeHook, error) {
+func event(entry catalog.Entry, n adapter.NativeHooks, name string) (adapter.NativeHook, error) {
 	if e, ok := adapter.FindHook(n.Hooks(), name); ok {
 		return e, nil
 	}

@@ -11,12 +11,11 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -24,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/spf13/cobra"
 )
 
 // maxPayload bounds what an agent says to one hook.
@@ -161,7 +161,7 @@ func (c *command) handle(ctx context.Context, agentName, eventName string) error
 // refused ends with the code that agents take for a denial: which event it is is not known.
 func refused(err error) error { return &exitcode.Error{Code: 2, Err: err} }
 
-func (c *command) answer(ctx context.Context, entry adapter.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
+func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
 	payload, err := io.ReadAll(io.LimitReader(c.app.In, maxPayload+1))
 	if err != nil {
 		return execution.HookResult{}, fmt.Errorf("read what the agent says: %w", err)
@@ -247,7 +247,7 @@ Everything else in that file stays as it is, byte for byte. With a command the c
 }
 
 // native place of an event in the scope of the flag.
-func (c *command) nativePlace(entry adapter.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
+func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
 	cwd, _, _, err := c.place()
 	if err != nil {
 		return adapter.HookPlace{}, err
@@ -295,7 +295,7 @@ type installation struct {
 	Registration *registered `json:"registration,omitempty"`
 }
 
-func (c *command) install(ctx context.Context, entry adapter.Entry, place adapter.HookPlace, e adapter.NativeHook, trust bool, r *registered) error {
+func (c *command) install(ctx context.Context, entry catalog.Entry, place adapter.HookPlace, e adapter.NativeHook, trust bool, r *registered) error {
 	changed, index, err := hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
 	if err != nil {
 		return err

@@ -4,18 +4,17 @@ package host
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/transport/process"
+	"github.com/spf13/cobra"
 )
 
 // answer is what "drawbar agents host --json" says.
 type answer struct {
 	Inside bool                `json:"inside"`
-	Host   *adapter.HostAgent  `json:"host"`   // the innermost, or null
-	Agents []adapter.HostAgent `json:"agents"` // all, the innermost first
+	Host   *catalog.HostAgent  `json:"host"`   // the innermost, or null
+	Agents []catalog.HostAgent `json:"agents"` // all, the innermost first
 }
 
 // New makes the command.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/spf13/cobra"
 )
 
 type change = func(context.Context, string, adapter.InstallOptions) (adapter.InstallResult, error)
@@ -20,22 +20,22 @@ type change = func(context.Context, string, adapter.InstallOptions) (adapter.Ins
 // New makes "install AGENT...".
 func New(app *cli.App) *cobra.Command {
 	return command(app, "install", "Install agents by their vendors' packages, in the tested version", true,
-		func(r *adapter.Registry) change { return r.Install })
+		func(r *catalog.Registry) change { return r.Install })
 }
 
 // NewUpdate makes "update AGENT...".
 func NewUpdate(app *cli.App) *cobra.Command {
 	return command(app, "update", "Bring agents to the tested version, or to another one", true,
-		func(r *adapter.Registry) change { return r.Update })
+		func(r *catalog.Registry) change { return r.Update })
 }
 
 // NewUninstall makes "uninstall AGENT...".
 func NewUninstall(app *cli.App) *cobra.Command {
 	return command(app, "uninstall", "Remove agents' programs; their settings and sessions stay", false,
-		func(r *adapter.Registry) change { return r.Uninstall })
+		func(r *catalog.Registry) change { return r.Uninstall })
 }
 
-func command(app *cli.App, verb, short string, versions bool, do func(*adapter.Registry) change) *cobra.Command {
+func command(app *cli.App, verb, short string, versions bool, do func(*catalog.Registry) change) *cobra.Command {
 	var o adapter.InstallOptions
 	var all bool
 	var timeout time.Duration
@@ -104,7 +104,7 @@ func one(ctx context.Context, do change, name string, o adapter.InstallOptions, 
 }
 
 // everybody names the agents that --all means.
-func everybody(ctx context.Context, r *adapter.Registry, verb string) ([]string, error) {
+func everybody(ctx context.Context, r *catalog.Registry, verb string) ([]string, error) {
 	var names []string
 	for _, i := range r.Installed(ctx) {
 		// An agent without a way to install it, such as one of a protocol, is none of those that --all means.

@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/hook"
@@ -18,7 +19,7 @@ import (
 
 // addHooks gives a run the hooks of its command line, and those that are registered for events which the agent does not have:
 // they see Drawbar's own events and cannot block. Hooks of the project that are not trusted are asked about, or refused. The function that it returns waits for what they do.
-func addHooks(ctx context.Context, app *cli.App, entry adapter.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (told func(), err error) {
+func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (told func(), err error) {
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {
 			return nil, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)

@@ -1,4 +1,4 @@
-package adapter_test
+package catalog_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -30,7 +31,7 @@ func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) i
 }
 
 func ExampleRegistry() {
-	r := adapter.NewRegistry(adapter.Builtins(), adapter.OSHost(nil))
+	r := catalog.NewRegistry(adapter.Builtins(), adapter.OSHost(nil))
 	err := r.Register(adapter.Descriptor{
 		Name: "echo", Aliases: []string{"parrot"}, Command: "echo",
 		New: func() adapter.Adapter { return echo{} },

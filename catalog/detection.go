@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/internal/base/version"
 )
 
 const (
@@ -22,19 +25,19 @@ const (
 // InstalledInfo is what detection found out about an agent (agent-mux specification, InstalledAgentInfo). On the wire
 // an empty CLIPath, Version or ActiveModel is null.
 type InstalledInfo struct {
-	Agent           string     `json:"agent"`
-	Installed       bool       `json:"installed"`
-	CLIPath         string     `json:"cliPath"`         // absolute; empty when not found
-	Version         string     `json:"version"`         // empty when not installed, or when it could not be read
-	MeetsMinVersion bool       `json:"meetsMinVersion"` // false without a version, else true without a minimum
-	MinVersion      string     `json:"minVersion"`      // empty for none
-	WithinTested    bool       `json:"withinTested"`    // from the lowest to the highest version that is tested against
-	AuthState       AuthStatus `json:"authState"`
-	AuthMethod      string     `json:"authMethod,omitempty"`
-	AuthIdentity    string     `json:"authIdentity,omitempty"`
-	AuthDetails     string     `json:"authDetails,omitempty"`
-	ActiveModel     string     `json:"activeModel"` // empty when it could not be determined
-	Notes           string     `json:"notes,omitempty"`
+	Agent           string             `json:"agent"`
+	Installed       bool               `json:"installed"`
+	CLIPath         string             `json:"cliPath"`         // absolute; empty when not found
+	Version         string             `json:"version"`         // empty when not installed, or when it could not be read
+	MeetsMinVersion bool               `json:"meetsMinVersion"` // false without a version, else true without a minimum
+	MinVersion      string             `json:"minVersion"`      // empty for none
+	WithinTested    bool               `json:"withinTested"`    // from the lowest to the highest version that is tested against
+	AuthState       adapter.AuthStatus `json:"authState"`
+	AuthMethod      string             `json:"authMethod,omitempty"`
+	AuthIdentity    string             `json:"authIdentity,omitempty"`
+	AuthDetails     string             `json:"authDetails,omitempty"`
+	ActiveModel     string             `json:"activeModel"` // empty when it could not be determined
+	Notes           string             `json:"notes,omitempty"`
 }
 
 // MarshalJSON writes null for what is not known.
@@ -64,8 +67,8 @@ type detection struct {
 	info    InstalledInfo
 	at      time.Time
 	waiters int
-	probe   *Installation // nil until found
-	auth    *AuthState    // nil until found
+	probe   *adapter.Installation // nil until found
+	auth    *adapter.AuthState    // nil until found
 }
 
 // Detect looks whether an agent is installed, which version it has and whether it is logged in. It is nil when there is
@@ -241,16 +244,21 @@ func (r *Registry) start(rec *record) *detection {
 
 // probe fills d.probe. It does so from a defer, so that a prober that panics or ends its goroutine has an answer too.
 func (r *Registry) probe(ctx context.Context, rec *record, d *detection) {
-	found := Installation{Notes: "the probe ended without an answer"}
+	found := adapter.Installation{Notes: "the probe ended without an answer"}
 	defer func() {
 		if p := recover(); p != nil {
-			found = Installation{Notes: "the probe panicked: " + clip(fmt.Sprint(p))}
+			found = adapter.Installation{Notes: "the probe panicked: " + clip(fmt.Sprint(p))}
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		d.probe = &found
 	}()
-	p, ok := As[Prober](rec.adapter)
+	a, err := rec.made()
+	if err != nil {
+		found = adapter.Installation{Notes: clip(err.Error())}
+		return
+	}
+	p, ok := adapter.As[adapter.Prober](a)
 	if !ok {
 		found = r.lookCommand(rec.descriptor.Command)
 		return
@@ -267,35 +275,40 @@ func (r *Registry) probe(ctx context.Context, rec *record, d *detection) {
 }
 
 // lookCommand is the probe of an adapter that has none.
-func (r *Registry) lookCommand(command string) Installation {
+func (r *Registry) lookCommand(command string) adapter.Installation {
 	path, err := r.host.LookPath(command)
 	if err != nil {
-		return Installation{Notes: clip(err.Error())}
+		return adapter.Installation{Notes: clip(err.Error())}
 	}
-	return Installation{Installed: true, Path: path, Notes: "the adapter has no probe, so the version is unknown"}
+	return adapter.Installation{Installed: true, Path: path, Notes: "the adapter has no probe, so the version is unknown"}
 }
 
 // auth fills d.auth. Whatever goes wrong, the answer is unknown.
 func (r *Registry) auth(ctx context.Context, rec *record, d *detection) {
-	state := AuthState{Status: AuthUnknown, Details: "the login check ended without an answer"}
+	state := adapter.AuthState{Status: adapter.AuthUnknown, Details: "the login check ended without an answer"}
 	defer func() {
 		if p := recover(); p != nil {
-			state = AuthState{Status: AuthUnknown, Details: "the login check panicked: " + clip(fmt.Sprint(p))}
+			state = adapter.AuthState{Status: adapter.AuthUnknown, Details: "the login check panicked: " + clip(fmt.Sprint(p))}
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		d.auth = &state
 	}()
-	p, ok := As[Prober](rec.adapter)
-	if !ok {
-		state = AuthState{Status: AuthUnknown}
+	a, err := rec.made()
+	if err != nil {
+		state = adapter.AuthState{Status: adapter.AuthUnknown}
 		return
 	}
-	s := p.DetectAuth(ctx, r.host.nonBlank())
+	p, ok := adapter.As[adapter.Prober](a)
+	if !ok {
+		state = adapter.AuthState{Status: adapter.AuthUnknown}
+		return
+	}
+	s := p.DetectAuth(ctx, nonBlank(r.host))
 	switch s.Status {
-	case Authenticated, Unauthenticated, AuthExpired, AuthUnknown:
+	case adapter.Authenticated, adapter.Unauthenticated, adapter.AuthExpired, adapter.AuthUnknown:
 	default:
-		s.Status = AuthUnknown
+		s.Status = adapter.AuthUnknown
 	}
 	state = s
 }
@@ -310,17 +323,17 @@ func (r *Registry) publish(rec *record, d *detection) {
 	late := fmt.Sprintf("no answer within %v", detectionLimit)
 	probe, auth := d.probe, d.auth
 	if probe == nil {
-		probe = &Installation{Notes: late}
+		probe = &adapter.Installation{Notes: late}
 	}
 	if auth == nil {
-		auth = &AuthState{Status: AuthUnknown, Details: late}
+		auth = &adapter.AuthState{Status: adapter.AuthUnknown, Details: late}
 	}
 	d.info = combine(rec.descriptor, *probe, *auth)
 	d.at = time.Now()
 	close(d.done)
 }
 
-func combine(d Descriptor, probe Installation, auth AuthState) InstalledInfo {
+func combine(d adapter.Descriptor, probe adapter.Installation, auth adapter.AuthState) InstalledInfo {
 	i := blank(d)
 	i.Installed, i.CLIPath, i.ActiveModel, i.Notes = probe.Installed, probe.Path, probe.ActiveModel, probe.Notes
 	i.AuthState, i.AuthMethod, i.AuthIdentity, i.AuthDetails = auth.Status, auth.Method, auth.Identity, auth.Details
@@ -328,19 +341,19 @@ func combine(d Descriptor, probe Installation, auth AuthState) InstalledInfo {
 		return i
 	}
 	i.Version = probe.Version
-	if _, err := ParseVersion(i.Version); err != nil {
+	if _, err := version.Parse(i.Version); err != nil {
 		// Agents print their name around it: the version alone is what can be compared.
-		if v := FindVersion(i.Version); v != "" {
+		if v := version.Find(i.Version); v != "" {
 			i.Version = v
 		}
 	}
-	i.MeetsMinVersion = meetsMinimum(i.Version, d.MinVersion)
-	i.WithinTested = withinTested(i.Version, d.TestedVersions)
+	i.MeetsMinVersion = version.AtLeast(i.Version, d.MinVersion)
+	i.WithinTested = version.Within(i.Version, d.TestedVersions)
 	return i
 }
 
-func blank(d Descriptor) InstalledInfo {
-	return InstalledInfo{Agent: d.Name, MinVersion: d.MinVersion, AuthState: AuthUnknown}
+func blank(d adapter.Descriptor) InstalledInfo {
+	return InstalledInfo{Agent: d.Name, MinVersion: d.MinVersion, AuthState: adapter.AuthUnknown}
 }
 
 // cancelled matches what ctx.Err and what the cause of ctx match.

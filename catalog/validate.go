@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"cmp"
@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/version"
 )
 
 var (
@@ -36,7 +38,7 @@ func (f *faults) err(name string) error {
 
 // validate finds every fault of a descriptor on its own and makes its adapter, which is nil when it cannot be made. It
 // calls New and Capabilities and does no I/O.
-func (f *faults) validate(d Descriptor) Adapter {
+func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	if !isName(d.Name, 64) {
 		f.add("agent", "is no agent name", strconv.Quote(clip(d.Name)), nameRule)
 	}
@@ -81,7 +83,7 @@ func (f *faults) validate(d Descriptor) Adapter {
 }
 
 // takesCommand reports an adapter that has no program of its own. One that panics when it is asked has been found out already.
-func takesCommand(a Adapter) bool {
+func takesCommand(a adapter.Adapter) bool {
 	if a == nil {
 		return false
 	}
@@ -101,7 +103,7 @@ func (f *faults) command(command string) {
 	}
 }
 
-func (f *faults) aliases(d Descriptor) {
+func (f *faults) aliases(d adapter.Descriptor) {
 	for i, a := range d.Aliases {
 		field := fmt.Sprintf("aliases[%d]", i)
 		switch {
@@ -116,12 +118,12 @@ func (f *faults) aliases(d Descriptor) {
 }
 
 func (f *faults) version(field, v string) {
-	if _, err := ParseVersion(v); err != nil {
+	if _, err := version.Parse(v); err != nil {
 		f.add(field, "is no version", strconv.Quote(clip(v)), "a version like 1.2.3")
 	}
 }
 
-func (f *faults) models(d Descriptor) {
+func (f *faults) models(d adapter.Descriptor) {
 	ids := map[string]bool{}
 	for i, m := range d.Models {
 		at := fmt.Sprintf("models[%d]", i)
@@ -160,7 +162,7 @@ func (f *faults) price(at string, p execution.Price) {
 	}
 }
 
-func (f *faults) install(at string, m InstallMethod) {
+func (f *faults) install(at string, m adapter.InstallMethod) {
 	if !slices.Contains(installPlatforms, m.Platform) {
 		f.add(at+".platform", "is not one of the allowed values", strconv.Quote(clip(m.Platform)), strings.Join(installPlatforms, ", "))
 	}
@@ -184,7 +186,7 @@ func (f *faults) variables(field string, names []string) {
 }
 
 // adapter makes the adapter and checks what it declares. A panic of either is a fault.
-func (f *faults) adapter(build func() Adapter) Adapter {
+func (f *faults) adapter(build func() adapter.Adapter) adapter.Adapter {
 	if build == nil {
 		f.add("new", "is required", "nil", "a function that makes the adapter")
 		return nil
@@ -227,7 +229,7 @@ func call[T any](fn func() T) (v T, err error) {
 }
 
 // collisions finds the names of d that would lead to another agent, or take a name away from one.
-func (f *faults) collisions(d Descriptor, others map[string]Descriptor) {
+func (f *faults) collisions(d adapter.Descriptor, others map[string]adapter.Descriptor) {
 	for _, other := range sortedKeys(others) {
 		if other == d.Name {
 			continue

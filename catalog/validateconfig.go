@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"fmt"
@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
 var configFormats = []string{"json", "jsonc", "toml", "yaml"}
 
-func (f *faults) config(d Descriptor) {
+func (f *faults) config(d adapter.Descriptor) {
 	c := d.Config
 	if c.Agent != d.Name || c.Agent == "" {
 		f.add("configSchema.agent", "is not the agent's name", strconv.Quote(clip(c.Agent)), strconv.Quote(clip(d.Name)))
@@ -52,11 +53,11 @@ func (f *faults) config(d Descriptor) {
 	}
 }
 
-func (f *faults) configField(at string, c ConfigSchema, field ConfigField) {
-	if !slices.Contains(configTypes, field.Type) {
-		f.add(at+".type", "is no type of a setting", strconv.Quote(clip(field.Type)), strings.Join(configTypes, ", "))
+func (f *faults) configField(at string, c adapter.ConfigSchema, field adapter.ConfigField) {
+	if !slices.Contains(adapter.ConfigTypes, field.Type) {
+		f.add(at+".type", "is no type of a setting", strconv.Quote(clip(field.Type)), strings.Join(adapter.ConfigTypes, ", "))
 	}
-	if field.Type == TypeEnum && len(field.Enum) == 0 {
+	if field.Type == adapter.TypeEnum && len(field.Enum) == 0 {
 		f.add(at+".enumValues", "is required", "[]", "the values the setting takes")
 	}
 	if field.Pattern == "" {
@@ -67,7 +68,7 @@ func (f *faults) configField(at string, c ConfigSchema, field ConfigField) {
 	if len(c.Files) == 0 {
 		return // a schema that names its files only is there to be read
 	}
-	if !slices.Contains([]ConfigScope{ScopeGlobal, ScopeProject, ScopeBoth}, field.Scope) {
+	if !slices.Contains([]adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject, adapter.ScopeBoth}, field.Scope) {
 		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(field.Scope)), "global, project, both")
 	}
 	if field.Native == "" {
@@ -75,21 +76,21 @@ func (f *faults) configField(at string, c ConfigSchema, field ConfigField) {
 	}
 	id := field.File
 	if id == "" {
-		id = SettingsFile
+		id = adapter.SettingsFile
 	}
-	if !slices.ContainsFunc(c.Files, func(file ConfigFile) bool { return file.ID == id }) {
+	if !slices.ContainsFunc(c.Files, func(file adapter.ConfigFile) bool { return file.ID == id }) {
 		f.add(at+".file", "is the ID of no file", strconv.Quote(clip(field.File)), "the ID of one of files")
 	}
 }
 
-func (f *faults) configFile(at string, file ConfigFile) {
-	if !slices.Contains(ConfigScopes, file.Scope) {
+func (f *faults) configFile(at string, file adapter.ConfigFile) {
+	if !slices.Contains(adapter.ConfigScopes, file.Scope) {
 		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(file.Scope)), "global, project, local")
 	}
 	if !slices.Contains(configFormats, file.Format) {
 		f.add(at+".format", "is not one of the allowed values", strconv.Quote(clip(file.Format)), strings.Join(configFormats, ", "))
 	}
-	if strings.HasPrefix(file.Path, "~") || path.IsAbs(file.Path) || file.Scope == ScopeGlobal {
+	if strings.HasPrefix(file.Path, "~") || path.IsAbs(file.Path) || file.Scope == adapter.ScopeGlobal {
 		f.globalPath(at+".path", file.Path)
 	} else {
 		f.projectPath(at+".path", file.Path)

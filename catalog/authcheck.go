@@ -1,11 +1,13 @@
-package adapter
+package catalog
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -15,7 +17,7 @@ const authLimit = 5 * time.Second
 // AuthReport is the login of one agent at a moment.
 type AuthReport struct {
 	Agent string `json:"agent"`
-	AuthState
+	adapter.AuthState
 	CheckedAt time.Time `json:"checkedAt"`
 }
 
@@ -48,55 +50,78 @@ func (r *Registry) CheckAllAuth(ctx context.Context) []AuthReport {
 
 func (r *Registry) checkAuth(ctx context.Context, rec *record) AuthReport {
 	report := AuthReport{Agent: rec.descriptor.Name, CheckedAt: time.Now().UTC()}
-	p, ok := As[Prober](rec.adapter)
+	a, err := rec.made()
+	if err != nil {
+		report.AuthState = adapter.AuthState{Status: adapter.AuthUnknown, Details: clip(err.Error())}
+		return report
+	}
+	p, ok := adapter.As[adapter.Prober](a)
 	if !ok {
-		report.AuthState = AuthState{Status: AuthUnknown, Details: "the adapter cannot look at logins"}
+		report.AuthState = adapter.AuthState{Status: adapter.AuthUnknown, Details: "the adapter cannot look at logins"}
 		return report
 	}
 	ctx, cancel := context.WithTimeout(ctx, authLimit)
 	defer cancel()
-	found := make(chan AuthState, 1) // a check that hangs ends into it, unread
+	found := make(chan adapter.AuthState, 1) // a check that hangs ends into it, unread
 	go func() {
-		state, err := call(func() AuthState { return p.DetectAuth(ctx, r.host.nonBlank()) })
+		state, err := call(func() adapter.AuthState { return p.DetectAuth(ctx, nonBlank(r.host)) })
 		if err != nil {
-			state = AuthState{Status: AuthUnknown, Details: "the login check " + err.Error()}
+			state = adapter.AuthState{Status: adapter.AuthUnknown, Details: "the login check " + err.Error()}
 		}
 		found <- state
 	}()
 	select {
 	case report.AuthState = <-found:
 		switch report.Status {
-		case Authenticated, Unauthenticated, AuthExpired, AuthUnknown:
+		case adapter.Authenticated, adapter.Unauthenticated, adapter.AuthExpired, adapter.AuthUnknown:
 		default:
-			report.Status = AuthUnknown
+			report.Status = adapter.AuthUnknown
 		}
 	case <-ctx.Done():
-		report.AuthState = AuthState{Status: AuthUnknown, Details: fmt.Sprintf("no answer: %v", cancelled(ctx))}
+		report.AuthState = adapter.AuthState{Status: adapter.AuthUnknown, Details: fmt.Sprintf("no answer: %v", cancelled(ctx))}
 	}
 	return report
 }
 
 // AuthGuidance tells how to log in to an agent. CAPABILITY_ERROR when its adapter cannot tell, UNKNOWN_AGENT when there is
 // no agent of that name.
-func (r *Registry) AuthGuidance(name string) (AuthGuidance, error) {
+func (r *Registry) AuthGuidance(name string) (adapter.AuthGuidance, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
-		return AuthGuidance{}, err
+		return adapter.AuthGuidance{}, err
 	}
-	g, ok := As[AuthGuide](rec.adapter)
+	a, err := rec.made()
+	if err != nil {
+		return adapter.AuthGuidance{}, err
+	}
+	g, ok := adapter.As[adapter.AuthGuide](a)
 	if !ok {
 		e := execution.Errorf(execution.CodeCapability, "agent %s: its adapter does not tell how to log in", rec.descriptor.Name)
 		e.Agent = rec.descriptor.Name
 		if rec.descriptor.Docs != "" {
-			return AuthGuidance{}, e.WithHint("see %s", rec.descriptor.Docs)
+			return adapter.AuthGuidance{}, e.WithHint("see %s", rec.descriptor.Docs)
 		}
-		return AuthGuidance{}, e
+		return adapter.AuthGuidance{}, e
 	}
 	how, err := call(g.AuthGuidance)
 	if err != nil {
-		return AuthGuidance{}, execution.Errorf(execution.CodeInternal, "agent %s: guidance: %w", rec.descriptor.Name, err)
+		return adapter.AuthGuidance{}, execution.Errorf(execution.CodeInternal, "agent %s: guidance: %w", rec.descriptor.Name, err)
 	}
 	how.Agent = rec.descriptor.Name
-	how.Steps, how.EnvVars, how.Documentation = cloneList(how.Steps), cloneList(how.EnvVars), cloneList(how.Documentation)
+	// Lists of the wire are never null, and the caller owns them.
+	how.Steps, how.EnvVars, how.Documentation = append([]adapter.AuthStep{}, how.Steps...), append([]adapter.AuthVariable{}, how.EnvVars...), append([]string{}, how.Documentation...)
 	return how, nil
+}
+
+// nonBlank is the host with variables of nothing but white space unset: such a key logs nobody in.
+func nonBlank(h adapter.Host) adapter.Host {
+	getenv := h.Getenv
+	h.Getenv = func(name string) string {
+		value := getenv(name)
+		if strings.TrimSpace(value) == "" {
+			return ""
+		}
+		return value
+	}
+	return h
 }

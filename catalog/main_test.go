@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"iter"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"go.uber.org/goleak"
 )
@@ -16,21 +17,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type mute struct{ caps execution.Capabilities }
 
 func (m *mute) Capabilities() execution.Capabilities { return m.caps }
-func (m *mute) Execute(context.Context, execution.Request, Inbox) iter.Seq2[execution.Event, error] {
+func (m *mute) Execute(context.Context, execution.Request, adapter.Inbox) iter.Seq2[execution.Event, error] {
 	return func(func(execution.Event, error) bool) {}
 }
 
 // prober is an adapter that can be looked for.
 type prober struct {
 	mute
-	probe func(context.Context, Host) (Installation, error)
-	auth  func(context.Context, Host) AuthState
+	probe func(context.Context, adapter.Host) (adapter.Installation, error)
+	auth  func(context.Context, adapter.Host) adapter.AuthState
 }
 
-func (p *prober) Probe(ctx context.Context, h Host) (Installation, error) { return p.probe(ctx, h) }
-func (p *prober) DetectAuth(ctx context.Context, h Host) AuthState {
+func (p *prober) Probe(ctx context.Context, h adapter.Host) (adapter.Installation, error) {
+	return p.probe(ctx, h)
+}
+func (p *prober) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
 	if p.auth == nil {
-		return AuthState{Status: Authenticated, Method: "api_key"}
+		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key"}
 	}
 	return p.auth(ctx, h)
 }
@@ -46,9 +49,9 @@ func (f openFS) Open(name string) (fs.File, error) {
 }
 
 // wrapped is a decorator.
-type wrapped struct{ Adapter }
+type wrapped struct{ adapter.Adapter }
 
-func (w wrapped) Unwrap() Adapter { return w.Adapter }
+func (w wrapped) Unwrap() adapter.Adapter { return w.Adapter }
 
 func validCapabilities() execution.Capabilities {
 	return execution.Capabilities{
@@ -66,11 +69,11 @@ func validCapabilities() execution.Capabilities {
 }
 
 // describe is a valid descriptor; change alters it.
-func describe(name string, change ...func(*Descriptor)) Descriptor {
-	d := Descriptor{
+func describe(name string, change ...func(*adapter.Descriptor)) adapter.Descriptor {
+	d := adapter.Descriptor{
 		Name: name, DisplayName: "The " + name, Command: name,
-		Config: ConfigSchema{Agent: name},
-		New:    func() Adapter { return &mute{validCapabilities()} },
+		Config: adapter.ConfigSchema{Agent: name},
+		New:    func() adapter.Adapter { return &mute{validCapabilities()} },
 	}
 	for _, c := range change {
 		c(&d)
@@ -78,14 +81,16 @@ func describe(name string, change ...func(*Descriptor)) Descriptor {
 	return d
 }
 
-func alias(names ...string) func(*Descriptor) { return func(d *Descriptor) { d.Aliases = names } }
+func alias(names ...string) func(*adapter.Descriptor) {
+	return func(d *adapter.Descriptor) { d.Aliases = names }
+}
 
-func probing(probe func(context.Context, Host) (Installation, error), auth ...func(context.Context, Host) AuthState) func(*Descriptor) {
-	return func(d *Descriptor) {
+func probing(probe func(context.Context, adapter.Host) (adapter.Installation, error), auth ...func(context.Context, adapter.Host) adapter.AuthState) func(*adapter.Descriptor) {
+	return func(d *adapter.Descriptor) {
 		p := &prober{mute: mute{validCapabilities()}, probe: probe}
 		if len(auth) > 0 {
 			p.auth = auth[0]
 		}
-		d.New = func() Adapter { return p }
+		d.New = func() adapter.Adapter { return p }
 	}
 }

@@ -1,21 +1,25 @@
-package adapter
+package catalog
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/drawbar/drawbar/adapter"
 )
 
 func TestDetectHost(t *testing.T) {
 	t.Parallel()
-	signals := func(list ...string) func(*Descriptor) { return func(d *Descriptor) { d.HostSignals = list } }
-	agents := []Descriptor{
-		describe("claude", signals("CLAUDECODE", "CLAUDE_SESSION"), func(d *Descriptor) {
+	signals := func(list ...string) func(*adapter.Descriptor) {
+		return func(d *adapter.Descriptor) { d.HostSignals = list }
+	}
+	agents := []adapter.Descriptor{
+		describe("claude", signals("CLAUDECODE", "CLAUDE_SESSION"), func(d *adapter.Descriptor) {
 			d.Command, d.Keys, d.HostMetadata = "claude", []string{"ANTHROPIC_API_KEY"}, map[string]string{"sessionId": "CLAUDE_SESSION"}
 		}),
-		describe("codex", signals("CODEX_CI", "CODEX_THREAD"), func(d *Descriptor) {
+		describe("codex", signals("CODEX_CI", "CODEX_THREAD"), func(d *adapter.Descriptor) {
 			d.Command = "codex"
-			d.Install = []InstallMethod{{Platform: "all", Type: "npm", Package: "@openai/codex", Command: "npm install -g @openai/codex"}}
+			d.Install = []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: "@openai/codex", Command: "npm install -g @openai/codex"}}
 		}),
 		describe("pi", signals("PI_CODING_AGENT")),
 		describe("omp", signals("OMPCODE", "PI_CODING_AGENT")), // a fork that sets the original's marker too
@@ -45,7 +49,7 @@ func TestDetectHost(t *testing.T) {
 				k, value, _ := strings.Cut(v, "=")
 				env[k] = value
 			}
-			r := NewRegistry(agents, Host{Getenv: func(k string) string { return env[k] }})
+			r := NewRegistry(agents, adapter.Host{Getenv: func(k string) string { return env[k] }})
 			var got []string
 			for _, h := range r.DetectHost(tt.ancestors) {
 				got = append(got, h.Agent+":"+h.Confidence)
@@ -62,10 +66,10 @@ func TestDetectHost(t *testing.T) {
 
 func TestHostSignalsAreNoLogins(t *testing.T) {
 	t.Parallel()
-	d := describe("x", func(d *Descriptor) {
+	d := describe("x", func(d *adapter.Descriptor) {
 		d.HostSignals, d.Keys, d.HostMetadata = []string{"X_API_KEY"}, []string{"X_API_KEY"}, map[string]string{"a": "not a name"}
 	})
-	err := NewRegistry(nil, Host{}).Register(d)
+	err := NewRegistry(nil, adapter.Host{}).Register(d)
 	if err == nil || !strings.Contains(err.Error(), "is a login") || !strings.Contains(err.Error(), "hostMetadata.a") {
 		t.Errorf("got %v", err)
 	}

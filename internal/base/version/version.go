@@ -1,4 +1,5 @@
-package adapter
+// Package version reads, finds and orders the versions that programs state.
+package version
 
 import (
 	"cmp"
@@ -18,11 +19,11 @@ type Version struct {
 	prerelease []string
 }
 
-// ParseVersion reads a semantic version (semver.org 2.0.0). Beyond the specification it takes what agents print: a
+// Parse reads a semantic version (semver.org 2.0.0). Beyond the specification it takes what agents print: a
 // leading v, a missing minor or patch number, which counts as 0, and leading zeros, as in the calendar version
-// 2025.09.18. Anything around the version is an error: see FindVersion. Build metadata is checked and dropped, because
+// 2025.09.18. Anything around the version is an error: see Find. Build metadata is checked and dropped, because
 // it takes no part in the order.
-func ParseVersion(s string) (Version, error) {
+func Parse(s string) (Version, error) {
 	var v Version
 	if len(s) > maxVersion {
 		return v, fmt.Errorf("version %q...: longer than %d characters", s[:40], maxVersion)
@@ -61,9 +62,9 @@ var versionInText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`)
 })
 
-// FindVersion is the first version in what a program printed, as "0.169.0" in "codex-cli 0.169.0"; at least a major and
+// Find is the first version in what a program printed, as "0.169.0" in "codex-cli 0.169.0"; at least a major and
 // a minor number are needed. It is empty when there is none; what it finds always parses.
-func FindVersion(text string) string {
+func Find(text string) string {
 	for {
 		at := versionInText().FindStringIndex(text)
 		if at == nil {
@@ -71,7 +72,7 @@ func FindVersion(text string) string {
 		}
 		// A digit inside a word or a longer dotted number (python3.11, 127.0.0.1) starts no version; v1.2 does.
 		if found := text[at[0]:at[1]]; startsVersion(text[:at[0]]) && endsVersion(found, text[at[1]:]) {
-			if _, err := ParseVersion(found); err == nil {
+			if _, err := Parse(found); err == nil {
 				return found
 			}
 		}
@@ -141,13 +142,13 @@ func (v Version) String() string {
 	return b.String()
 }
 
-// CompareVersions compares two versions as text; see Version.Compare. An error names the one that does not parse.
-func CompareVersions(a, b string) (int, error) {
-	v, err := ParseVersion(a)
+// Compare compares two versions as text; see Version.Compare. An error names the one that does not parse.
+func Compare(a, b string) (int, error) {
+	v, err := Parse(a)
 	if err != nil {
 		return 0, err
 	}
-	w, err := ParseVersion(b)
+	w, err := Parse(b)
 	if err != nil {
 		return 0, err
 	}
@@ -194,40 +195,28 @@ func checkIdentifiers(ids []string) error {
 	return nil
 }
 
-// meetsMinimum reports whether a version is at least minimum. An unknown version does not; without a minimum every known
+// AtLeast reports whether a version is at least minimum. An unknown version does not; without a minimum every known
 // one does; one that cannot be compared does not.
-func meetsMinimum(version, minimum string) bool {
+func AtLeast(version, minimum string) bool {
 	if version == "" {
 		return false
 	}
 	if minimum == "" {
 		return true
 	}
-	c, err := CompareVersions(version, minimum)
+	c, err := Compare(version, minimum)
 	return err == nil && c >= 0
 }
 
-// Untested is the warning about a version outside those that the adapter is tested with, empty for a tested one and where
-// nothing is known.
-func (d Descriptor) Untested(version string) string {
-	if version == "" || len(d.TestedVersions) == 0 || withinTested(version, d.TestedVersions) {
-		return ""
-	}
-	if _, err := ParseVersion(version); err != nil {
-		return ""
-	}
-	return d.DisplayName + " " + version + " is not a tested version (" + strings.Join(d.TestedVersions, ", ") + ")"
-}
-
-// withinTested reports whether a version lies between the lowest and the highest of the tested ones.
-func withinTested(version string, tested []string) bool {
-	v, err := ParseVersion(version)
+// Within reports whether a version lies between the lowest and the highest of the tested ones.
+func Within(version string, tested []string) bool {
+	v, err := Parse(version)
 	if err != nil {
 		return false
 	}
 	low, high := false, false
 	for _, t := range tested {
-		w, err := ParseVersion(t)
+		w, err := Parse(t)
 		if err != nil {
 			continue
 		}

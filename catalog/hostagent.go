@@ -1,10 +1,12 @@
-package adapter
+package catalog
 
 import (
 	"cmp"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
 )
 
 // HostAgent is an agent that this process runs inside of, as its markers in the environment say (agent-mux
@@ -31,7 +33,7 @@ const (
 // ancestors are the names of the programs above this process, the parent first; nil when they are not known.
 func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	r.mu.Lock()
-	descriptors := make([]Descriptor, 0, len(r.agents))
+	descriptors := make([]adapter.Descriptor, 0, len(r.agents))
 	for _, name := range sortedKeys(r.agents) {
 		descriptors = append(descriptors, r.agents[name].descriptor)
 	}
@@ -96,7 +98,7 @@ func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 }
 
 // isProgram reports whether a process of this name is the agent: its command, or the script of its npm package.
-func isProgram(program string, d Descriptor) bool {
+func isProgram(program string, d adapter.Descriptor) bool {
 	name := strings.TrimSuffix(program[strings.LastIndexAny(program, `/\`)+1:], ".exe")
 	if name == d.Command || name == d.Command+".js" {
 		return true

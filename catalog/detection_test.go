@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,22 +24,22 @@ type counted struct {
 	calls, stopped atomic.Int32
 }
 
-func (c *counted) probe(ctx context.Context, _ Host) (Installation, error) {
+func (c *counted) probe(ctx context.Context, _ adapter.Host) (adapter.Installation, error) {
 	n := c.calls.Add(1)
 	select {
 	case <-time.After(c.takes):
-		return Installation{Installed: true, Path: "/bin/x", Version: fmt.Sprintf("1.0.%d", n)}, nil
+		return adapter.Installation{Installed: true, Path: "/bin/x", Version: fmt.Sprintf("1.0.%d", n)}, nil
 	case <-ctx.Done():
 		c.stopped.Add(1)
-		return Installation{}, ctx.Err()
+		return adapter.Installation{}, ctx.Err()
 	}
 }
 
 // deaf is a probe that does not heed ctx.
-func deaf(takes time.Duration) func(context.Context, Host) (Installation, error) {
-	return func(context.Context, Host) (Installation, error) {
+func deaf(takes time.Duration) func(context.Context, adapter.Host) (adapter.Installation, error) {
+	return func(context.Context, adapter.Host) (adapter.Installation, error) {
 		time.Sleep(takes)
-		return Installation{Installed: true, Version: "9.9.9"}, nil
+		return adapter.Installation{Installed: true, Version: "9.9.9"}, nil
 	}
 }
 
@@ -63,7 +64,7 @@ func TestDetectionIsCachedFor30Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b counted
 		a.takes = 2 * time.Second
-		r := NewRegistry([]Descriptor{describe("a", alias("a-code"), probing(a.probe)), describe("b", probing(b.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", alias("a-code"), probing(a.probe)), describe("b", probing(b.probe))}, adapter.Host{})
 		first := mustDetect(t, r, "a") // the answer is there after 2 s, and counts from then
 		time.Sleep(30*time.Second - time.Nanosecond)
 		if again := mustDetect(t, r, "A-Code"); again != first {
@@ -87,7 +88,7 @@ func TestConcurrentCallersShareOneProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := counted{takes: 5 * time.Second}
-		r := NewRegistry([]Descriptor{describe("a", probing(c.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", probing(c.probe))}, adapter.Host{})
 		reason := errors.New("changed my mind")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		start := time.Now()
@@ -128,7 +129,7 @@ func TestProbeEndsWhenNobodyWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := counted{takes: 5 * time.Second}
-		r := NewRegistry([]Descriptor{describe("a", probing(c.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", probing(c.probe))}, adapter.Host{})
 		var wg sync.WaitGroup
 		for i := range 3 {
 			wg.Go(func() {
@@ -158,12 +159,12 @@ func TestOneSlowAgentDelaysNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		quick, slow := counted{takes: time.Second}, counted{takes: 5 * time.Second}
-		r := NewRegistry([]Descriptor{
+		r := NewRegistry([]adapter.Descriptor{
 			describe("a-deaf", probing(deaf(60*time.Second))),
 			describe("b-heeding", probing((&counted{takes: time.Hour}).probe)),
 			describe("c-slow", probing(slow.probe)),
 			describe("d-quick", probing(quick.probe)),
-		}, Host{})
+		}, adapter.Host{})
 		start := time.Now()
 		var order []string
 		r.DetectEach(t.Context(), func(i InstalledInfo) {
@@ -190,12 +191,12 @@ func TestOneSlowAgentDelaysNobody(t *testing.T) {
 func TestInstalledIsSortedAndTakes15SecondsAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var ds []Descriptor
+		var ds []adapter.Descriptor
 		for i := range 20 {
 			ds = append(ds, describe(fmt.Sprintf("agent-%c", 'a'+19-i), probing(deaf(time.Duration(i)*time.Second))))
 		}
 		start := time.Now()
-		got := NewRegistry(ds, Host{}).Installed(t.Context())
+		got := NewRegistry(ds, adapter.Host{}).Installed(t.Context())
 		if len(got) != 20 || time.Since(start) != 15*time.Second {
 			t.Fatalf("%d answers after %v", len(got), time.Since(start))
 		}
@@ -216,11 +217,11 @@ func TestHangingProberIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		r := NewRegistry([]Descriptor{describe("a", probing(func(context.Context, Host) (Installation, error) {
+		r := NewRegistry([]adapter.Descriptor{describe("a", probing(func(context.Context, adapter.Host) (adapter.Installation, error) {
 			calls.Add(1)
 			time.Sleep(5 * time.Minute)
-			return Installation{Installed: true, Version: "9.9.9"}, nil
-		}))}, Host{})
+			return adapter.Installation{Installed: true, Version: "9.9.9"}, nil
+		}))}, adapter.Host{})
 		for range 5 {
 			if mustDetect(t, r, "a").Installed {
 				t.Error("a late answer counts")
@@ -243,18 +244,23 @@ func TestHangingProberIsNotStartedAgain(t *testing.T) {
 func TestSlowLoginCheckLosesNoInstallation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		found := func(context.Context, Host) (Installation, error) {
-			return Installation{Installed: true, Version: "1.0.0"}, nil
+		found := func(context.Context, adapter.Host) (adapter.Installation, error) {
+			return adapter.Installation{Installed: true, Version: "1.0.0"}, nil
 		}
-		r := NewRegistry([]Descriptor{
-			describe("auth-hangs", probing(found, func(context.Context, Host) AuthState { time.Sleep(time.Minute); return AuthState{} })),
-			describe("probe-hangs", probing(deaf(time.Minute), func(context.Context, Host) AuthState { return AuthState{Status: AuthExpired} })),
-		}, Host{})
+		r := NewRegistry([]adapter.Descriptor{
+			describe("auth-hangs", probing(found, func(context.Context, adapter.Host) adapter.AuthState {
+				time.Sleep(time.Minute)
+				return adapter.AuthState{}
+			})),
+			describe("probe-hangs", probing(deaf(time.Minute), func(context.Context, adapter.Host) adapter.AuthState {
+				return adapter.AuthState{Status: adapter.AuthExpired}
+			})),
+		}, adapter.Host{})
 		got := r.Installed(t.Context())
-		if !got[0].Installed || got[0].AuthState != AuthUnknown || !strings.Contains(got[0].AuthDetails, "15s") {
+		if !got[0].Installed || got[0].AuthState != adapter.AuthUnknown || !strings.Contains(got[0].AuthDetails, "15s") {
 			t.Errorf("hanging login check: %+v", got[0])
 		}
-		if got[1].Installed || got[1].AuthState != AuthExpired {
+		if got[1].Installed || got[1].AuthState != adapter.AuthExpired {
 			t.Errorf("hanging probe: %+v", got[1])
 		}
 		time.Sleep(time.Minute)
@@ -263,48 +269,54 @@ func TestSlowLoginCheckLosesNoInstallation(t *testing.T) {
 
 func TestDetectionFailures(t *testing.T) {
 	t.Parallel()
-	found := func(context.Context, Host) (Installation, error) {
-		return Installation{Installed: true, Path: "/x", Version: "1.0.0"}, nil
+	found := func(context.Context, adapter.Host) (adapter.Installation, error) {
+		return adapter.Installation{Installed: true, Path: "/x", Version: "1.0.0"}, nil
 	}
-	auth := func(fn func() AuthState) func(context.Context, Host) AuthState {
-		return func(context.Context, Host) AuthState { return fn() }
+	auth := func(fn func() adapter.AuthState) func(context.Context, adapter.Host) adapter.AuthState {
+		return func(context.Context, adapter.Host) adapter.AuthState { return fn() }
 	}
 	for _, c := range []struct {
 		name  string
-		probe func(context.Context, Host) (Installation, error)
-		auth  func(context.Context, Host) AuthState
+		probe func(context.Context, adapter.Host) (adapter.Installation, error)
+		auth  func(context.Context, adapter.Host) adapter.AuthState
 		want  InstalledInfo
 	}{
-		{"error", func(context.Context, Host) (Installation, error) {
-			return Installation{Installed: true, Path: "/x", Version: "1.0.0", Notes: "half way"}, errors.New("no such file")
-		}, nil, InstalledInfo{CLIPath: "/x", AuthState: Authenticated, AuthMethod: "api_key", Notes: "half way; no such file"}},
-		{"panic", func(context.Context, Host) (Installation, error) { panic("boom") }, nil,
-			InstalledInfo{AuthState: Authenticated, AuthMethod: "api_key", Notes: "the probe panicked: boom"}},
-		{"nil dereference", func(context.Context, Host) (Installation, error) { var p *Installation; return *p, nil }, nil,
-			InstalledInfo{AuthState: Authenticated, AuthMethod: "api_key", Notes: "the probe panicked: runtime error: invalid memory address or nil pointer dereference"}},
-		{"goexit", func(context.Context, Host) (Installation, error) { runtime.Goexit(); return Installation{}, nil }, nil,
-			InstalledInfo{AuthState: Authenticated, AuthMethod: "api_key", Notes: "the probe ended without an answer"}},
-		{"not installed", func(context.Context, Host) (Installation, error) {
-			return Installation{Version: "1.0.0", ActiveModel: "m"}, nil
+		{"error", func(context.Context, adapter.Host) (adapter.Installation, error) {
+			return adapter.Installation{Installed: true, Path: "/x", Version: "1.0.0", Notes: "half way"}, errors.New("no such file")
+		}, nil, InstalledInfo{CLIPath: "/x", AuthState: adapter.Authenticated, AuthMethod: "api_key", Notes: "half way; no such file"}},
+		{"panic", func(context.Context, adapter.Host) (adapter.Installation, error) { panic("boom") }, nil,
+			InstalledInfo{AuthState: adapter.Authenticated, AuthMethod: "api_key", Notes: "the probe panicked: boom"}},
+		{"nil dereference", func(context.Context, adapter.Host) (adapter.Installation, error) {
+			var p *adapter.Installation
+			return *p, nil
 		}, nil,
-			InstalledInfo{AuthState: Authenticated, AuthMethod: "api_key", ActiveModel: "m"}},
-		{"auth panic", found, auth(func() AuthState { panic("boom") }),
-			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: AuthUnknown, AuthDetails: "the login check panicked: boom"}},
-		{"auth goexit", found, auth(func() AuthState { runtime.Goexit(); return AuthState{} }),
-			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: AuthUnknown, AuthDetails: "the login check ended without an answer"}},
-		{"auth zero", found, auth(func() AuthState { return AuthState{Details: "d"} }),
-			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: AuthUnknown, AuthDetails: "d"}},
-		{"auth nonsense", found, auth(func() AuthState { return AuthState{Status: "maybe"} }),
-			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: AuthUnknown}},
-		{"auth in full", found, auth(func() AuthState {
-			return AuthState{Status: AuthExpired, Method: "oauth", Identity: "ann", Details: "since May"}
-		}), InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: AuthExpired, AuthMethod: "oauth", AuthIdentity: "ann", AuthDetails: "since May"}},
+			InstalledInfo{AuthState: adapter.Authenticated, AuthMethod: "api_key", Notes: "the probe panicked: runtime error: invalid memory address or nil pointer dereference"}},
+		{"goexit", func(context.Context, adapter.Host) (adapter.Installation, error) {
+			runtime.Goexit()
+			return adapter.Installation{}, nil
+		}, nil,
+			InstalledInfo{AuthState: adapter.Authenticated, AuthMethod: "api_key", Notes: "the probe ended without an answer"}},
+		{"not installed", func(context.Context, adapter.Host) (adapter.Installation, error) {
+			return adapter.Installation{Version: "1.0.0", ActiveModel: "m"}, nil
+		}, nil,
+			InstalledInfo{AuthState: adapter.Authenticated, AuthMethod: "api_key", ActiveModel: "m"}},
+		{"auth panic", found, auth(func() adapter.AuthState { panic("boom") }),
+			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: adapter.AuthUnknown, AuthDetails: "the login check panicked: boom"}},
+		{"auth goexit", found, auth(func() adapter.AuthState { runtime.Goexit(); return adapter.AuthState{} }),
+			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: adapter.AuthUnknown, AuthDetails: "the login check ended without an answer"}},
+		{"auth zero", found, auth(func() adapter.AuthState { return adapter.AuthState{Details: "d"} }),
+			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: adapter.AuthUnknown, AuthDetails: "d"}},
+		{"auth nonsense", found, auth(func() adapter.AuthState { return adapter.AuthState{Status: "maybe"} }),
+			InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: adapter.AuthUnknown}},
+		{"auth in full", found, auth(func() adapter.AuthState {
+			return adapter.AuthState{Status: adapter.AuthExpired, Method: "oauth", Identity: "ann", Details: "since May"}
+		}), InstalledInfo{Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, AuthState: adapter.AuthExpired, AuthMethod: "oauth", AuthIdentity: "ann", AuthDetails: "since May"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := &prober{mute: mute{validCapabilities()}, probe: c.probe, auth: c.auth}
-			d := describe("a", func(d *Descriptor) { d.New = func() Adapter { return wrapped{p} } })
-			r := NewRegistry([]Descriptor{d, describe("ok", probing(found))}, Host{})
+			d := describe("a", func(d *adapter.Descriptor) { d.New = func() adapter.Adapter { return wrapped{p} } })
+			r := NewRegistry([]adapter.Descriptor{d, describe("ok", probing(found))}, adapter.Host{})
 			c.want.Agent = "a"
 			if diff := cmp.Diff(c.want, mustDetect(t, r, "a")); diff != "" {
 				t.Errorf("Detect (-want +got):\n%s", diff)
@@ -332,10 +344,10 @@ func TestVersionsOfInstalled(t *testing.T) {
 		{"nightly", "nightly", false, false},
 		{"", "", false, false},
 	} {
-		r := NewRegistry([]Descriptor{describe("a", func(d *Descriptor) { d.MinVersion, d.TestedVersions = "2.0.0", []string{"2.1.0", "2.1.329"} },
-			probing(func(context.Context, Host) (Installation, error) {
-				return Installation{Installed: true, Version: c.printed}, nil
-			}))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", func(d *adapter.Descriptor) { d.MinVersion, d.TestedVersions = "2.0.0", []string{"2.1.0", "2.1.329"} },
+			probing(func(context.Context, adapter.Host) (adapter.Installation, error) {
+				return adapter.Installation{Installed: true, Version: c.printed}, nil
+			}))}, adapter.Host{})
 		got := mustDetect(t, r, "a")
 		if got.Version != c.version || got.MeetsMinVersion != c.meets || got.WithinTested != c.tested || got.MinVersion != "2.0.0" || !got.Installed {
 			t.Errorf("%q: %+v", c.printed, got)
@@ -345,18 +357,18 @@ func TestVersionsOfInstalled(t *testing.T) {
 
 func TestAdapterWithoutProber(t *testing.T) {
 	t.Parallel()
-	h := Host{LookPath: func(name string) (string, error) {
+	h := adapter.Host{LookPath: func(name string) (string, error) {
 		if name == "here" {
 			return "/bin/here", nil
 		}
 		return "", fmt.Errorf("look up %s: %w", name, fs.ErrNotExist)
 	}}
-	r := NewRegistry([]Descriptor{describe("here"), describe("gone")}, h)
+	r := NewRegistry([]adapter.Descriptor{describe("here"), describe("gone")}, h)
 	got := r.Installed(t.Context())
-	if got[0].Installed || got[0].Notes == "" || got[0].AuthState != AuthUnknown {
+	if got[0].Installed || got[0].Notes == "" || got[0].AuthState != adapter.AuthUnknown {
 		t.Errorf("gone: %+v", got[0])
 	}
-	if !got[1].Installed || got[1].CLIPath != "/bin/here" || got[1].Version != "" || got[1].MeetsMinVersion || got[1].AuthState != AuthUnknown {
+	if !got[1].Installed || got[1].CLIPath != "/bin/here" || got[1].Version != "" || got[1].MeetsMinVersion || got[1].AuthState != adapter.AuthUnknown {
 		t.Errorf("here: %+v", got[1])
 	}
 }
@@ -364,10 +376,10 @@ func TestAdapterWithoutProber(t *testing.T) {
 func TestProberGetsTheHost(t *testing.T) {
 	t.Parallel()
 	var home, variable string
-	r := NewRegistry([]Descriptor{describe("a", probing(func(_ context.Context, h Host) (Installation, error) {
+	r := NewRegistry([]adapter.Descriptor{describe("a", probing(func(_ context.Context, h adapter.Host) (adapter.Installation, error) {
 		home, variable = h.Home, h.Getenv("X")
-		return Installation{}, nil
-	}))}, Host{Home: "/h", Getenv: func(n string) string { return "value of " + n }})
+		return adapter.Installation{}, nil
+	}))}, adapter.Host{Home: "/h", Getenv: func(n string) string { return "value of " + n }})
 	mustDetect(t, r, "a")
 	if home != "/h" || variable != "value of X" {
 		t.Errorf("the prober saw %q and %q", home, variable)
@@ -376,9 +388,9 @@ func TestProberGetsTheHost(t *testing.T) {
 
 func TestInstalledInfoJSON(t *testing.T) {
 	t.Parallel()
-	none := InstalledInfo{Agent: "a", AuthState: AuthUnknown}
+	none := InstalledInfo{Agent: "a", AuthState: adapter.AuthUnknown}
 	all := InstalledInfo{Agent: "a", Installed: true, CLIPath: "/x", Version: "1.0.0", MeetsMinVersion: true, MinVersion: "0.1.0", WithinTested: true,
-		AuthState: Authenticated, AuthMethod: "oauth", AuthIdentity: "ann", AuthDetails: "d", ActiveModel: "m", Notes: "n"}
+		AuthState: adapter.Authenticated, AuthMethod: "oauth", AuthIdentity: "ann", AuthDetails: "d", ActiveModel: "m", Notes: "n"}
 	for _, c := range []struct {
 		info InstalledInfo
 		want string
@@ -409,7 +421,7 @@ func TestInvalidate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := counted{takes: 5 * time.Second}
-		r := NewRegistry([]Descriptor{describe("a", alias("a-code"), probing(c.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", alias("a-code"), probing(c.probe))}, adapter.Host{})
 		mustDetect(t, r, "a")
 		r.Invalidate("A-Code")
 		if got := mustDetect(t, r, "a"); got.Version != "1.0.2" {
@@ -438,7 +450,7 @@ func TestRegistrationForgetsDetection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old, now := counted{takes: time.Second}, counted{takes: time.Second}
-		r := NewRegistry([]Descriptor{describe("a", probing(old.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", probing(old.probe))}, adapter.Host{})
 		mustDetect(t, r, "a")
 		if err := r.Register(describe("a", probing(now.probe))); err != nil {
 			t.Fatal(err)
@@ -474,7 +486,7 @@ func TestDetectWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		known, unknown := counted{}, counted{takes: time.Second}
-		r := NewRegistry([]Descriptor{describe("known", probing(known.probe)), describe("unknown", probing(unknown.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("known", probing(known.probe)), describe("unknown", probing(unknown.probe))}, adapter.Host{})
 		mustDetect(t, r, "known")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -487,7 +499,7 @@ func TestDetectWithoutTime(t *testing.T) {
 			t.Errorf("Detect = %v, %v", info, err)
 		}
 		got := r.Installed(ctx)
-		if len(got) != 2 || got[1].Installed || !strings.Contains(got[1].Notes, "canceled") || got[1].AuthState != AuthUnknown {
+		if len(got) != 2 || got[1].Installed || !strings.Contains(got[1].Notes, "canceled") || got[1].AuthState != adapter.AuthUnknown {
 			t.Errorf("Installed = %+v", got)
 		}
 		synctest.Wait()
@@ -509,7 +521,7 @@ func TestDetectEachAndAPanickingCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		quick, slow := counted{takes: time.Second}, counted{takes: 10 * time.Second}
-		r := NewRegistry([]Descriptor{describe("quick", probing(quick.probe)), describe("slow", probing(slow.probe))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("quick", probing(quick.probe)), describe("slow", probing(slow.probe))}, adapter.Host{})
 		start := time.Now()
 		func() {
 			defer func() {
@@ -524,8 +536,8 @@ func TestDetectEachAndAPanickingCaller(t *testing.T) {
 			t.Errorf("after %v, %d probes stopped", time.Since(start), slow.stopped.Load())
 		}
 	})
-	NewRegistry(nil, Host{}).DetectEach(t.Context(), func(InstalledInfo) { t.Error("an answer of nobody") })
-	if got := NewRegistry(nil, Host{}).Installed(t.Context()); got == nil || len(got) != 0 {
+	NewRegistry(nil, adapter.Host{}).DetectEach(t.Context(), func(InstalledInfo) { t.Error("an answer of nobody") })
+	if got := NewRegistry(nil, adapter.Host{}).Installed(t.Context()); got == nil || len(got) != 0 {
 		t.Errorf("Installed of nothing = %#v", got)
 	}
 }
@@ -533,7 +545,7 @@ func TestDetectEachAndAPanickingCaller(t *testing.T) {
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRegistry([]Descriptor{describe("a", probing(deaf(20*time.Second)))}, Host{})
+		r := NewRegistry([]adapter.Descriptor{describe("a", probing(deaf(20*time.Second)))}, adapter.Host{})
 		if err := r.Drain(t.Context()); err != nil {
 			t.Errorf("Drain of nothing: %v", err)
 		}

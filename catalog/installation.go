@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"cmp"
@@ -9,50 +9,56 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/version"
 )
 
 // Install installs an agent by one of its declared methods, or by its adapter's own way. The exact command is in the
 // result, and announced before it runs. An agent that is there in the wanted version is left alone. What the machine lacks is said before anything runs.
 // A command that fails is an error with a result that has what it printed. The error's code is VALIDATION_ERROR for
 // options that make no sense, CAPABILITY_ERROR for what the method cannot do, SPAWN_ERROR for what failed.
-func (r *Registry) Install(ctx context.Context, name string, o InstallOptions) (InstallResult, error) {
+func (r *Registry) Install(ctx context.Context, name string, o adapter.InstallOptions) (adapter.InstallResult, error) {
 	return r.change(ctx, name, actionInstall, o)
 }
 
 // Update brings an agent to the newest tested version, or to that of the options. An agent that is newer stays as it is.
-func (r *Registry) Update(ctx context.Context, name string, o InstallOptions) (InstallResult, error) {
+func (r *Registry) Update(ctx context.Context, name string, o adapter.InstallOptions) (adapter.InstallResult, error) {
 	return r.change(ctx, name, actionUpdate, o)
 }
 
 // Uninstall removes an agent's program; its settings, sessions and login stay.
-func (r *Registry) Uninstall(ctx context.Context, name string, o InstallOptions) (InstallResult, error) {
+func (r *Registry) Uninstall(ctx context.Context, name string, o adapter.InstallOptions) (adapter.InstallResult, error) {
 	return r.change(ctx, name, actionUninstall, o)
 }
 
 // change is one installation in the making.
 type change struct {
-	host   Host
+	host   adapter.Host
 	rec    *record
 	action action
-	opts   InstallOptions
-	method InstallMethod
-	result InstallResult
+	opts   adapter.InstallOptions
+	method adapter.InstallMethod
+	result adapter.InstallResult
 }
 
-func (r *Registry) change(ctx context.Context, name string, a action, o InstallOptions) (InstallResult, error) {
+func (r *Registry) change(ctx context.Context, name string, a action, o adapter.InstallOptions) (adapter.InstallResult, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
-		return InstallResult{}, err
+		return adapter.InstallResult{}, err
 	}
 	c := &change{host: r.host, rec: rec, action: a, opts: o}
-	c.result = InstallResult{Agent: rec.descriptor.Name, Action: string(a), DryRun: o.DryRun}
+	c.result = adapter.InstallResult{Agent: rec.descriptor.Name, Action: string(a), DryRun: o.DryRun}
 	if err := checkPackageVersion(o.Version); err != nil {
 		return c.result, c.errorf(execution.CodeValidation, "%w", err).WithHint("a version like 1.2.3, or latest")
 	}
 	defer r.Invalidate(rec.descriptor.Name) // whatever happened, what was known may be wrong now
-	if i, ok := As[Installer](rec.adapter); ok {
-		do := map[action]func(context.Context, Host, InstallOptions) (InstallResult, error){actionInstall: i.Install, actionUpdate: i.Update, actionUninstall: i.Uninstall}[a]
+	made, err := rec.made()
+	if err != nil {
+		return c.result, err
+	}
+	if i, ok := adapter.As[adapter.Installer](made); ok {
+		do := map[action]func(context.Context, adapter.Host, adapter.InstallOptions) (adapter.InstallResult, error){actionInstall: i.Install, actionUpdate: i.Update, actionUninstall: i.Uninstall}[a]
 		res, err := do(ctx, r.host, o)
 		res.Agent, res.Action = rec.descriptor.Name, string(a)
 		return res, err
@@ -74,7 +80,7 @@ func (r *Registry) change(ctx context.Context, name string, a action, o InstallO
 	}
 	if o.DryRun {
 		c.result.OK = true
-		if v, err := ParseVersion(c.wanted()); a != actionUninstall && err == nil && !meetsMinimum(v.String(), rec.descriptor.MinVersion) {
+		if v, err := version.Parse(c.wanted()); a != actionUninstall && err == nil && !version.AtLeast(v.String(), rec.descriptor.MinVersion) {
 			c.note(fmt.Sprintf("%s is below the minimum: Drawbar needs version %s or newer", v, rec.descriptor.MinVersion))
 		}
 		return c.result, nil
@@ -104,7 +110,7 @@ func (c *change) wanted() string {
 	}
 	newest := ""
 	for _, v := range c.rec.descriptor.TestedVersions {
-		if n, err := CompareVersions(v, newest); newest == "" || err == nil && n > 0 {
+		if n, err := version.Compare(v, newest); newest == "" || err == nil && n > 0 {
 			newest = v
 		}
 	}
@@ -129,7 +135,7 @@ func (c *change) plan(ctx context.Context, now InstalledInfo) (done bool, err er
 		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is the newest that is tested", now.Version)
 		return true, nil
 	case c.action == actionUpdate && c.opts.Version == "":
-		if n, err := CompareVersions(now.Version, want); err == nil && n > 0 {
+		if n, err := version.Compare(now.Version, want); err == nil && n > 0 {
 			c.result.OK = true
 			c.result.Message = fmt.Sprintf("version %s is newer than %s, the newest that is tested; it is left as it is", now.Version, want)
 			return true, nil
@@ -140,7 +146,7 @@ func (c *change) plan(ctx context.Context, now InstalledInfo) (done bool, err er
 
 // choose takes the first method that the platform has, that can do what is asked, and whose needs are met.
 func (c *change) choose(ctx context.Context, want string) error {
-	var candidates []InstallMethod
+	var candidates []adapter.InstallMethod
 	for _, kind := range managers {
 		for _, m := range c.rec.descriptor.Install {
 			if m.Type == kind && (m.Platform == "all" || m.Platform == c.host.Platform) && (c.opts.Method == "" || c.opts.Method == kind) {
@@ -153,9 +159,9 @@ func (c *change) choose(ctx context.Context, want string) error {
 	}
 	var missing, unable []string
 	for _, m := range candidates {
-		argv, err := m.command(c.action, want)
+		argv, err := command(m, c.action, want)
 		if err != nil && c.opts.Version == "" {
-			argv, err = m.command(c.action, "") // the tested version is a wish, one that was asked for is not
+			argv, err = command(m, c.action, "") // the tested version is a wish, one that was asked for is not
 		}
 		if err != nil {
 			unable = append(unable, err.Error())
@@ -194,12 +200,12 @@ func (c *change) noMethod() error {
 }
 
 // lacks says what the machine has not got for a method, empty when all is there.
-func (c *change) lacks(ctx context.Context, m InstallMethod) string {
-	if _, err := c.host.LookPath(m.manager()); err != nil {
-		return fmt.Sprintf("there is no %s on PATH", m.manager())
+func (c *change) lacks(ctx context.Context, m adapter.InstallMethod) string {
+	if _, err := c.host.LookPath(manager(m)); err != nil {
+		return fmt.Sprintf("there is no %s on PATH", manager(m))
 	}
 	if check := strings.Fields(m.PrerequisiteCheck); len(check) > 0 {
-		if out, err := c.host.Spawn(ctx, SpawnRequest{Command: check[0], Args: check[1:]}); err != nil {
+		if out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: check[0], Args: check[1:]}); err != nil {
 			return fmt.Sprintf("%s does not run: %v", m.PrerequisiteCheck, err)
 		} else if out.Code != 0 {
 			return fmt.Sprintf("%s ends with exit code %d", m.PrerequisiteCheck, out.Code)
@@ -213,11 +219,11 @@ func (c *change) lacks(ctx context.Context, m InstallMethod) string {
 		if err != nil {
 			return fmt.Sprintf("it needs %s %s, and there is none on PATH", q.Command, q.MinVersion)
 		}
-		out, err := c.host.Spawn(ctx, SpawnRequest{Command: path, Args: []string{"--version"}})
+		out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: path, Args: []string{"--version"}})
 		if err != nil || q.MinVersion == "" {
 			continue
 		}
-		if v := FindVersion(out.Stdout); v != "" && !meetsMinimum(v, q.MinVersion) {
+		if v := version.Find(out.Stdout); v != "" && !version.AtLeast(v, q.MinVersion) {
 			return fmt.Sprintf("it needs %s %s or newer, and %s is %s", q.Command, q.MinVersion, path, v)
 		}
 	}
@@ -226,9 +232,9 @@ func (c *change) lacks(ctx context.Context, m InstallMethod) string {
 
 // run carries the command out.
 func (c *change) run(ctx context.Context) error {
-	argv, err := c.method.command(c.action, c.wanted())
+	argv, err := command(c.method, c.action, c.wanted())
 	if err != nil {
-		argv, err = c.method.command(c.action, "")
+		argv, err = command(c.method, c.action, "")
 	}
 	if err != nil {
 		return c.errorf(execution.CodeInternal, "%w", err)
@@ -236,7 +242,7 @@ func (c *change) run(ctx context.Context) error {
 	if c.opts.Announce != nil {
 		c.opts.Announce(typed(argv))
 	}
-	out, err := c.host.Spawn(ctx, SpawnRequest{Command: argv[0], Args: argv[1:]})
+	out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: argv[0], Args: argv[1:]})
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -279,14 +285,14 @@ func (c *change) conclude(ctx context.Context, after InstalledInfo) {
 		notes = append(notes, fmt.Sprintf("%s %s was installed, but PATH finds %s, which is %s, first", c.method.Type, delivered, after.CLIPath, after.Version))
 	}
 	got := cmp.Or(delivered, after.Version)
-	if n, err := CompareVersions(got, newest); err == nil && n < 0 {
+	if n, err := version.Compare(got, newest); err == nil && n < 0 {
 		notes = append(notes, fmt.Sprintf("npm installed %s although %s is published for %q: it prefers a release whose engines match this Node; to have it: drawbar agents install %s --version %s",
 			got, newest, orLatest(c.wanted()), c.result.Agent, newest))
 	}
 	if strings.Contains(c.result.Stderr, "EBADENGINE") {
 		notes = append(notes, "npm warns that the package wants another Node: "+engineWarning(c.result.Stderr))
 	}
-	if got != "" && !meetsMinimum(got, c.rec.descriptor.MinVersion) {
+	if got != "" && !version.AtLeast(got, c.rec.descriptor.MinVersion) {
 		notes = append(notes, fmt.Sprintf("Drawbar needs version %s or newer", c.rec.descriptor.MinVersion))
 	}
 	c.result.InstalledVersion = got
@@ -304,14 +310,14 @@ func (c *change) delivered(ctx context.Context) (got, newest string) {
 		} `json:"dependencies"`
 	}
 	// npm ls ends with an error for problems of other packages, too: what it prints counts.
-	if out, err := c.host.Spawn(ctx, SpawnRequest{Command: "npm", Args: []string{"ls", "-g", "--json", "--depth=0", c.method.Package}}); err == nil && json.Unmarshal([]byte(out.Stdout), &tree) == nil {
+	if out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: "npm", Args: []string{"ls", "-g", "--json", "--depth=0", c.method.Package}}); err == nil && json.Unmarshal([]byte(out.Stdout), &tree) == nil {
 		got = tree.Dependencies[c.method.Package].Version
 	}
 	want := orLatest(c.wanted())
-	if v, err := ParseVersion(want); err == nil && v.String() == want {
+	if v, err := version.Parse(want); err == nil && v.String() == want {
 		return got, want
 	}
-	out, err := c.host.Spawn(ctx, SpawnRequest{Command: "npm", Args: []string{"view", c.method.Package + "@" + want, "version", "--json"}})
+	out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: "npm", Args: []string{"view", c.method.Package + "@" + want, "version", "--json"}})
 	if err != nil || out.Code != 0 {
 		return got, ""
 	}
@@ -323,7 +329,7 @@ func (c *change) delivered(ctx context.Context) (got, newest string) {
 		return got, ""
 	}
 	for _, v := range many {
-		if n, err := CompareVersions(v, newest); newest == "" || err == nil && n > 0 {
+		if n, err := version.Compare(v, newest); newest == "" || err == nil && n > 0 {
 			newest = v
 		}
 	}
@@ -353,13 +359,12 @@ func checkPackageVersion(v string) error {
 	if v == "" {
 		return nil
 	}
-	if len(v) > maxVersion || strings.HasPrefix(v, "-") {
+	if len(v) > 256 || v[0] == '-' {
 		return fmt.Errorf("%q is no version", clip(v))
 	}
-	for _, r := range v {
-		if !isWord(r) && !strings.ContainsRune(".-+^~*<>=", r) {
-			return fmt.Errorf("%q is no version: it has %q", clip(v), r)
-		}
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+^~*<>="
+	if i := strings.IndexFunc(v, func(r rune) bool { return !strings.ContainsRune(allowed, r) }); i >= 0 {
+		return fmt.Errorf("%q is no version: it has %q", clip(v), []rune(v[i:])[0])
 	}
 	return nil
 }

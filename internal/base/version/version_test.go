@@ -1,4 +1,4 @@
-package adapter
+package version
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestParseVersion(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, want string }{
 		{"1.2.3", "1.2.3"},
@@ -21,15 +21,15 @@ func TestParseVersion(t *testing.T) {
 		{"1.0+1-2", "1.0.0"},
 		{"99999999999999999999999.999999999999999999.99999999999999999", "99999999999999999999999.999999999999999999.99999999999999999"},
 	} {
-		v, err := ParseVersion(c.in)
+		v, err := Parse(c.in)
 		if err != nil || v.String() != c.want {
-			t.Errorf("ParseVersion(%q) = %q, %v, want %q", c.in, v, err, c.want)
+			t.Errorf("Parse(%q) = %q, %v, want %q", c.in, v, err, c.want)
 		}
 	}
 	for _, in := range []string{"", "v", "x", "1.2.3.4", "1..2", "1.2.3-", "1.2.3-a..b", "1.2.3+", "1.2.3-ä", "1.2.3-a_b",
 		"1.2.3 (Claude Code)", "-1.2.3", "1.2.x", " 1.2.3", "1.2.3\n", "vv1", "1.2.3+a+b", strings.Repeat("1", 300)} {
-		if v, err := ParseVersion(in); err == nil {
-			t.Errorf("ParseVersion(%q) = %q, want an error", in, v)
+		if v, err := Parse(in); err == nil {
+			t.Errorf("Parse(%q) = %q, want an error", in, v)
 		}
 	}
 }
@@ -48,24 +48,24 @@ func TestVersionOrder(t *testing.T) {
 			} else if i > j {
 				want = 1
 			}
-			if got, err := CompareVersions(a, b); err != nil || got != want {
-				t.Errorf("CompareVersions(%s, %s) = %d, %v, want %d", a, b, got, err, want)
+			if got, err := Compare(a, b); err != nil || got != want {
+				t.Errorf("Compare(%s, %s) = %d, %v, want %d", a, b, got, err, want)
 			}
 		}
 	}
 	for _, equal := range [][2]string{{"1.2", "1.2.0"}, {"v1.2.3", "1.2.3"}, {"1.2.3+a", "1.2.3+b"}, {"01.02.03", "1.2.3"}, {"1.0.0-01", "1.0.0-1"}} {
-		if got, err := CompareVersions(equal[0], equal[1]); err != nil || got != 0 {
-			t.Errorf("CompareVersions(%s, %s) = %d, %v, want 0", equal[0], equal[1], got, err)
+		if got, err := Compare(equal[0], equal[1]); err != nil || got != 0 {
+			t.Errorf("Compare(%s, %s) = %d, %v, want 0", equal[0], equal[1], got, err)
 		}
 	}
 	for _, bad := range [][2]string{{"x", "1"}, {"1", "x"}} {
-		if _, err := CompareVersions(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), `"x"`) {
-			t.Errorf("CompareVersions(%s, %s): %v, want an error about x", bad[0], bad[1], err)
+		if _, err := Compare(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), `"x"`) {
+			t.Errorf("Compare(%s, %s): %v, want an error about x", bad[0], bad[1], err)
 		}
 	}
 }
 
-func TestFindVersion(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, want string }{
 		{"2.1.329 (Claude Code)", "2.1.329"},
@@ -82,8 +82,8 @@ func TestFindVersion(t *testing.T) {
 		{"ä1.2.3", "1.2.3"},
 		{"3", ""}, {"", ""}, {"no version", ""}, {"127.0.0.1", ""}, {"v1", ""}, {"python3.11", ""},
 	} {
-		if got := FindVersion(c.in); got != c.want {
-			t.Errorf("FindVersion(%q) = %q, want %q", c.in, got, c.want)
+		if got := Find(c.in); got != c.want {
+			t.Errorf("Find(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestMinimumAndTested(t *testing.T) {
 		{"", "", false}, {"", "1.0.0", false}, {"1.0.0", "", true}, {"nightly", "", true}, {"nightly", "1.0.0", false},
 		{"1.0.0", "1.0.0", true}, {"0.9.9", "1.0.0", false}, {"1.0.0-rc.1", "1.0.0", false}, {"1.0.1-rc.1", "1.0.0", true}, {"0.10.0", "0.9.0", true},
 	} {
-		if got := meetsMinimum(c.version, c.minimum); got != c.want {
-			t.Errorf("meetsMinimum(%q, %q) = %v, want %v", c.version, c.minimum, got, c.want)
+		if got := AtLeast(c.version, c.minimum); got != c.want {
+			t.Errorf("AtLeast(%q, %q) = %v, want %v", c.version, c.minimum, got, c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -109,8 +109,8 @@ func TestMinimumAndTested(t *testing.T) {
 		{"1.0.0", nil, false}, {"", []string{"1.0.0"}, false}, {"1.0.0", []string{"1.0.0"}, true}, {"1.0.1", []string{"1.0.0"}, false},
 		{"1.5.0", []string{"2.0.0", "1.0.0"}, true}, {"0.9.0", []string{"2.0.0", "1.0.0"}, false}, {"2.0.1", []string{"1.0.0", "2.0.0"}, false}, {"x", []string{"1.0.0"}, false},
 	} {
-		if got := withinTested(c.version, c.tested); got != c.want {
-			t.Errorf("withinTested(%q, %v) = %v, want %v", c.version, c.tested, got, c.want)
+		if got := Within(c.version, c.tested); got != c.want {
+			t.Errorf("Within(%q, %v) = %v, want %v", c.version, c.tested, got, c.want)
 		}
 	}
 }
@@ -124,11 +124,11 @@ func FuzzVersion(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		var vs []Version
 		for _, s := range []string{a, b, c} {
-			v, err := ParseVersion(s)
+			v, err := Parse(s)
 			if err != nil {
 				continue
 			}
-			if w, err := ParseVersion(v.String()); err != nil || v.Compare(w) != 0 {
+			if w, err := Parse(v.String()); err != nil || v.Compare(w) != 0 {
 				t.Fatalf("%q prints as %q, which parses to %q, %v", s, v, w, err)
 			}
 			vs = append(vs, v)
@@ -152,18 +152,18 @@ func FuzzVersion(f *testing.F) {
 	})
 }
 
-// FuzzFindVersion holds FindVersion to parts of the text that parse.
-func FuzzFindVersion(f *testing.F) {
+// FuzzFind holds Find to parts of the text that parse.
+func FuzzFind(f *testing.F) {
 	for _, s := range []string{"codex-cli 0.169.0", "2.1.329 (Claude Code)", "v1.2.3-rc.1+b", "127.0.0.1", "1.2.3.4 5.6", "1.5s", "\xff1.2.\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		v := FindVersion(text)
+		v := Find(text)
 		if v == "" {
 			return
 		}
-		if _, err := ParseVersion(v); err != nil || !strings.Contains(text, v) {
-			t.Fatalf("FindVersion(%q) = %q, %v", text, v, err)
+		if _, err := Parse(v); err != nil || !strings.Contains(text, v) {
+			t.Fatalf("Find(%q) = %q, %v", text, v, err)
 		}
 	})
 }

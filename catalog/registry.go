@@ -1,4 +1,6 @@
-package adapter
+// Package catalog knows the agents of a program by name, and what this machine has of them: whether they are installed and in which
+// version, who is logged in, how to install them, and which of them this process runs inside of.
+package catalog
 
 import (
 	"cmp"
@@ -8,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/near"
 )
@@ -21,55 +24,10 @@ const (
 	SourcePlugin  Source = "plugin"
 )
 
-var builtins struct {
-	mu   sync.Mutex
-	list map[string]Descriptor
-}
-
-// Register adds a built-in agent to the list of this process. The init functions of the adapters call it; a program adds
-// agents of its own with Registry.Register. A second agent of the same name takes the place of the first. An invalid
-// descriptor is a mistake in the program: Register panics with all its faults. It is safe for concurrent use.
-func Register(d Descriptor) {
-	d = d.clone()
-	var f faults
-	f.validate(d)
-	builtins.mu.Lock()
-	defer builtins.mu.Unlock()
-	f.collisions(d, builtins.list)
-	if err := f.err(d.Name); err != nil {
-		panic(err)
-	}
-	if builtins.list == nil {
-		builtins.list = map[string]Descriptor{}
-	}
-	builtins.list[d.Name] = d
-}
-
-// Builtins is a copy of the list that Register fills, sorted by name.
-func Builtins() []Descriptor {
-	builtins.mu.Lock()
-	defer builtins.mu.Unlock()
-	list := make([]Descriptor, 0, len(builtins.list))
-	for _, name := range sortedKeys(builtins.list) {
-		list = append(list, builtins.list[name].clone())
-	}
-	return list
-}
-
-// HostMarkers are the variables by which built-in agents tell their children where they run: their signals and traces.
-func HostMarkers() (names []string) {
-	builtins.mu.Lock()
-	defer builtins.mu.Unlock()
-	for _, d := range builtins.list {
-		names = append(append(names, d.HostSignals...), d.HostTraces...)
-	}
-	return names
-}
-
 // Registry knows agents by name. It is a lookup table and no owner: what Get returned stays usable after the agent was
 // replaced or removed, and nothing here keeps a replaced adapter. It is safe for concurrent use.
 type Registry struct {
-	host Host
+	host adapter.Host
 
 	mu      sync.Mutex
 	agents  map[string]*record
@@ -79,8 +37,8 @@ type Registry struct {
 
 // record is one registered agent. Everything but the detection is immutable.
 type record struct {
-	descriptor Descriptor
-	adapter    Adapter
+	descriptor adapter.Descriptor
+	made       func() (adapter.Adapter, error) // makes and checks on the first call
 	source     Source
 	warning    string
 	detection  *detection // the latest, guarded by Registry.mu
@@ -97,21 +55,26 @@ type Info struct {
 
 // Entry is a registered agent. The caller owns it; the adapter serves concurrent executions.
 type Entry struct {
-	Descriptor Descriptor
-	Adapter    Adapter
+	Descriptor adapter.Descriptor
+	Adapter    adapter.Adapter
 	Source     Source
 	Warning    string // for a debug event of each run: a plugin took the place of a built-in adapter; else empty
 }
 
 // Capabilities is what the agent's adapter declares, with a word for what it leaves out.
-func (e Entry) Capabilities() execution.Capabilities { return CapabilitiesOf(e.Adapter) }
+func (e Entry) Capabilities() execution.Capabilities { return adapter.CapabilitiesOf(e.Adapter) }
 
 // NewRegistry makes a registry of the given built-in agents, whose detection looks at h. Of two with one name the last
-// wins. An invalid one is a mistake in the program: NewRegistry panics with all its faults.
-func NewRegistry(builtins []Descriptor, h Host) *Registry {
-	r := &Registry{host: h.complete(), agents: map[string]*record{}, names: map[string]string{}, running: map[*detection]struct{}{}}
+// wins. Two that claim one alias are a mistake in the program: NewRegistry panics. What else is wrong with a descriptor is
+// the error of whoever first asks for that agent, so that a start does not check agents that nobody uses.
+func NewRegistry(builtins []adapter.Descriptor, h adapter.Host) *Registry {
+	r := &Registry{host: h.Complete(), agents: map[string]*record{}, names: map[string]string{}, running: map[*detection]struct{}{}}
 	for _, d := range builtins {
-		if err := r.register(d, SourceBuiltin); err != nil {
+		d = d.Clone()
+		if err := r.register(&record{descriptor: d, source: SourceBuiltin, made: sync.OnceValues(func() (adapter.Adapter, error) {
+			var f faults
+			return f.validate(d), f.err(d.Name)
+		})}, faults{}); err != nil {
 			panic(err)
 		}
 	}
@@ -121,26 +84,28 @@ func NewRegistry(builtins []Descriptor, h Host) *Registry {
 // Register adds a plugin agent, or replaces the agent of the same name: a built-in one with a Warning in its Entry, a
 // plugin silently. What was known of its installation is forgotten; active runs keep what they hold. Either all of d is
 // registered or nothing: the VALIDATION_ERROR lists every fault. Register calls New and Capabilities, and does no I/O.
-func (r *Registry) Register(d Descriptor) error { return r.register(d, SourcePlugin) }
-
-func (r *Registry) register(d Descriptor, source Source) error {
-	d = d.clone()
+func (r *Registry) Register(d adapter.Descriptor) error {
+	d = d.Clone()
 	var f faults
 	a := f.validate(d) // calls the adapter's code, which may ask this registry: not under the lock
+	return r.register(&record{descriptor: d, source: SourcePlugin, made: func() (adapter.Adapter, error) { return a, nil }}, f)
+}
 
+// register adds rec unless f has faults, or its names lead to other agents.
+func (r *Registry) register(rec *record, f faults) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	others := make(map[string]Descriptor, len(r.agents))
-	for name, rec := range r.agents {
-		others[name] = rec.descriptor
+	d := rec.descriptor
+	others := make(map[string]adapter.Descriptor, len(r.agents))
+	for name, other := range r.agents {
+		others[name] = other.descriptor
 	}
 	f.collisions(d, others)
 	if err := f.err(d.Name); err != nil {
 		return err
 	}
-	rec := &record{descriptor: d, adapter: a, source: source}
 	if old := r.agents[d.Name]; old != nil {
-		if old.source == SourceBuiltin && source == SourcePlugin {
+		if old.source == SourceBuiltin && rec.source == SourcePlugin {
 			rec.warning = fmt.Sprintf("agent %s: a plugin replaces the built-in adapter", d.Name)
 		}
 		r.remove(old)
@@ -193,19 +158,23 @@ func (r *Registry) Get(name string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{Descriptor: rec.descriptor.clone(), Adapter: rec.adapter, Source: rec.source, Warning: rec.warning}, nil
+	a, err := rec.made()
+	if err != nil {
+		return Entry{}, err
+	}
+	return Entry{Descriptor: rec.descriptor.Clone(), Adapter: a, Source: rec.source, Warning: rec.warning}, nil
 }
 
 // Capabilities is what an agent declares; the caller owns the copy. UNKNOWN_AGENT when there is none of that name.
 func (r *Registry) Capabilities(name string) (execution.Capabilities, error) {
-	rec, err := r.lookup(name)
+	e, err := r.Get(name)
 	if err != nil {
 		return execution.Capabilities{}, err
 	}
-	c, err := call(func() execution.Capabilities { return CapabilitiesOf(rec.adapter) })
+	c, err := call(e.Capabilities)
 	if err != nil {
-		return execution.Capabilities{}, &execution.Error{Code: execution.CodeInternal, Agent: rec.descriptor.Name,
-			Message: fmt.Sprintf("ask agent %s for its capabilities: %v", rec.descriptor.Name, err)}
+		return execution.Capabilities{}, &execution.Error{Code: execution.CodeInternal, Agent: e.Descriptor.Name,
+			Message: fmt.Sprintf("ask agent %s for its capabilities: %v", e.Descriptor.Name, err)}
 	}
 	return c, nil
 }
@@ -213,7 +182,7 @@ func (r *Registry) Capabilities(name string) (execution.Capabilities, error) {
 // InstallInstructions are the ways to install an agent on a platform: those for it and those for all, in the order of
 // the descriptor. The empty platform is that of the registry's host; win32 is read as windows. Without any it is empty,
 // not nil. UNKNOWN_AGENT when there is no agent of that name.
-func (r *Registry) InstallInstructions(name, platform string) ([]InstallMethod, error) {
+func (r *Registry) InstallInstructions(name, platform string) ([]adapter.InstallMethod, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
 		return nil, err
@@ -222,7 +191,7 @@ func (r *Registry) InstallInstructions(name, platform string) ([]InstallMethod, 
 	if platform == "win32" {
 		platform = "windows"
 	}
-	methods := []InstallMethod{}
+	methods := []adapter.InstallMethod{}
 	for _, m := range rec.descriptor.Install {
 		if m.Platform == platform || m.Platform == "all" {
 			methods = append(methods, m)
@@ -238,7 +207,7 @@ func (r *Registry) Models(name string) ([]execution.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cloneModels(rec.descriptor.Models), nil
+	return rec.descriptor.Clone().Models, nil
 }
 
 func (r *Registry) lookup(name string) (*record, error) {

@@ -1,4 +1,4 @@
-package adapter
+package catalog
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,71 +26,50 @@ func wantUnknown(t *testing.T, err error) *execution.Error {
 	return e
 }
 
-// withBuiltins gives a test an empty process-wide list.
-func withBuiltins(t *testing.T) {
-	builtins.mu.Lock()
-	saved := builtins.list
-	builtins.list = nil
-	builtins.mu.Unlock()
-	t.Cleanup(func() {
-		builtins.mu.Lock()
-		builtins.list = saved
-		builtins.mu.Unlock()
+// An agent that nobody uses costs no check; the first who asks for an invalid one gets all its faults.
+func TestInvalidBuiltin(t *testing.T) {
+	checked := false
+	bad := describe("bad", func(d *adapter.Descriptor) {
+		d.DisplayName, d.Command = " ", ""
+		d.New = func() adapter.Adapter { checked = true; return &mute{validCapabilities()} }
 	})
-}
-
-func TestBuiltins(t *testing.T) {
-	withBuiltins(t)
-	if got := Builtins(); got == nil || len(got) != 0 {
-		t.Errorf("Builtins of nothing = %#v", got)
+	r := NewRegistry([]adapter.Descriptor{describe("claude"), bad}, adapter.Host{})
+	if _, err := r.Get("claude"); err != nil || checked || len(r.List()) != 2 {
+		t.Errorf("Get of another agent: %v, checked %v", err, checked)
 	}
-	Register(describe("b"))
-	Register(describe("a", alias("a-code")))
-	Register(describe("b", func(d *Descriptor) { d.DisplayName = "second" }))
-	got := Builtins()
-	if len(got) != 2 || got[0].Name != "a" || got[1].Name != "b" || got[1].DisplayName != "second" {
-		t.Errorf("Builtins = %v, want a and the second b", got)
-	}
-	got[0].Aliases[0] = "changed"
-	if Builtins()[0].Aliases[0] != "a-code" {
-		t.Error("a caller changed the list")
-	}
-	for _, e := range NewRegistry(Builtins(), Host{}).List() {
-		if e.Source != SourceBuiltin {
-			t.Errorf("%s is %s", e.Agent, e.Source)
+	_, err := r.Get("bad")
+	got := faultsOf(t, err)
+	for _, f := range []string{"displayName", "cliCommand"} {
+		if got[f] == "" {
+			t.Errorf("no fault of %s in %v", f, got)
 		}
 	}
-}
-
-func TestInvalidBuiltinPanicsWithAllFaults(t *testing.T) {
-	withBuiltins(t)
-	Register(describe("claude", alias("claude-code")))
-	bad := describe("bad", alias("claude"), func(d *Descriptor) { d.DisplayName, d.Command = " ", "" })
-	for name, register := range map[string]func(){
-		"Register":    func() { Register(bad) },
-		"NewRegistry": func() { NewRegistry([]Descriptor{describe("claude"), bad}, Host{}) },
+	for name, call := range map[string]func() error{
+		"Capabilities": func() error { _, err := r.Capabilities("bad"); return err },
+		"AuthGuidance": func() error { _, err := r.AuthGuidance("bad"); return err },
+		"Install":      func() error { _, err := r.Install(t.Context(), "bad", adapter.InstallOptions{}); return err },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				err, _ := recover().(error)
-				got := faultsOf(t, err)
-				for _, f := range []string{"displayName", "cliCommand", "aliases[0]"} {
-					if got[f] == "" {
-						t.Errorf("no fault of %s in %v", f, got)
-					}
-				}
-			}()
-			register()
-		})
+		if err := call(); execution.CodeOf(err) != execution.CodeValidation {
+			t.Errorf("%s = %v", name, err)
+		}
 	}
-	if got := Builtins(); len(got) != 1 {
-		t.Errorf("an invalid built-in is registered: %v", got)
+	if info := mustDetect(t, r, "bad"); info.Installed || !strings.Contains(info.Notes, "displayName") {
+		t.Errorf("Detect = %+v", info)
 	}
+	if report, err := r.CheckAuth(t.Context(), "bad"); err != nil || report.Status != adapter.AuthUnknown || !strings.Contains(report.Details, "displayName") {
+		t.Errorf("CheckAuth = %+v, %v", report, err)
+	}
+	defer func() {
+		if got := faultsOf(t, recover().(error)); got["aliases[0]"] == "" {
+			t.Errorf("no fault of the alias in %v", got)
+		}
+	}()
+	NewRegistry([]adapter.Descriptor{describe("claude"), describe("x", alias("claude"))}, adapter.Host{})
 }
 
 func TestNewRegistryLastWins(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("a"), describe("a", func(d *Descriptor) { d.DisplayName = "second" })}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("a"), describe("a", func(d *adapter.Descriptor) { d.DisplayName = "second" })}, adapter.Host{})
 	if e, err := r.Get("a"); err != nil || e.Descriptor.DisplayName != "second" || e.Warning != "" || e.Source != SourceBuiltin {
 		t.Errorf("Get = %+v, %v", e, err)
 	}
@@ -97,10 +77,10 @@ func TestNewRegistryLastWins(t *testing.T) {
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	if got, err := json.Marshal(NewRegistry(nil, Host{}).List()); err != nil || string(got) != "[]" {
+	if got, err := json.Marshal(NewRegistry(nil, adapter.Host{}).List()); err != nil || string(got) != "[]" {
 		t.Errorf("empty list = %s, %v", got, err)
 	}
-	r := NewRegistry([]Descriptor{full(), describe("codex")}, Host{})
+	r := NewRegistry([]adapter.Descriptor{full(), describe("codex")}, adapter.Host{})
 	if err := r.Register(describe("aider")); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +95,7 @@ func TestList(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("claude", alias("claude-code")), describe("codex")}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("claude", alias("claude-code")), describe("codex")}, adapter.Host{})
 	first, err := r.Get("claude")
 	if err != nil || first.Adapter == nil || first.Source != SourceBuiltin || first.Warning != "" {
 		t.Fatalf("Get = %+v, %v", first, err)
@@ -130,7 +110,7 @@ func TestGet(t *testing.T) {
 
 func TestGetUnknown(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("claude", alias("claude-code")), describe("codex"), describe("opencode"), describe("openclaw"), describe("pi"), describe("amp")}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("claude", alias("claude-code")), describe("codex"), describe("opencode"), describe("openclaw"), describe("pi"), describe("amp")}, adapter.Host{})
 	for asked, want := range map[string]string{
 		"claud": "claude", "cluade": "claude", "claudee": "claude", "Claude Code!": "claude", "cladue-cod": "claude", "codx": "codex", "cod": "codex",
 		"open": "openclaw or opencode", "opencde": "opencode", "api": "pi", "c": "", "": "", "zzz": "", "gemini": "", "kubernetes": "",
@@ -149,7 +129,7 @@ func TestGetUnknown(t *testing.T) {
 
 func TestUnknownEverywhere(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("a")}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("a")}, adapter.Host{})
 	for name, call := range map[string]func() error{
 		"Get":                 func() error { _, err := r.Get("nope"); return err },
 		"Capabilities":        func() error { _, err := r.Capabilities("nope"); return err },
@@ -168,9 +148,12 @@ func TestUnknownEverywhere(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	later := false
-	r := NewRegistry([]Descriptor{describe("a", alias("b")), describe("p", func(d *Descriptor) { d.New = func() Adapter { return panicky{&later} } })}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("a", alias("b")), describe("p", func(d *adapter.Descriptor) { d.New = func() adapter.Adapter { return panicky{&later} } })}, adapter.Host{})
 	if c, err := r.Capabilities("B"); err != nil || c.ToolUse != execution.ToolsNativeIterative {
 		t.Errorf("Capabilities = %+v, %v", c, err)
+	}
+	if _, err := r.Get("p"); err != nil {
+		t.Fatal(err)
 	}
 	later = true
 	if _, err := r.Capabilities("p"); execution.CodeOf(err) != execution.CodeInternal {
@@ -187,13 +170,13 @@ func (p panicky) Capabilities() execution.Capabilities {
 	}
 	return validCapabilities()
 }
-func (p panicky) Execute(ctx context.Context, req execution.Request, in Inbox) seq {
+func (p panicky) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) seq {
 	return (&mute{}).Execute(ctx, req, in)
 }
 
 func TestInstallInstructions(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{full(), describe("none")}, Host{Platform: "darwin"})
+	r := NewRegistry([]adapter.Descriptor{full(), describe("none")}, adapter.Host{Platform: "darwin"})
 	for _, c := range []struct{ platform, want string }{
 		{"linux", "npm manual"}, {"darwin", "npm brew"}, {"windows", "npm winget"}, {"win32", "npm winget"}, {"Linux", "npm manual"}, {"freebsd", "npm"}, {"", "npm brew"},
 	} {
@@ -209,9 +192,9 @@ func TestInstallInstructions(t *testing.T) {
 	if got, err := r.InstallInstructions("none", ""); got == nil || len(got) != 0 || err != nil {
 		t.Errorf("an agent without methods: %#v, %v", got, err)
 	}
-	methods, err := NewRegistry([]Descriptor{describe("h", func(d *Descriptor) {
-		d.Install = []InstallMethod{{Platform: runtime.GOOS, Type: "manual", Notes: "x"}}
-	})}, Host{}).InstallInstructions("h", "")
+	methods, err := NewRegistry([]adapter.Descriptor{describe("h", func(d *adapter.Descriptor) {
+		d.Install = []adapter.InstallMethod{{Platform: runtime.GOOS, Type: "manual", Notes: "x"}}
+	})}, adapter.Host{}).InstallInstructions("h", "")
 	if runtime.GOOS == "linux" && (len(methods) != 1 || err != nil) {
 		t.Errorf("the default platform is not that of this process: %v, %v", methods, err)
 	}
@@ -219,7 +202,7 @@ func TestInstallInstructions(t *testing.T) {
 
 func TestModels(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{full(), describe("dynamic")}, Host{})
+	r := NewRegistry([]adapter.Descriptor{full(), describe("dynamic")}, adapter.Host{})
 	if got, err := r.Models("full-agent"); err != nil || len(got) != 2 || got[0].ID != "m1" {
 		t.Errorf("Models = %v, %v", got, err)
 	}
@@ -234,8 +217,8 @@ func TestModels(t *testing.T) {
 func TestCallersOwnTheirCopies(t *testing.T) {
 	t.Parallel()
 	d := full()
-	r := NewRegistry([]Descriptor{d}, Host{})
-	spoil := func(d Descriptor) {
+	r := NewRegistry([]adapter.Descriptor{d}, adapter.Host{})
+	spoil := func(d adapter.Descriptor) {
 		d.Aliases[0], d.TestedVersions[0], d.HostSignals[0], d.Keys[0] = "x", "x", "x", "x"
 		d.Models[0].Aliases[0], *d.Models[0].Price.CacheRead, d.Models[0].Price.Input, d.Models[1].ID = "x", 99, 99, "x"
 		d.Models[1].ThinkingEfforts[0] = "x"
@@ -259,7 +242,7 @@ func TestCallersOwnTheirCopies(t *testing.T) {
 
 func TestPluginReplacesBuiltinWithWarning(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("claude", alias("claude-code"))}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("claude", alias("claude-code"))}, adapter.Host{})
 	old, _ := r.Get("claude")
 	if err := r.Register(describe("claude", alias("cc", "claude-code"))); err != nil {
 		t.Fatalf("an agent cannot keep its own alias: %v", err)
@@ -286,7 +269,7 @@ func TestPluginReplacesBuiltinWithWarning(t *testing.T) {
 
 func TestUnregister(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("claude", alias("claude-code"))}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("claude", alias("claude-code"))}, adapter.Host{})
 	held, _ := r.Get("claude")
 	if err := r.Unregister("Claude-Code"); err != nil {
 		t.Fatal(err)
@@ -308,10 +291,16 @@ func TestUnregister(t *testing.T) {
 func TestRegistrationDoesNoIO(t *testing.T) {
 	t.Parallel()
 	touched := func() { t.Error("registration looked at the machine") }
-	h := Host{FS: openFS(func() { touched() }), Getenv: func(string) string { touched(); return "" }, LookPath: func(string) (string, error) { touched(); return "", nil },
-		Spawn: func(context.Context, SpawnRequest) (SpawnOutcome, error) { touched(); return SpawnOutcome{}, nil }}
-	probe := func(context.Context, Host) (Installation, error) { touched(); return Installation{}, nil }
-	r := NewRegistry([]Descriptor{describe("a", probing(probe))}, h)
+	h := adapter.Host{FS: openFS(func() { touched() }), Getenv: func(string) string { touched(); return "" }, LookPath: func(string) (string, error) { touched(); return "", nil },
+		Spawn: func(context.Context, adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			touched()
+			return adapter.SpawnOutcome{}, nil
+		}}
+	probe := func(context.Context, adapter.Host) (adapter.Installation, error) {
+		touched()
+		return adapter.Installation{}, nil
+	}
+	r := NewRegistry([]adapter.Descriptor{describe("a", probing(probe))}, h)
 	if err := r.Register(describe("b", probing(probe))); err != nil {
 		t.Fatal(err)
 	}
@@ -324,9 +313,9 @@ func TestRegistrationDoesNoIO(t *testing.T) {
 // TestNewMayAskTheRegistry would hang if New were called under the registry's lock.
 func TestNewMayAskTheRegistry(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry([]Descriptor{describe("a")}, Host{})
-	err := r.Register(describe("b", func(d *Descriptor) {
-		d.New = func() Adapter {
+	r := NewRegistry([]adapter.Descriptor{describe("a")}, adapter.Host{})
+	err := r.Register(describe("b", func(d *adapter.Descriptor) {
+		d.New = func() adapter.Adapter {
 			e, _ := r.Get("a")
 			return wrapped{e.Adapter}
 		}
@@ -339,16 +328,18 @@ func TestNewMayAskTheRegistry(t *testing.T) {
 func TestReplacedAdaptersAreReleased(t *testing.T) {
 	t.Parallel()
 	var refs []weak.Pointer[prober]
-	tracked := func(name string) Descriptor {
-		return describe(name, func(d *Descriptor) {
-			d.New = func() Adapter {
-				p := &prober{mute: mute{validCapabilities()}, probe: func(context.Context, Host) (Installation, error) { return Installation{Installed: true}, nil }}
+	tracked := func(name string) adapter.Descriptor {
+		return describe(name, func(d *adapter.Descriptor) {
+			d.New = func() adapter.Adapter {
+				p := &prober{mute: mute{validCapabilities()}, probe: func(context.Context, adapter.Host) (adapter.Installation, error) {
+					return adapter.Installation{Installed: true}, nil
+				}}
 				refs = append(refs, weak.Make(p))
 				return p
 			}
 		})
 	}
-	r := NewRegistry([]Descriptor{tracked("a"), tracked("b")}, Host{})
+	r := NewRegistry([]adapter.Descriptor{tracked("a"), tracked("b")}, adapter.Host{})
 	r.Installed(t.Context())
 	if err := r.Register(describe("a")); err != nil {
 		t.Fatal(err)
@@ -372,10 +363,10 @@ func TestReplacedAdaptersAreReleased(t *testing.T) {
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	found := func(context.Context, Host) (Installation, error) {
-		return Installation{Installed: true, Version: "1.0.0"}, nil
+	found := func(context.Context, adapter.Host) (adapter.Installation, error) {
+		return adapter.Installation{Installed: true, Version: "1.0.0"}, nil
 	}
-	r := NewRegistry([]Descriptor{describe("a", probing(found), alias("a-code")), describe("b", probing(found))}, Host{})
+	r := NewRegistry([]adapter.Descriptor{describe("a", probing(found), alias("a-code")), describe("b", probing(found))}, adapter.Host{})
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
