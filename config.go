@@ -7,16 +7,23 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
-// Config is Drawbar's own configuration for one working directory: environment, project and user in layers. A client
-// does not read it by itself; the command line does. Its Run is what to put under the options of a request.
-type Config = config.Config
-
-// Profiles are named options of runs in files of the user and of a project.
-type Profiles = config.Profiles
-
-// ReadConfig reads the configuration for work in cwd; empty is the current directory. The error is a CONFIG_ERROR that names
+// Configured are the options of a client whose runs take what Drawbar's own configuration states for work in cwd (empty: the
+// current directory), as the command line does: the default agent, models, the profile, and options of runs by agent. What a
+// request states is stronger, Options.Defaults is weaker. The files are read once. The error is a CONFIG_ERROR that names
 // the file and the place in it.
-func ReadConfig(cwd string) (*Config, error) {
+func Configured(cwd string) (Options, error) {
+	cfg, err := readConfig(cwd)
+	if err != nil {
+		return Options{}, err
+	}
+	o := Options{DefaultAgent: cfg.DefaultAgent(), configured: cfg}
+	for _, m := range cfg.Models() {
+		o.Models = append(o.Models, ModelDeclaration{Agent: m.Agent, Model: m.Model})
+	}
+	return o, nil
+}
+
+func readConfig(cwd string) (*config.Config, error) {
 	if cwd == "" {
 		var err error
 		if cwd, err = os.Getwd(); err != nil {

@@ -26,7 +26,7 @@ import (
 // values, CAPABILITY_ERROR for what an agent has no setting for, AGENT_NOT_FOUND.
 type ConfigManager struct{ client *Client }
 
-// Config gives access to the configuration files of the agents. Drawbar's own is read by ReadConfig.
+// Config gives access to the configuration files of the agents. Drawbar's own is read by Configured.
 func (c *Client) Config() ConfigManager { return ConfigManager{c} }
 
 // ConfigPlace says whose configuration is meant.

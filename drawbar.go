@@ -9,6 +9,9 @@
 //	for event, err := range run.Events(ctx, 0) { ... }
 //	result, err := run.Result(ctx)
 //
+// The words of requests, events and results are those of package execution, those of sessions and costs of package sessions,
+// those of governed runs of package govern.
+//
 // On Linux a program that calls Supervise first thing in main has every descendant of its agents ended also when it is
 // killed itself.
 package drawbar
@@ -36,6 +39,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -61,6 +65,8 @@ type Options struct {
 	Control bool
 	// Logger takes warnings about the record, such as a full disk; a run goes on without its record. nil drops them.
 	Logger *slog.Logger
+
+	configured *config.Config // set by Configured
 }
 
 // Client runs agents. It is safe for concurrent use. Making one touches no file.
@@ -273,13 +279,18 @@ func (c *Client) prepare(req execution.Request) (execution.Request, catalog.Entr
 // options name, else the profile's, else the client's.
 func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.Entry, error) {
 	defaults := c.opts.Defaults
-	profile := cmp.Or(o.Profile, defaults.Profile)
+	profile, cfg := cmp.Or(o.Profile, defaults.Profile), c.opts.configured
+	if cfg != nil {
+		profile = cmp.Or(profile, cfg.Profile())
+	}
 	o.Profile, defaults.Profile = "", ""
-	var profiles Profiles
+	var profiles config.Profiles
 	if profile != "" {
-		cfg, err := ReadConfig(cmp.Or(o.Cwd, defaults.Cwd))
-		if err != nil {
-			return o, catalog.Entry{}, err
+		if cfg == nil {
+			var err error
+			if cfg, err = readConfig(cmp.Or(o.Cwd, defaults.Cwd)); err != nil {
+				return o, catalog.Entry{}, err
+			}
 		}
 		profiles = cfg.Profiles()
 		d, err := profiles.Show(profile)
@@ -301,6 +312,13 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.
 		if o, err = profiles.Apply(profile, o); err != nil {
 			return o, entry, err
 		}
+	}
+	if c.opts.configured != nil {
+		base, err := c.opts.configured.Run(o.Agent)
+		if err != nil {
+			return o, entry, err
+		}
+		o = o.WithDefaults(base)
 	}
 	if len(defaults.Command) > 0 && !entry.Capabilities().Agent.TakesCommand {
 		defaults.Command = nil

@@ -208,6 +208,49 @@ func TestProfileOfAClient(t *testing.T) {
 	}
 }
 
+// TestConfigured: what the configuration states lies under the request and over the defaults, by agent.
+func TestConfigured(t *testing.T) {
+	user, repo := t.TempDir(), t.TempDir()
+	t.Setenv("DRAWBAR_CONFIG_DIR", user)
+	t.Setenv("DRAWBAR_MAX_TURNS", "7")
+	for path, text := range map[string]string{
+		filepath.Join(user, "config.json"): `{"defaultAgent": "echo", "profile": "mine", "agents": {"echo": {"model": "m1"}, "other": {"model": "m9"}},
+			"models": [{"agent": "echo", "modelId": "m3"}]}`,
+		filepath.Join(user, "profiles", "mine.json"): `{"tags": ["p"]}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := drawbar.Configured(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NoRecord, o.Defaults = true, execution.RunOptions{Model: "m0", Cwd: repo}
+	c := client(t, o)
+	for want, run := range map[string]execution.RunOptions{"m1": {}, "m2": {Model: "m2"}} {
+		r, err := c.Run(t.Context(), execution.Request{Message: execution.Message{Text: "x"}, Run: run}, drawbar.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Request().Run; got.Model != want || got.MaxTurns != 7 || got.Cwd != repo || len(got.Tags) != 1 {
+			t.Errorf("want %s, got %+v", want, got)
+		}
+	}
+	if _, err := c.Models().Model("echo", "m3"); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(user, "config.json"), []byte(`{"nonsense": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drawbar.Configured(repo); execution.CodeOf(err) != execution.CodeConfig {
+		t.Errorf("a broken file: %v", err)
+	}
+}
+
 // TestDefaultsAreHonouredOrRefused: what a client's defaults cannot be is said when it is made.
 func TestDefaultsAreHonouredOrRefused(t *testing.T) {
 	for want, d := range map[string]execution.RunOptions{

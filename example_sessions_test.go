@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	_ "github.com/drawbar/drawbar/adapter/all"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // A machine on which Claude Code was used: its sessions are listed, searched and exported, whoever ran it.
@@ -34,18 +35,18 @@ func ExampleClient_Sessions() {
 		panic(err)
 	}
 	defer client.Close()
-	sessions, err := client.Sessions()
+	store, err := client.Sessions()
 	if err != nil {
 		panic(err)
 	}
-	listing, err := sessions.List(ctx, drawbar.SessionQuery{Cwd: "/work", Limit: 10})
+	listing, err := store.List(ctx, sessions.Query{Cwd: "/work", Limit: 10})
 	if err != nil {
 		panic(err)
 	}
 	for _, s := range listing.Sessions {
 		fmt.Println(s.UnifiedID, s.Title)
 	}
-	found, err := sessions.Search(ctx, drawbar.SessionSearchQuery{Text: "FLAKY"})
+	found, err := store.Search(ctx, sessions.SearchQuery{Text: "FLAKY"})
 	if err != nil {
 		panic(err)
 	}

@@ -13,28 +13,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/agentdata/usage"
 	"github.com/drawbar/drawbar/internal/runstore"
-)
-
-// SessionCostQuery selects what SessionCosts adds up and says by what it is divided. The zero query is everything by agent.
-type SessionCostQuery struct {
-	By       SessionCostGroupBy // agent when empty
-	Since    time.Time          // calls at or after it
-	Until    time.Time          // calls before it
-	Agent    string
-	Model    string         // as the agent writes it, or an id or alias that this stands for
-	Project  string         // calls in this directory and those below it
-	Tag      string         // calls of the sessions of Drawbar's own runs with this tag
-	Location *time.Location // of days and months; nil: local time
-}
-
-// What SessionCosts answers, and the words in it.
-type (
-	SessionCosts       = usage.Report     // the answer
-	SessionCostSum     = usage.Sum        // tokens and money, with where the money's figure comes from
-	SessionCostGroup   = usage.Group      // one part of the answer
-	SessionCostGroupBy = usage.GroupBy    // day, month, agent, model, project, session
-	SessionCostSource  = usage.CostSource // stated, estimated, mixed, unpriced
-	SessionCostProblem = usage.Problem    // a session file that could not be read, or not wholly
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // SessionCosts adds up what agents used, whoever started them, from the session files they keep themselves. It writes nothing
@@ -45,13 +24,13 @@ type (
 // a resume. Sub-agents count. The money is the agent's own figure where it states one, else tokens times the models' prices;
 // calls without a price are counted apart, since unknown is not free. The error is about the query or the context; files
 // that cannot be read are in Problems.
-func (c *Client) SessionCosts(ctx context.Context, q SessionCostQuery) (SessionCosts, error) {
+func (c *Client) SessionCosts(ctx context.Context, q sessions.CostQuery) (sessions.Costs, error) {
 	return c.sessionCosts(ctx, c.host, q, nil)
 }
 
 // costOfSessions is what sessions cost, by unified id.
 func (c *Client) costOfSessions(ctx context.Context, agent string, paths []string) (map[string]execution.Cost, error) {
-	r, err := c.sessionCosts(ctx, c.host, SessionCostQuery{By: usage.GroupSession, Agent: agent}, paths)
+	r, err := c.sessionCosts(ctx, c.host, sessions.CostQuery{By: sessions.GroupSession, Agent: agent}, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +39,9 @@ func (c *Client) costOfSessions(ctx context.Context, agent string, paths []strin
 		cost := execution.Cost{Unpriced: g.UnpricedCalls > 0, InputTokens: g.InputTokens, OutputTokens: g.OutputTokens, ThinkingTokens: g.ThinkingTokens,
 			CacheCreationTokens: g.CacheWriteTokens, CacheReadTokens: g.CacheReadTokens}
 		switch g.Source {
-		case usage.CostStated:
+		case sessions.CostStated:
 			cost.TotalUSD, cost.Source = &g.TotalUSD, execution.CostFromAgent
-		case usage.CostEstimated, usage.CostMixed:
+		case sessions.CostEstimated, sessions.CostMixed:
 			cost.TotalUSD, cost.Source = &g.TotalUSD, execution.CostFromTable
 		}
 		costs[g.Key] = cost
@@ -71,17 +50,17 @@ func (c *Client) costOfSessions(ctx context.Context, agent string, paths []strin
 }
 
 // sessionCosts is SessionCosts on a host, of all files or of those in only.
-func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q SessionCostQuery, only []string) (SessionCosts, error) {
+func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q sessions.CostQuery, only []string) (sessions.Costs, error) {
 	if q.Agent != "" {
 		e, err := c.registry.Get(q.Agent)
 		if err != nil {
-			return SessionCosts{}, err
+			return sessions.Costs{}, err
 		}
 		q.Agent = e.Descriptor.Name
 	}
 	selected := usage.Query{By: q.By, Since: q.Since, Until: q.Until, Agent: q.Agent, Model: q.Model, Project: q.Project, Location: q.Location}
 	if _, err := (&usage.Log{}).Report(selected); err != nil {
-		return SessionCosts{}, err // before files are read
+		return sessions.Costs{}, err // before files are read
 	}
 	var sources []usage.Source
 	for _, info := range c.registry.List() {
@@ -92,7 +71,7 @@ func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q SessionC
 		}
 	}
 	if q.Agent != "" && len(sources) == 0 {
-		return SessionCosts{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
+		return sessions.Costs{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
 			WithHint("what Drawbar's own runs of it cost: drawbar cost --agent %s", q.Agent)
 	}
 	o := usage.Options{Host: host, Only: only}
@@ -101,7 +80,7 @@ func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q SessionC
 		if dir == "" {
 			var err error
 			if dir, err = runstore.DefaultDir(); err != nil {
-				return SessionCosts{}, execution.Errorf(execution.CodeConfig, "%w", err)
+				return sessions.Costs{}, execution.Errorf(execution.CodeConfig, "%w", err)
 			}
 		}
 		o.CacheDir = filepath.Join(dir, "usage")
@@ -109,19 +88,19 @@ func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q SessionC
 	if q.Tag != "" {
 		var err error
 		if selected.Sessions, err = c.taggedSessions(q); err != nil {
-			return SessionCosts{}, err
+			return sessions.Costs{}, err
 		}
 	}
 	log, err := usage.Collect(ctx, sources, o)
 	if log == nil {
-		return SessionCosts{}, err
+		return sessions.Costs{}, err
 	}
 	c.warn(err) // what could not be kept costs time only
 	return log.Report(selected)
 }
 
 // taggedSessions are the sessions of the runs on record with the query's tag.
-func (c *Client) taggedSessions(q SessionCostQuery) (map[string]bool, error) {
+func (c *Client) taggedSessions(q sessions.CostQuery) (map[string]bool, error) {
 	if c.opts.NoRecord {
 		return nil, execution.Errorf(execution.CodeValidation, "sum costs: tags are those of runs on record, and this client keeps no record").WithHint("leave the tag away, or NoRecord")
 	}
@@ -161,7 +140,7 @@ func (c *Client) usedBefore(ctx context.Context, e catalog.Entry, req execution.
 	if len(files) == 0 {
 		return nil
 	}
-	report, err := c.sessionCosts(ctx, host, SessionCostQuery{Agent: agent}, files)
+	report, err := c.sessionCosts(ctx, host, sessions.CostQuery{Agent: agent}, files)
 	if err != nil {
 		c.warn(err)
 		return nil
@@ -205,20 +184,20 @@ func (c *Client) SessionUsage(ctx context.Context, s SessionSpan) execution.Usag
 	}
 	ctx, stop := context.WithTimeout(ctx, sessionScan)
 	defer stop()
-	report, err := c.sessionCosts(ctx, host, SessionCostQuery{By: usage.GroupSession, Agent: agent, Since: s.Since.Truncate(time.Millisecond), Until: s.Until}, files)
+	report, err := c.sessionCosts(ctx, host, sessions.CostQuery{By: sessions.GroupSession, Agent: agent, Since: s.Since.Truncate(time.Millisecond), Until: s.Until}, files)
 	if err != nil {
 		c.warn(err)
 		return execution.Usage{}
 	}
 	for _, g := range report.Groups {
 		if g.Key == agent+":"+s.Session {
-			return usageOf(g.Sum)
+			return usageOf(g.CostSum)
 		}
 	}
 	return execution.Usage{}
 }
 
-func usageOf(s usage.Sum) execution.Usage {
+func usageOf(s sessions.CostSum) execution.Usage {
 	return execution.Usage{Input: s.InputTokens, Output: s.OutputTokens, Thinking: s.ThinkingTokens, Cached: s.CacheReadTokens, CacheWrite: s.CacheWriteTokens,
 		Total: s.InputTokens + s.OutputTokens + s.CacheReadTokens + s.CacheWriteTokens}
 }

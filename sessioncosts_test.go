@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/claude"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // noted keeps session files as Claude does, and runs as echo does, in the session "ours".
@@ -78,8 +79,8 @@ func TestSessionCosts(t *testing.T) {
 	if _, err := run.Result(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	q := drawbar.SessionCostQuery{Location: time.UTC}
-	costs := func(q drawbar.SessionCostQuery) drawbar.SessionCosts {
+	q := sessions.CostQuery{Location: time.UTC}
+	costs := func(q sessions.CostQuery) sessions.Costs {
 		t.Helper()
 		r, err := c.SessionCosts(t.Context(), q)
 		if err != nil {
@@ -115,14 +116,14 @@ func TestSessionCosts(t *testing.T) {
 		t.Errorf("by another tag: %+v", r.Groups)
 	}
 	for name, tc := range map[string]struct {
-		change func(*drawbar.SessionCostQuery)
+		change func(*sessions.CostQuery)
 		code   execution.ErrorCode
 	}{
-		"an agent that keeps none": {func(q *drawbar.SessionCostQuery) { q.Agent = "echo" }, execution.CodeCapability},
-		"an unknown agent":         {func(q *drawbar.SessionCostQuery) { q.Agent = "nobody" }, execution.CodeUnknownAgent},
-		"an unknown grouping":      {func(q *drawbar.SessionCostQuery) { q.By = "colour" }, execution.CodeValidation},
+		"an agent that keeps none": {func(q *sessions.CostQuery) { q.Agent = "echo" }, execution.CodeCapability},
+		"an unknown agent":         {func(q *sessions.CostQuery) { q.Agent = "nobody" }, execution.CodeUnknownAgent},
+		"an unknown grouping":      {func(q *sessions.CostQuery) { q.By = "colour" }, execution.CodeValidation},
 	} {
-		q := drawbar.SessionCostQuery{}
+		q := sessions.CostQuery{}
 		tc.change(&q)
 		if _, err := c.SessionCosts(t.Context(), q); execution.CodeOf(err) != tc.code {
 			t.Errorf("%s: %v", name, err)
@@ -134,14 +135,14 @@ func TestSessionCostsWithoutRecord(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	t.Setenv("DRAWBAR_STATE_DIR", state)
 	c, _ := costsClient(t, drawbar.Options{NoRecord: true})
-	r, err := c.SessionCosts(t.Context(), drawbar.SessionCostQuery{})
+	r, err := c.SessionCosts(t.Context(), sessions.CostQuery{})
 	if err != nil || r.Total.Calls != 2 {
 		t.Errorf("%+v, %v", r.Total, err)
 	}
 	if _, err := os.Stat(state); err == nil {
 		t.Error("something was written")
 	}
-	if _, err := c.SessionCosts(t.Context(), drawbar.SessionCostQuery{Tag: "x"}); execution.CodeOf(err) != execution.CodeValidation {
+	if _, err := c.SessionCosts(t.Context(), sessions.CostQuery{Tag: "x"}); execution.CodeOf(err) != execution.CodeValidation {
 		t.Errorf("%v", err)
 	}
 }

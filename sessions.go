@@ -9,31 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/agentdata/session"
 	"github.com/drawbar/drawbar/internal/runstore"
-)
-
-// What the methods of Sessions take and answer.
-type (
-	SessionQuery        = session.Query        // which sessions, in which order
-	SessionListing      = session.Listing      // the answer of List
-	SessionSearchQuery  = session.SearchQuery  // a query with a text
-	SessionSearchResult = session.SearchResult // the answer of Search
-	SessionHit          = session.Hit          // a session that has the text
-	SessionSort         = session.Sort         // date, turns, cost, relevance
-	SessionFormat       = session.Format       // json, jsonl, markdown
-	SessionDifference   = session.Difference   // the answer of Diff
-	SessionWatchOptions = session.WatchOptions // how a session is watched
-)
-
-// The orders of sessions and the formats of an export.
-const (
-	SessionsByDate      = session.ByDate
-	SessionsByTurns     = session.ByTurns
-	SessionsByCost      = session.ByCost
-	SessionsByRelevance = session.ByRelevance
-
-	SessionJSON     = session.JSON
-	SessionJSONL    = session.JSONL
-	SessionMarkdown = session.Markdown
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // Sessions are the conversations that agents keep on disk, whoever started them. They are read in place and never
@@ -87,7 +63,7 @@ func (c *Client) sessionTags(context.Context) (map[string][]string, error) {
 
 // List gives the selected sessions of all agents. What could not be read is in Problems, of the listing or of a session;
 // the error is about the query, the index or the context.
-func (s *Sessions) List(ctx context.Context, q SessionQuery) (SessionListing, error) {
+func (s *Sessions) List(ctx context.Context, q sessions.Query) (sessions.Listing, error) {
 	return s.store.List(ctx, q)
 }
 
@@ -97,18 +73,18 @@ func (s *Sessions) Get(ctx context.Context, id string) (adapter.Session, error) 
 }
 
 // Search looks for a text in what was said, thought, called and answered, in the files as they are now.
-func (s *Sessions) Search(ctx context.Context, q SessionSearchQuery) (SessionSearchResult, error) {
+func (s *Sessions) Search(ctx context.Context, q sessions.SearchQuery) (sessions.SearchResult, error) {
 	return s.store.Search(ctx, q)
 }
 
 // Watch gives what happens in a session from now on. The sequence ends when the session ends by the agent's own account,
 // when its file is removed, and when ctx is done.
-func (s *Sessions) Watch(ctx context.Context, id string, o SessionWatchOptions) iter.Seq2[execution.Event, error] {
+func (s *Sessions) Watch(ctx context.Context, id string, o sessions.WatchOptions) iter.Seq2[execution.Event, error] {
 	return s.store.Watch(ctx, id, o)
 }
 
 // Export writes a session to w.
-func (s *Sessions) Export(ctx context.Context, w io.Writer, id string, f SessionFormat) error {
+func (s *Sessions) Export(ctx context.Context, w io.Writer, id string, f sessions.Format) error {
 	one, err := s.store.Get(ctx, id)
 	if err != nil {
 		return err
@@ -117,6 +93,6 @@ func (s *Sessions) Export(ctx context.Context, w io.Writer, id string, f Session
 }
 
 // Diff compares two sessions, of one agent or of two, by the role and content of their messages.
-func (s *Sessions) Diff(ctx context.Context, a, b string) (SessionDifference, error) {
+func (s *Sessions) Diff(ctx context.Context, a, b string) (sessions.Difference, error) {
 	return s.store.Diff(ctx, a, b)
 }

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 // A completion is asked for at every press of a key: it reads what is at hand and starts nothing. What it cannot read it leaves
@@ -89,7 +88,7 @@ func (a *App) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	l, err := s.List(cmd.Context(), drawbar.SessionQuery{Limit: maxCompletions})
+	l, err := s.List(cmd.Context(), sessions.Query{Limit: maxCompletions})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

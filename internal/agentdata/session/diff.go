@@ -7,59 +7,29 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
-
-// Change says what became of a message.
-type Change string
-
-// The changes. A message that stands at the same place with other words of the same role is modified.
-const (
-	Added     Change = "added"
-	Removed   Change = "removed"
-	Modified  Change = "modified"
-	Unchanged Change = "unchanged"
-)
-
-// Operation is one step from one session to the other. Indexes are those of the messages; -1 where there is none.
-type Operation struct {
-	Type     Change                  `json:"type"`
-	IndexA   int                     `json:"indexA"`
-	IndexB   int                     `json:"indexB"`
-	MessageA *adapter.SessionMessage `json:"messageA,omitempty"`
-	MessageB *adapter.SessionMessage `json:"messageB,omitempty"`
-}
-
-// Difference is what makes session B of session A.
-type Difference struct {
-	A          adapter.SessionSummary `json:"a"`
-	B          adapter.SessionSummary `json:"b"`
-	Operations []Operation            `json:"operations"`
-	Added      int                    `json:"added"`
-	Removed    int                    `json:"removed"`
-	Modified   int                    `json:"modified"`
-	Unchanged  int                    `json:"unchanged"`
-}
 
 // maxTable bounds the work of a comparison: the product of the lengths of what is between the common beginning and end.
 const maxTable = 64 << 20
 
 // Diff compares two sessions by role and content.
-func (s *Store) Diff(ctx context.Context, idA, idB string) (Difference, error) {
+func (s *Store) Diff(ctx context.Context, idA, idB string) (sessions.Difference, error) {
 	a, err := s.Get(ctx, idA)
 	if err != nil {
-		return Difference{}, err
+		return sessions.Difference{}, err
 	}
 	b, err := s.Get(ctx, idB)
 	if err != nil {
-		return Difference{}, err
+		return sessions.Difference{}, err
 	}
 	return Compare(a, b)
 }
 
 // Compare compares two sessions: the longest common sequence of messages of the same role and content stays, and what is
 // between is removed, added, or modified where both sides have a message of the same role.
-func Compare(a, b adapter.Session) (Difference, error) {
-	d := Difference{A: a.SessionSummary, B: b.SessionSummary, Operations: []Operation{}}
+func Compare(a, b adapter.Session) (sessions.Difference, error) {
+	d := &comparison{sessions.Difference{A: a.SessionSummary, B: b.SessionSummary, Operations: []sessions.Operation{}}}
 	x, y := keys(a.Messages), keys(b.Messages)
 	head := 0
 	for head < len(x) && head < len(y) && x[head] == y[head] {
@@ -71,7 +41,7 @@ func Compare(a, b adapter.Session) (Difference, error) {
 	}
 	midX, midY := x[head:len(x)-tail], y[head:len(y)-tail]
 	if len(midX) > 0 && len(midY) > maxTable/len(midX) {
-		return d, execution.Errorf(execution.CodeValidation, "the sessions differ in %d and %d messages: too many to compare", len(midX), len(midY)).WithHint("export both with drawbar sessions export --format markdown and compare the files")
+		return sessions.Difference{}, execution.Errorf(execution.CodeValidation, "the sessions differ in %d and %d messages: too many to compare", len(midX), len(midY)).WithHint("export both with drawbar sessions export --format markdown and compare the files")
 	}
 	for i := range head {
 		d.keep(a, b, i, i)
@@ -80,7 +50,7 @@ func Compare(a, b adapter.Session) (Difference, error) {
 	for i := range tail {
 		d.keep(a, b, len(x)-tail+i, len(y)-tail+i)
 	}
-	return d, nil
+	return d.Difference, nil
 }
 
 type messageKey struct {
@@ -103,13 +73,16 @@ func keys(messages []adapter.SessionMessage) []messageKey {
 	return out
 }
 
-func (d *Difference) keep(a, b adapter.Session, i, j int) {
+// comparison is a difference in the making.
+type comparison struct{ sessions.Difference }
+
+func (d *comparison) keep(a, b adapter.Session, i, j int) {
 	d.Unchanged++
-	d.Operations = append(d.Operations, Operation{Type: Unchanged, IndexA: i, IndexB: j, MessageA: &a.Messages[i], MessageB: &b.Messages[j]})
+	d.Operations = append(d.Operations, sessions.Operation{Type: sessions.Unchanged, IndexA: i, IndexB: j, MessageA: &a.Messages[i], MessageB: &b.Messages[j]})
 }
 
 // middle walks the table of the longest common sequence.
-func (d *Difference) middle(a, b adapter.Session, x, y []messageKey, offset int) {
+func (d *comparison) middle(a, b adapter.Session, x, y []messageKey, offset int) {
 	width := len(y) + 1
 	table := make([]int32, (len(x)+1)*width)
 	for i := len(x) - 1; i >= 0; i-- {
@@ -146,20 +119,20 @@ func (d *Difference) middle(a, b adapter.Session, x, y []messageKey, offset int)
 
 // replace tells what stands for a run of removed messages. Of two with the same role at the same place the second is the
 // first, modified.
-func (d *Difference) replace(a, b adapter.Session, removed, added []int) {
+func (d *comparison) replace(a, b adapter.Session, removed, added []int) {
 	n := 0
 	for n < len(removed) && n < len(added) && a.Messages[removed[n]].Role == b.Messages[added[n]].Role {
 		d.Modified++
-		d.Operations = append(d.Operations, Operation{Type: Modified, IndexA: removed[n], IndexB: added[n], MessageA: &a.Messages[removed[n]], MessageB: &b.Messages[added[n]]})
+		d.Operations = append(d.Operations, sessions.Operation{Type: sessions.Modified, IndexA: removed[n], IndexB: added[n], MessageA: &a.Messages[removed[n]], MessageB: &b.Messages[added[n]]})
 		n++
 	}
 	for _, i := range removed[n:] {
 		d.Removed++
-		d.Operations = append(d.Operations, Operation{Type: Removed, IndexA: i, IndexB: -1, MessageA: &a.Messages[i]})
+		d.Operations = append(d.Operations, sessions.Operation{Type: sessions.Removed, IndexA: i, IndexB: -1, MessageA: &a.Messages[i]})
 	}
 	for _, j := range added[n:] {
 		d.Added++
-		d.Operations = append(d.Operations, Operation{Type: Added, IndexA: -1, IndexB: j, MessageB: &b.Messages[j]})
+		d.Operations = append(d.Operations, sessions.Operation{Type: sessions.Added, IndexA: -1, IndexB: j, MessageB: &b.Messages[j]})
 	}
 }
 

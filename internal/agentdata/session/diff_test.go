@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // talk makes a session of letters: lower case is the user's, upper case the assistant's, digits are tools'.
@@ -56,10 +57,10 @@ func TestCompare(t *testing.T) {
 			return m.Content
 		}
 		var got []string
-		counts := map[Change]int{}
+		counts := map[sessions.Change]int{}
 		for _, o := range d.Operations {
 			counts[o.Type]++
-			mark := map[Change]string{Added: "+", Removed: "-", Modified: "~", Unchanged: "="}[o.Type]
+			mark := map[sessions.Change]string{sessions.Added: "+", sessions.Removed: "-", sessions.Modified: "~", sessions.Unchanged: "="}[o.Type]
 			got = append(got, mark+text(o.MessageA)+text(o.MessageB))
 			if (o.IndexA < 0) != (o.MessageA == nil) || (o.IndexB < 0) != (o.MessageB == nil) || o.IndexA >= 0 && text(o.MessageA) != string(c.a[o.IndexA]) || o.IndexB >= 0 && text(o.MessageB) != string(c.b[o.IndexB]) {
 				t.Errorf("%s: indexes of %+v", c.name, o)
@@ -68,7 +69,7 @@ func TestCompare(t *testing.T) {
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, s, c.want)
 		}
-		if counts[Added] != d.Added || counts[Removed] != d.Removed || counts[Modified] != d.Modified || counts[Unchanged] != d.Unchanged {
+		if counts[sessions.Added] != d.Added || counts[sessions.Removed] != d.Removed || counts[sessions.Modified] != d.Modified || counts[sessions.Unchanged] != d.Unchanged {
 			t.Errorf("%s: counts %+v", c.name, d)
 		}
 	}

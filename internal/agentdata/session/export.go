@@ -7,20 +7,8 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
-
-// Format is the form of an export.
-type Format string
-
-// The formats.
-const (
-	JSON     Format = "json"     // one document
-	JSONL    Format = "jsonl"    // a header line, then one message a line
-	Markdown Format = "markdown" // for people
-)
-
-// Formats are all of them.
-func Formats() []Format { return []Format{JSON, JSONL, Markdown} }
 
 // exportHeader is the first line of JSONL: everything but the messages.
 type exportHeader struct {
@@ -47,18 +35,18 @@ type exportSubagent struct {
 }
 
 // Export writes a session in a format.
-func Export(w io.Writer, s adapter.Session, f Format) error {
+func Export(w io.Writer, s adapter.Session, f sessions.Format) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var err error
 	switch f {
-	case JSON:
+	case sessions.JSON:
 		e := json.NewEncoder(out)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
 		err = e.Encode(s)
-	case JSONL:
+	case sessions.JSONL:
 		err = exportLines(out, s)
-	case Markdown:
+	case sessions.Markdown:
 		markdown{w: out}.session(s)
 	default:
 		return execution.Errorf(execution.CodeValidation, "--format %q is no format", string(f)).WithHint("json, jsonl or markdown")

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/google/go-cmp/cmp"
 )
 
 func exported() adapter.Session {
@@ -41,7 +41,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	s := exported()
 	var b bytes.Buffer
-	if err := Export(&b, s, Markdown); err != nil {
+	if err := Export(&b, s, sessions.Markdown); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(wantMarkdown, b.String()); diff != "" {
@@ -49,7 +49,7 @@ func TestExport(t *testing.T) {
 	}
 
 	b.Reset()
-	if err := Export(&b, s, JSON); err != nil {
+	if err := Export(&b, s, sessions.JSON); err != nil {
 		t.Fatal(err)
 	}
 	var back adapter.Session
@@ -63,7 +63,7 @@ func TestExport(t *testing.T) {
 	}
 
 	b.Reset()
-	if err := Export(&b, s, JSONL); err != nil {
+	if err := Export(&b, s, sessions.JSONL); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
+	"go.uber.org/goleak"
 )
 
 const processDir = "DRAWBAR_TEST_SESSIONS"
@@ -23,7 +23,7 @@ const processDir = "DRAWBAR_TEST_SESSIONS"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(processDir); dir != "" { // one of several processes that index one store
 		s := Open(Options{Sources: []Source{fakeSource(filepath.Join(dir, "store"))}, Host: host(), Dir: filepath.Join(dir, "state")})
-		l, err := s.List(context.Background(), Query{})
+		l, err := s.List(context.Background(), sessions.Query{})
 		fmt.Println(len(l.Sessions), l.Total, err)
 		if err := s.Close(); err != nil {
 			fmt.Println(err)
@@ -232,7 +232,7 @@ func (l *lab) write(id string, records ...record) {
 	}
 }
 
-func (l *lab) list(q Query) []string {
+func (l *lab) list(q sessions.Query) []string {
 	l.t.Helper()
 	listing, err := l.store.List(l.t.Context(), q)
 	if err != nil {

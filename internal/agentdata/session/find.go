@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // maxCandidates bounds how many sessions an error lists.
@@ -36,7 +37,7 @@ func (s *Store) find(ctx context.Context, id string) (row, error) {
 	}
 	var found []row
 	err = s.db.use(ctx, func(db *sql.DB) error {
-		where, args, err := Query{Agent: agent}.where(w, nil)
+		where, args, err := where(sessions.Query{Agent: agent}, w, nil)
 		if err != nil {
 			return err
 		}

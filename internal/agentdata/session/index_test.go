@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 func usd(f float64) *float64 { return &f }
@@ -36,38 +37,38 @@ func TestQuery(t *testing.T) {
 	l.tags = map[string][]string{"fake:a": {"red", "blue"}, "fake:c": {"blue"}, "fake:d": {"green"}}
 	for _, c := range []struct {
 		name string
-		q    Query
+		q    sessions.Query
 		want string
 	}{
-		{"all, the latest first", Query{}, "dcba"},
-		{"ascending", Query{Ascending: true}, "abcd"},
-		{"limit", Query{Limit: 2}, "dc"},
-		{"since", Query{Since: day.AddDate(0, 0, 2)}, "dc"},
-		{"until", Query{Until: day.AddDate(0, 0, 1)}, "a"},
-		{"model, in either case", Query{Model: "OPUS"}, "ca"},
-		{"cwd and below, not beside", Query{Cwd: "/work"}, "ba"},
-		{"cwd with a slash", Query{Cwd: "/work/"}, "ba"},
-		{"root", Query{Cwd: "/"}, "dcba"},
-		{"one tag", Query{Tags: []string{"blue"}}, "ca"},
-		{"any of two tags", Query{Tags: []string{"red", "green"}}, "da"},
-		{"a tag of none", Query{Tags: []string{"black"}}, ""},
-		{"agent", Query{Agent: "fake"}, "dcba"},
-		{"alias", Query{Agent: "faker"}, "dcba"},
-		{"by turns", Query{Sort: ByTurns}, "bcad"},
-		{"by turns, ascending", Query{Sort: ByTurns, Ascending: true}, "dacb"},
-		{"by cost, the unknown last", Query{Sort: ByCost}, "acdb"},
-		{"by cost, ascending, the unknown last", Query{Sort: ByCost, Ascending: true}, "cadb"},
-		{"several", Query{Model: "opus", Cwd: "/work", Tags: []string{"red"}}, "a"},
+		{"all, the latest first", sessions.Query{}, "dcba"},
+		{"ascending", sessions.Query{Ascending: true}, "abcd"},
+		{"limit", sessions.Query{Limit: 2}, "dc"},
+		{"since", sessions.Query{Since: day.AddDate(0, 0, 2)}, "dc"},
+		{"until", sessions.Query{Until: day.AddDate(0, 0, 1)}, "a"},
+		{"model, in either case", sessions.Query{Model: "OPUS"}, "ca"},
+		{"cwd and below, not beside", sessions.Query{Cwd: "/work"}, "ba"},
+		{"cwd with a slash", sessions.Query{Cwd: "/work/"}, "ba"},
+		{"root", sessions.Query{Cwd: "/"}, "dcba"},
+		{"one tag", sessions.Query{Tags: []string{"blue"}}, "ca"},
+		{"any of two tags", sessions.Query{Tags: []string{"red", "green"}}, "da"},
+		{"a tag of none", sessions.Query{Tags: []string{"black"}}, ""},
+		{"agent", sessions.Query{Agent: "fake"}, "dcba"},
+		{"alias", sessions.Query{Agent: "faker"}, "dcba"},
+		{"by turns", sessions.Query{Sort: sessions.ByTurns}, "bcad"},
+		{"by turns, ascending", sessions.Query{Sort: sessions.ByTurns, Ascending: true}, "dacb"},
+		{"by cost, the unknown last", sessions.Query{Sort: sessions.ByCost}, "acdb"},
+		{"by cost, ascending, the unknown last", sessions.Query{Sort: sessions.ByCost, Ascending: true}, "cadb"},
+		{"several", sessions.Query{Model: "opus", Cwd: "/work", Tags: []string{"red"}}, "a"},
 	} {
 		if got := strings.Join(l.list(c.q), ""); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
-	listing, err := l.store.List(t.Context(), Query{Limit: 1})
+	listing, err := l.store.List(t.Context(), sessions.Query{Limit: 1})
 	if err != nil || listing.Total != 4 || !slices.Equal(listing.Sessions[0].Tags, []string{"green"}) {
 		t.Errorf("total %d, %+v, %v", listing.Total, listing.Sessions, err)
 	}
-	if _, err := l.store.List(t.Context(), Query{Agent: "nobody"}); execution.CodeOf(err) != execution.CodeCapability || !strings.Contains(err.Error(), "fake") {
+	if _, err := l.store.List(t.Context(), sessions.Query{Agent: "nobody"}); execution.CodeOf(err) != execution.CodeCapability || !strings.Contains(err.Error(), "fake") {
 		t.Errorf("an unknown agent: %v", err)
 	}
 }
@@ -77,13 +78,13 @@ func TestIncremental(t *testing.T) {
 	t.Parallel()
 	l := filled(t)
 	for range 2 {
-		l.list(Query{})
+		l.list(sessions.Query{})
 	}
 	if *l.fake.summarized != 4 {
 		t.Errorf("%d summaries of 4 sessions", *l.fake.summarized)
 	}
 	l.open()
-	l.list(Query{})
+	l.list(sessions.Query{})
 	if *l.fake.summarized != 0 {
 		t.Errorf("another process made %d summaries", *l.fake.summarized)
 	}
@@ -92,7 +93,7 @@ func TestIncremental(t *testing.T) {
 	if err := os.Remove(l.path("c")); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(l.list(Query{}), ""); got != "beda" || *l.fake.summarized != 2 {
+	if got := strings.Join(l.list(sessions.Query{}), ""); got != "beda" || *l.fake.summarized != 2 {
 		t.Errorf("%s after %d summaries", got, *l.fake.summarized)
 	}
 	// A file of the same size with another time is another one.
@@ -106,7 +107,7 @@ func TestIncremental(t *testing.T) {
 	if err := os.Chtimes(l.path("d"), time.Now(), time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.list(Query{Cwd: "/OTHER"}); len(got) != 1 {
+	if got := l.list(sessions.Query{Cwd: "/OTHER"}); len(got) != 1 {
 		t.Errorf("the changed file is not seen: %v", got)
 	}
 }
@@ -116,15 +117,15 @@ func TestCounted(t *testing.T) {
 	t.Parallel()
 	l := filled(t)
 	l.fake.neverSummarizeAbove = 1
-	listing, err := l.store.List(t.Context(), Query{})
+	listing, err := l.store.List(t.Context(), sessions.Query{})
 	if err != nil || listing.Sessions[0].TurnCount != nil || *l.fake.read != 0 {
 		t.Fatalf("%v, %d read, %v", listing.Sessions[0].TurnCount, *l.fake.read, err)
 	}
-	if got := strings.Join(l.list(Query{Sort: ByTurns}), ""); got != "bcad" || *l.fake.read != 4 {
+	if got := strings.Join(l.list(sessions.Query{Sort: sessions.ByTurns}), ""); got != "bcad" || *l.fake.read != 4 {
 		t.Errorf("%s after %d read", got, *l.fake.read)
 	}
-	l.list(Query{Sort: ByTurns})
-	if listing, err = l.store.List(t.Context(), Query{}); err != nil || listing.Sessions[0].TurnCount == nil || *l.fake.read != 4 {
+	l.list(sessions.Query{Sort: sessions.ByTurns})
+	if listing, err = l.store.List(t.Context(), sessions.Query{}); err != nil || listing.Sessions[0].TurnCount == nil || *l.fake.read != 4 {
 		t.Errorf("%d read, %v", *l.fake.read, err)
 	}
 }
@@ -136,7 +137,7 @@ func TestBadSessions(t *testing.T) {
 	if err := errors.Join(os.Mkdir(l.path("dir"), 0o700), os.WriteFile(l.path("bad"), []byte("no\n"), 0o600), os.WriteFile(filepath.Join(l.dir, "store", "x.txt"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	listing, err := l.store.List(t.Context(), Query{})
+	listing, err := l.store.List(t.Context(), sessions.Query{})
 	if err != nil || len(listing.Sessions) != 6 || len(listing.Problems) != 1 {
 		t.Fatalf("%d sessions, problems %v, %v", len(listing.Sessions), listing.Problems, err)
 	}
@@ -158,8 +159,8 @@ func TestBadSessions(t *testing.T) {
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	const sessions, processes = 700, 4
-	for i := range sessions {
+	const inIndex, processes = 700, 4
+	for i := range inIndex {
 		l.write(fmt.Sprintf("s%04d", i), record{Role: "user", Text: "x", At: day.Add(time.Duration(i) * time.Minute)})
 	}
 	var wg sync.WaitGroup
@@ -168,13 +169,13 @@ func TestProcesses(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), processDir+"="+l.dir)
 			out, err := cmd.CombinedOutput()
-			if want := fmt.Sprintf("%d %d <nil>\n", sessions, sessions); err != nil || string(out) != want {
+			if want := fmt.Sprintf("%d %d <nil>\n", inIndex, inIndex); err != nil || string(out) != want {
 				t.Errorf("a process says %q, %v", out, err)
 			}
 		})
 	}
 	wg.Wait()
-	if l.list(Query{}); *l.fake.summarized != 0 {
+	if l.list(sessions.Query{}); *l.fake.summarized != 0 {
 		t.Errorf("%d sessions were not in the index", *l.fake.summarized)
 	}
 }
@@ -200,13 +201,13 @@ func TestDamagedIndex(t *testing.T) {
 			for i := range 300 {
 				l.write(fmt.Sprintf("s%d", i), record{Role: "user", Text: strings.Repeat("x", 300)})
 			}
-			l.list(Query{})
+			l.list(sessions.Query{})
 			l.store.Close()
 			if err := spoil(filepath.Join(l.dir, "state", databaseName)); err != nil {
 				t.Fatal(err)
 			}
 			l.open()
-			if got := l.list(Query{}); len(got) != 304 {
+			if got := l.list(sessions.Query{}); len(got) != 304 {
 				t.Errorf("%d sessions", len(got))
 			}
 			aside, _ := filepath.Glob(filepath.Join(l.dir, "state", databaseName+".corrupt-*"))
@@ -224,7 +225,7 @@ func TestUnusableIndex(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "state"), nil, 0o600); err != nil { // a file where the directory would be
 		t.Fatal(err)
 	}
-	if got := l.list(Query{}); len(got) != 4 || !strings.Contains(l.log.String(), "cannot be used") {
+	if got := l.list(sessions.Query{}); len(got) != 4 || !strings.Contains(l.log.String(), "cannot be used") {
 		t.Errorf("%v; log: %s", got, l.log.String())
 	}
 }
@@ -232,7 +233,7 @@ func TestUnusableIndex(t *testing.T) {
 func TestPrivate(t *testing.T) {
 	t.Parallel()
 	l := filled(t)
-	l.list(Query{})
+	l.list(sessions.Query{})
 	info, err := os.Stat(filepath.Join(l.dir, "state", databaseName))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v: titles of sessions are not for everybody", info.Mode(), err)
@@ -297,7 +298,7 @@ func BenchmarkList10000(b *testing.B) {
 	}
 	run := func() {
 		s := Open(Options{Sources: []Source{fakeSource(root)}, Host: host(), Dir: filepath.Join(dir, "state")})
-		l, err := s.List(b.Context(), Query{Limit: 100})
+		l, err := s.List(b.Context(), sessions.Query{Limit: 100})
 		if err != nil || l.Total != 10000 {
 			b.Fatal(l.Total, err)
 		}

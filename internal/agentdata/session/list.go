@@ -8,52 +8,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
-
-// Sort is the key of an order.
-type Sort string
-
-// The orders. Relevance is for searches only.
-const (
-	ByDate      Sort = "date"
-	ByTurns     Sort = "turns"
-	ByCost      Sort = "cost"
-	ByRelevance Sort = "relevance"
-)
-
-// Query selects sessions; the zero value selects all. Its fields are joined by and, tags by or.
-type Query struct {
-	Agent     string
-	Since     time.Time // something happened at or after it
-	Until     time.Time // the last thing happened before it
-	Model     string    // a part of the model's name, in either case
-	Tags      []string  // tags of Drawbar's runs in the session
-	Cwd       string    // this directory, or one below it
-	Sort      Sort      // default: date
-	Ascending bool
-	Limit     int  // 0: no limit
-	Counted   bool // count the turns of every listed session, which reads large ones whole once
-	Priced    bool // reckon what every session cost, which reads what is new of all of them; the order by cost does it too
-}
-
-// Listing is an answer to a query.
-type Listing struct {
-	Sessions []adapter.SessionSummary `json:"sessions"`
-	Total    int                      `json:"total"` // without the limit
-	Problems []adapter.SessionProblem `json:"problems,omitempty"`
-}
 
 // List gives the sessions of all agents, the latest first. Files that changed since they were looked at are looked at again.
-func (s *Store) List(ctx context.Context, q Query) (Listing, error) {
+func (s *Store) List(ctx context.Context, q sessions.Query) (sessions.Listing, error) {
 	rows, w, total, err := s.query(ctx, q)
 	if err != nil {
-		return Listing{}, err
+		return sessions.Listing{}, err
 	}
-	out := Listing{Sessions: make([]adapter.SessionSummary, len(rows)), Total: total, Problems: w.problems}
+	out := sessions.Listing{Sessions: make([]adapter.SessionSummary, len(rows)), Total: total, Problems: w.problems}
 	for i, r := range rows {
 		out.Sessions[i] = r.summary
 	}
@@ -61,7 +28,7 @@ func (s *Store) List(ctx context.Context, q Query) (Listing, error) {
 }
 
 // query refreshes the index and asks it.
-func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
+func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int, error) {
 	if q.Agent != "" {
 		src, err := s.source(q.Agent)
 		if err != nil {
@@ -83,7 +50,7 @@ func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
 		}
 	}
 	var costs map[string]execution.Cost
-	if s.opts.Costs != nil && (q.Priced || q.Sort == ByCost) {
+	if s.opts.Costs != nil && (q.Priced || q.Sort == sessions.ByCost) {
 		if costs, err = s.opts.Costs(ctx, q.Agent, nil); err != nil {
 			return nil, w, 0, err
 		}
@@ -91,11 +58,11 @@ func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
 	var found []row
 	total := 0
 	err = s.db.use(ctx, func(db *sql.DB) error {
-		where, args, err := q.where(w, tags)
+		where, args, err := where(q, w, tags)
 		if err != nil {
 			return err
 		}
-		if q.Sort == ByTurns || q.Counted {
+		if q.Sort == sessions.ByTurns || q.Counted {
 			if err := s.count(ctx, db, w, where, args); err != nil {
 				return err
 			}
@@ -106,7 +73,7 @@ func (s *Store) query(ctx context.Context, q Query) ([]row, world, int, error) {
 		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM files`+where, args...).Scan(&total); err != nil {
 			return err
 		}
-		text := `SELECT path, summary, cost FROM files` + where + q.order()
+		text := `SELECT path, summary, cost FROM files` + where + order(q)
 		if q.Limit > 0 {
 			text += ` LIMIT ?`
 			args = append(args, q.Limit)
@@ -193,7 +160,7 @@ func (s *Store) uncounted(ctx context.Context, db *sql.DB, w world, where string
 	return files, rows.Err()
 }
 
-func (q Query) where(w world, tags map[string][]string) (string, []any, error) {
+func where(q sessions.Query, w world, tags map[string][]string) (string, []any, error) {
 	roots, err := json.Marshal(w.roots)
 	if err != nil {
 		return "", nil, err
@@ -237,15 +204,15 @@ func (q Query) where(w world, tags map[string][]string) (string, []any, error) {
 }
 
 // order puts what is not known last, in either direction.
-func (q Query) order() string {
+func order(q sessions.Query) string {
 	direction := ` DESC`
 	if q.Ascending {
 		direction = ` ASC`
 	}
 	switch q.Sort {
-	case ByTurns:
+	case sessions.ByTurns:
 		return ` ORDER BY turns IS NULL, turns` + direction + `, updated DESC, path`
-	case ByCost:
+	case sessions.ByCost:
 		return ` ORDER BY usd IS NULL, usd` + direction + `, updated DESC, path`
 	}
 	return ` ORDER BY updated` + direction + `, path`

@@ -11,32 +11,8 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
-
-// SearchQuery is a query with a text. Its sort may be by relevance, which is the default.
-type SearchQuery struct {
-	Query
-	Text string // looked for in what was said, thought, called and answered, in either case
-}
-
-// Hit is a session that has the text.
-type Hit struct {
-	adapter.SessionSummary
-	RelevanceScore float64 `json:"relevanceScore"`
-	Matches        int     `json:"matches"` // messages that have the text
-	// Snippet is the first place, in one line, and Message which message it is in, -1 for the title or a sub-agent.
-	Snippet string              `json:"snippet"`
-	Role    adapter.MessageRole `json:"role,omitempty"`
-	Message int                 `json:"messageIndex"`
-}
-
-// SearchResult is an answer to a search.
-type SearchResult struct {
-	Hits     []Hit                    `json:"sessions"`
-	Total    int                      `json:"total"`    // without the limit
-	Searched int                      `json:"searched"` // sessions that were looked through
-	Problems []adapter.SessionProblem `json:"problems,omitempty"`
-}
 
 // weight is how much one message with the text counts: what a person said says most about what a session is about.
 var weight = map[adapter.MessageRole]float64{adapter.RoleUser: 4, adapter.RoleAssistant: 2, adapter.RoleSystem: 1, adapter.RoleTool: 1}
@@ -46,23 +22,23 @@ const titleWeight = 10
 
 // Search looks through the files of the selected sessions as they are now. Their bytes are looked at first, so that only
 // files which may have the text are taken apart.
-func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
+func (s *Store) Search(ctx context.Context, q sessions.SearchQuery) (sessions.SearchResult, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return SearchResult{}, execution.Errorf(execution.CodeValidation, "there is no text to look for").WithHint("drawbar sessions search TEXT")
+		return sessions.SearchResult{}, execution.Errorf(execution.CodeValidation, "there is no text to look for").WithHint("drawbar sessions search TEXT")
 	}
 	limit := q.Limit
 	q.Limit = 0
-	order := cmp.Or(q.Sort, ByRelevance)
-	if order == ByRelevance {
-		q.Sort = ByDate
+	order := cmp.Or(q.Sort, sessions.ByRelevance)
+	if order == sessions.ByRelevance {
+		q.Sort = sessions.ByDate
 	}
 	rows, w, _, err := s.query(ctx, q.Query)
 	if err != nil {
-		return SearchResult{}, err
+		return sessions.SearchResult{}, err
 	}
-	result := SearchResult{Hits: []Hit{}, Searched: len(rows), Problems: w.problems}
+	result := sessions.SearchResult{Hits: []sessions.Hit{}, Searched: len(rows), Problems: w.problems}
 	needle := newNeedle(q.Text)
-	hits := make([]*Hit, len(rows))
+	hits := make([]*sessions.Hit, len(rows))
 	var mu sync.Mutex
 	err = parallel(ctx, len(rows), func(i int) {
 		hit, problem := s.searchOne(ctx, rows[i], needle)
@@ -74,7 +50,7 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error)
 		}
 	})
 	if err != nil {
-		return SearchResult{}, err
+		return sessions.SearchResult{}, err
 	}
 	for _, h := range hits {
 		if h != nil {
@@ -82,8 +58,8 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error)
 		}
 	}
 	slices.SortFunc(result.Problems, func(a, b adapter.SessionProblem) int { return cmp.Compare(a.Path, b.Path) })
-	if order == ByRelevance {
-		slices.SortStableFunc(result.Hits, func(a, b Hit) int {
+	if order == sessions.ByRelevance {
+		slices.SortStableFunc(result.Hits, func(a, b sessions.Hit) int {
 			c := cmp.Compare(b.RelevanceScore, a.RelevanceScore)
 			if q.Ascending {
 				c = -c
@@ -99,7 +75,7 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error)
 }
 
 // searchOne looks through one session; nil says that it does not have the text.
-func (s *Store) searchOne(ctx context.Context, r row, n needle) (*Hit, string) {
+func (s *Store) searchOne(ctx context.Context, r row, n needle) (*sessions.Hit, string) {
 	if r.Problem != "" {
 		return nil, "was not searched: it " + r.Problem
 	}
@@ -120,7 +96,7 @@ func (s *Store) searchOne(ctx context.Context, r row, n needle) (*Hit, string) {
 	if err != nil {
 		return nil, "was not searched: " + err.Error()
 	}
-	hit := &Hit{SessionSummary: session.SessionSummary, Message: -1}
+	hit := &sessions.Hit{SessionSummary: session.SessionSummary, Message: -1}
 	hit.Tags = r.summary.Tags
 	if inTitle {
 		hit.RelevanceScore += titleWeight

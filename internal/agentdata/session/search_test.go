@@ -12,9 +12,10 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
-func (l *lab) search(q SearchQuery) SearchResult {
+func (l *lab) search(q sessions.SearchQuery) sessions.SearchResult {
 	l.t.Helper()
 	r, err := l.store.Search(l.t.Context(), q)
 	if err != nil {
@@ -23,7 +24,7 @@ func (l *lab) search(q SearchQuery) SearchResult {
 	return r
 }
 
-func (r SearchResult) ids() string {
+func ids(r sessions.SearchResult) string {
 	var b strings.Builder
 	for _, h := range r.Hits {
 		b.WriteString(h.SessionID)
@@ -45,46 +46,46 @@ func TestSearch(t *testing.T) {
 	l.tags = map[string][]string{"fake:b": {"red"}}
 	for _, c := range []struct {
 		name, text string
-		q          Query
+		q          sessions.Query
 		want       string
 	}{
-		{"relevance: title and prompt before tools", "flaky", Query{}, "aeb"},
-		{"in either case", "FLAKY", Query{}, "aeb"},
-		{"ascending", "flaky", Query{Ascending: true}, "bea"},
-		{"by date", "flaky", Query{Sort: ByDate}, "eba"},
-		{"by cost", "flaky", Query{Sort: ByCost}, "bae"},
-		{"limit", "flaky", Query{Limit: 1}, "a"},
-		{"since", "flaky", Query{Since: at(1)}, "eb"},
-		{"model", "flaky", Query{Model: "opus"}, "a"},
-		{"tag", "flaky", Query{Tags: []string{"red"}}, "b"},
-		{"cwd", "flaky", Query{Cwd: "/work"}, "a"},
-		{"several words", "flaky test", Query{}, "a"},
-		{"what JSON writes with a backslash", `3 "quoted" a/b`, Query{}, "b"},
-		{"quotes only", `"`, Query{}, "cb"},
-		{"a tab", "tab\there", Query{}, "c"},
-		{"letters beyond ASCII in either case", "ärger", Query{}, "c"},
-		{"a kelvin sign is a k", "\u212a\u0069lo", Query{}, "c"},
-		{"no case at all", "日本", Query{}, "ed"},
-		{"the name of a tool", "write", Query{}, "c"},
-		{"the input of a tool", `a"b`, Query{}, "c"},
-		{"what is only in the JSON", "role", Query{}, ""},
-		{"nothing", "zebra", Query{}, ""},
+		{"relevance: title and prompt before tools", "flaky", sessions.Query{}, "aeb"},
+		{"in either case", "FLAKY", sessions.Query{}, "aeb"},
+		{"ascending", "flaky", sessions.Query{Ascending: true}, "bea"},
+		{"by date", "flaky", sessions.Query{Sort: sessions.ByDate}, "eba"},
+		{"by cost", "flaky", sessions.Query{Sort: sessions.ByCost}, "bae"},
+		{"limit", "flaky", sessions.Query{Limit: 1}, "a"},
+		{"since", "flaky", sessions.Query{Since: at(1)}, "eb"},
+		{"model", "flaky", sessions.Query{Model: "opus"}, "a"},
+		{"tag", "flaky", sessions.Query{Tags: []string{"red"}}, "b"},
+		{"cwd", "flaky", sessions.Query{Cwd: "/work"}, "a"},
+		{"several words", "flaky test", sessions.Query{}, "a"},
+		{"what JSON writes with a backslash", `3 "quoted" a/b`, sessions.Query{}, "b"},
+		{"quotes only", `"`, sessions.Query{}, "cb"},
+		{"a tab", "tab\there", sessions.Query{}, "c"},
+		{"letters beyond ASCII in either case", "ärger", sessions.Query{}, "c"},
+		{"a kelvin sign is a k", "\u212a\u0069lo", sessions.Query{}, "c"},
+		{"no case at all", "日本", sessions.Query{}, "ed"},
+		{"the name of a tool", "write", sessions.Query{}, "c"},
+		{"the input of a tool", `a"b`, sessions.Query{}, "c"},
+		{"what is only in the JSON", "role", sessions.Query{}, ""},
+		{"nothing", "zebra", sessions.Query{}, ""},
 	} {
-		r := l.search(SearchQuery{Query: c.q, Text: c.text})
-		if got := r.ids(); got != c.want {
+		r := l.search(sessions.SearchQuery{Query: c.q, Text: c.text})
+		if got := ids(r); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
-	r := l.search(SearchQuery{Text: "flaky"})
+	r := l.search(sessions.SearchQuery{Text: "flaky"})
 	if h := r.Hits[0]; h.Matches != 2 || h.Message != 0 || h.Role != adapter.RoleUser || h.Snippet != "Fix the Flaky test" || h.RelevanceScore != 16 || r.Searched != 5 || r.Total != 3 {
 		t.Errorf("%+v of %d in %d", h, r.Total, r.Searched)
 	}
 	// What is new is found at once.
 	l.write("d", record{Role: "user", Text: "zebra"})
-	if got := l.search(SearchQuery{Text: "zebra"}).ids(); got != "d" {
+	if got := ids(l.search(sessions.SearchQuery{Text: "zebra"})); got != "d" {
 		t.Errorf("new content: %q", got)
 	}
-	if _, err := l.store.Search(t.Context(), SearchQuery{Text: "  "}); execution.CodeOf(err) != execution.CodeValidation {
+	if _, err := l.store.Search(t.Context(), sessions.SearchQuery{Text: "  "}); execution.CodeOf(err) != execution.CodeValidation {
 		t.Errorf("no text: %v", err)
 	}
 }
@@ -96,9 +97,9 @@ func TestSearchBad(t *testing.T) {
 	if err := os.Mkdir(l.path("dir"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r := l.search(SearchQuery{Text: "first"})
-	if r.ids() != "a" || len(r.Problems) != 1 || r.Problems[0].Path != l.path("dir") || !strings.Contains(r.Problems[0].Message, "was not searched") {
-		t.Errorf("%s, %v", r.ids(), r.Problems)
+	r := l.search(sessions.SearchQuery{Text: "first"})
+	if ids(r) != "a" || len(r.Problems) != 1 || r.Problems[0].Path != l.path("dir") || !strings.Contains(r.Problems[0].Message, "was not searched") {
+		t.Errorf("%s, %v", ids(r), r.Problems)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"iter"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/fsnotify/fsnotify"
 )
 
 // pollEvery is how often a watched file is looked at without being told of a change: notifications do not reach over
@@ -22,19 +22,11 @@ const pollEvery = 250 * time.Millisecond
 // maxPending bounds a line that has not ended yet.
 const maxPending = 64 << 20
 
-// WatchOptions say how a session is watched.
-type WatchOptions struct {
-	// Replay gives the events of what is there already first.
-	Replay bool
-	// Quiet, when positive, ends the watch when nothing was written for so long.
-	Quiet time.Duration
-}
-
 // Watch gives what happens in a session from now on, as events numbered from 1. It ends when the agent's records say that
 // the session ended, when its file is removed, and when ctx is done; none of these is an error. A line that is being
 // written waits for its end. Where the file was cut or replaced, the watch says so and reads it from its beginning,
 // without repeating what was there.
-func (s *Store) Watch(ctx context.Context, id string, o WatchOptions) iter.Seq2[execution.Event, error] {
+func (s *Store) Watch(ctx context.Context, id string, o sessions.WatchOptions) iter.Seq2[execution.Event, error] {
 	return func(yield func(execution.Event, error) bool) {
 		r, err := s.find(ctx, id)
 		if err != nil {

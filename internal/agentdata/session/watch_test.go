@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // watched collects what a watch gives.
@@ -16,7 +17,7 @@ type watched struct {
 	cancel context.CancelFunc
 }
 
-func (l *lab) watch(o WatchOptions) *watched {
+func (l *lab) watch(o sessions.WatchOptions) *watched {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	w := &watched{events: make(chan execution.Event, 100), end: make(chan error, 1), cancel: cancel}
 	go func() {
@@ -108,7 +109,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.write("a", record{Text: "old"})
-	w := l.watch(WatchOptions{})
+	w := l.watch(sessions.WatchOptions{})
 	l.started(w)
 	w.drain()
 	l.append(`{"text":"one"}` + "\n" + `{"text":"tw`)
@@ -160,7 +161,7 @@ func TestWatchEnds(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			l.write("a", record{Text: "old"})
-			w := l.watch(WatchOptions{})
+			w := l.watch(sessions.WatchOptions{})
 			defer w.cancel()
 			l.started(w)
 			if err := end(l, w); err != nil {
@@ -175,7 +176,7 @@ func TestWatchReplay(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.write("a", record{Text: "old"}, record{Text: "older"})
-	w := l.watch(WatchOptions{Replay: true, Quiet: 10 * time.Millisecond})
+	w := l.watch(sessions.WatchOptions{Replay: true, Quiet: 10 * time.Millisecond})
 	for _, want := range []string{"old", "older"} {
 		if got := w.next(t); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -187,7 +188,7 @@ func TestWatchReplay(t *testing.T) {
 func TestWatchUnknown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	for _, err := range l.store.Watch(t.Context(), "fake:a", WatchOptions{}) {
+	for _, err := range l.store.Watch(t.Context(), "fake:a", sessions.WatchOptions{}) {
 		if execution.CodeOf(err) != execution.CodeSessionNotFound {
 			t.Errorf("%v", err)
 		}

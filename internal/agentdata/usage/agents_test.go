@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/claude"
 	"github.com/drawbar/drawbar/adapter/codex"
 	"github.com/drawbar/drawbar/adapter/copilot"
 	"github.com/drawbar/drawbar/adapter/gemini"
 	"github.com/drawbar/drawbar/adapter/qwen"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestRealFiles adds up what the real agents wrote. In them a Claude session is resumed, forked and has a sub-agent, and
@@ -37,8 +37,8 @@ func TestRealFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for by, want := range map[GroupBy][]string{
-		GroupAgent: {"claude 10 1000 270 280 49 $0.0081405 stated 0", "qwen 5 514 120 80 0 $0.001455 estimated 3", "copilot 6 607 140 80 7 $0.00151575 estimated 4",
+	for by, want := range map[sessions.CostGroupBy][]string{
+		sessions.GroupAgent: {"claude 10 1000 270 280 49 $0.0081405 stated 0", "qwen 5 514 120 80 0 $0.001455 estimated 3", "copilot 6 607 140 80 7 $0.00151575 estimated 4",
 			"codex 6 600 150 120 21 $0 unpriced 6", "gemini 4 407 90 40 0 $0 unpriced 4"},
 	} {
 		r, err := l.Report(Query{By: by, Location: time.UTC})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // Source is an agent that keeps session files.
@@ -37,18 +38,11 @@ type Options struct {
 	Workers int
 }
 
-// Problem is a file that could not be read, or not wholly. What could be read of it is counted.
-type Problem struct {
-	Agent string `json:"agent"`
-	File  string `json:"file"`
-	Error string `json:"error"`
-}
-
 // Log is what agents used.
 type Log struct {
 	agents   []agentCalls
 	names    *table
-	Problems []Problem
+	Problems []sessions.CostProblem
 	Files    int   // session files
 	Bytes    int64 // in them
 	Read     int64 // of these, what was read now; the rest was known
@@ -88,7 +82,7 @@ func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 		found, problems := walk(ctx, o.Host, s)
 		if len(only) > 0 {
 			found = slices.DeleteFunc(found, func(j *job) bool { return !only[j.file.Path()] })
-			problems = slices.DeleteFunc(problems, func(p Problem) bool { return !only[p.File] })
+			problems = slices.DeleteFunc(problems, func(p sessions.CostProblem) bool { return !only[p.File] })
 		}
 		for _, j := range found {
 			j.source = i
@@ -190,13 +184,13 @@ func parallel(workers, n int, do func(int)) {
 }
 
 // walk finds the session files of one agent, in order. A store that is not there has none.
-func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems []Problem) {
+func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems []sessions.CostProblem) {
 	seen := map[string]bool{}
 	for _, store := range s.Log.UsageStores(h) {
 		root := path.Clean(filepath.ToSlash(store.Root))
 		top, err := h.Name(store.Root)
 		if err != nil {
-			problems = append(problems, Problem{s.Agent, store.Root, err.Error()})
+			problems = append(problems, sessions.CostProblem{Agent: s.Agent, File: store.Root, Error: err.Error()})
 			continue
 		}
 		if seen[top] {
@@ -210,7 +204,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			rel := strings.TrimPrefix(strings.TrimPrefix(name, top), "/")
 			if err != nil {
 				if name != top || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
-					problems = append(problems, Problem{s.Agent, path.Join(root, rel), cause(err)})
+					problems = append(problems, sessions.CostProblem{Agent: s.Agent, File: path.Join(root, rel), Error: cause(err)})
 				}
 				return nil
 			}
@@ -227,7 +221,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			if j.info, err = d.Info(); err == nil && d.Type()&fs.ModeSymlink != 0 {
 				var target string
 				if target, err = outside(h, store.Root, j.file.Path()); target != "" {
-					problems = append(problems, Problem{s.Agent, j.file.Path(), "is a link out of the store, to " + target + "; it is not followed"})
+					problems = append(problems, sessions.CostProblem{Agent: s.Agent, File: j.file.Path(), Error: "is a link out of the store, to " + target + "; it is not followed"})
 					return nil
 				}
 				if err == nil {
@@ -237,7 +231,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // gone since, or a link to nothing
 			case err != nil:
-				problems = append(problems, Problem{s.Agent, j.file.Path(), cause(err)})
+				problems = append(problems, sessions.CostProblem{Agent: s.Agent, File: j.file.Path(), Error: cause(err)})
 			case j.info.Mode().IsRegular():
 				j.size = j.info.Size()
 				jobs = append(jobs, j)
@@ -305,12 +299,12 @@ func (l *Log) assemble(sources []Source, jobs []*job) {
 		l.Bytes += j.size
 		if j.err != nil {
 			if !errors.Is(j.err, fs.ErrNotExist) {
-				l.Problems = append(l.Problems, Problem{s.Agent, j.file.Path(), cause(j.err)})
+				l.Problems = append(l.Problems, sessions.CostProblem{Agent: s.Agent, File: j.file.Path(), Error: cause(j.err)})
 			}
 			continue
 		}
 		if r := j.result; r.bad > 0 {
-			l.Problems = append(l.Problems, Problem{s.Agent, j.file.Path(), fmt.Sprintf("%d lines are damaged, the first at byte %d; the others are counted", r.bad, r.badAt)})
+			l.Problems = append(l.Problems, sessions.CostProblem{Agent: s.Agent, File: j.file.Path(), Error: fmt.Sprintf("%d lines are damaged, the first at byte %d; the others are counted", r.bad, r.badAt)})
 		}
 		at := len(byAgent[j.source])
 		byAgent[j.source] = append(byAgent[j.source], j.result.calls...)

@@ -9,29 +9,12 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
 )
-
-// GroupBy is what a report is divided by.
-type GroupBy string
-
-// The divisions of a report.
-const (
-	GroupDay     GroupBy = "day"   // 2006-01-02, in the query's location
-	GroupMonth   GroupBy = "month" // 2006-01
-	GroupAgent   GroupBy = "agent"
-	GroupModel   GroupBy = "model"
-	GroupProject GroupBy = "project" // the directory the agent worked in
-	GroupSession GroupBy = "session" // agent:id
-)
-
-var groupings = []GroupBy{GroupDay, GroupMonth, GroupAgent, GroupModel, GroupProject, GroupSession}
-
-// Groupings are all divisions.
-func Groupings() []GroupBy { return slices.Clone(groupings) }
 
 // Query selects calls and divides them.
 type Query struct {
-	By       GroupBy // agent when empty
+	By       sessions.CostGroupBy // agent when empty
 	Since    time.Time
 	Until    time.Time // calls before it
 	Agent    string
@@ -41,66 +24,12 @@ type Query struct {
 	Location *time.Location  // of days and months; nil: local time
 }
 
-// CostSource says where the money of a sum comes from.
-type CostSource string
-
-// The sources of a sum's money.
-const (
-	CostStated    CostSource = "stated"    // by the agents
-	CostEstimated CostSource = "estimated" // tokens times the price table
-	CostMixed     CostSource = "mixed"
-	CostUnpriced  CostSource = "unpriced" // no price is known
-)
-
-// Sum is what a number of calls used. TotalUSD is too low by the unpriced calls.
-type Sum struct {
-	Calls            int   `json:"calls"`
-	Sessions         int   `json:"sessions"`
-	SubAgentCalls    int   `json:"subAgentCalls"`
-	InputTokens      int64 `json:"inputTokens"` // without cached ones
-	OutputTokens     int64 `json:"outputTokens"`
-	ThinkingTokens   int64 `json:"thinkingTokens"` // part of the output
-	CacheReadTokens  int64 `json:"cacheReadTokens"`
-	CacheWriteTokens int64 `json:"cacheCreationTokens"`
-	CacheWrite1h     int64 `json:"cacheCreation1hTokens"` // part of cacheCreationTokens
-	TotalTokens      int64 `json:"totalTokens"`
-
-	TotalUSD       float64    `json:"totalUsd"`
-	StatedUSD      float64    `json:"statedUsd"`
-	EstimatedUSD   float64    `json:"estimatedUsd"`
-	Source         CostSource `json:"costSource"`
-	UnpricedCalls  int        `json:"unpricedCalls"`
-	UnpricedTokens int64      `json:"unpricedTokens"`
-
-	anyStated, anyEstimated bool
-}
-
-// Group is one part of a report.
-type Group struct {
-	Key    string   `json:"key"`
-	Models []string `json:"models"` // that were called, in order
-	Sum
-}
-
-// Report is what agents used. Days, months and sessions that have nothing are not in it.
-type Report struct {
-	Currency       string    `json:"currency"`
-	GroupBy        GroupBy   `json:"groupBy"`
-	TimeZone       string    `json:"timezone"`
-	Total          Sum       `json:"total"`
-	Groups         []Group   `json:"groups"`         // days and months in order, others with the dearest first
-	UnpricedModels []string  `json:"unpricedModels"` // models with calls that have no price
-	Problems       []Problem `json:"problems"`
-	Files          int       `json:"files"`
-	Bytes          int64     `json:"bytes"`
-	BytesRead      int64     `json:"bytesRead"` // what was not known from an earlier report
-}
-
 // gathering is a sum in the making.
 type gathering struct {
-	Sum
-	sessions map[int32]bool // of one agent; agents are gathered one after the other
-	models   map[string]bool
+	sessions.CostSum
+	anyStated, anyEstimated bool
+	sessions                map[int32]bool // of one agent; agents are gathered one after the other
+	models                  map[string]bool
 }
 
 func (g *gathering) add(c *call, usd float64, priced bool) {
@@ -134,32 +63,32 @@ func (g *gathering) add(c *call, usd float64, priced bool) {
 	}
 }
 
-func (g *gathering) sum() Sum {
-	s := g.Sum
+func (g *gathering) sum() sessions.CostSum {
+	s := g.CostSum
 	s.TotalUSD = s.StatedUSD + s.EstimatedUSD
 	switch {
-	case s.anyStated && s.anyEstimated:
-		s.Source = CostMixed
-	case s.anyStated:
-		s.Source = CostStated
-	case s.anyEstimated || s.UnpricedCalls == 0:
-		s.Source = CostEstimated
+	case g.anyStated && g.anyEstimated:
+		s.Source = sessions.CostMixed
+	case g.anyStated:
+		s.Source = sessions.CostStated
+	case g.anyEstimated || s.UnpricedCalls == 0:
+		s.Source = sessions.CostEstimated
 	default:
-		s.Source = CostUnpriced
+		s.Source = sessions.CostUnpriced
 	}
 	return s
 }
 
 // Report adds up the calls that a query selects. Its error is about the query.
-func (l *Log) Report(q Query) (Report, error) {
-	q.By = cmp.Or(q.By, GroupAgent)
-	if !slices.Contains(groupings, q.By) {
-		return Report{}, execution.Errorf(execution.CodeValidation, "sum costs: cannot group by %q", q.By).WithHint("day, month, agent, model, project or session")
+func (l *Log) Report(q Query) (sessions.Costs, error) {
+	q.By = cmp.Or(q.By, sessions.GroupAgent)
+	if !slices.Contains(sessions.Groupings(), q.By) {
+		return sessions.Costs{}, execution.Errorf(execution.CodeValidation, "sum costs: cannot group by %q", q.By).WithHint("day, month, agent, model, project or session")
 	}
 	if q.Location == nil {
 		q.Location = time.Local
 	}
-	r := Report{Currency: "USD", GroupBy: q.By, TimeZone: q.Location.String(), Groups: []Group{}, UnpricedModels: []string{}, Problems: append([]Problem{}, l.Problems...),
+	r := sessions.Costs{Currency: "USD", GroupBy: q.By, TimeZone: q.Location.String(), Groups: []sessions.CostGroup{}, UnpricedModels: []string{}, Problems: append([]sessions.CostProblem{}, l.Problems...),
 		Files: l.Files, Bytes: l.Bytes, BytesRead: l.Read}
 	total := &gathering{}
 	groups := map[string]*gathering{}
@@ -203,10 +132,10 @@ func (l *Log) Report(q Query) (Report, error) {
 	r.Total = total.sum()
 	for _, k := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[k]
-		r.Groups = append(r.Groups, Group{Key: k, Models: append([]string{}, slices.Sorted(maps.Keys(g.models))...), Sum: g.sum()})
+		r.Groups = append(r.Groups, sessions.CostGroup{Key: k, Models: append([]string{}, slices.Sorted(maps.Keys(g.models))...), CostSum: g.sum()})
 	}
-	if q.By != GroupDay && q.By != GroupMonth {
-		slices.SortStableFunc(r.Groups, func(a, b Group) int { return cmp.Compare(b.TotalUSD, a.TotalUSD) })
+	if q.By != sessions.GroupDay && q.By != sessions.GroupMonth {
+		slices.SortStableFunc(r.Groups, func(a, b sessions.CostGroup) int { return cmp.Compare(b.TotalUSD, a.TotalUSD) })
 	}
 	r.UnpricedModels = append(r.UnpricedModels, slices.Sorted(maps.Keys(unpriced))...)
 	return r, nil
@@ -249,9 +178,9 @@ func (p *prices) same(name, asked string) bool {
 // namer gives the group of a call.
 func (l *Log) namer(q Query, a *agentCalls) func(*call) string {
 	switch q.By {
-	case GroupDay, GroupMonth:
+	case sessions.GroupDay, sessions.GroupMonth:
 		layout := time.DateOnly
-		if q.By == GroupMonth {
+		if q.By == sessions.GroupMonth {
 			layout = "2006-01"
 		}
 		// No day begins inside a quarter of an hour, in any time zone.
@@ -266,11 +195,11 @@ func (l *Log) namer(q Query, a *agentCalls) func(*call) string {
 			}
 			return day
 		}
-	case GroupModel:
+	case sessions.GroupModel:
 		return func(c *call) string { return l.names.names[c.model] }
-	case GroupProject:
+	case sessions.GroupProject:
 		return func(c *call) string { return l.names.names[c.project] }
-	case GroupSession:
+	case sessions.GroupSession:
 		ids := map[int32]string{}
 		return func(c *call) string {
 			id, ok := ids[c.session]

@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/google/go-cmp/cmp"
 )
 
 // plainLog is an agent whose files have a UsageRecord a line, and "total" lines that are remembered.
@@ -137,7 +137,7 @@ func (w *world) collect() *Log {
 	return l
 }
 
-func (w *world) report(q Query) Report {
+func (w *world) report(q Query) sessions.Costs {
 	w.t.Helper()
 	if q.Location == nil {
 		q.Location = time.UTC
@@ -150,7 +150,7 @@ func (w *world) report(q Query) Report {
 }
 
 // brief is what a report says.
-func brief(r Report) []string {
+func brief(r sessions.Costs) []string {
 	var list []string
 	for _, g := range r.Groups {
 		list = append(list, fmt.Sprintf("%s calls=%d out=%d $%.6g %s", g.Key, g.Calls, g.OutputTokens, g.TotalUSD, g.Source))
@@ -199,7 +199,7 @@ func TestCopiesCountOnce(t *testing.T) {
 			[]string{"plain:a calls=1 out=10 $0.001 estimated", "plain:c calls=1 out=10 $0.001 estimated", "plain:d calls=1 out=10 $0.001 estimated"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := brief(newWorld(t, tc.files).report(Query{By: GroupSession}))
+			got := brief(newWorld(t, tc.files).report(Query{By: sessions.GroupSession}))
 			slices.Sort(got)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -212,16 +212,16 @@ func TestPrices(t *testing.T) {
 	for _, tc := range []struct {
 		name, line string
 		usd        float64
-		source     CostSource
+		source     sessions.CostSource
 		unpriced   int
 	}{
-		{"every kind of token", `{"Model":"big","Input":1000000,"Output":1000000,"Thinking":5,"CacheRead":1000000,"CacheWrite":1000000,"CacheWrite1h":1000000}`, 171, CostEstimated, 0},
-		{"stated", `{"Model":"big","Output":1000000,"Stated":true,"Cost":0.25}`, 0.25, CostStated, 0},
-		{"stated to be free", `{"Model":"big","Output":1000000,"Stated":true}`, 0, CostStated, 0},
-		{"a kind without a price", `{"Model":"big-mini","Output":1000000,"CacheRead":1}`, 0, CostUnpriced, 1},
-		{"a model without a price", `{"Model":"unknown-price","Output":1}`, 0, CostUnpriced, 1},
-		{"an unknown model", `{"Model":"bigger","Output":1}`, 0, CostUnpriced, 1},
-		{"no model", `{"Output":1}`, 0, CostUnpriced, 1},
+		{"every kind of token", `{"Model":"big","Input":1000000,"Output":1000000,"Thinking":5,"CacheRead":1000000,"CacheWrite":1000000,"CacheWrite1h":1000000}`, 171, sessions.CostEstimated, 0},
+		{"stated", `{"Model":"big","Output":1000000,"Stated":true,"Cost":0.25}`, 0.25, sessions.CostStated, 0},
+		{"stated to be free", `{"Model":"big","Output":1000000,"Stated":true}`, 0, sessions.CostStated, 0},
+		{"a kind without a price", `{"Model":"big-mini","Output":1000000,"CacheRead":1}`, 0, sessions.CostUnpriced, 1},
+		{"a model without a price", `{"Model":"unknown-price","Output":1}`, 0, sessions.CostUnpriced, 1},
+		{"an unknown model", `{"Model":"bigger","Output":1}`, 0, sessions.CostUnpriced, 1},
+		{"no model", `{"Output":1}`, 0, sessions.CostUnpriced, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newWorld(t, map[string]string{"a.log": tc.line}).report(Query{})
@@ -231,7 +231,7 @@ func TestPrices(t *testing.T) {
 		})
 	}
 	r := newWorld(t, map[string]string{"a.log": `{"Model":"big","Output":10}` + "\n" + `{"Model":"big","Output":10,"Stated":true,"Cost":1}` + "\n" + `{"Model":"x","Output":10}`}).report(Query{})
-	if r.Total.Source != CostMixed || r.Total.UnpricedTokens != 10 || r.Total.StatedUSD != 1 || r.Total.EstimatedUSD != 0.001 {
+	if r.Total.Source != sessions.CostMixed || r.Total.UnpricedTokens != 10 || r.Total.StatedUSD != 1 || r.Total.EstimatedUSD != 0.001 {
 		t.Errorf("%+v", r.Total)
 	}
 }
@@ -297,7 +297,7 @@ func TestStatements(t *testing.T) {
 		{"an answer of several lines", map[string]string{"a.log": line("1", 1, false, "s", 2) + line("1", 1, false, "s", 10) + sum(1, "s", "big", 10, 1)}, []string{"plain:s calls=1 out=10 $1 stated"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := brief(newWorld(t, tc.files).report(Query{By: GroupSession}))
+			got := brief(newWorld(t, tc.files).report(Query{By: sessions.GroupSession}))
 			slices.Sort(got)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -321,12 +321,12 @@ func TestQuery(t *testing.T) {
 		want string
 	}{
 		{"agents", Query{}, "plain=7"},
-		{"days", Query{By: GroupDay}, "2026-10-31=1 2026-11-01=2 2026-11-02=4"},
-		{"days of another zone", Query{By: GroupDay, Location: berlin}, "2026-11-01=3 2026-11-02=4"},
-		{"months", Query{By: GroupMonth}, "2026-10=1 2026-11=6"},
-		{"models", Query{By: GroupModel}, "big-20260101=1 big-mini=4 big=2"},
-		{"projects", Query{By: GroupProject}, "/w/a/sub=2 /w/a=1 /w/ab=4"},
-		{"sessions", Query{By: GroupSession}, "plain:s=3 plain:t=4"},
+		{"days", Query{By: sessions.GroupDay}, "2026-10-31=1 2026-11-01=2 2026-11-02=4"},
+		{"days of another zone", Query{By: sessions.GroupDay, Location: berlin}, "2026-11-01=3 2026-11-02=4"},
+		{"months", Query{By: sessions.GroupMonth}, "2026-10=1 2026-11=6"},
+		{"models", Query{By: sessions.GroupModel}, "big-20260101=1 big-mini=4 big=2"},
+		{"projects", Query{By: sessions.GroupProject}, "/w/a/sub=2 /w/a=1 /w/ab=4"},
+		{"sessions", Query{By: sessions.GroupSession}, "plain:s=3 plain:t=4"},
 		{"since", Query{Since: time.UnixMilli(at("2026-11-01T10:00:00Z"))}, "plain=6"},
 		{"until", Query{Until: time.UnixMilli(at("2026-11-01T10:00:00Z"))}, "plain=1"},
 		{"a model and its deliveries", Query{Model: "big"}, "plain=3"},
@@ -379,7 +379,7 @@ func TestCache(t *testing.T) {
 		output(w)
 		const more = `{"Model":"same","Session":"s","Output":5}` + "\n"
 		w.add("a.log", more)
-		r := w.report(Query{By: GroupModel})
+		r := w.report(Query{By: sessions.GroupModel})
 		if r.BytesRead != int64(len(more)) || len(r.Groups) != 1 || r.Total.OutputTokens != 15 {
 			t.Errorf("%d read, %+v", r.BytesRead, r.Groups)
 		}
@@ -543,7 +543,7 @@ func TestProblems(t *testing.T) {
 		if r.Total.OutputTokens != 1+2+4+16 {
 			t.Errorf("%d tokens", r.Total.OutputTokens)
 		}
-		slices.SortFunc(r.Problems, func(a, b Problem) int { return strings.Compare(a.File, b.File) })
+		slices.SortFunc(r.Problems, func(a, b sessions.CostProblem) int { return strings.Compare(a.File, b.File) })
 		if len(r.Problems) != want || !strings.HasSuffix(r.Problems[0].File, "/bad.log") || !strings.Contains(r.Problems[0].Error, "2 lines are damaged, the first at byte 27") {
 			t.Errorf("%+v", r.Problems)
 		}

@@ -3,11 +3,10 @@ package sessions
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 func diff(app *cli.App) *cobra.Command {
@@ -16,7 +15,7 @@ func diff(app *cli.App) *cobra.Command {
 		Use: "diff A B", Short: "Compare two sessions, of one agent or of two, message by message",
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := sessions(app)
+			s, err := open(app)
 			if err != nil {
 				return err
 			}
@@ -31,7 +30,7 @@ func diff(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func showDiff(app *cli.App, d drawbar.SessionDifference, all bool) {
+func showDiff(app *cli.App, d sessions.Difference, all bool) {
 	app.Printf("--- %s\n+++ %s\n", cli.Printable(d.A.UnifiedID), cli.Printable(d.B.UnifiedID))
 	same := 0
 	flush := func() {

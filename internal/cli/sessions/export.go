@@ -8,13 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 func export(app *cli.App) *cobra.Command {
@@ -24,14 +23,14 @@ func export(app *cli.App) *cobra.Command {
 		Use: "export SESSION", Short: "Write a session as json, jsonl or markdown",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f := drawbar.SessionFormat(format)
+			f := sessions.Format(format)
 			if app.JSON && !cmd.Flags().Changed("format") {
-				f = drawbar.SessionJSON
+				f = sessions.JSON
 			}
 			switch f {
-			case drawbar.SessionJSON, drawbar.SessionJSONL, drawbar.SessionMarkdown:
+			case sessions.JSON, sessions.JSONL, sessions.Markdown:
 			case "md":
-				f = drawbar.SessionMarkdown
+				f = sessions.Markdown
 			default:
 				return cli.Usage("--format %q is no format", format).WithHint("json, jsonl or markdown")
 			}
@@ -43,7 +42,7 @@ func export(app *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			s, err := sessions(app)
+			s, err := open(app)
 			if err != nil {
 				return err
 			}
@@ -81,12 +80,12 @@ func export(app *cli.App) *cobra.Command {
 
 // withoutSecrets takes out what the environment holds under names of secrets, and well-known kinds of keys: an export is made to be
 // passed on.
-func withoutSecrets(text []byte, f drawbar.SessionFormat) []byte {
+func withoutSecrets(text []byte, f sessions.Format) []byte {
 	r := secret.New(secret.Environ(os.Environ()))
 	switch f {
-	case drawbar.SessionMarkdown:
+	case sessions.Markdown:
 		return r.Bytes(text)
-	case drawbar.SessionJSON:
+	case sessions.JSON:
 		return r.JSON(text, nil)
 	}
 	var out []byte

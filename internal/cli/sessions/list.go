@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 func list(app *cli.App) *cobra.Command {
@@ -24,11 +23,11 @@ func list(app *cli.App) *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := time.Now()
-			q, err := f.read(now, drawbar.SessionsByDate, drawbar.SessionsByTurns, drawbar.SessionsByCost)
+			q, err := f.read(now, sessions.ByDate, sessions.ByTurns, sessions.ByCost)
 			if err != nil {
 				return err
 			}
-			s, err := sessions(app)
+			s, err := open(app)
 			if err != nil {
 				return err
 			}
@@ -46,7 +45,7 @@ func list(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func showList(app *cli.App, l drawbar.SessionListing, now time.Time, quiet bool) {
+func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 	if quiet {
 		for _, s := range l.Sessions {
 			app.Printf("%s\n", cli.Printable(s.UnifiedID))

@@ -3,10 +3,9 @@ package sessions
 import (
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 func search(app *cli.App) *cobra.Command {
@@ -18,15 +17,15 @@ func search(app *cli.App) *cobra.Command {
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
-			q, err := f.read(now, drawbar.SessionsByRelevance, drawbar.SessionsByDate, drawbar.SessionsByCost)
+			q, err := f.read(now, sessions.ByRelevance, sessions.ByDate, sessions.ByCost)
 			if err != nil {
 				return err
 			}
-			s, err := sessions(app)
+			s, err := open(app)
 			if err != nil {
 				return err
 			}
-			r, err := s.Search(cmd.Context(), drawbar.SessionSearchQuery{Query: q, Text: args[0]})
+			r, err := s.Search(cmd.Context(), sessions.SearchQuery{Query: q, Text: args[0]})
 			if err != nil {
 				return err
 			}
@@ -37,7 +36,7 @@ func search(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func showHits(app *cli.App, r drawbar.SessionSearchResult, now time.Time) {
+func showHits(app *cli.App, r sessions.SearchResult, now time.Time) {
 	for _, h := range r.Hits {
 		app.Printf("%s  %s  %s\n", cli.Printable(h.UnifiedID), age(h.UpdatedAt, now), title(h.SessionSummary))
 		app.Printf("    %s\n", cli.Printable(h.Snippet))

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/sessionscost"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 // New makes the command.
@@ -28,7 +28,7 @@ func New(app *cli.App) *cobra.Command {
 
 // filter are the flags that select sessions.
 type filter struct {
-	query                   drawbar.SessionQuery
+	query                   sessions.Query
 	since, until, cwd, sort string
 	order                   string
 }
@@ -47,7 +47,7 @@ func (f *filter) flags(cmd *cobra.Command, sorts string, limit int) {
 }
 
 // read checks the flags and completes the query.
-func (f *filter) read(now time.Time, sorts ...drawbar.SessionSort) (drawbar.SessionQuery, error) {
+func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, error) {
 	q := f.query
 	var err error
 	if q.Since, err = cli.Since("since", f.since, now); err != nil {
@@ -86,7 +86,7 @@ func (f *filter) read(now time.Time, sorts ...drawbar.SessionSort) (drawbar.Sess
 	return q, nil
 }
 
-func words(list []drawbar.SessionSort) string {
+func words(list []sessions.Sort) string {
 	text := ""
 	for i, s := range list {
 		switch {
@@ -102,7 +102,7 @@ func words(list []drawbar.SessionSort) string {
 }
 
 // sessions opens the conversations on disk.
-func sessions(app *cli.App) (*drawbar.Sessions, error) {
+func open(app *cli.App) (*drawbar.Sessions, error) {
 	c, err := app.Client()
 	if err != nil {
 		return nil, err

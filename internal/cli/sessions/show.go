@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/spf13/cobra"
 )
 
 // shownLines is how much of a tool's output is shown without --full.
@@ -23,7 +22,7 @@ func show(app *cli.App) *cobra.Command {
 			if last < 0 {
 				return cli.Usage("--last %d is out of range", last).WithHint("0 or more")
 			}
-			s, err := sessions(app)
+			s, err := open(app)
 			if err != nil {
 				return err
 			}

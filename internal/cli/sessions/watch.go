@@ -6,11 +6,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 func watch(app *cli.App) *cobra.Command {
@@ -25,14 +24,14 @@ func watch(app *cli.App) *cobra.Command {
 			if quiet < 0 {
 				return cli.Usage("--quiet-for %s is negative", quiet).WithHint("--quiet-for 30s")
 			}
-			s, err := sessions(app)
+			s, err := open(app)
 			if err != nil {
 				return err
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			render := cli.NewRenderer(app, debug, nil)
-			for e, err := range s.Watch(ctx, args[0], drawbar.SessionWatchOptions{Replay: replay, Quiet: quiet}) {
+			for e, err := range s.Watch(ctx, args[0], sessions.WatchOptions{Replay: replay, Quiet: quiet}) {
 				if err != nil {
 					return err
 				}

@@ -9,10 +9,9 @@ import (
 	"time"
 	_ "time/tzdata" // a machine without the data base knows time zones too
 
-	"github.com/spf13/cobra"
-
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/sessions"
+	"github.com/spf13/cobra"
 )
 
 const long = `Sum what all agents used on this machine, whoever started them, from the session files they keep themselves.
@@ -25,14 +24,14 @@ What was read is kept, so that the next report reads only what is new.`
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	var q drawbar.SessionCostQuery
+	var q sessions.CostQuery
 	var by, since, until, zone, cwd string
 	cmd := &cobra.Command{
 		Use: "cost", Short: "Sum what agents used, from their session files: all runs, not only Drawbar's", Long: long,
 		Example: "  drawbar sessions cost --by day --since 30d\n  drawbar sessions cost --by model --agent claude --json",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q.By = drawbar.SessionCostGroupBy(by)
+			q.By = sessions.CostGroupBy(by)
 			if err := moments(&q, zone, since, until); err != nil {
 				return err
 			}
@@ -77,7 +76,7 @@ func New(app *cli.App) *cobra.Command {
 }
 
 // moments reads the time zone, and the dates in it.
-func moments(q *drawbar.SessionCostQuery, zone, since, until string) error {
+func moments(q *sessions.CostQuery, zone, since, until string) error {
 	q.Location = time.Local
 	if zone != "" {
 		var err error
@@ -102,10 +101,10 @@ func moments(q *drawbar.SessionCostQuery, zone, since, until string) error {
 	return nil
 }
 
-func show(app *cli.App, r drawbar.SessionCosts) {
+func show(app *cli.App, r sessions.Costs) {
 	w := app.NumberTable()
 	fmt.Fprintf(w, "%s\tCALLS\tIN\tOUT\tCACHE READ\tCACHE WRITE\tUSD\tCOST IS\tUNPRICED CALLS\t\n", r.GroupBy)
-	line := func(key string, s drawbar.SessionCostSum) {
+	line := func(key string, s sessions.CostSum) {
 		if key = strings.Join(strings.Fields(key), " "); key == "" {
 			key = "-"
 		}
@@ -118,7 +117,7 @@ func show(app *cli.App, r drawbar.SessionCosts) {
 			cli.Count(s.CacheWriteTokens), cli.USD(s.TotalUSD, priced), source, s.UnpricedCalls)
 	}
 	for _, g := range r.Groups {
-		line(g.Key, g.Sum)
+		line(g.Key, g.CostSum)
 	}
 	line("total", r.Total)
 	w.Flush()
