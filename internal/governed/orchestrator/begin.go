@@ -138,7 +138,7 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 	if err != nil {
 		return err
 	}
-	in := governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
+	in := governance.Unblock{By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
 	if governance.NeverStarted(t.state()) {
 		base, err := t.work.Baseline(ctx)
 		if err != nil {
@@ -203,7 +203,7 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 			}
 		}
 	}
-	in := governance.StartRun{RunID: newID("run"), Now: t.e.now(), Provenance: provenance, Restart: restart, RepoDecisions: active, SignOffs: signOffs}
+	in := governance.StartRun{RunID: newID("run"), Provenance: provenance, Restart: restart, RepoDecisions: active, SignOffs: signOffs}
 	if err := t.do(in); err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (t *transaction) overdue(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.do(governance.TimedOut{Scope: due.Scope, Now: t.e.now(), Action: due.Action, GateFiles: files}); err != nil {
+		if err := t.do(governance.TimedOut{Scope: due.Scope, Action: due.Action, GateFiles: files}); err != nil {
 			return nil, err
 		}
 		if t.state().Status != protocol.RunActive {
@@ -281,7 +281,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 		return nil, nil, err
 	}
 	id := newID("turn")
-	in := governance.AssignTurn{Role: role, TurnID: id, Now: t.e.now()}
+	in, now := governance.AssignTurn{Role: role, TurnID: id}, t.e.now()
 	dir := t.e.root
 	if t.run.Config.Workspace == "worktree" {
 		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
@@ -311,10 +311,10 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if held != nil {
 		return nil, held, undo(nil)
 	}
-	if err := t.bind(&in, o); err != nil {
+	if err := t.bind(&in, now, o); err != nil {
 		return nil, nil, undo(err)
 	}
-	if err := t.do(in); err != nil {
+	if err := t.doAt(now, in); err != nil {
 		return nil, nil, undo(err)
 	}
 	t.tell(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
@@ -448,7 +448,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		if execution.CodeOf(err) != execution.CodeCapability {
 			return nil, err
 		}
-		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Class: turnruntime.ClassUnsupported, Detail: err.Error()})
 		if failed != nil {
 			return nil, failed
 		}
@@ -477,7 +477,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if err != nil {
 		return nil, err
 	}
-	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: rules}); err != nil {
+	if err := t.do(governance.Dispatched{TurnID: id, Rules: rules}); err != nil {
 		return nil, err
 	}
 	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
@@ -535,7 +535,7 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	if phase == protocol.HookBeforeAssignment && !tamper {
 		return t.vetoed(ctx, out)
 	}
-	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: tamper, Detail: out.Message}
+	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Tamper: tamper, Detail: out.Message}
 	if err := t.do(in); err != nil {
 		return nil, err
 	}
@@ -588,7 +588,7 @@ func (t *transaction) operatorCommits(ctx context.Context, base protocol.Baselin
 	if err != nil {
 		return err
 	}
-	in := governance.OperatorCommits{From: from, To: *base.HeadRef, Now: t.e.now()}
+	in := governance.OperatorCommits{From: from, To: *base.HeadRef}
 	for _, c := range seen.OperatorCommits {
 		in.SHAs = append(in.SHAs, c.SHA)
 	}

@@ -91,7 +91,7 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		in := governance.RejectTurn{TurnID: turn.TurnID, Now: e.now(), Reason: o.Reason, Reassign: o.Reassign}
+		in := governance.RejectTurn{TurnID: turn.TurnID, Reason: o.Reason, Reassign: o.Reassign}
 		if o.Reassign || turn.Status == protocol.TurnFailedAcceptance || turn.Status == protocol.TurnConflicted {
 			in.Reason = cmp.Or(o.Reason, "rejected by the operator") // the record says what is wrong with it
 		}
@@ -135,7 +135,7 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, 
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Now: e.now(), Reason: cmp.Or(reason, "operator request")}
+		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Reason: cmp.Or(reason, "operator request")}
 		if turn.Worktree != "" {
 			dir, base, err := t.work.Worktree(ctx, in.NewTurnID)
 			if err != nil {
@@ -225,7 +225,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 		if o.Reason == "" {
 			return execution.Errorf(execution.CodeValidation, "an escalation needs a reason").WithHint(`drawbar govern escalate --reason "..."`)
 		}
-		if err := t.do(governance.Escalate{Now: e.now(), Reason: o.Reason, Detail: o.Detail, Action: o.Action, TurnID: o.Turn}); err != nil {
+		if err := t.do(governance.Escalate{Reason: o.Reason, Detail: o.Detail, Action: o.Action, TurnID: o.Turn}); err != nil {
 			return err
 		}
 		if _, err := t.commit(ctx, "block", o.Turn, nil); err != nil {

@@ -74,7 +74,7 @@ func (t *transaction) giveUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := governance.OperatorCommits{From: *want, To: now, Now: t.e.now()}
+	in := governance.OperatorCommits{From: *want, To: now}
 	for _, f := range h.Findings {
 		if f.Run == t.state().ID() && slices.Contains([]string{audit.Lost, audit.Uncommitted, audit.Elsewhere, audit.Changed}, f.Kind) {
 			in.Released = append(in.Released, f.Turn)

@@ -125,8 +125,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err := t.knowIDs(); err != nil {
 		return Report{}, err
 	}
+	now := t.e.now()
 	accept := governance.AcceptTurn{
-		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
+		TurnID: id, Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
 		Warnings: slices.Concat(valid.Warnings, compared.Warnings, unsaid, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
 		Observed: observed(base, seen),
 	}
@@ -153,7 +154,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		}
 	}
 	before, effects := t.run, t.effects
-	if err := t.do(accept); err != nil {
+	if err := t.doAt(now, accept); err != nil {
 		return Report{}, err
 	}
 	if not := notAccepted(t.effects); not != nil {
@@ -167,7 +168,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	if !out.OK {
 		t.run, t.effects = before, effects
-		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Now: t.e.now(), Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
+		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
 		if err := t.do(block); err != nil {
 			return Report{}, err
 		}
@@ -181,7 +182,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
-		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: accept.Now}
+		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: now}
 	}
 	if err := t.fulfil(turn); err != nil {
 		return Report{}, err
@@ -223,7 +224,7 @@ func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.Histor
 func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (Report, error) {
 	kind := "fail_acceptance"
 	if s.repair && t.state().Status == protocol.RunActive && not.Code != governance.CodeConflict && t.state().ActiveTurns.At(id) != nil {
-		if err := t.do(governance.RejectTurn{TurnID: id, Now: t.e.now(), Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
+		if err := t.do(governance.RejectTurn{TurnID: id, Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
 			return Report{}, err
 		}
 	}

@@ -133,9 +133,11 @@ func (t *transaction) tell(n Notice) { t.told = append(t.told, n) }
 
 func (t *transaction) state() *protocol.State { return &t.run.State }
 
-// do applies an input, or says why it is refused and what to type.
-func (t *transaction) do(in governance.Input) error {
-	run, effects := governance.Transition(t.run, in)
+// do applies an input of now, or says why it is refused and what to type.
+func (t *transaction) do(in governance.Input) error { return t.doAt(t.e.now(), in) }
+
+func (t *transaction) doAt(now protocol.Time, in governance.Input) error {
+	run, effects := governance.Transition(t.run, now, in)
 	if r := refused(effects); r != nil {
 		return refusal(*r)
 	}
@@ -287,7 +289,7 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
 			// The commit belongs to the same moment as the acceptance: the events behind it may not be older.
-			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: cp.moment(now), InAcceptance: true})
+			run, effects := governance.Transition(t.run, cp.moment(now), governance.Checkpointed{TurnID: turn, SHA: made.Commit, InAcceptance: true})
 			if refused(effects) == nil {
 				t.run = run
 				for _, f := range effects {
