@@ -60,9 +60,9 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if err := t.do(in); err != nil {
 			return err
 		}
-		kind := "approve_phase"
+		kind := commitApprovePhase
 		if o.Completion {
-			kind = "approve_completion"
+			kind = commitApproveCompletion
 		}
 		if _, err := t.commit(ctx, kind, by, nil); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if t.state().Phase != from {
 			rep.EnteredPhase = t.state().Phase
 		}
-		e.note(Notice{Kind: "approved", Text: fmt.Sprintf("gate %s is approved", gateID)})
+		e.note(Notice{Kind: NoticeApproved, Text: fmt.Sprintf("gate %s is approved", gateID)})
 		return nil
 	})
 	return rep, err
@@ -138,7 +138,7 @@ func (t *transaction) oneOfSeveral(ctx context.Context, o ApproveOptions, gateID
 		err = t.do(in)
 	}
 	if err == nil {
-		_, err = t.commit(ctx, "approval", turn, nil)
+		_, err = t.commit(ctx, commitApproval, turn, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 		if a.TimeoutMS != nil {
 			limit = time.Duration(*a.TimeoutMS) * time.Millisecond
 		}
-		t.e.note(Notice{Kind: "output", Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
+		t.e.note(Notice{Kind: NoticeOutput, Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
 		out := t.shell(ctx, a.Run, limit, []string{
 			"AGENTXCHAIN_GATE_ID=" + gateID, "AGENTXCHAIN_GATE_TYPE=" + kind, "AGENTXCHAIN_PHASE=" + t.state().Phase,
 			"AGENTXCHAIN_REQUESTED_BY_TURN=" + by, "AGENTXCHAIN_TRIGGER_COMMAND=" + command,
@@ -223,7 +223,7 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 		if err := t.do(governance.GateActionFailed{Gate: gateID, Label: label, Detail: detail}); err != nil {
 			return nil, err
 		}
-		if _, err := t.commit(ctx, "block", by, nil); err != nil {
+		if _, err := t.commit(ctx, commitBlock, by, nil); err != nil {
 			return nil, err
 		}
 		rep := t.report(OutcomeBlocked)

@@ -100,7 +100,7 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 	case protocol.RunCompleted:
 		rep := t.report(OutcomeCompleted)
 		if t.adopted { // nothing else follows that would cover the lines of the other program
-			_, err := t.commit(ctx, "adopt", "", nil)
+			_, err := t.commit(ctx, commitAdopt, "", nil)
 			return &rep, err
 		}
 		return &rep, nil
@@ -120,7 +120,7 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		if t.state().Status == protocol.RunActive {
 			return nil, nil
 		}
-		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitResume, "", nil); err != nil {
 			return nil, err
 		}
 		rep := t.report(outcomeOf(t.state()))
@@ -161,7 +161,7 @@ func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
 		if err := t.startRun(ctx, false); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "start", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitStart, "", nil); err != nil {
 			return err
 		}
 		rep = t.report(OutcomeDone)
@@ -208,7 +208,7 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 		return err
 	}
 	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
-	t.tell(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	t.tell(Notice{Kind: NoticeStarted, Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (t *transaction) overdue(ctx context.Context) (*Report, error) {
 	if t.state().Status == protocol.RunActive {
 		return nil, nil
 	}
-	if _, err := t.commit(ctx, "block", "", nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, "", nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(outcomeOf(t.state()))
@@ -317,7 +317,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if err := t.doAt(now, in); err != nil {
 		return nil, nil, undo(err)
 	}
-	t.tell(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	t.tell(Notice{Kind: NoticeAssigned, TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
 	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
 	if err != nil {
 		return nil, nil, undo(err)
@@ -431,7 +431,9 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		BundleDir: filepath.Join(dir, filepath.FromSlash(protocol.BundleDir(id))), StagedPath: filepath.Join(dir, filepath.FromSlash(protocol.StagedFile(id))),
 		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: append(append([]string(nil), t.e.o.Environ...), workspace.TurnEnv(id)...),
 		Session: t.roleSession(turn.AssignedRole, rt), BudgetUSD: t.reserved(id), Approve: t.e.o.Approve, Answer: t.e.o.Answer,
-		Out: func(line string) { t.e.note(Notice{Kind: "output", TurnID: id, Role: turn.AssignedRole, Text: line}) },
+		Out: func(line string) {
+			t.e.note(Notice{Kind: NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: line})
+		},
 	}
 	if t.run.Config.RunLoop != nil {
 		d.Loop = *t.run.Config.RunLoop
@@ -441,7 +443,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		d.Runtime.PollIntervalMS = &ms
 	}
 	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
-		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: "log", TurnID: id, Role: turn.AssignedRole, Text: line}) })
+		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: NoticeLog, TurnID: id, Role: turn.AssignedRole, Text: line}) })
 	}
 	d.Requirements = t.gateLines(in.GateFiles)
 	if err := j.runtime.Check(*d); err != nil {
@@ -480,13 +482,13 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if err := t.do(governance.Dispatched{TurnID: id, Rules: rules}); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitAssign, id, nil); err != nil {
 		return nil, err
 	}
 	if j.mark, err = t.ledger.View().Mark(); err != nil {
 		return nil, err
 	}
-	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
+	t.e.note(Notice{Kind: NoticeDispatched, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
 	return nil, nil
 }
 
@@ -539,7 +541,7 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	if err := t.do(in); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, turn, nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(OutcomeBlocked)
@@ -550,7 +552,7 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 // vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.
 func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*Report, error) {
 	if len(t.effects) > 0 { // the run began, or went on
-		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitResume, "", nil); err != nil {
 			return nil, err
 		}
 	}
@@ -564,7 +566,7 @@ func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload 
 	if err := t.e.trusted(t.project.ItemsOf("hooks", phase)); err != nil {
 		return phasehook.Outcome{}, err
 	}
-	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: "hook", TurnID: turn, Text: line}) }}
+	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: NoticeHook, TurnID: turn, Text: line}) }}
 	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
 	if phase == protocol.HookAfterDispatch {
 		for _, name := range []string{prompt.AssignmentFile, prompt.PromptFile, prompt.ContextFile} {

@@ -74,7 +74,7 @@ func (t *transaction) mark(ctx context.Context, id string, rep Report, err error
 }
 
 // endedMeanwhile tells how a turn ended that another command decided while it was carried.
-func (t *transaction) endedMeanwhile(id string) string {
+func (t *transaction) endedMeanwhile(id string) Outcome {
 	for _, h := range t.run.History {
 		if h.TurnID == id && h.Status != "reissued" {
 			return OutcomeAccepted
@@ -121,7 +121,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	id := j.dispatch.Turn.TurnID
 	if out.Cancelled || out.Draft {
 		if out.Cost != nil {
-			if _, err := t.commit(ctx, "interrupted", id, nil); err != nil {
+			if _, err := t.commit(ctx, commitInterrupted, id, nil); err != nil {
 				return Report{}, err
 			}
 		}
@@ -157,7 +157,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	}
 	if rep.retry {
 		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
-		t.e.note(Notice{Kind: "retry", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})
+		t.e.note(Notice{Kind: NoticeRetry, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})
 	}
 	return *rep, nil
 }
@@ -181,7 +181,7 @@ func (t *transaction) failed(ctx context.Context, id string, in governance.Input
 	if err := t.do(in); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "block", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(outcomeOf(t.state()))
@@ -220,7 +220,7 @@ func (t *transaction) unacceptable(ctx context.Context, id string, f failure, re
 			return Report{}, err
 		}
 	}
-	if _, err := t.commit(ctx, "fail_acceptance", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitFail, id, nil); err != nil {
 		return Report{}, err
 	}
 	rep := t.report(OutcomeFailed)
@@ -234,7 +234,7 @@ func (t *transaction) unacceptable(ctx context.Context, id string, f failure, re
 	}
 	if rep.retry {
 		rep.Outcome = OutcomeRejected
-		t.e.note(Notice{Kind: "rejected", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
+		t.e.note(Notice{Kind: NoticeRejected, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
 	}
 	return rep, nil
 }

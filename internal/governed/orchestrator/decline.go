@@ -14,7 +14,7 @@ func (e *Local) Decline(ctx context.Context, o DeclineOptions) (rep Report, err 
 		if err := t.do(in); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "decline", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitDecline, "", nil); err != nil {
 			return err
 		}
 		d := t.state().LastDecline

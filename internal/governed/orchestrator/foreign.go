@@ -165,7 +165,7 @@ func (t *transaction) afterwards(ctx context.Context, phase, turn string, payloa
 		t.e.warn(err.Error())
 		return
 	}
-	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, turn, nil); err != nil {
 		t.e.warn(err.Error())
 	}
 }

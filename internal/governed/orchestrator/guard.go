@@ -269,7 +269,7 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 	if err := t.do(governance.Escalate{Reason: code, Detail: detail, Action: action, TurnID: id, RulesTold: t.telling}); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "block", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(OutcomeBlocked)

@@ -83,6 +83,6 @@ func (t *transaction) giveUp(ctx context.Context) error {
 	if len(in.Released) == 0 {
 		return nil
 	}
-	t.tell(Notice{Kind: "warning", Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
+	t.tell(Notice{Kind: NoticeWarning, Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
 	return t.do(in)
 }

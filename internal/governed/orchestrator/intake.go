@@ -67,7 +67,7 @@ func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o StepO
 	if in.IntakeContext, err = protocol.Marshal(c); err != nil {
 		return err
 	}
-	t.tell(Notice{Kind: "intent", TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
+	t.tell(Notice{Kind: NoticeIntent, TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
 	t.dropMarker(chosen.IntentID)
 	return t.writeIntent(*chosen)
 }

@@ -132,7 +132,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		Observed: observed(base, seen),
 	}
 	if s.merge {
-		accept.Resolution = "human_merge"
+		accept.Resolution = governance.ResolutionHumanMerge
 	}
 	if accept.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
 		return Report{}, err
@@ -172,7 +172,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		if err := t.do(block); err != nil {
 			return Report{}, err
 		}
-		if _, err := t.commit(ctx, "block", id, nil); err != nil {
+		if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 			return Report{}, err
 		}
 		rep := t.report(OutcomeBlocked)
@@ -187,7 +187,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err := t.fulfil(turn); err != nil {
 		return Report{}, err
 	}
-	sha, err := t.commit(ctx, "accept_turn", id, cp)
+	sha, err := t.commit(ctx, commitAccept, id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
 		t.e.warn(err.Error())
 		err = nil
@@ -222,13 +222,12 @@ func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.Histor
 
 // held reports a result that is valid and that the rules keep out.
 func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (Report, error) {
-	kind := "fail_acceptance"
 	if s.repair && t.state().Status == protocol.RunActive && not.Code != governance.CodeConflict && t.state().ActiveTurns.At(id) != nil {
 		if err := t.do(governance.RejectTurn{TurnID: id, Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
 			return Report{}, err
 		}
 	}
-	if _, err := t.commit(ctx, kind, id, nil); err != nil {
+	if _, err := t.commit(ctx, commitFail, id, nil); err != nil {
 		return Report{}, err
 	}
 	rep := t.report(OutcomeFailed)
@@ -240,7 +239,7 @@ func (t *transaction) held(ctx context.Context, id string, not governance.NotAcc
 		rep.turn(turn)
 		if rep.retry = s.repair && turn.Status == protocol.TurnRetrying; rep.retry {
 			rep.Outcome = OutcomeRejected
-			t.e.note(Notice{Kind: "rejected", TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
+			t.e.note(Notice{Kind: NoticeRejected, TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
 		}
 	}
 	return rep, nil

@@ -20,7 +20,7 @@ func (e *Local) RuleObjection(ctx context.Context, o ObjectionOptions) (rep Repo
 		if err := t.do(in); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "objection", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitObjection, "", nil); err != nil {
 			return err
 		}
 		rep = t.report(OutcomeDone)
