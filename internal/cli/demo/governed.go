@@ -291,7 +291,7 @@ func (g *governed) prompt(command, why string) {
 }
 
 // tell shows how a command ended; another end than the expected one is the demo's failure.
-func (g *governed) tell(r orchestrator.Report, want string) error {
+func (g *governed) tell(r orchestrator.Report, want orchestrator.Outcome) error {
 	if r.Outcome != want {
 		return execution.Errorf(execution.CodeInternal, "the governed part of the demo stopped: %s %s %s", r.Outcome, r.Code, strings.Join(r.Errors, "; ")).
 			WithHint("drawbar demo --keep keeps its directory")
@@ -299,7 +299,7 @@ func (g *governed) tell(r orchestrator.Report, want string) error {
 	if g.app.JSON {
 		return g.app.Line(obj{"type": "governed", "report": r})
 	}
-	head := "  " + r.Outcome
+	head := "  " + string(r.Outcome)
 	switch r.Outcome {
 	case orchestrator.OutcomeDone:
 		head = "  the gate passes"
@@ -334,17 +334,17 @@ func (g *governed) tell(r orchestrator.Report, want string) error {
 // notice shows what an agent does, and why a result is refused.
 func (g *governed) notice(n orchestrator.Notice) {
 	switch n.Kind {
-	case "progress":
+	case orchestrator.NoticeProgress:
 		if n.Progress.Stage == turnruntime.StageWaiting {
 			select {
 			case g.waits <- n.TurnID:
 			default:
 			}
 		}
-	case "rejected":
+	case orchestrator.NoticeRejected:
 		g.app.Notef("  refused: %s", n.Text)
 		g.app.Notef("  The agent gets its turn back, with the reason.")
-	case "event":
+	case orchestrator.NoticeEvent:
 		if e, ok := n.Event.Body.(execution.ShellExit); ok && e.ExitCode != 0 && !g.app.JSON {
 			g.app.Notef("    exit code %d", e.ExitCode)
 		}

@@ -33,7 +33,7 @@ type acceptance struct {
 	forward  []string // files that the same role revised
 }
 
-func (s *step) accept(in AcceptTurn) *Refused {
+func (in AcceptTurn) apply(s *step) *Refused {
 	if r := s.acceptable(in.TurnID); r != nil {
 		return r
 	}
@@ -126,7 +126,7 @@ func (s *step) notAccepted(t *protocol.Turn, code string, stage protocol.Stage, 
 	s.add(NotAccepted{TurnID: t.TurnID, Code: code, Errors: errs, Next: turnCommand(s.st, t)})
 }
 
-func (s *step) failAcceptance(in FailAcceptance) *Refused {
+func (in FailAcceptance) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r

@@ -17,7 +17,7 @@ func TestTheHistoryOfAnAcceptedTurn(t *testing.T) {
 	start := w.now
 	change := protocol.Change{Field: "artifact.type", Original: []byte(`"code"`), Normalized: []byte(`"workspace"`), Rationale: "a synonym"}
 	observed := &protocol.Observed{DerivedBy: "orchestrator", FilesChanged: []string{"a.md"}}
-	w.must(AcceptTurn{TurnID: pm, Now: w.tick(), Files: []string{"a.md", "a.md", protocol.StateFile}, Observed: observed, IntegrationRef: "workspace:dirty",
+	w.must(AcceptTurn{TurnID: pm, Files: []string{"a.md", "a.md", protocol.StateFile}, Observed: observed, IntegrationRef: "workspace:dirty",
 		Changes: []protocol.Change{change}, Warnings: []string{"careful"}, Session: "s1", AdapterMeta: &protocol.AdapterMeta{Model: "m"},
 		Replay: &Replay{Overall: "match"}, Result: w.result(pm, changes("said.md"), func(r *protocol.TurnResult) {
 			r.Verification.ProducedFiles = []protocol.ProducedFile{{Path: "kept.txt", Disposition: "artifact"}, {Path: "noise.log", Disposition: "ignore"}}
@@ -52,7 +52,7 @@ func TestTheHistoryOfAnAcceptedTurn(t *testing.T) {
 	if a, ok := find[Archive](w.effects); !ok || a.TurnID != pm {
 		t.Error("the turn's files are not archived")
 	}
-	w.refused(AcceptTurn{TurnID: pm, Now: w.tick()}, CodeAlreadyAccepted)
+	w.refused(AcceptTurn{TurnID: pm}, CodeAlreadyAccepted)
 }
 
 func TestAnAcceptanceNamesThePhaseItHappenedIn(t *testing.T) {
@@ -75,7 +75,7 @@ func TestGatesOfAnAcceptance(t *testing.T) {
 		w := newWorld(t, config(t))
 		w.to("implementation")
 		dev := w.turn("dev")
-		w.must(AcceptTurn{TurnID: dev, Now: w.tick(), Result: w.result(dev, asksFor("qa"))})
+		w.must(AcceptTurn{TurnID: dev, Result: w.result(dev, asksFor("qa"))})
 		f := w.run.State.LastGateFailure
 		if w.run.State.Phase != "implementation" || f == nil || f.GateID != "built" || f.ToPhase != "qa" || f.RequestedByTurn != dev || f.QueuedRequest ||
 			!slices.Equal(f.MissingFiles, []string{"NOTES.md"}) || w.run.State.PhaseGateStatus.At("built") != protocol.GateFailed {

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
-func (s *step) approve(in Approve) *Refused {
+func (in Approve) apply(s *step) *Refused {
 	st := s.st
 	undoes := s.reclaim(in)
 	if st.Status != protocol.RunPaused && st.Status != protocol.RunBlocked {
@@ -125,7 +125,7 @@ func (s *step) approved(gate, kind, turn, undoes string, in Approve) {
 	s.emit("gate_approved", s.eventTurn(turn), more)
 }
 
-func (s *step) gateActionFailed(in GateActionFailed) *Refused {
+func (in GateActionFailed) apply(s *step) *Refused {
 	st := s.st
 	if st.PendingTransition == nil && st.PendingCompletion == nil {
 		return refuse(CodeInvalidTransition, NextCommand(s.run), "no gate waits for an approval")

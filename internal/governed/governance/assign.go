@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
-func (s *step) assign(in AssignTurn) *Refused {
+func (in AssignTurn) apply(s *step) *Refused {
 	if all := Guards(s.run, in.Role); len(all) > 0 {
 		return &all[0]
 	}

@@ -87,7 +87,7 @@ func (s *step) reserve(turn, role string) {
 }
 
 // attempted notes the session of an attempt, and books what it cost: it is spent, whether the result is accepted or not.
-func (s *step) attempted(in Attempted) *Refused {
+func (in Attempted) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r

@@ -31,7 +31,7 @@ func TestABudgetIsReservedAndSpent(t *testing.T) {
 	}
 	// What was measured goes before what the turn says, and a negative cost is none.
 	pm = w.turn("pm")
-	w.must(AcceptTurn{TurnID: pm, Now: w.tick(), Result: w.result(pm, costs(-3)), Cost: &protocol.Cost{USD: 0.5}})
+	w.must(AcceptTurn{TurnID: pm, Result: w.result(pm, costs(-3)), Cost: &protocol.Cost{USD: 0.5}})
 	if got := w.run.State.BudgetStatus.SpentUSD; got != 4.5 {
 		t.Errorf("spent are %v", got)
 	}
@@ -55,11 +55,11 @@ func TestAUsedUpBudgetStopsTheRun(t *testing.T) {
 	if got := NextCommand(w.run); got != next {
 		t.Errorf("next is %s", got)
 	}
-	if r := w.refused(Unblock{Now: w.tick()}, CodeBudgetExhausted); r.Next != next {
+	if r := w.refused(Unblock{}, CodeBudgetExhausted); r.Next != next {
 		t.Errorf("next is %s", r.Next)
 	}
 	c.Budget.PerRunMaxUSD = ptr(24.0)
-	w.must(Unblock{Now: w.tick()})
+	w.must(Unblock{})
 	w.status(protocol.RunActive)
 	if b := w.run.State.BudgetStatus; *b.RemainingUSD != 12 || b.Exhausted {
 		t.Errorf("the raised budget is %+v", b)
@@ -83,7 +83,7 @@ func TestARaisedBudgetIsSeenAtOnce(t *testing.T) {
 	if left := Budget(w.run).RemainingUSD; left == nil || *left != 3 {
 		t.Errorf("left is %v", left)
 	}
-	w.must(Unblock{Now: w.tick()})
+	w.must(Unblock{})
 	w.status(protocol.RunActive)
 }
 
@@ -140,13 +140,13 @@ func TestEveryAttemptIsPaidFor(t *testing.T) {
 	w := newWorld(t, config(t))
 	before := w.run.State.BudgetStatus.SpentUSD
 	pm := w.turn("pm")
-	w.must(Attempted{TurnID: pm, Now: w.tick(), Cost: protocol.Cost{InputTokens: 10, OutputTokens: 1, USD: 0.25}, Session: "s-1"})
-	w.must(RejectTurn{TurnID: pm, Now: w.tick(), Reason: "no objection"})
+	w.must(Attempted{TurnID: pm, Cost: protocol.Cost{InputTokens: 10, OutputTokens: 1, USD: 0.25}, Session: "s-1"})
+	w.must(RejectTurn{TurnID: pm, Reason: "no objection"})
 	if got := w.run.State.BudgetStatus.SpentUSD - before; math.Abs(got-0.25) > 1e-9 || w.run.State.Sessions.At("pm") != "s-1" {
 		t.Errorf("after the first attempt %v is spent, the sessions are %v", got, w.run.State.Sessions.Keys())
 	}
-	w.must(Attempted{TurnID: pm, Now: w.tick(), Cost: protocol.Cost{InputTokens: 20, OutputTokens: 2, USD: 0.5}})
-	w.must(Attempted{TurnID: pm, Now: w.tick(), Cost: protocol.Cost{USD: -3}})
+	w.must(Attempted{TurnID: pm, Cost: protocol.Cost{InputTokens: 20, OutputTokens: 2, USD: 0.5}})
+	w.must(Attempted{TurnID: pm, Cost: protocol.Cost{USD: -3}})
 	w.accept(pm, func(r *protocol.TurnResult) { r.Cost = &protocol.Cost{USD: 9} })
 	if got := w.run.State.BudgetStatus.SpentUSD - before; math.Abs(got-0.75) > 1e-9 {
 		t.Errorf("%v is spent", got)
@@ -154,7 +154,7 @@ func TestEveryAttemptIsPaidFor(t *testing.T) {
 	if c := w.run.History[0].Cost; c == nil || *c != (protocol.Cost{InputTokens: 30, OutputTokens: 3, USD: 0.75}) {
 		t.Errorf("the turn cost %+v", c)
 	}
-	w.refused(Attempted{TurnID: pm, Now: w.tick()}, CodeTurnNotActive)
+	w.refused(Attempted{TurnID: pm}, CodeTurnNotActive)
 }
 
 func TestCostRatesPriceTokens(t *testing.T) {
@@ -162,12 +162,12 @@ func TestCostRatesPriceTokens(t *testing.T) {
 	c := config(t, `"budget": {"per_turn_max_usd": 2,`, `"budget": {"cost_rates": {"deepseek-v3": {"input_per_1m": 0.5, "output_per_1m": 2}}, "per_turn_max_usd": 2,`)
 	w := newWorld(t, c)
 	id := w.turn("pm")
-	w.must(Attempted{TurnID: id, Now: w.tick(), Model: "deepseek-v3", Cost: protocol.Cost{InputTokens: 1_000_000, OutputTokens: 500_000}})
+	w.must(Attempted{TurnID: id, Model: "deepseek-v3", Cost: protocol.Cost{InputTokens: 1_000_000, OutputTokens: 500_000}})
 	if got := w.run.State.BudgetStatus.SpentUSD; got != 1.5 {
 		t.Errorf("spent %v", got)
 	}
-	w.must(Attempted{TurnID: id, Now: w.tick(), Model: "deepseek-v3", Cost: protocol.Cost{InputTokens: 1_000_000, USD: 0.25}}) // it states its price
-	w.must(Attempted{TurnID: id, Now: w.tick(), Model: "another", Cost: protocol.Cost{InputTokens: 1_000_000}})
+	w.must(Attempted{TurnID: id, Model: "deepseek-v3", Cost: protocol.Cost{InputTokens: 1_000_000, USD: 0.25}}) // it states its price
+	w.must(Attempted{TurnID: id, Model: "another", Cost: protocol.Cost{InputTokens: 1_000_000}})
 	if got := w.run.State.BudgetStatus.SpentUSD; got != 1.75 {
 		t.Errorf("spent %v", got)
 	}

@@ -8,7 +8,7 @@ import (
 
 const gitPrefix = "git:"
 
-func (s *step) checkpointed(in Checkpointed) *Refused {
+func (in Checkpointed) apply(s *step) *Refused {
 	i := slices.IndexFunc(s.run.History, func(h protocol.HistoryEntry) bool {
 		return h.TurnID == in.TurnID && h.Status != protocol.StatusReissued
 	})
@@ -35,7 +35,7 @@ func (s *step) checkpointed(in Checkpointed) *Refused {
 	return nil
 }
 
-func (s *step) operatorCommits(in OperatorCommits) *Refused {
+func (in OperatorCommits) apply(s *step) *Refused {
 	if in.To == "" {
 		return refuse(CodeInvalidInput, NextStatus, "operator commits need the commit they end at")
 	}

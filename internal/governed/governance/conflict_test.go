@@ -32,13 +32,13 @@ func TestAConflictIsFoundAndResolved(t *testing.T) {
 		t.Errorf("the conflict is %+v", c)
 	}
 	w.status(protocol.RunActive)
-	w.must(RejectTurn{TurnID: dev, Now: w.tick(), Reason: "conflict", Reassign: true, Baseline: ptr(clean())})
+	w.must(RejectTurn{TurnID: dev, Reason: "conflict", Reassign: true, Baseline: ptr(clean())})
 	turn = w.run.State.ActiveTurns.At(dev)
 	if turn.Status != protocol.TurnRetrying || turn.Attempt != 2 || len(turn.ConflictContext) == 0 {
 		t.Errorf("the turn is %+v", turn)
 	}
 	// From its fresh baseline the turn does not conflict with what was accepted before.
-	w.must(Dispatched{TurnID: dev, Now: w.tick()})
+	w.must(Dispatched{TurnID: dev})
 	w.accept(dev, changes("a.go", "c.go"))
 	if w.run.State.ActiveTurns.Has(dev) {
 		t.Errorf("the retried turn is %+v", w.run.State.ActiveTurns.At(dev))
@@ -54,7 +54,7 @@ func TestAPersonMergesAConflict(t *testing.T) {
 	if n.Code != CodeConflict || n.Next != "drawbar govern accept --turn "+dev+" --resolution human_merge" {
 		t.Errorf("got %+v", n)
 	}
-	w.must(AcceptTurn{TurnID: dev, Now: w.tick(), Result: w.result(dev, changes("a.go")), Resolution: ResolutionHumanMerge})
+	w.must(AcceptTurn{TurnID: dev, Result: w.result(dev, changes("a.go")), Resolution: ResolutionHumanMerge})
 	h := w.run.History[len(w.run.History)-1]
 	if h.TurnID != dev || len(h.ConflictResolution) == 0 || !slices.Contains(w.types(), "conflict_resolved") {
 		t.Errorf("accepted as %+v", h)
@@ -69,13 +69,13 @@ func TestTheThirdConflictBlocks(t *testing.T) {
 		w.accept(qa, changes("a.go"))
 		w.accept(dev, changes("a.go", "b.go", "c.go"))
 		if w.run.State.Status == protocol.RunActive {
-			w.must(RejectTurn{TurnID: dev, Now: w.tick(), Reason: "again", Reassign: true, Baseline: ptr(clean())})
-			w.must(Dispatched{TurnID: dev, Now: w.tick()})
+			w.must(RejectTurn{TurnID: dev, Reason: "again", Reassign: true, Baseline: ptr(clean())})
+			w.must(Dispatched{TurnID: dev})
 			qa = w.turn("qa")
 		}
 	}
 	w.blockedOn("human:conflict_loop:" + dev)
-	w.must(AcceptTurn{TurnID: dev, Now: w.tick(), Result: w.result(dev, changes("a.go")), Resolution: ResolutionHumanMerge})
+	w.must(AcceptTurn{TurnID: dev, Result: w.result(dev, changes("a.go")), Resolution: ResolutionHumanMerge})
 	w.status(protocol.RunActive)
 }
 
@@ -84,7 +84,7 @@ func TestAWorktreeThatDoesNotMergeIsAConflict(t *testing.T) {
 	w := newWorld(t, config(t))
 	w.to("implementation")
 	dev := w.turn("dev")
-	w.must(AcceptTurn{TurnID: dev, Now: w.tick(), Result: w.result(dev, changes("a.go", "b.go")), MergeConflicts: []string{"a.go"}})
+	w.must(AcceptTurn{TurnID: dev, Result: w.result(dev, changes("a.go", "b.go")), MergeConflicts: []string{"a.go"}})
 	c := w.run.State.ActiveTurns.At(dev).ConflictState.Error
 	if !slices.Equal(c.ConflictingFiles, []string{"a.go"}) || !slices.Equal(c.NonConflictingFiles, []string{"b.go"}) {
 		t.Errorf("the conflict is %+v", c)

@@ -85,22 +85,21 @@ func TestFixturesOfTheStateMachine(t *testing.T) {
 			var r *Refused
 			switch x.Input.Operation {
 			case "assign_turn":
-				r = w.do(AssignTurn{Role: "dev", TurnID: "turn_1", Now: w.tick()})
+				r = w.do(AssignTurn{Role: "dev", TurnID: "turn_1"})
 			case "initialize_run":
-				r = w.do(StartRun{RunID: "run_0000000000000001", Now: w.tick()})
+				r = w.do(StartRun{RunID: "run_0000000000000001"})
 			case "approve_transition":
-				r = w.do(Approve{Now: w.tick()})
+				r = w.do(Approve{})
 			case "approve_completion":
-				r = w.do(Approve{Completion: true, Now: w.tick()})
+				r = w.do(Approve{Completion: true})
 			case "resolve_blocked":
-				r = w.do(Unblock{Now: w.tick()})
+				r = w.do(Unblock{})
 			case "transition_state":
 				var c StateChange
 				if err := json.Unmarshal(x.Input.Args, &c); err != nil {
 					t.Fatal(err)
 				}
-				c.Now = w.tick()
-				w.run, r = ApplyChange(w.run, c)
+				w.run, r = ApplyChange(w.run, w.tick(), c)
 			default:
 				t.Fatalf("the operation %s is not known", x.Input.Operation)
 			}
@@ -206,7 +205,7 @@ func TestFixturesOfTheHistory(t *testing.T) {
 			if err := json.Unmarshal(x.Input.Args, &args); err != nil {
 				t.Fatal(err)
 			}
-			in := AcceptTurn{TurnID: args.TurnID, Now: w.tick()}
+			in := AcceptTurn{TurnID: args.TurnID}
 			if w.run.State.ActiveTurns.Has(args.TurnID) {
 				in.Result = w.result(args.TurnID)
 			}

@@ -13,7 +13,7 @@ type declined struct {
 	undoes                     string // the decision that it takes back
 }
 
-func (s *step) decline(in Decline) *Refused {
+func (in Decline) apply(s *step) *Refused {
 	const example = `drawbar govern decline --reason "..."`
 	if strings.TrimSpace(in.Reason) == "" {
 		return refuse(CodeInvalidInput, example, "a no to a gate needs a reason: the next turn reads it")

@@ -57,12 +57,12 @@ func TestDelegationsAreDoneAndReviewed(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"del-001", "completed", "DEC-100", ""}, {"del-002", "completed", "", "DEC-200"}, {"del-003", "failed", "", ""}}, got); diff != "" {
 		t.Error(diff)
 	}
-	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Now: w.tick(), Baseline: clean()}, CodeReviewPending)
+	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Baseline: clean()}, CodeReviewPending)
 	review := w.turn("pm")
 	if len(w.run.State.ActiveTurns.At(review).DelegationReview) == 0 {
 		t.Error("the review is not told of the results")
 	}
-	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Now: w.tick(), Baseline: clean()}, CodeReviewPending)
+	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Baseline: clean()}, CodeReviewPending)
 	// A required decision is missing: the review does not move the run on.
 	w.accept(review, asksFor("implementation"))
 	n, failed := find[NotAccepted](w.effects)
@@ -96,8 +96,8 @@ func TestAReissuedChildKeepsItsDelegation(t *testing.T) {
 	w := newWorld(t, config(t))
 	w.accept(w.turn("pm"), delegates(child("del-001", "dev")))
 	dev := w.turn("dev")
-	w.must(ReissueTurn{TurnID: dev, NewTurnID: "turn_new", Now: w.tick(), Reason: "stale", Baseline: clean()})
-	w.must(Dispatched{TurnID: "turn_new", Now: w.tick()})
+	w.must(ReissueTurn{TurnID: dev, NewTurnID: "turn_new", Reason: "stale", Baseline: clean()})
+	w.must(Dispatched{TurnID: "turn_new"})
 	w.accept("turn_new")
 	if rev := w.run.State.PendingDelegation; rev == nil || rev.Results[0].ChildTurnID != "turn_new" {
 		t.Errorf("the review is %+v", rev)

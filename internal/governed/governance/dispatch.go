@@ -19,7 +19,7 @@ func (s *step) active(id string) (*protocol.Turn, *Refused) {
 	return nil, refuse(CodeTurnNotActive, NextStatus, "the turn %q is not active", id).with("turn_id", id)
 }
 
-func (s *step) takeUp(in TakeUp) *Refused {
+func (in TakeUp) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -33,7 +33,7 @@ func (s *step) takeUp(in TakeUp) *Refused {
 	return nil
 }
 
-func (s *step) dispatched(in Dispatched) *Refused {
+func (in Dispatched) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -62,7 +62,7 @@ func (s *step) dispatched(in Dispatched) *Refused {
 	return nil
 }
 
-func (s *step) workerAttached(in WorkerAttached) *Refused {
+func (in WorkerAttached) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -74,7 +74,7 @@ func (s *step) workerAttached(in WorkerAttached) *Refused {
 	return nil
 }
 
-func (s *step) firstOutput(in FirstOutput) *Refused {
+func (in FirstOutput) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -88,7 +88,7 @@ func (s *step) firstOutput(in FirstOutput) *Refused {
 	return nil
 }
 
-func (s *step) dispatchFailed(in DispatchFailed) *Refused {
+func (in DispatchFailed) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -152,7 +152,7 @@ func (s *step) failTurn(t *protocol.Turn, status protocol.TurnStatus, reason str
 	t.Status, t.FailedAt, t.FailureReason = status, s.now, reason
 }
 
-func (s *step) startFailed(in StartFailed) *Refused {
+func (in StartFailed) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -178,7 +178,7 @@ func (s *step) startFailed(in StartFailed) *Refused {
 	return nil
 }
 
-func (s *step) stalled(in Stalled) *Refused {
+func (in Stalled) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r

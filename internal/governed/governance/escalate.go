@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
-func (s *step) escalate(in Escalate) *Refused {
+func (in Escalate) apply(s *step) *Refused {
 	if strings.TrimSpace(in.Reason) == "" {
 		return refuse(CodeInvalidInput, `drawbar govern escalate --reason "..."`, "an escalation needs a reason")
 	}
@@ -42,7 +42,7 @@ func (s *step) escalate(in Escalate) *Refused {
 	return nil
 }
 
-func (s *step) unblock(in Unblock) *Refused {
+func (in Unblock) apply(s *step) *Refused {
 	st := s.st
 	switch st.Status {
 	case protocol.RunBlocked:
@@ -99,7 +99,7 @@ func NeverStarted(st *protocol.State) bool {
 	return (on == "dispatch:unsupported" || on == "dispatch:spawn_failed") && t != nil && t.Attempt <= 1 && t.WorkerAttachedAt.IsZero() && t.Worktree == ""
 }
 
-func (s *step) hookBlocked(in HookBlocked) *Refused {
+func (in HookBlocked) apply(s *step) *Refused {
 	if in.Phase == "" || in.Hook == "" {
 		return refuse(CodeInvalidInput, NextCommand(s.run), "a blocking hook needs its phase and name")
 	}

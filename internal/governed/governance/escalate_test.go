@@ -12,10 +12,10 @@ import (
 func TestAnOperatorStopsTheRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
-	w.refused(Escalate{Now: w.tick()}, CodeInvalidInput)
-	w.refused(Escalate{Now: w.tick(), Reason: "x", TurnID: "turn_no"}, CodeTurnNotActive)
+	w.refused(Escalate{}, CodeInvalidInput)
+	w.refused(Escalate{Reason: "x", TurnID: "turn_no"}, CodeTurnNotActive)
 	pm := w.turn("pm")
-	w.must(Escalate{Now: w.tick(), Reason: "Wrong API, stop!", Detail: "see mail", Action: "call Ann"})
+	w.must(Escalate{Reason: "Wrong API, stop!", Detail: "see mail", Action: "call Ann"})
 	w.blockedOn("escalation:operator:wrong-api-stop")
 	raised, _ := find[RaiseHuman](w.effects)
 	if raised.Entry.Action != "call Ann" || raised.Entry.Detail != "see mail" || raised.Entry.ResolutionCommand != "drawbar govern unblock "+raised.Entry.EscalationID {
@@ -33,8 +33,8 @@ func TestAnOperatorStopsTheRun(t *testing.T) {
 	// The stop is not the turn's: an acceptance does not lift it.
 	w.accept(pm, asksFor("implementation"))
 	w.blockedOn("escalation:operator:wrong-api-stop")
-	w.refused(Unblock{Now: w.tick(), EscalationID: "hesc_0"}, CodeUnknownEscalation)
-	w.must(Unblock{Now: w.tick(), EscalationID: raised.Entry.EscalationID, By: "ann"})
+	w.refused(Unblock{EscalationID: "hesc_0"}, CodeUnknownEscalation)
+	w.must(Unblock{EscalationID: raised.Entry.EscalationID, By: "ann"})
 	w.status(protocol.RunPaused)
 	if w.run.State.PendingTransition == nil || !slices.Contains(w.types(), "escalation_resolved") || w.notes[len(w.notes)-1].Decision != "escalation_resolved" {
 		t.Errorf("the request behind the block is lost: %+v", w.run.State)
@@ -45,36 +45,36 @@ func TestAResumeDoesNotClearAnApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	w.accept(w.turn("pm"), asksFor("implementation"))
-	w.must(GateActionFailed{Now: w.tick(), Gate: "plan", Label: "deploy", Detail: "exit 1"})
+	w.must(GateActionFailed{Gate: "plan", Label: "deploy", Detail: "exit 1"})
 	w.blockedOn("gate_action:plan")
 	if w.run.State.BlockedReason.Recovery.RecoveryAction != NextApprove {
 		t.Errorf("the recovery is %s", w.run.State.BlockedReason.Recovery.RecoveryAction)
 	}
-	w.must(Unblock{Now: w.tick()})
+	w.must(Unblock{})
 	w.status(protocol.RunPaused)
 	if value(w.run.State.BlockedOn, "") != "human_approval:plan" || w.run.State.PendingTransition == nil {
 		t.Fatalf("the approval is gone: %+v", w.run.State)
 	}
-	w.must(GateActionFailed{Now: w.tick(), Gate: "plan", Label: "deploy"})
-	w.must(Approve{Now: w.tick()})
+	w.must(GateActionFailed{Gate: "plan", Label: "deploy"})
+	w.must(Approve{})
 	w.status(protocol.RunActive)
 	if w.run.State.Phase != "implementation" || len(w.run.State.OpenHuman) != 0 {
 		t.Errorf("approved into %+v", w.run.State)
 	}
-	w.refused(GateActionFailed{Now: w.tick()}, CodeInvalidTransition)
-	w.refused(Approve{Now: w.tick()}, CodeInvalidTransition)
+	w.refused(GateActionFailed{}, CodeInvalidTransition)
+	w.refused(Approve{}, CodeInvalidTransition)
 }
 
 func TestApproveNeedsTheRightKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	w.accept(w.turn("pm"), asksFor("implementation"))
-	r := w.refused(Approve{Completion: true, Now: w.tick()}, CodeInvalidTransition)
+	r := w.refused(Approve{Completion: true}, CodeInvalidTransition)
 	if r.Next != NextApprove {
 		t.Errorf("next is %s", r.Next)
 	}
 	w.run.State.PendingTransition.To = "moon"
-	w.refused(Approve{Now: w.tick()}, CodeInvalidConfig)
+	w.refused(Approve{}, CodeInvalidConfig)
 }
 
 func TestWhatATurnSaysOfAPerson(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWhatATurnSaysOfAPerson(t *testing.T) {
 			if w.run.State.NextRecommendedRole != nil || w.run.State.BlockedReason.Category != "needs_human" || w.run.State.PendingTransition != nil {
 				t.Errorf("the state is %+v", w.run.State)
 			}
-			w.must(Unblock{Now: w.tick()})
+			w.must(Unblock{})
 			w.status(protocol.RunActive)
 		})
 	}
@@ -117,9 +117,9 @@ func TestOneOpenEntryPerFault(t *testing.T) {
 	w := newWorld(t, config(t))
 	w.to("implementation")
 	dev := w.turn("dev")
-	w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: "timeout"})
+	w.must(DispatchFailed{TurnID: dev, Class: "timeout"})
 	first := w.run.State.OpenHuman[0].EscalationID
-	w.must(HookBlocked{TurnID: dev, Now: w.tick(), Phase: protocol.HookBeforeAcceptance, Hook: "lint"})
+	w.must(HookBlocked{TurnID: dev, Phase: protocol.HookBeforeAcceptance, Hook: "lint"})
 	w.blockedOn("hook:before_acceptance:lint")
 	if len(w.run.State.OpenHuman) != 1 || w.run.State.OpenHuman[0].EscalationID == first {
 		t.Errorf("open are %+v", w.run.State.OpenHuman)
@@ -131,7 +131,7 @@ func TestOneOpenEntryPerFault(t *testing.T) {
 	if !strings.HasPrefix(first, "hesc_") || len(first) != len("hesc_")+16 {
 		t.Errorf("the id is %s", first)
 	}
-	w.must(RejectTurn{TurnID: dev, Now: w.tick(), Reason: "try again"})
+	w.must(RejectTurn{TurnID: dev, Reason: "try again"})
 	if len(w.run.State.OpenHuman) != 0 {
 		t.Errorf("open after the rejection: %+v", w.run.State.OpenHuman)
 	}
@@ -154,9 +154,9 @@ func TestHooksThatStop(t *testing.T) {
 		t.Run(tc.phase, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, config(t))
-			w.refused(HookBlocked{Phase: tc.phase, Now: w.tick()}, CodeInvalidInput)
+			w.refused(HookBlocked{Phase: tc.phase}, CodeInvalidInput)
 			pm := w.turn("pm")
-			w.must(HookBlocked{Phase: tc.phase, Hook: "guard", TurnID: pm, Now: w.tick(), Tamper: tc.tamper})
+			w.must(HookBlocked{Phase: tc.phase, Hook: "guard", TurnID: pm, Tamper: tc.tamper})
 			w.blockedOn("hook:" + tc.phase + ":guard")
 			if w.run.State.BlockedReason.Category != tc.category || w.run.State.ActiveTurns.At(pm).Status != tc.turn {
 				t.Errorf("%+v, %s", w.run.State.BlockedReason, w.run.State.ActiveTurns.At(pm).Status)
@@ -165,7 +165,7 @@ func TestHooksThatStop(t *testing.T) {
 	}
 	w := newWorld(t, config(t))
 	w.accept(w.turn("pm"), asksFor("implementation"))
-	w.must(HookBlocked{Phase: protocol.HookBeforeGate, Hook: "guard", Now: w.tick()})
+	w.must(HookBlocked{Phase: protocol.HookBeforeGate, Hook: "guard"})
 	if w.run.State.BlockedReason.Recovery.RecoveryAction != NextApprove || w.run.State.PendingTransition == nil {
 		t.Errorf("before a gate: %+v", w.run.State)
 	}
@@ -175,9 +175,9 @@ func TestAPolicyThatIsEscalatedFromOutside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.refused(PolicyEscalated{Now: w.tick()}, CodeInvalidInput)
-	w.refused(PolicyEscalated{PolicyID: "p", TurnID: "turn_no", Now: w.tick()}, CodeTurnNotActive)
-	w.must(PolicyEscalated{PolicyID: "p", Rule: "max_total_turns", TurnID: pm, Now: w.tick()})
+	w.refused(PolicyEscalated{}, CodeInvalidInput)
+	w.refused(PolicyEscalated{PolicyID: "p", TurnID: "turn_no"}, CodeTurnNotActive)
+	w.must(PolicyEscalated{PolicyID: "p", Rule: "max_total_turns", TurnID: pm})
 	w.blockedOn("policy:p")
 	if w.run.State.ActiveTurns.At(pm).Status != protocol.TurnFailedAcceptance || w.notes[len(w.notes)-1].Decision != "policy_escalation" {
 		t.Errorf("%+v", w.run.State.ActiveTurns.At(pm))
@@ -187,17 +187,17 @@ func TestAPolicyThatIsEscalatedFromOutside(t *testing.T) {
 func TestOperatorCommitsDoNotBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
-	w.refused(OperatorCommits{Now: w.tick()}, CodeInvalidInput)
-	w.must(OperatorCommits{From: "a", To: "b", Now: w.tick(), SHAs: []string{"b"}})
+	w.refused(OperatorCommits{}, CodeInvalidInput)
+	w.must(OperatorCommits{From: "a", To: "b", SHAs: []string{"b"}})
 	w.status(protocol.RunActive)
 	if value(w.run.State.AcceptedIntegration, "") != "git:b" || !slices.Contains(w.types(), "state_reconciled_operator_commits") {
 		t.Errorf("%+v, %v", w.run.State, w.types())
 	}
-	w.refused(Checkpointed{TurnID: "turn_no", SHA: "a", Now: w.tick()}, CodeTurnNotActive)
+	w.refused(Checkpointed{TurnID: "turn_no", SHA: "a"}, CodeTurnNotActive)
 	pm := w.turn("pm")
 	w.accept(pm)
-	w.refused(Checkpointed{TurnID: pm, Now: w.tick()}, CodeInvalidInput)
-	w.must(Checkpointed{TurnID: pm, SHA: "c", Now: w.tick()})
+	w.refused(Checkpointed{TurnID: pm}, CodeInvalidInput)
+	w.must(Checkpointed{TurnID: pm, SHA: "c"})
 	if c := w.run.State.LastCompletedTurn; c.CheckpointSHA != "c" || c.Role != "pm" || c.Phase != "planning" {
 		t.Errorf("%+v", c)
 	}
@@ -221,11 +221,11 @@ func TestATurnThatNeverStartedBeginsAnew(t *testing.T) {
 			w.to("implementation")
 			dev := w.turn("dev")
 			if tc.started {
-				w.must(WorkerAttached{TurnID: dev, PID: 7, Now: w.tick()})
+				w.must(WorkerAttached{TurnID: dev, PID: 7})
 			}
-			w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: tc.class})
+			w.must(DispatchFailed{TurnID: dev, Class: tc.class})
 			head := "abc"
-			w.must(Unblock{Now: w.tick(), Baseline: &protocol.Baseline{HeadRef: &head}})
+			w.must(Unblock{Baseline: &protocol.Baseline{HeadRef: &head}})
 			got := w.run.State.ActiveTurns.At(dev).Baseline
 			if fresh := got != nil && got.HeadRef != nil && *got.HeadRef == head; fresh != tc.fresh {
 				t.Errorf("the baseline is %+v", got)
@@ -239,8 +239,8 @@ func TestAnOlderBlockHoldsAgain(t *testing.T) {
 	t.Run("another turn's", func(t *testing.T) {
 		t.Parallel()
 		w, dev, qa := twoAtOnce(t)
-		w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: "exit", ExitCode: 3})
-		w.must(DispatchFailed{TurnID: qa, Now: w.tick(), Class: "timeout"})
+		w.must(DispatchFailed{TurnID: dev, Class: "exit", ExitCode: 3})
+		w.must(DispatchFailed{TurnID: qa, Class: "timeout"})
 		w.blockedOn("dispatch:timeout")
 		w.accept(qa)
 		w.blockedOn("dispatch:exit-3")
@@ -254,11 +254,11 @@ func TestAnOlderBlockHoldsAgain(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, config(t))
 		pm := w.turn("pm")
-		w.must(Escalate{Now: w.tick(), Reason: "wait"})
-		w.must(DispatchFailed{TurnID: pm, Now: w.tick(), Class: "timeout"})
+		w.must(Escalate{Reason: "wait"})
+		w.must(DispatchFailed{TurnID: pm, Class: "timeout"})
 		w.accept(pm)
 		w.blockedOn("escalation:operator:wait")
-		w.must(Unblock{Now: w.tick()})
+		w.must(Unblock{})
 		w.status(protocol.RunActive)
 	})
 }

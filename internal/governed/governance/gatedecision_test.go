@@ -41,24 +41,24 @@ func (w *world) says(text string, want ...string) {
 func TestAnApprovalIsSignedAndClearsWhatStoodBeforeIt(t *testing.T) {
 	t.Parallel()
 	w := asked(t)
-	w.must(GateActionFailed{Now: w.tick(), Label: "deploy", Detail: "exit 1"})
+	w.must(GateActionFailed{Label: "deploy", Detail: "exit 1"})
 	w.blockedOn("gate_action:plan")
 	if n := w.notes[len(w.notes)-1]; n.Type != "gate_action" || string(n.Extra.At("detail")) != `"exit 1"` {
 		t.Errorf("noted %+v", n)
 	}
-	w.must(Approve{Now: w.tick(), By: ann, Comment: "well planned"})
+	w.must(Approve{By: ann, Comment: "well planned"})
 	st := w.run.State
 	if st.Phase != "implementation" || st.PhaseGateStatus.At("plan") != protocol.GatePassed || len(st.OpenHuman) != 0 || st.BlockedReason != nil || st.BlockedOn != nil {
 		t.Errorf("approved into %+v", st)
 	}
 	w.says(w.last("gate_approved"), `"by":"Ann <ann@x>"`, `"by_user":"root"`, `"comment":"well planned"`, `"gate_id":"plan"`, `"gate_type":"phase_transition"`)
-	w.refused(Approve{Now: w.tick()}, CodeInvalidTransition)
+	w.refused(Approve{}, CodeInvalidTransition)
 
 	w.to("qa")
 	w.accept(w.turn("qa"), asksForEnd)
-	w.must(GateActionFailed{Now: w.tick(), Label: "publish"})
+	w.must(GateActionFailed{Label: "publish"})
 	w.blockedOn("gate_action:ship")
-	w.must(Approve{Completion: true, Now: w.tick()})
+	w.must(Approve{Completion: true})
 	w.status(protocol.RunCompleted)
 	if w.run.State.PhaseGateStatus.At("ship") != protocol.GatePassed || len(w.run.State.OpenHuman) != 0 {
 		t.Errorf("completed as %+v", w.run.State)
@@ -70,20 +70,20 @@ func TestAGateIsAskedAgainWhenItIsApproved(t *testing.T) {
 	t.Parallel()
 	files := []string{`"plan": {"requires_human_approval": true}`, `"plan": {"requires_human_approval": true, "requires_files": ["NOTES.md"]}`}
 	w := asked(t, files...)
-	w.says(w.refused(Approve{Now: w.tick()}, CodeGateFailed).Message, "plan does not pass now", "NOTES.md")
-	w.refused(Approve{Completion: true, Now: w.tick()}, CodeInvalidTransition)
+	w.says(w.refused(Approve{}, CodeGateFailed).Message, "plan does not pass now", "NOTES.md")
+	w.refused(Approve{Completion: true}, CodeInvalidTransition)
 
 	w = asked(t)
 	w.run.Config = config(t, `"exit_gate": "plan"`, `"exit_gate": "ship"`)
-	w.says(w.refused(Approve{Now: w.tick()}, CodeGateFailed).Message, "the gate plan waits", "the gate ship now")
+	w.says(w.refused(Approve{}, CodeGateFailed).Message, "the gate plan waits", "the gate ship now")
 	w.run.Config = config(t, `"implementation": {"entry_role"`, `"building": {"entry_role"`)
-	w.refused(Approve{Now: w.tick()}, CodeInvalidConfig)
+	w.refused(Approve{}, CodeInvalidConfig)
 
 	w = newWorld(t, config(t, `"ship": {"requires_human_approval": true}`, `"ship": {"requires_human_approval": true, "requires_files": ["NOTES.md"]}`))
 	w.to("qa")
 	w.accept(w.turn("qa"), asksForEnd)
-	w.says(w.refused(Approve{Completion: true, Now: w.tick()}, CodeGateFailed).Message, "ship does not pass now")
-	w.must(Approve{Completion: true, Now: w.tick(), GateFiles: map[string]string{"NOTES.md": "notes"}})
+	w.says(w.refused(Approve{Completion: true}, CodeGateFailed).Message, "ship does not pass now")
+	w.must(Approve{Completion: true, GateFiles: map[string]string{"NOTES.md": "notes"}})
 	w.status(protocol.RunCompleted)
 }
 
@@ -93,13 +93,13 @@ func TestWhoApproves(t *testing.T) {
 	w := asked(t, `"plan": {"requires_human_approval": true}`, `"plan": {"requires_human_approval": true, "approvers": ["ann@x", "bob@x"], "min_approvals": 2}`)
 	bob := protocol.Person{Name: "Bob", Email: "bob@x"}
 	eve := protocol.Person{Name: "Eve", Email: "eve@x"}
-	w.refused(Approve{Now: w.tick(), By: eve}, CodeNotApprover)
-	w.refused(Decline{Now: w.tick(), By: eve, Reason: "no"}, CodeNotApprover)
-	w.must(Approve{Now: w.tick(), By: ann, Comment: "yes"})
+	w.refused(Approve{By: eve}, CodeNotApprover)
+	w.refused(Decline{By: eve, Reason: "no"}, CodeNotApprover)
+	w.must(Approve{By: ann, Comment: "yes"})
 	w.status(protocol.RunPaused)
 	w.says(w.last("gate_approval"), `"approvals":1`, `"required":2`, `"by":"Ann <ann@x>"`, `"comment":"yes"`)
-	w.says(w.refused(Approve{Now: w.tick(), By: ann}, CodeInvalidTransition).Message, "has approved the gate plan already")
-	w.must(Approve{Now: w.tick(), By: bob})
+	w.says(w.refused(Approve{By: ann}, CodeInvalidTransition).Message, "has approved the gate plan already")
+	w.must(Approve{By: bob})
 	w.status(protocol.RunActive)
 }
 
@@ -107,15 +107,15 @@ func TestWhoApproves(t *testing.T) {
 func TestADeclineSendsBack(t *testing.T) {
 	t.Parallel()
 	w := asked(t)
-	w.refused(Decline{Now: w.tick(), Reason: " "}, CodeInvalidInput)
+	w.refused(Decline{Reason: " "}, CodeInvalidInput)
 	for what, in := range map[string]Decline{"another gate": {Gate: "built"}, "a later phase": {Phase: "qa"}, "no phase": {Phase: "moon"}, "a role of no turn here": {Role: "qa"}} {
-		in.Now, in.Reason = w.tick(), "no"
+		in.Reason = "no"
 		if r := w.refused(in, CodeInvalidInput); r.Next == "" {
 			t.Errorf("%s leads nowhere", what)
 		}
 	}
-	w.must(GateActionFailed{Now: w.tick(), Label: "deploy"})
-	w.must(Decline{Now: w.tick(), By: ann, Reason: "no tests"})
+	w.must(GateActionFailed{Label: "deploy"})
+	w.must(Decline{By: ann, Reason: "no tests"})
 	st := &w.run.State
 	if st.Status != protocol.RunActive || st.Phase != "planning" || st.PendingTransition != nil || len(st.OpenHuman) != 0 || st.PhaseGateStatus.At("plan") != protocol.GateFailed ||
 		value(st.NextRecommendedRole, "") != "pm" || st.LastGateFailure == nil || !strings.Contains(st.LastGateFailure.Reasons[0], "Ann <ann@x>: no tests") {
@@ -125,7 +125,7 @@ func TestADeclineSendsBack(t *testing.T) {
 		t.Errorf("noted %+v", n)
 	}
 	w.says(w.last("gate_declined"), `"by":"Ann <ann@x>"`, `"to_role":"pm"`, `"from_phase":"planning"`)
-	w.refused(Decline{Now: w.tick(), Reason: "again"}, CodeInvalidTransition)
+	w.refused(Decline{Reason: "again"}, CodeInvalidTransition)
 	// Until a turn answers, an approval takes it back; a turn under way has answered.
 	if Reclaimable(st) == nil {
 		t.Error("nobody has acted on it, and it cannot be taken back")
@@ -135,29 +135,29 @@ func TestADeclineSendsBack(t *testing.T) {
 		t.Error("a turn is under way, and the decline is taken back")
 	}
 	w.accept(turn, asksFor("implementation"))
-	w.must(Approve{Now: w.tick()})
+	w.must(Approve{})
 	if w.run.State.Phase != "implementation" || strings.Contains(w.last("gate_approved"), "undoes") {
 		t.Errorf("approved into %s: %s", w.run.State.Phase, w.last("gate_approved"))
 	}
 
 	w = asked(t)
-	w.must(Decline{Now: w.tick(), Reason: "no"})
+	w.must(Decline{Reason: "no"})
 	w.accept(w.turn("pm")) // it answers, and asks for nothing
 	if Reclaimable(&w.run.State) != nil {
 		t.Error("a turn has answered, and the decline is taken back")
 	}
 
 	w = asked(t, `"plan": {"requires_human_approval": true}`, `"plan": {"requires_human_approval": true, "min_approvals": 2}`)
-	w.must(Decline{Now: w.tick(), By: ann, Reason: "no"})
-	w.must(Approve{Now: w.tick(), By: ann})
+	w.must(Decline{By: ann, Reason: "no"})
+	w.must(Approve{By: ann})
 	w.status(protocol.RunPaused)
 	if w.run.State.LastGateFailure != nil || w.run.State.PendingTransition == nil {
 		t.Errorf("it waits again, and says %+v", w.run.State.LastGateFailure)
 	}
 
 	w = asked(t)
-	w.must(Decline{Now: w.tick(), Reason: "no"})
-	w.must(Approve{Now: w.tick()})
+	w.must(Decline{Reason: "no"})
+	w.must(Approve{})
 	w.says(w.last("gate_approved"), `"undoes":"gate_declined"`)
 	if w.run.State.Phase != "implementation" || w.run.State.LastGateFailure != nil {
 		t.Errorf("taken back into %+v", w.run.State)
@@ -170,8 +170,8 @@ func TestADeclineGoesToTheRoleThatAsked(t *testing.T) {
 	w := newWorld(t, config(t, `"requires_verification_pass": true`, `"requires_verification_pass": true, "requires_human_approval": true`))
 	w.to("implementation")
 	w.accept(w.turn("qa"), asksFor("qa"))
-	w.says(w.refused(Decline{Gate: "plan", Now: w.tick(), Reason: "no"}, CodeInvalidInput).Message, "the gate built waits, not plan")
-	w.must(Decline{Now: w.tick(), Reason: "no"})
+	w.says(w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidInput).Message, "the gate built waits, not plan")
+	w.must(Decline{Reason: "no"})
 	if role := value(w.run.State.NextRecommendedRole, ""); role != "qa" {
 		t.Errorf("%s goes on, want qa", role)
 	}
@@ -179,7 +179,7 @@ func TestADeclineGoesToTheRoleThatAsked(t *testing.T) {
 	w = newWorld(t, config(t))
 	w.to("qa")
 	w.accept(w.turn("qa"), asksForEnd)
-	w.must(Decline{Now: w.tick(), Reason: "not yet"})
+	w.must(Decline{Reason: "not yet"})
 	w.status(protocol.RunActive)
 	if st := w.run.State; st.PendingCompletion != nil || st.Phase != "qa" || !strings.Contains(w.last("gate_declined"), "run_completion") {
 		t.Errorf("declined into %+v", st)
@@ -191,12 +191,12 @@ func TestAPassedGateIsTakenBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	w.to("qa")
-	w.refused(Decline{Now: w.tick(), Gate: "ship", Reason: "no"}, CodeInvalidInput) // not passed
-	w.refused(Decline{Now: w.tick(), Gate: "moon", Reason: "no"}, CodeInvalidInput)
+	w.refused(Decline{Gate: "ship", Reason: "no"}, CodeInvalidInput) // not passed
+	w.refused(Decline{Gate: "moon", Reason: "no"}, CodeInvalidInput)
 	turn := w.turn("qa")
-	w.refused(Decline{Now: w.tick(), Gate: "plan", Reason: "no"}, CodeInvalidTransition)
+	w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidTransition)
 	w.accept(turn)
-	w.must(Decline{Now: w.tick(), Gate: "built", Phase: "planning", Reason: "the plan was wrong"})
+	w.must(Decline{Gate: "built", Phase: "planning", Reason: "the plan was wrong"})
 	st := w.run.State
 	if st.Phase != "planning" || st.PhaseGateStatus.At("plan") != protocol.GatePending || st.PhaseGateStatus.At("built") != protocol.GateFailed ||
 		value(st.NextRecommendedRole, "") != "pm" { // qa had the last turn, and has none in planning
@@ -208,7 +208,7 @@ func TestAPassedGateIsTakenBack(t *testing.T) {
 	w = newWorld(t, config(t))
 	w.to("implementation")
 	w.run.State.PhaseGateStatus.Set("plan", protocol.GatePending)
-	w.refused(Decline{Now: w.tick(), Gate: "plan", Reason: "no"}, CodeInvalidInput)
+	w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidInput)
 }
 
 // TestADeclineBeginsTheCountOfProgressAnew: what was done again after a no is no standstill.
@@ -216,7 +216,7 @@ func TestADeclineBeginsTheCountOfProgressAnew(t *testing.T) {
 	t.Parallel()
 	w := asked(t)
 	w.run.State.NonProgressSignature, w.run.State.NonProgressCount = ptr("same"), 2
-	w.must(Decline{Now: w.tick(), Reason: "no"})
+	w.must(Decline{Reason: "no"})
 	if w.run.State.NonProgressCount != 0 || w.run.State.NonProgressSignature != nil {
 		t.Errorf("%d without progress", w.run.State.NonProgressCount)
 	}

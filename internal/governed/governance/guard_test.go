@@ -109,7 +109,7 @@ func TestAWriterNeedsACleanTree(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, config(t))
 			w.accept(w.turn("pm"), changes("plan.md"))
-			tc.in.TurnID, tc.in.Now = "turn_x", w.tick()
+			tc.in.TurnID = "turn_x"
 			if tc.want == "" {
 				w.must(tc.in)
 				return
@@ -122,11 +122,11 @@ func TestAWriterNeedsACleanTree(t *testing.T) {
 func TestAnAssignedTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t, `"budget": {`, `"timeouts": {"per_turn_minutes": 30}, "budget": {`))
-	in := AssignTurn{Role: "pm", TurnID: "turn_a", Now: w.tick(), Baseline: clean(), Worktree: "wt", IntakeContext: json.RawMessage(`{"a":1}`)}
+	in := AssignTurn{Role: "pm", TurnID: "turn_a", Baseline: clean(), Worktree: "wt", IntakeContext: json.RawMessage(`{"a":1}`)}
 	w.must(in)
 	got := w.run.State.ActiveTurns.At("turn_a")
 	if got.Status != protocol.TurnAssigned || got.Attempt != 1 || got.AssignedSequence != 1 || got.RuntimeID != "hand" || got.Worktree != "wt" ||
-		string(got.IntakeContext) != `{"a":1}` || got.DeadlineAt.Sub(in.Now.Time).Minutes() != 30 || w.run.State.BudgetReservations.At("turn_a").ReservedUSD != 2 {
+		string(got.IntakeContext) != `{"a":1}` || got.DeadlineAt.Sub(w.at.Time).Minutes() != 30 || w.run.State.BudgetReservations.At("turn_a").ReservedUSD != 2 {
 		t.Errorf("assigned %+v", got)
 	}
 	if b, ok := find[WriteBundle](w.effects); !ok || b.TurnID != "turn_a" {
@@ -135,17 +135,17 @@ func TestAnAssignedTurn(t *testing.T) {
 	if _, ok := find[Emit](w.effects); ok {
 		t.Error("an assignment is no dispatch")
 	}
-	w.must(Dispatched{TurnID: "turn_a", Now: w.tick()})
+	w.must(Dispatched{TurnID: "turn_a"})
 	w.accept("turn_a")
 	for id, code := range map[string]string{"": CodeInvalidInput, "turn_a": CodeDuplicateTurn} {
-		w.refused(AssignTurn{Role: "pm", TurnID: id, Now: w.tick(), Baseline: clean()}, code)
+		w.refused(AssignTurn{Role: "pm", TurnID: id, Baseline: clean()}, code)
 	}
 }
 
 func TestADeadlineIsWhatTheConfigurationSays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
-	in := AssignTurn{Role: "pm", TurnID: "turn_a", Now: w.tick(), Baseline: clean()}
+	in := AssignTurn{Role: "pm", TurnID: "turn_a", Baseline: clean()}
 	w.must(in)
 	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt; !got.IsZero() {
 		t.Errorf("nothing says a deadline, and it is %v", got)
@@ -153,9 +153,8 @@ func TestADeadlineIsWhatTheConfigurationSays(t *testing.T) {
 	limited := config(t)
 	limited.Timeouts = &protocol.Timeouts{PerTurnMinutes: ptr(7.0)}
 	w = newWorld(t, limited)
-	in.Now = w.tick()
 	w.must(in)
-	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(in.Now.Time).Minutes(); got != 7 {
+	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(w.at.Time).Minutes(); got != 7 {
 		t.Errorf("the deadline is %v minutes away", got)
 	}
 	first := config(t)
@@ -166,9 +165,8 @@ func TestADeadlineIsWhatTheConfigurationSays(t *testing.T) {
 	rt.TimeoutMS = ptr(60000)
 	first.Runtimes.Set("hand", rt)
 	w = newWorld(t, first)
-	in.Now = w.tick()
 	w.must(in)
-	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(in.Now.Time).Seconds(); got != 60 {
+	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(w.at.Time).Seconds(); got != 60 {
 		t.Errorf("the first edition's deadline is %v seconds away", got)
 	}
 }
@@ -181,7 +179,7 @@ func TestTurnsSideBySide(t *testing.T) {
 	w := newWorld(t, c)
 	w.to("implementation")
 	dev := w.turn("dev")
-	w.must(AssignTurn{Role: "qa", TurnID: "turn_q", Now: w.tick(), Baseline: protocol.Baseline{Kind: "git_worktree"}})
+	w.must(AssignTurn{Role: "qa", TurnID: "turn_q", Baseline: protocol.Baseline{Kind: "git_worktree"}})
 	if warn, ok := find[Warn](w.effects); !ok || warn.Code != "advisory_scope_overlap" || !strings.Contains(warn.Message, "src/") {
 		t.Errorf("no warning of the overlap: %v", w.effects)
 	}
@@ -194,7 +192,7 @@ func TestTurnsSideBySide(t *testing.T) {
 	if w.run.State.Phase != "implementation" || w.run.State.QueuedTransition == nil {
 		t.Fatalf("the request is not queued: %+v", w.run.State)
 	}
-	w.must(Dispatched{TurnID: "turn_q", Now: w.tick()})
+	w.must(Dispatched{TurnID: "turn_q"})
 	w.accept("turn_q")
 	if w.run.State.Phase != "qa" || w.run.State.QueuedTransition != nil {
 		t.Errorf("the queued request is not followed: %+v", w.run.State)

@@ -153,7 +153,7 @@ func (s *step) mayResolve(a *acceptance, o protocol.OpenObjection, status string
 }
 
 // ruleObjection is a person's word on an objection.
-func (s *step) ruleObjection(in RuleObjection) *Refused {
+func (in RuleObjection) apply(s *step) *Refused {
 	decision := map[string]string{protocol.ObjectionAcknowledged: "objection_acknowledged", protocol.ObjectionResolvedByHuman: "objection_resolved",
 		protocol.ObjectionRaised: "objection_reopened"}[in.Status]
 	if decision == "" {

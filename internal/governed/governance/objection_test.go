@@ -27,7 +27,7 @@ func TestWhatAPersonMayRuleOnAnObjection(t *testing.T) {
 	t.Parallel()
 	w := objected(t, "low")
 	rule := func(status string) RuleObjection {
-		return RuleObjection{ID: "OBJ-001", Status: status, Reason: "so", Now: w.tick(), By: ann}
+		return RuleObjection{ID: "OBJ-001", Status: status, Reason: "so", By: ann}
 	}
 	refused := func(status, want string) {
 		t.Helper()
@@ -37,8 +37,8 @@ func TestWhatAPersonMayRuleOnAnObjection(t *testing.T) {
 	}
 	refused(protocol.ObjectionRaised, "OBJ-001 is open")
 	refused("resolved", "do not make it")
-	w.refused(RuleObjection{ID: "OBJ-009", Status: protocol.ObjectionAcknowledged, Reason: "so", Now: w.tick()}, CodeUnknownObjection)
-	w.refused(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionAcknowledged, Reason: " ", Now: w.tick()}, CodeInvalidInput)
+	w.refused(RuleObjection{ID: "OBJ-009", Status: protocol.ObjectionAcknowledged, Reason: "so"}, CodeUnknownObjection)
+	w.refused(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionAcknowledged, Reason: " "}, CodeInvalidInput)
 	w.must(rule(protocol.ObjectionAcknowledged))
 	refused(protocol.ObjectionAcknowledged, "is acknowledged already")
 	w.must(rule(protocol.ObjectionRaised)) // what was acknowledged is opened again
@@ -123,7 +123,7 @@ func TestOpenObjectionsAreBoundedAndCaughtUp(t *testing.T) {
 	if b := BlockingObjections(w.run); len(b) != 1 || b[0].ID != "OBJ-001" {
 		t.Errorf("blocking are %+v", b)
 	}
-	w.must(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionResolvedByHuman, Reason: "so", Now: w.tick()})
+	w.must(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionResolvedByHuman, Reason: "so"})
 	if open := w.run.State.OpenObjections; len(open) != 1 || open[0].ID != "OBJ-002" {
 		t.Errorf("after a word on the first, %+v", open)
 	}
@@ -133,7 +133,7 @@ func TestOpenObjectionsAreBoundedAndCaughtUp(t *testing.T) {
 func TestObjectionsTellTheirStory(t *testing.T) {
 	t.Parallel()
 	w := objected(t, "low")
-	w.must(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionAcknowledged, Reason: "we know", Now: w.tick(), By: ann})
+	w.must(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionAcknowledged, Reason: "we know", By: ann})
 	w.accept(w.turn("pm"), objects(protocol.Objection{ID: "OBJ-001", Severity: "high", Status: protocol.ObjectionEscalated, Statement: "it did"}))
 	other := w.notes[0]
 	other.RunID = "run_other"

@@ -197,7 +197,7 @@ func (s *step) policies(a *acceptance) bool {
 	return false
 }
 
-func (s *step) policyEscalated(in PolicyEscalated) *Refused {
+func (in PolicyEscalated) apply(s *step) *Refused {
 	if in.PolicyID == "" {
 		return refuse(CodeInvalidInput, NextCommand(s.run), "an escalated policy needs an id")
 	}

@@ -60,7 +60,7 @@ func TestPolicies(t *testing.T) {
 			}
 			c.Policies = policies
 			turn := w.turn("pm")
-			in := AcceptTurn{TurnID: turn, Now: w.tick(), Result: w.result(turn), Replay: tc.replay}
+			in := AcceptTurn{TurnID: turn, Result: w.result(turn), Replay: tc.replay}
 			if tc.edit != nil {
 				in.Result = w.result(turn, tc.edit)
 			}
@@ -94,19 +94,19 @@ func TestAPolicyThatWarns(t *testing.T) {
 func TestAPolicyThatEscalates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withPolicy(t, `{"id":"cheap","rule":"max_total_turns","action":"escalate","params":{"limit":0}}`))
-	w.must(AssignTurn{Role: "pm", TurnID: "turn_a", Now: w.tick(), Baseline: clean()})
+	w.must(AssignTurn{Role: "pm", TurnID: "turn_a", Baseline: clean()})
 	if warn, ok := find[Warn](w.effects); !ok || warn.Code != "policy:cheap" {
 		t.Errorf("nobody is warned before the turn is paid for: %v", w.effects)
 	}
 	pm := "turn_a"
-	w.must(Dispatched{TurnID: pm, Now: w.tick()})
+	w.must(Dispatched{TurnID: pm})
 	w.accept(pm)
 	w.blockedOn("policy:cheap")
 	if w.run.State.BlockedReason.Category != "policy_escalation" || len(w.run.History) != 0 {
 		t.Errorf("blocked for %+v", w.run.State.BlockedReason)
 	}
 	// A person lets it pass for this turn, and for this one only.
-	w.must(Unblock{Now: w.tick()})
+	w.must(Unblock{})
 	w.accept(pm)
 	if len(w.run.History) != 1 {
 		t.Fatalf("the turn a person let pass is not accepted: %v", w.effects)

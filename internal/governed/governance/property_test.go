@@ -13,11 +13,17 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
+// made is an input with its moment.
+type made struct {
+	Input
+	at protocol.Time
+}
+
 // walk drives a run with random inputs: legal and illegal ones.
 type walk struct {
 	*world
 	r       *rand.Rand
-	inputs  []Input // that were not refused
+	inputs  []made // that were not refused
 	ids     int
 	results int
 	calm    bool // few faults, so that the walk gets far
@@ -121,10 +127,8 @@ func (w *walk) someResult(id string) Validated {
 }
 
 func (w *walk) input() Input {
-	now := w.tick()
 	if w.r.Intn(6) == 0 {
 		w.now = w.now.Add(minutes(float64(w.r.Intn(8))))
-		now = protocol.At(w.now)
 	}
 	turn := w.someTurn()
 	kind := w.r.Intn(34)
@@ -133,62 +137,62 @@ func (w *walk) input() Input {
 	}
 	switch kind {
 	case 0:
-		return StartRun{RunID: w.id("run"), Now: now, Restart: w.r.Intn(2) == 0}
+		return StartRun{RunID: w.id("run"), Restart: w.r.Intn(2) == 0}
 	case 1, 2, 3, 4, 5, 6:
 		role, _ := NextRole(w.run)
-		return AssignTurn{Role: pick(w, role, role, "pm", "dev", "qa", "cook"), TurnID: w.id("turn"), Now: now, Baseline: clean()}
+		return AssignTurn{Role: pick(w, role, role, "pm", "dev", "qa", "cook"), TurnID: w.id("turn"), Baseline: clean()}
 	case 7, 8, 9, 10:
-		return Dispatched{TurnID: turn, Now: now}
+		return Dispatched{TurnID: turn}
 	case 11:
 		if w.run.State.TurnSequence%2 == 0 {
-			return Attempted{TurnID: turn, Session: "s", Cost: protocol.Cost{InputTokens: 5, USD: 0.001}, Now: now}
+			return Attempted{TurnID: turn, Session: "s", Cost: protocol.Cost{InputTokens: 5, USD: 0.001}}
 		}
-		return WorkerAttached{TurnID: turn, PID: 4, Now: now}
+		return WorkerAttached{TurnID: turn, PID: 4}
 	case 12:
-		return FirstOutput{TurnID: turn, Stream: "stdout", Now: now}
+		return FirstOutput{TurnID: turn, Stream: "stdout"}
 	case 13, 14, 15, 16, 17, 18, 19:
-		return AcceptTurn{TurnID: turn, Now: now, Result: w.someResult(turn), GateFiles: w.files(), Resolution: pick(w, "", "", ResolutionHumanMerge),
+		return AcceptTurn{TurnID: turn, Result: w.someResult(turn), GateFiles: w.files(), Resolution: pick(w, "", "", ResolutionHumanMerge),
 			MergeConflicts: pick(w, nil, nil, nil, []string{"a.go"})}
 	case 20:
-		return FailAcceptance{TurnID: turn, Now: now, Code: "validation_failed", Stage: protocol.StageSchema}
+		return FailAcceptance{TurnID: turn, Code: "validation_failed", Stage: protocol.StageSchema}
 	case 21:
-		return RejectTurn{TurnID: turn, Now: now, Reason: "no", Baseline: w.baseline(), Reassign: w.r.Intn(2) == 0}
+		return RejectTurn{TurnID: turn, Reason: "no", Baseline: w.baseline(), Reassign: w.r.Intn(2) == 0}
 	case 22:
-		return ReissueTurn{TurnID: turn, NewTurnID: w.id("turn"), Now: now, Reason: "stale", Baseline: clean()}
+		return ReissueTurn{TurnID: turn, NewTurnID: w.id("turn"), Reason: "stale", Baseline: clean()}
 	case 23:
-		return DispatchFailed{TurnID: turn, Now: now, Class: pick(w, "exit", "timeout", "rate_limited"), ExitCode: pick(w, 1, 75), Transient: w.r.Intn(2) == 0,
+		return DispatchFailed{TurnID: turn, Class: pick(w, "exit", "timeout", "rate_limited"), ExitCode: pick(w, 1, 75), Transient: w.r.Intn(2) == 0,
 			Baseline: w.baseline()}
 	case 24:
-		return StartFailed{TurnID: turn, Now: now}
+		return StartFailed{TurnID: turn}
 	case 25:
-		return Stalled{TurnID: turn, Now: now}
+		return Stalled{TurnID: turn}
 	case 26, 27:
-		return Approve{Completion: w.run.State.PendingCompletion != nil != (w.r.Intn(5) == 0), Now: now}
+		return Approve{Completion: w.run.State.PendingCompletion != nil != (w.r.Intn(5) == 0)}
 	case 28:
-		return GateActionFailed{Now: now, Label: "deploy"}
+		return GateActionFailed{Label: "deploy"}
 	case 29:
-		return HookBlocked{Phase: pick(w, protocol.HookPhases()...), Hook: "guard", TurnID: pick(w, "", turn), Now: now, Tamper: w.r.Intn(2) == 0}
+		return HookBlocked{Phase: pick(w, protocol.HookPhases()...), Hook: "guard", TurnID: pick(w, "", turn), Tamper: w.r.Intn(2) == 0}
 	case 30:
-		return Escalate{Now: now, Reason: "stop", TurnID: pick(w, "", turn)}
+		return Escalate{Reason: "stop", TurnID: pick(w, "", turn)}
 	case 31, 32:
-		return Unblock{Now: now, GateFiles: w.files()}
+		return Unblock{GateFiles: w.files()}
 	}
 	switch w.r.Intn(8) {
 	case 5, 6:
 		return Decline{Gate: pick(w, "", "plan", "built", "ship"), Reason: pick(w, "no", "no", ""), Role: pick(w, "", "pm", "dev", "cook"),
-			Phase: pick(w, "", "planning", "qa", "moon"), Now: now, By: protocol.Person{Name: "ann"}}
+			Phase: pick(w, "", "planning", "qa", "moon"), By: protocol.Person{Name: "ann"}}
 	case 7:
-		return RuleObjection{ID: pick(w, "OBJ-001", "OBJ-002"), Status: pick(w, protocol.ObjectionStatuses()...), Reason: "so", Now: now, GateFiles: w.files()}
+		return RuleObjection{ID: pick(w, "OBJ-001", "OBJ-002"), Status: pick(w, protocol.ObjectionStatuses()...), Reason: "so", GateFiles: w.files()}
 	case 0:
-		return Checkpointed{TurnID: turn, SHA: "abc", Now: now}
+		return Checkpointed{TurnID: turn, SHA: "abc"}
 	case 1:
-		return OperatorCommits{From: "a", To: "b", Now: now}
+		return OperatorCommits{From: "a", To: "b"}
 	case 2:
-		return PolicyEscalated{PolicyID: "p", TurnID: pick(w, "", turn), Now: now}
+		return PolicyEscalated{PolicyID: "p", TurnID: pick(w, "", turn)}
 	case 3:
-		return SkipPhase{Now: now, GateFiles: w.files()}
+		return SkipPhase{GateFiles: w.files()}
 	}
-	return TimedOut{Scope: pick(w, ScopeTurn, ScopePhase, ScopeRun), TurnID: turn, Now: now, Action: pick(w, "", TimeoutWarn, TimeoutSkipPhase),
+	return TimedOut{Scope: pick(w, ScopeTurn, ScopePhase, ScopeRun), TurnID: turn, Action: pick(w, "", TimeoutWarn, TimeoutSkipPhase),
 		GateFiles: w.files()}
 }
 
@@ -199,7 +203,7 @@ func (w *walk) step(in Input) {
 	refused := w.do(in)
 	st := &w.run.State
 	if refused == nil {
-		w.inputs = append(w.inputs, in)
+		w.inputs = append(w.inputs, made{in, w.at})
 	} else if !strings.Contains(refused.Next, "drawbar ") {
 		w.t.Fatalf("%T is refused and names no command: %+v", in, refused)
 	}
@@ -308,21 +312,13 @@ func TestProperties(t *testing.T) {
 	t.Logf("%d turns accepted, %d walks with a completed run, stopped by %v", total, completed, blocked)
 }
 
-// replay applies the inputs again, each by way of its JSON form and the state by way of its file.
+// replay applies the inputs again, the state by way of its file.
 func (w *walk) replay(run Run) {
 	w.t.Helper()
 	for _, in := range w.inputs {
-		b, err := EncodeInput(in)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		again, err := DecodeInput(b)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		next, effects := Transition(run, again)
+		next, effects := Transition(run, in.at, in.Input)
 		if r, refused := find[Refused](effects); refused {
-			w.t.Fatalf("replay refuses %s: %s", b, r.Message)
+			w.t.Fatalf("replay refuses %+v: %s", in, r.Message)
 		}
 		file, err := protocol.MarshalFile(next.State)
 		if err != nil {
@@ -377,33 +373,33 @@ func (w *walk) typeNext() {
 		}
 		w.run.Config.Budget.PerRunMaxUSD = &limit
 		if w.run.State.Status == protocol.RunBlocked {
-			w.must(Unblock{Now: w.tick(), GateFiles: notes})
+			w.must(Unblock{GateFiles: notes})
 		}
 	case "approve":
-		w.must(Approve{Completion: w.run.State.PendingCompletion != nil, Now: w.tick()})
+		w.must(Approve{Completion: w.run.State.PendingCompletion != nil})
 	case "reject":
-		w.must(RejectTurn{TurnID: arg("--turn"), Now: w.tick(), Reason: "no", Reassign: slices.Contains(word, "--reassign"), Baseline: ptr(clean())})
+		w.must(RejectTurn{TurnID: arg("--turn"), Reason: "no", Reassign: slices.Contains(word, "--reassign"), Baseline: ptr(clean())})
 	case "reissue":
-		w.must(ReissueTurn{TurnID: arg("--turn"), NewTurnID: w.id("turn"), Now: w.tick(), Reason: arg("--reason"), Baseline: clean()})
+		w.must(ReissueTurn{TurnID: arg("--turn"), NewTurnID: w.id("turn"), Reason: arg("--reason"), Baseline: clean()})
 	case "accept":
-		w.must(AcceptTurn{TurnID: arg("--turn"), Now: w.tick(), Result: w.good(arg("--turn")), Resolution: arg("--resolution"), GateFiles: notes})
+		w.must(AcceptTurn{TurnID: arg("--turn"), Result: w.good(arg("--turn")), Resolution: arg("--resolution"), GateFiles: notes})
 	case "step", "resume":
 		switch w.run.State.Status {
 		case protocol.RunIdle:
-			w.must(StartRun{RunID: w.id("run"), Now: w.tick()})
+			w.must(StartRun{RunID: w.id("run")})
 			return
 		case protocol.RunBlocked:
-			w.must(Unblock{Now: w.tick(), GateFiles: notes})
+			w.must(Unblock{GateFiles: notes})
 			return
 		}
 		if ids := w.run.State.ActiveTurns.Keys(); len(ids) > 0 {
 			id := or(arg("--turn"), ids[0])
-			w.must(Dispatched{TurnID: id, Now: w.tick()})
-			w.must(AcceptTurn{TurnID: id, Now: w.tick(), Result: w.good(id), GateFiles: notes})
+			w.must(Dispatched{TurnID: id})
+			w.must(AcceptTurn{TurnID: id, Result: w.good(id), GateFiles: notes})
 			return
 		}
 		role, _ := NextRole(w.run)
-		if r := w.do(AssignTurn{Role: role, TurnID: w.id("turn"), Now: w.tick(), Baseline: clean()}); r != nil {
+		if r := w.do(AssignTurn{Role: role, TurnID: w.id("turn"), Baseline: clean()}); r != nil {
 			if r.Code != CodeBudgetExhausted && r.Code != CodeReservation {
 				w.t.Fatalf("the role %s that is next gets no turn: %s", role, r.Message)
 			}

@@ -26,7 +26,7 @@ func RejectedName(turn string, attempt int, now protocol.Time) string {
 	return turn + "-attempt-" + strconv.Itoa(attempt) + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(now.String()) + ".json"
 }
 
-func (s *step) reject(in RejectTurn) *Refused {
+func (in RejectTurn) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r
@@ -67,7 +67,7 @@ func (s *step) exhaust(t *protocol.Turn, why protocol.Rejection) {
 	s.block(blockage{on: "escalation:retries-exhausted:" + t.AssignedRole, category: "retries_exhausted", turn: t.TurnID, detail: why.Reason})
 }
 
-func (s *step) reissue(in ReissueTurn) *Refused {
+func (in ReissueTurn) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
 		return r

@@ -16,7 +16,7 @@ func TestARejectedTurnIsTriedAgainWhileAttemptsRemain(t *testing.T) {
 	fresh := clean()
 	fresh.HeadRef = ptr("abc")
 	for attempt := 1; attempt <= 2; attempt++ {
-		w.must(FailAcceptance{TurnID: pm, Now: w.tick(), Code: "validation_failed", Stage: protocol.StageSchema, Errors: []string{"summary: missing"}})
+		w.must(FailAcceptance{TurnID: pm, Code: "validation_failed", Stage: protocol.StageSchema, Errors: []string{"summary: missing"}})
 		if s := w.run.State.ActiveTurns.At(pm); s.Status != protocol.TurnFailedAcceptance || s.FailureReason != "validation_failed" {
 			t.Fatalf("the turn is %+v", s)
 		}
@@ -24,7 +24,7 @@ func TestARejectedTurnIsTriedAgainWhileAttemptsRemain(t *testing.T) {
 		if !ok || n.Code != "validation_failed" || !strings.HasPrefix(n.Next, "drawbar govern reject --turn "+pm) {
 			t.Errorf("got %+v", n)
 		}
-		in := RejectTurn{TurnID: pm, Now: w.tick(), Reason: "invalid", Stage: protocol.StageSchema, Errors: []string{"summary: missing"}, Baseline: &fresh}
+		in := RejectTurn{TurnID: pm, Reason: "invalid", Stage: protocol.StageSchema, Errors: []string{"summary: missing"}, Baseline: &fresh}
 		w.must(in)
 		s := w.run.State.ActiveTurns.At(pm)
 		if s.Status != protocol.TurnRetrying || s.Attempt != attempt+1 || s.LastRejection.Attempt != attempt || s.LastRejection.FailedStage != "schema" ||
@@ -32,16 +32,16 @@ func TestARejectedTurnIsTriedAgainWhileAttemptsRemain(t *testing.T) {
 			t.Fatalf("the turn is %+v", s)
 		}
 		k, ok := find[KeepRejected](w.effects)
-		if !ok || k.Name != RejectedName(pm, attempt, in.Now) || strings.ContainsAny(strings.TrimSuffix(k.Name, ".json"), ":.") {
+		if !ok || k.Name != RejectedName(pm, attempt, w.at) || strings.ContainsAny(strings.TrimSuffix(k.Name, ".json"), ":.") {
 			t.Errorf("kept as %+v", k)
 		}
 		if _, ok := find[WriteBundle](w.effects); !ok {
 			t.Error("no bundle for the repair")
 		}
-		w.must(Dispatched{TurnID: pm, Now: w.tick()})
+		w.must(Dispatched{TurnID: pm})
 	}
-	w.must(FailAcceptance{TurnID: pm, Now: w.tick(), Code: "validation_failed"})
-	w.must(RejectTurn{TurnID: pm, Now: w.tick(), Reason: "invalid", Errors: []string{"x"}})
+	w.must(FailAcceptance{TurnID: pm, Code: "validation_failed"})
+	w.must(RejectTurn{TurnID: pm, Reason: "invalid", Errors: []string{"x"}})
 	w.blockedOn("escalation:retries-exhausted:pm")
 	st := w.run.State
 	if st.Escalation == nil || st.Escalation.FromTurnID != pm || st.BlockedReason.Category != "retries_exhausted" || !st.BlockedReason.Recovery.TurnRetained ||
@@ -49,8 +49,8 @@ func TestARejectedTurnIsTriedAgainWhileAttemptsRemain(t *testing.T) {
 		t.Errorf("escalated as %+v, %+v", st.Escalation, st.BlockedReason)
 	}
 	// A person lets it try once more.
-	w.must(Unblock{Now: w.tick()})
-	w.must(Dispatched{TurnID: pm, Now: w.tick()})
+	w.must(Unblock{})
+	w.must(Dispatched{TurnID: pm})
 	w.accept(pm)
 	w.checkEvents()
 }
@@ -87,10 +87,10 @@ func TestAttempts(t *testing.T) {
 func TestRejectingNeedsATurnAndAReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
-	w.refused(RejectTurn{TurnID: "turn_no", Now: w.tick(), Reason: "x"}, CodeTurnNotActive)
+	w.refused(RejectTurn{TurnID: "turn_no", Reason: "x"}, CodeTurnNotActive)
 	pm := w.turn("pm")
-	w.refused(RejectTurn{TurnID: pm, Now: w.tick(), Reason: " "}, CodeInvalidInput)
-	w.refused(FailAcceptance{TurnID: pm, Now: w.tick()}, CodeInvalidInput)
+	w.refused(RejectTurn{TurnID: pm, Reason: " "}, CodeInvalidInput)
+	w.refused(FailAcceptance{TurnID: pm}, CodeInvalidInput)
 }
 
 // Without a conflict there is nothing to put on top of: --reassign is a rejection as any other, and gives no attempt for nothing.
@@ -103,7 +103,6 @@ func TestReassigningWithoutAConflictIsARejection(t *testing.T) {
 		if turn := w.run.State.ActiveTurns.At(pm); turn.Attempt != attempt+1 {
 			t.Fatalf("attempt %d after %d rejections", turn.Attempt, attempt)
 		}
-		reject.Now = w.tick()
 		w.must(reject)
 	}
 	w.blockedOn("escalation:retries-exhausted:pm")
@@ -132,7 +131,7 @@ func TestADispatchThatFails(t *testing.T) {
 			w.to("implementation")
 			dev := w.turn("dev")
 			in := tc.in
-			in.TurnID, in.Now = dev, w.tick()
+			in.TurnID = dev
 			w.must(in)
 			turn := w.run.State.ActiveTurns.At(dev)
 			if tc.retry {
@@ -140,8 +139,7 @@ func TestADispatchThatFails(t *testing.T) {
 				if turn.Status != protocol.TurnRetrying || turn.Attempt != 2 || turn.LastRejection.FailedStage != "dispatch" {
 					t.Errorf("the turn is %+v", turn)
 				}
-				w.must(Dispatched{TurnID: dev, Now: w.tick()})
-				in.Now = w.tick()
+				w.must(Dispatched{TurnID: dev})
 				w.must(in)
 				w.blockedOn("dispatch:" + map[bool]string{true: "exit-75", false: "rate_limited"}[in.Class == "exit"])
 				if !strings.Contains(w.run.State.BlockedReason.Recovery.Detail, "attempt 2 of 2") {
@@ -157,7 +155,7 @@ func TestADispatchThatFails(t *testing.T) {
 				t.Errorf("blocked for %+v, the turn is %+v, raised %+v", r, turn, raised)
 			}
 			// Resuming carries the same turn on, with the attempts it has.
-			w.must(Unblock{Now: w.tick()})
+			w.must(Unblock{})
 			if turn := w.run.State.ActiveTurns.At(dev); turn.Status != protocol.TurnRetrying || turn.Attempt != 1 {
 				t.Errorf("resumed as %+v", turn)
 			}
@@ -169,7 +167,7 @@ func TestALateResultUnblocks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.must(DispatchFailed{TurnID: pm, Now: w.tick(), Class: "timeout"})
+	w.must(DispatchFailed{TurnID: pm, Class: "timeout"})
 	if w.run.State.BlockedReason.Recovery.RecoveryAction != NextResume {
 		t.Errorf("a person's turn goes on with %s", w.run.State.BlockedReason.Recovery.RecoveryAction)
 	}
@@ -183,7 +181,7 @@ func TestALateResultUnblocks(t *testing.T) {
 func TestABlockThatIsAnotherTurnsStays(t *testing.T) {
 	t.Parallel()
 	w, dev, qa := twoAtOnce(t)
-	w.must(DispatchFailed{TurnID: dev, Now: w.tick(), Class: "timeout"})
+	w.must(DispatchFailed{TurnID: dev, Class: "timeout"})
 	r := w.run.State.BlockedReason.Recovery.RecoveryAction
 	if r != NextStepResume+" --turn "+dev {
 		t.Errorf("the recovery is %s", r)
@@ -211,13 +209,13 @@ func TestGhostsAndStalledTurns(t *testing.T) {
 		events []string
 		next   string
 	}{
-		{"never spawned", func(*world, string) {}, func(id string, now protocol.Time) Input { return StartFailed{TurnID: id, Now: now} }, protocol.TurnFailedStart, "turn:failed_start:",
+		{"never spawned", func(*world, string) {}, func(id string, now protocol.Time) Input { return StartFailed{TurnID: id} }, protocol.TurnFailedStart, "turn:failed_start:",
 			[]string{"turn_start_failed", "runtime_spawn_failed", "run_blocked", "human_escalation_raised"}, "ghost"},
-		{"spawned and silent", func(w *world, id string) { w.must(WorkerAttached{TurnID: id, PID: 1, Now: w.tick()}) },
-			func(id string, now protocol.Time) Input { return StartFailed{TurnID: id, Now: now} }, protocol.TurnFailedStart, "turn:failed_start:",
+		{"spawned and silent", func(w *world, id string) { w.must(WorkerAttached{TurnID: id, PID: 1}) },
+			func(id string, now protocol.Time) Input { return StartFailed{TurnID: id} }, protocol.TurnFailedStart, "turn:failed_start:",
 			[]string{"turn_start_failed", "stdout_attach_failed", "run_blocked", "human_escalation_raised"}, "ghost"},
-		{"went silent", func(w *world, id string) { w.must(FirstOutput{TurnID: id, Stream: "stdout", Now: w.tick()}) },
-			func(id string, now protocol.Time) Input { return Stalled{TurnID: id, Now: now} }, protocol.TurnStalled, "turn:stalled:",
+		{"went silent", func(w *world, id string) { w.must(FirstOutput{TurnID: id, Stream: "stdout"}) },
+			func(id string, now protocol.Time) Input { return Stalled{TurnID: id} }, protocol.TurnStalled, "turn:stalled:",
 			[]string{"turn_stalled", "run_blocked", "human_escalation_raised"}, "stale"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -240,7 +238,7 @@ func TestGhostsAndStalledTurns(t *testing.T) {
 			if got := NextCommand(w.run); got != want {
 				t.Errorf("next is %s, want %s", got, want)
 			}
-			w.must(ReissueTurn{TurnID: dev, NewTurnID: "turn_new", Now: w.tick(), Reason: tc.next, Baseline: clean()})
+			w.must(ReissueTurn{TurnID: dev, NewTurnID: "turn_new", Reason: tc.next, Baseline: clean()})
 			w.status(protocol.RunActive)
 			re := w.run.State.ActiveTurns.At("turn_new")
 			h := w.run.History[len(w.run.History)-1]
@@ -248,22 +246,22 @@ func TestGhostsAndStalledTurns(t *testing.T) {
 				!w.run.State.BudgetReservations.Has("turn_new") || len(w.run.State.OpenHuman) != 0 {
 				t.Errorf("reissued as %+v, history %+v", re, h)
 			}
-			w.must(Dispatched{TurnID: "turn_new", Now: w.tick()})
+			w.must(Dispatched{TurnID: "turn_new"})
 			w.accept("turn_new")
 			w.checkEvents()
 		})
 	}
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.refused(Stalled{TurnID: pm, Now: w.tick()}, CodeInvalidTransition)
-	w.refused(ReissueTurn{TurnID: pm, NewTurnID: pm, Now: w.tick()}, CodeDuplicateTurn)
+	w.refused(Stalled{TurnID: pm}, CodeInvalidTransition)
+	w.refused(ReissueTurn{TurnID: pm, NewTurnID: pm}, CodeDuplicateTurn)
 }
 
 func TestOneDispatchEventPerDispatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.must(RejectTurn{TurnID: pm, Now: w.tick(), Reason: "no"})
+	w.must(RejectTurn{TurnID: pm, Reason: "no"})
 	count := func() (n int) {
 		for _, e := range w.types() {
 			if e == "turn_dispatched" {
@@ -275,7 +273,7 @@ func TestOneDispatchEventPerDispatch(t *testing.T) {
 	if count() != 1 {
 		t.Errorf("a rejection counts as a dispatch: %v", w.types())
 	}
-	w.must(Dispatched{TurnID: pm, Now: w.tick()})
+	w.must(Dispatched{TurnID: pm})
 	if count() != 2 {
 		t.Errorf("%v", w.types())
 	}
@@ -284,7 +282,7 @@ func TestOneDispatchEventPerDispatch(t *testing.T) {
 func TestAResultWithoutADispatchIsRecordedInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
-	w.must(AssignTurn{Role: "pm", TurnID: "turn_a", Now: w.tick(), Baseline: clean()})
+	w.must(AssignTurn{Role: "pm", TurnID: "turn_a", Baseline: clean()})
 	w.accept("turn_a")
 	w.checkEvents()
 }

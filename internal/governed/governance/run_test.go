@@ -18,8 +18,8 @@ func TestARunFromStartToEnd(t *testing.T) {
 		t.Fatalf("started in %+v", w.run.State)
 	}
 	pm := w.turn("pm")
-	w.must(WorkerAttached{TurnID: pm, PID: 7, Now: w.tick()})
-	w.must(FirstOutput{TurnID: pm, Stream: "stderr", Now: w.tick()})
+	w.must(WorkerAttached{TurnID: pm, PID: 7})
+	w.must(FirstOutput{TurnID: pm, Stream: "stderr"})
 	if s := w.run.State.ActiveTurns.At(pm); s.Status != protocol.TurnRunning || s.WorkerPID != 7 || s.FirstOutputStream != "stderr" {
 		t.Errorf("the turn is %+v", s)
 	}
@@ -28,9 +28,9 @@ func TestARunFromStartToEnd(t *testing.T) {
 	if got := value(w.run.State.BlockedOn, ""); got != "human_approval:plan" || w.run.State.BlockedReason != nil {
 		t.Errorf("paused on %s with %v", got, w.run.State.BlockedReason)
 	}
-	w.refused(Unblock{Now: w.tick()}, CodeApprovalPending)
-	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Now: w.tick(), Baseline: clean()}, CodeApprovalPending)
-	w.must(Approve{Now: w.tick(), By: protocol.Person{Name: "ann"}})
+	w.refused(Unblock{}, CodeApprovalPending)
+	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Baseline: clean()}, CodeApprovalPending)
+	w.must(Approve{By: protocol.Person{Name: "ann"}})
 
 	dev := w.turn("dev")
 	w.accept(dev, asksFor("qa"), changes("main.go"))
@@ -40,7 +40,7 @@ func TestARunFromStartToEnd(t *testing.T) {
 	qa := w.turn("qa")
 	w.accept(qa, asksForEnd)
 	w.status(protocol.RunPaused)
-	w.must(Approve{Completion: true, Now: w.tick()})
+	w.must(Approve{Completion: true})
 	w.status(protocol.RunCompleted)
 	st := w.run.State
 	if st.CompletedAt.IsZero() || st.PendingCompletion != nil || st.BlockedOn != nil || st.TurnSequence != 6 {
@@ -56,9 +56,9 @@ func TestARunFromStartToEnd(t *testing.T) {
 	if !ok || sum.Summary.TotalTurns != 3 || !slices.Equal(sum.Summary.RolesUsed, []string{"pm", "dev", "qa"}) || len(sum.Summary.PhasesCompleted) != 3 {
 		t.Errorf("summed up as %+v", sum)
 	}
-	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Now: w.tick()}, CodeInvalidTransition)
-	w.refused(StartRun{RunID: "run_2", Now: w.tick()}, CodeInvalidTransition)
-	w.must(StartRun{RunID: "run_2", Now: w.tick(), Restart: true})
+	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x"}, CodeInvalidTransition)
+	w.refused(StartRun{RunID: "run_2"}, CodeInvalidTransition)
+	w.must(StartRun{RunID: "run_2", Restart: true})
 	w.status(protocol.RunActive)
 	if w.run.State.ID() != "run_2" || len(w.run.History) != 0 || w.run.State.Phase != "planning" {
 		t.Errorf("restarted as %+v", w.run.State)
@@ -83,12 +83,13 @@ func TestAnAcceptanceThatEndsTheRunLeavesRoomForItsCheckpoint(t *testing.T) {
 	w := newWorld(t, config(t, `"ship": {"requires_human_approval": true}`, `"ship": {}`))
 	w.to("qa")
 	qa := w.turn("qa")
-	in := AcceptTurn{TurnID: qa, Now: w.tick(), Result: w.result(qa, asksForEnd)}
-	next, effects := Transition(w.run, in)
+	in := AcceptTurn{TurnID: qa, Result: w.result(qa, asksForEnd)}
+	now := w.tick()
+	next, effects := Transition(w.run, now, in)
 	if next.State.Status != protocol.RunCompleted {
 		t.Fatalf("the run is %s", next.State.Status)
 	}
-	next, more := Transition(next, Checkpointed{TurnID: qa, SHA: "abc", Now: in.Now, InAcceptance: true})
+	next, more := Transition(next, now, Checkpointed{TurnID: qa, SHA: "abc", InAcceptance: true})
 	var early, late []protocol.Event
 	for _, e := range append(effects, more...) {
 		if e, ok := e.(Emit); ok && e.AfterCheckpoint {
@@ -108,7 +109,7 @@ func TestAnAcceptanceThatEndsTheRunLeavesRoomForItsCheckpoint(t *testing.T) {
 	if next.State.Status != protocol.RunCompleted || value(next.State.AcceptedIntegration, "") != "git:abc" || next.History[len(next.History)-1].CheckpointSHA != "abc" {
 		t.Errorf("the checkpoint left %+v", next.State)
 	}
-	_, more = Transition(next, Checkpointed{TurnID: qa, SHA: "abd", Now: w.tick()})
+	_, more = Transition(next, w.tick(), Checkpointed{TurnID: qa, SHA: "abd"})
 	if _, ok := find[Emit](more); ok {
 		t.Error("an event stands behind the end of the run")
 	}
@@ -137,7 +138,7 @@ func TestWhatStartsARun(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{t: t, run: Run{Config: config(t), State: tc.state}}
-			in := StartRun{RunID: "run_a", Now: w.tick(), Restart: tc.restart, Provenance: json.RawMessage(`{"trigger":"manual"}`),
+			in := StartRun{RunID: "run_a", Restart: tc.restart, Provenance: json.RawMessage(`{"trigger":"manual"}`),
 				RepoDecisions: []protocol.RepoDecision{{ID: "DEC-001", Status: "active"}, {ID: "DEC-002", Status: "overridden"}}}
 			if tc.code != "" {
 				w.refused(in, tc.code)
@@ -155,8 +156,8 @@ func TestARestartArchivesWhatWasActive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.must(Escalate{Now: w.tick(), Reason: "stop"})
-	w.must(StartRun{RunID: "run_b", Now: w.tick(), Restart: true})
+	w.must(Escalate{Reason: "stop"})
+	w.must(StartRun{RunID: "run_b", Restart: true})
 	if a, ok := find[Archive](w.effects); !ok || a.TurnID != pm {
 		t.Errorf("the turn is not archived: %v", w.effects)
 	}
@@ -171,42 +172,9 @@ func TestARestartArchivesWhatWasActive(t *testing.T) {
 func TestAConfigurationWithoutARuntimeDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, run: Run{Config: config(t, `"runtime": "cli"`, `"runtime": "gone"`), State: protocol.State{Status: protocol.RunIdle}}}
-	r := w.refused(StartRun{RunID: "run_a", Now: w.tick()}, CodeInvalidConfig)
+	r := w.refused(StartRun{RunID: "run_a"}, CodeInvalidConfig)
 	if !strings.Contains(r.Message, "gone") || r.Detail["field"] != "roles.dev.runtime" {
 		t.Errorf("refused with %+v", r)
-	}
-}
-
-func TestInputsHaveAJSONForm(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, config(t))
-	pm := w.turn("pm")
-	base := clean()
-	base.DirtySnapshot.Set("b", "sha256:1")
-	base.DirtySnapshot.Set("a", "deleted")
-	for name, in := range map[string]Input{
-		"accept_turn": AcceptTurn{TurnID: pm, Now: w.tick(), Result: w.result(pm), Files: []string{"a"}, Replay: &Replay{Overall: "match"}},
-		"reject_turn": RejectTurn{TurnID: pm, Now: w.tick(), Reason: "no", Baseline: &base, Stage: protocol.StageSchema},
-		"assign_turn": AssignTurn{Role: "pm", TurnID: "t", Now: w.tick(), Baseline: base},
-	} {
-		b, err := EncodeInput(in)
-		if err != nil || !strings.HasPrefix(string(b), `{"`+name+`":`) {
-			t.Fatalf("%s is written as %s, %v", name, b, err)
-		}
-		out, err := DecodeInput(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := EncodeInput(out)
-		if err != nil || string(again) != string(b) {
-			t.Errorf("%s: %s became %s, %v", name, b, again, err)
-		}
-	}
-	for _, bad := range []string{"", "[]", "{}", `{"nothing":{}}`, `{"approve":{},"stalled":{}}`, `{"approve":[]}`,
-		`{"accept_turn":{"result":{"passed":["schema"],"result":{}}}}`} {
-		if in, err := DecodeInput([]byte(bad)); err == nil {
-			t.Errorf("%s is read as %+v", bad, in)
-		}
 	}
 }
 
@@ -214,8 +182,10 @@ func TestNothingIsAcceptedWithoutValidation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.refused(AcceptTurn{TurnID: pm, Now: w.tick()}, CodeNotValidated)
-	w.refused(Dispatched{TurnID: pm}, CodeInvalidInput)
+	w.refused(AcceptTurn{TurnID: pm}, CodeNotValidated)
+	if _, effects := Transition(w.run, protocol.Time{}, Dispatched{TurnID: pm}); effects[0].(Refused).Code != CodeInvalidInput {
+		t.Errorf("an input without its moment: %+v", effects)
+	}
 	for _, passed := range [][]protocol.Stage{nil, protocol.Stages()[:4], {protocol.StageSchema, protocol.StageSchema, "artifact", "verification", "protocol"}} {
 		if v, err := Prove(passed, w.result(pm).Result()); err == nil || v.Valid() {
 			t.Errorf("%v proves a result", passed)
@@ -231,7 +201,7 @@ func TestNothingIsAcceptedWithoutValidation(t *testing.T) {
 		"runtime": func(r *protocol.TurnResult) { r.RuntimeID = "cli" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.refused(AcceptTurn{TurnID: pm, Now: w.tick(), Result: w.result(pm, edit)}, CodeForeignResult)
+			w.refused(AcceptTurn{TurnID: pm, Result: w.result(pm, edit)}, CodeForeignResult)
 		})
 	}
 	v := w.result(pm)
@@ -248,25 +218,17 @@ func TestNothingChangesACompletedRun(t *testing.T) {
 	qa := w.turn("qa")
 	result := w.result(qa)
 	w.accept(qa, asksForEnd)
-	w.must(Approve{Completion: true, Now: w.tick()})
-	now := w.tick()
-	for name, in := range inputs {
-		b, err := EncodeInput(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, err := DecodeInput([]byte(strings.Replace(string(b), `"now":null`, `"now":"`+now.String()+`"`, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := CodeInvalidTransition
-		if _, ok := in.(Checkpointed); ok {
-			want = CodeTurnNotActive // of no turn; one of the run's is recorded
-		}
-		if r := w.refused(in, want); name != "checkpointed" && r.Next != NextRestart {
-			t.Errorf("%s: next is %s", name, r.Next)
+	w.must(Approve{Completion: true})
+	for _, in := range []Input{
+		StartRun{}, AssignTurn{}, TakeUp{}, Dispatched{}, WorkerAttached{}, Attempted{}, FirstOutput{}, AcceptTurn{}, FailAcceptance{},
+		RejectTurn{}, ReissueTurn{}, DispatchFailed{}, StartFailed{}, Stalled{}, Approve{}, GateActionFailed{}, HookBlocked{}, PolicyEscalated{},
+		Escalate{}, Unblock{}, TimedOut{}, SkipPhase{}, OperatorCommits{}, RuleObjection{}, Decline{},
+	} {
+		if r := w.refused(in, CodeInvalidTransition); r.Next != NextRestart {
+			t.Errorf("%T: next is %s", in, r.Next)
 		}
 	}
-	w.refused(OperatorCommits{From: "a", To: "b", Now: now}, CodeInvalidTransition)
-	w.refused(AcceptTurn{TurnID: qa, Now: now, Result: result}, CodeAlreadyAccepted)
+	w.refused(Checkpointed{}, CodeTurnNotActive) // of no turn; one of the run's is recorded
+	w.refused(OperatorCommits{From: "a", To: "b"}, CodeInvalidTransition)
+	w.refused(AcceptTurn{TurnID: qa, Result: result}, CodeAlreadyAccepted)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
-func (s *step) start(in StartRun) *Refused {
+func (in StartRun) apply(s *step) *Refused {
 	old := s.st.Clone()
 	if r := startable(s.run, in); r != nil {
 		return r

@@ -37,12 +37,11 @@ type StateChange struct {
 	Reason       string                 `json:"reason"`
 	RoleID       string                 `json:"role_id"`
 	Overrides    map[string]any         `json:"candidate_overrides"`
-	Now          protocol.Time          `json:"-"`
 }
 
 // ApplyChange applies a change with the moves that Transition uses. A refused one returns the run unchanged.
-func ApplyChange(run Run, c StateChange) (Run, *Refused) {
-	s := newStep(run, OperatorCommits{Now: c.Now})
+func ApplyChange(run Run, now protocol.Time, c StateChange) (Run, *Refused) {
+	s := newStep(run, now)
 	if id, ok := c.Overrides["run_id"]; ok && s.st.RunID != nil && id != *s.st.RunID {
 		return run, refuse(CodeImmutableField, NextRestart, "the run's id is %s and does not change", *s.st.RunID).with("field", "run_id")
 	}

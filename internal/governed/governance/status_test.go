@@ -37,8 +37,7 @@ func TestChangesByName(t *testing.T) {
 			t.Parallel()
 			run := Run{Config: config(t), State: protocol.State{RunID: &id, Status: tc.status, Phase: "planning"}}
 			before := snapshot(run)
-			tc.change.Now = now
-			got, r := ApplyChange(run, tc.change)
+			got, r := ApplyChange(run, now, tc.change)
 			if tc.code != "" {
 				if r == nil || r.Code != tc.code || snapshot(got) != before || !strings.HasPrefix(r.Next, "drawbar ") {
 					t.Errorf("got %+v", r)

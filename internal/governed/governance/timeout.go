@@ -104,7 +104,7 @@ func (s *step) overdue(a *acceptance) {
 	}
 }
 
-func (s *step) timedOut(in TimedOut) *Refused {
+func (in TimedOut) apply(s *step) *Refused {
 	if !slices.Contains([]string{ScopeTurn, ScopePhase, ScopeRun}, in.Scope) {
 		return refuse(CodeInvalidInput, NextCommand(s.run), "a timeout is one of turn, phase or run, not %q", in.Scope)
 	}
@@ -153,11 +153,11 @@ func (s *step) timeoutText(o Overdue) string {
 	return fmt.Sprintf("%s has passed its limit of %g minutes", what, o.LimitMinutes)
 }
 
-func (s *step) skipPhase(in SkipPhase) *Refused {
+func (in SkipPhase) apply(s *step) *Refused {
 	if r := guardStatus(s.run); r != nil {
 		return r
 	}
-	probe := newStep(s.run, in)
+	probe := newStep(s.run, s.now)
 	if why := probe.skip(in.GateFiles, in.Reason); why != "" {
 		return refuse(CodeInvalidTransition, NextStep, "the phase %s cannot be skipped: %s", s.st.Phase, why)
 	}

@@ -51,20 +51,20 @@ func TestWhatATimeoutDoes(t *testing.T) {
 		for _, scope := range []string{ScopeTurn, ScopePhase, ScopeRun} {
 			w := newWorld(t, config(t, limits("escalate")...))
 			pm := w.turn("pm")
-			w.must(TimedOut{Scope: scope, TurnID: pm, Now: w.tick()})
+			w.must(TimedOut{Scope: scope, TurnID: pm})
 			w.blockedOn("timeout:" + scope)
 			if n := w.notes[len(w.notes)-1]; n.Type != "timeout" || w.run.State.BlockedReason.Category != "timeout" {
 				t.Errorf("noted %+v", n)
 			}
 			// A run that stands still is not stopped once more for something else.
-			w.must(TimedOut{Scope: ScopeRun, Now: w.tick()})
+			w.must(TimedOut{Scope: ScopeRun})
 			w.blockedOn("timeout:" + scope)
 		}
 	})
 	t.Run("warn", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, config(t, limits("warn")...))
-		w.must(TimedOut{Scope: ScopeRun, Now: w.tick()})
+		w.must(TimedOut{Scope: ScopeRun})
 		w.status(protocol.RunActive)
 		if n := w.notes[len(w.notes)-1]; n.Type != "timeout_warning" {
 			t.Errorf("noted %+v", n)
@@ -73,8 +73,8 @@ func TestWhatATimeoutDoes(t *testing.T) {
 	t.Run("nonsense", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, config(t))
-		w.refused(TimedOut{Scope: "moon", Now: w.tick()}, CodeInvalidInput)
-		w.refused(TimedOut{Scope: ScopeTurn, TurnID: "turn_no", Now: w.tick()}, CodeTurnNotActive)
+		w.refused(TimedOut{Scope: "moon"}, CodeInvalidInput)
+		w.refused(TimedOut{Scope: ScopeTurn, TurnID: "turn_no"}, CodeTurnNotActive)
 	})
 	t.Run("at an acceptance", func(t *testing.T) {
 		t.Parallel()
@@ -107,7 +107,7 @@ func TestSkippingAPhase(t *testing.T) {
 		w := newWorld(t, config(t, skip...))
 		w.to("implementation")
 		w.accept(w.turn("dev"))
-		w.must(TimedOut{Scope: ScopePhase, Now: w.tick(), GateFiles: notes})
+		w.must(TimedOut{Scope: ScopePhase, GateFiles: notes})
 		w.status(protocol.RunActive)
 		if w.run.State.Phase != "qa" || w.notes[len(w.notes)-1].Type != "timeout_skip" {
 			t.Errorf("the phase is %s, noted %+v", w.run.State.Phase, w.notes[len(w.notes)-1])
@@ -118,7 +118,7 @@ func TestSkippingAPhase(t *testing.T) {
 		w := newWorld(t, config(t, skip...))
 		w.to("implementation")
 		w.accept(w.turn("dev"))
-		w.must(TimedOut{Scope: ScopePhase, Now: w.tick()})
+		w.must(TimedOut{Scope: ScopePhase})
 		w.blockedOn("timeout:phase")
 		var types []string
 		for _, n := range w.notes {
@@ -132,18 +132,18 @@ func TestSkippingAPhase(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, config(t))
 		w.accept(w.turn("pm"))
-		w.must(SkipPhase{Now: w.tick(), Reason: "late"})
+		w.must(SkipPhase{Reason: "late"})
 		w.status(protocol.RunPaused)
-		w.refused(SkipPhase{Now: w.tick()}, CodeApprovalPending)
+		w.refused(SkipPhase{}, CodeApprovalPending)
 	})
 	t.Run("under way, or last", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, config(t))
 		pm := w.turn("pm")
-		w.refused(SkipPhase{Now: w.tick()}, CodeInvalidTransition)
+		w.refused(SkipPhase{}, CodeInvalidTransition)
 		w.accept(pm)
 		w.to("qa")
-		if r := w.refused(SkipPhase{Now: w.tick()}, CodeInvalidTransition); !strings.Contains(r.Message, "no phase follows") {
+		if r := w.refused(SkipPhase{}, CodeInvalidTransition); !strings.Contains(r.Message, "no phase follows") {
 			t.Errorf("refused with %s", r.Message)
 		}
 	})
@@ -154,7 +154,7 @@ func TestTurnsWithoutProgressStopTheRun(t *testing.T) {
 	lazy := func(w *world, edits ...func(*protocol.TurnResult)) {
 		w.t.Helper()
 		dev := w.turn("dev")
-		w.must(AcceptTurn{TurnID: dev, Now: w.tick(), Result: w.result(dev, append([]func(*protocol.TurnResult){changes("main.go")}, edits...)...)})
+		w.must(AcceptTurn{TurnID: dev, Result: w.result(dev, append([]func(*protocol.TurnResult){changes("main.go")}, edits...)...)})
 	}
 	for _, tc := range []struct {
 		name  string
@@ -177,7 +177,7 @@ func TestTurnsWithoutProgressStopTheRun(t *testing.T) {
 			if w.notes[len(w.notes)-1].Type != "non_progress_block" {
 				t.Errorf("noted %+v", w.notes[len(w.notes)-1])
 			}
-			w.must(Unblock{Now: w.tick()})
+			w.must(Unblock{})
 			if w.run.State.NonProgressCount != 0 {
 				t.Error("the count goes on")
 			}

@@ -43,33 +43,3 @@ func (v Validated) Result() *protocol.TurnResult {
 	}
 	return &r
 }
-
-type validatedJSON struct {
-	Passed []protocol.Stage     `json:"passed"`
-	Result *protocol.TurnResult `json:"result"`
-}
-
-// MarshalJSON writes the result with the stages that it passed; null for the zero value.
-func (v Validated) MarshalJSON() ([]byte, error) {
-	if v.result == nil {
-		return []byte("null"), nil
-	}
-	return protocol.Marshal(validatedJSON{protocol.Stages(), v.result})
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote, by way of Prove.
-func (v *Validated) UnmarshalJSON(data []byte) error {
-	*v = Validated{}
-	if !protocol.Is(data) {
-		return nil
-	}
-	var j validatedJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	p, err := Prove(j.Passed, j.Result)
-	if err == nil {
-		*v = p
-	}
-	return err
-}

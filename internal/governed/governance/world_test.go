@@ -58,7 +58,8 @@ type world struct {
 	t       testing.TB
 	run     Run
 	now     time.Time
-	effects []Effect // of the last input
+	at      protocol.Time // of the last input
+	effects []Effect      // of the last input
 	events  []protocol.Event
 	notes   []protocol.LedgerNote
 	turns   int
@@ -68,7 +69,7 @@ func newWorld(t testing.TB, c *protocol.Config) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)}
 	w.run = Run{Config: c, State: protocol.State{Status: protocol.RunIdle}}
-	w.must(StartRun{RunID: "run_0000000000000001", Now: w.tick()})
+	w.must(StartRun{RunID: "run_0000000000000001"})
 	return w
 }
 
@@ -81,7 +82,8 @@ func (w *world) tick() protocol.Time {
 func (w *world) do(in Input) *Refused {
 	w.t.Helper()
 	before := snapshot(w.run)
-	next, effects := Transition(w.run, in)
+	w.at = w.tick()
+	next, effects := Transition(w.run, w.at, in)
 	w.effects = effects
 	if len(effects) == 1 {
 		if r, ok := effects[0].(Refused); ok {
@@ -143,8 +145,8 @@ func (w *world) turn(role string) string {
 	w.t.Helper()
 	w.turns++
 	id := fmt.Sprintf("turn_%016d", w.turns)
-	w.must(AssignTurn{Role: role, TurnID: id, Now: w.tick(), Baseline: clean()})
-	w.must(Dispatched{TurnID: id, Now: w.tick()})
+	w.must(AssignTurn{Role: role, TurnID: id, Baseline: clean()})
+	w.must(Dispatched{TurnID: id})
 	return id
 }
 
@@ -184,7 +186,7 @@ func changes(files ...string) func(*protocol.TurnResult) {
 // accept accepts a turn; gate files hold what a gate of the test configuration needs.
 func (w *world) accept(turn string, edits ...func(*protocol.TurnResult)) {
 	w.t.Helper()
-	w.must(AcceptTurn{TurnID: turn, Now: w.tick(), Result: w.result(turn, edits...), GateFiles: map[string]string{"NOTES.md": "notes"}})
+	w.must(AcceptTurn{TurnID: turn, Result: w.result(turn, edits...), GateFiles: map[string]string{"NOTES.md": "notes"}})
 }
 
 // to brings the run into a phase, approved.
@@ -196,7 +198,7 @@ func (w *world) to(phase string) {
 		role, _ := NextRole(w.run)
 		w.accept(w.turn(role), asksFor(next))
 		if w.run.State.Status == protocol.RunPaused {
-			w.must(Approve{Now: w.tick()})
+			w.must(Approve{})
 		}
 	}
 }

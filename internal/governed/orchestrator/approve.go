@@ -30,7 +30,7 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		gateID, by, to := o.gate(st)
 		if gateID == "" {
 			// The rules know best why there is nothing to approve.
-			return t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+			return t.do(governance.Approve{Completion: o.Completion, By: o.By})
 		}
 		if err := t.mayApprove(o); err != nil {
 			return err
@@ -60,9 +60,9 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if err := t.do(in); err != nil {
 			return err
 		}
-		kind := "approve_phase"
+		kind := commitApprovePhase
 		if o.Completion {
-			kind = "approve_completion"
+			kind = commitApproveCompletion
 		}
 		if _, err := t.commit(ctx, kind, by, nil); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if t.state().Phase != from {
 			rep.EnteredPhase = t.state().Phase
 		}
-		e.note(Notice{Kind: "approved", Text: fmt.Sprintf("gate %s is approved", gateID)})
+		e.note(Notice{Kind: NoticeApproved, Text: fmt.Sprintf("gate %s is approved", gateID)})
 		return nil
 	})
 	return rep, err
@@ -100,7 +100,7 @@ func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
 // approval is the input of an approval, with the gate's files as they are now.
 func (t *transaction) approval(o ApproveOptions) (governance.Approve, error) {
 	files, err := t.gateFiles(t.e.root, t.state().Phase)
-	return governance.Approve{Completion: o.Completion, Now: t.e.now(), By: o.By, Comment: o.Comment, GateFiles: files}, err
+	return governance.Approve{Completion: o.Completion, By: o.By, Comment: o.Comment, GateFiles: files}, err
 }
 
 // mayApprove refuses an approval that the rules would refuse now, before any hook or action of the gate runs.
@@ -109,7 +109,7 @@ func (t *transaction) mayApprove(o ApproveOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, effects := governance.Transition(t.run, in); refused(effects) != nil {
+	if _, effects := governance.Transition(t.run, t.e.now(), in); refused(effects) != nil {
 		return refusal(*refused(effects))
 	}
 	return nil
@@ -138,7 +138,7 @@ func (t *transaction) oneOfSeveral(ctx context.Context, o ApproveOptions, gateID
 		err = t.do(in)
 	}
 	if err == nil {
-		_, err = t.commit(ctx, "approval", turn, nil)
+		_, err = t.commit(ctx, commitApproval, turn, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
 	o.By = t.person(context.Background(), o.By)
 	gateID, _, to := o.gate(t.state())
 	if gateID == "" {
-		return Report{}, t.do(governance.Approve{Completion: o.Completion, Now: e.now(), By: o.By})
+		return Report{}, t.do(governance.Approve{Completion: o.Completion, By: o.By})
 	}
 	if err := t.mayApprove(o); err != nil {
 		return Report{}, err
@@ -205,7 +205,7 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 		if a.TimeoutMS != nil {
 			limit = time.Duration(*a.TimeoutMS) * time.Millisecond
 		}
-		t.e.note(Notice{Kind: "output", Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
+		t.e.note(Notice{Kind: NoticeOutput, Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
 		out := t.shell(ctx, a.Run, limit, []string{
 			"AGENTXCHAIN_GATE_ID=" + gateID, "AGENTXCHAIN_GATE_TYPE=" + kind, "AGENTXCHAIN_PHASE=" + t.state().Phase,
 			"AGENTXCHAIN_REQUESTED_BY_TURN=" + by, "AGENTXCHAIN_TRIGGER_COMMAND=" + command,
@@ -220,10 +220,10 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 		if out.tail != "" {
 			detail += ": " + out.tail
 		}
-		if err := t.do(governance.GateActionFailed{Now: t.e.now(), Gate: gateID, Label: label, Detail: detail}); err != nil {
+		if err := t.do(governance.GateActionFailed{Gate: gateID, Label: label, Detail: detail}); err != nil {
 			return nil, err
 		}
-		if _, err := t.commit(ctx, "block", by, nil); err != nil {
+		if _, err := t.commit(ctx, commitBlock, by, nil); err != nil {
 			return nil, err
 		}
 		rep := t.report(OutcomeBlocked)

@@ -100,7 +100,7 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 	case protocol.RunCompleted:
 		rep := t.report(OutcomeCompleted)
 		if t.adopted { // nothing else follows that would cover the lines of the other program
-			_, err := t.commit(ctx, "adopt", "", nil)
+			_, err := t.commit(ctx, commitAdopt, "", nil)
 			return &rep, err
 		}
 		return &rep, nil
@@ -120,7 +120,7 @@ func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) 
 		if t.state().Status == protocol.RunActive {
 			return nil, nil
 		}
-		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitResume, "", nil); err != nil {
 			return nil, err
 		}
 		rep := t.report(outcomeOf(t.state()))
@@ -138,7 +138,7 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 	if err != nil {
 		return err
 	}
-	in := governance.Unblock{Now: t.e.now(), By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
+	in := governance.Unblock{By: t.e.o.Owner, EscalationID: escalation, GateFiles: files}
 	if governance.NeverStarted(t.state()) {
 		base, err := t.work.Baseline(ctx)
 		if err != nil {
@@ -161,7 +161,7 @@ func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
 		if err := t.startRun(ctx, false); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "start", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitStart, "", nil); err != nil {
 			return err
 		}
 		rep = t.report(OutcomeDone)
@@ -203,12 +203,12 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 			}
 		}
 	}
-	in := governance.StartRun{RunID: newID("run"), Now: t.e.now(), Provenance: provenance, Restart: restart, RepoDecisions: active, SignOffs: signOffs}
+	in := governance.StartRun{RunID: newID("run"), Provenance: provenance, Restart: restart, RepoDecisions: active, SignOffs: signOffs}
 	if err := t.do(in); err != nil {
 		return err
 	}
 	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
-	t.tell(Notice{Kind: "started", Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	t.tell(Notice{Kind: NoticeStarted, Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (t *transaction) overdue(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.do(governance.TimedOut{Scope: due.Scope, Now: t.e.now(), Action: due.Action, GateFiles: files}); err != nil {
+		if err := t.do(governance.TimedOut{Scope: due.Scope, Action: due.Action, GateFiles: files}); err != nil {
 			return nil, err
 		}
 		if t.state().Status != protocol.RunActive {
@@ -236,7 +236,7 @@ func (t *transaction) overdue(ctx context.Context) (*Report, error) {
 	if t.state().Status == protocol.RunActive {
 		return nil, nil
 	}
-	if _, err := t.commit(ctx, "block", "", nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, "", nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(outcomeOf(t.state()))
@@ -281,7 +281,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 		return nil, nil, err
 	}
 	id := newID("turn")
-	in := governance.AssignTurn{Role: role, TurnID: id, Now: t.e.now()}
+	in, now := governance.AssignTurn{Role: role, TurnID: id}, t.e.now()
 	dir := t.e.root
 	if t.run.Config.Workspace == "worktree" {
 		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
@@ -311,13 +311,13 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if held != nil {
 		return nil, held, undo(nil)
 	}
-	if err := t.bind(&in, o); err != nil {
+	if err := t.bind(&in, now, o); err != nil {
 		return nil, nil, undo(err)
 	}
-	if err := t.do(in); err != nil {
+	if err := t.doAt(now, in); err != nil {
 		return nil, nil, undo(err)
 	}
-	t.tell(Notice{Kind: "assigned", TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	t.tell(Notice{Kind: NoticeAssigned, TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
 	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
 	if err != nil {
 		return nil, nil, undo(err)
@@ -431,7 +431,9 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		BundleDir: filepath.Join(dir, filepath.FromSlash(protocol.BundleDir(id))), StagedPath: filepath.Join(dir, filepath.FromSlash(protocol.StagedFile(id))),
 		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: append(append([]string(nil), t.e.o.Environ...), workspace.TurnEnv(id)...),
 		Session: t.roleSession(turn.AssignedRole, rt), BudgetUSD: t.reserved(id), Approve: t.e.o.Approve, Answer: t.e.o.Answer,
-		Out: func(line string) { t.e.note(Notice{Kind: "output", TurnID: id, Role: turn.AssignedRole, Text: line}) },
+		Out: func(line string) {
+			t.e.note(Notice{Kind: NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: line})
+		},
 	}
 	if t.run.Config.RunLoop != nil {
 		d.Loop = *t.run.Config.RunLoop
@@ -441,14 +443,14 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		d.Runtime.PollIntervalMS = &ms
 	}
 	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
-		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: "log", TurnID: id, Role: turn.AssignedRole, Text: line}) })
+		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: NoticeLog, TurnID: id, Role: turn.AssignedRole, Text: line}) })
 	}
 	d.Requirements = t.gateLines(in.GateFiles)
 	if err := j.runtime.Check(*d); err != nil {
 		if execution.CodeOf(err) != execution.CodeCapability {
 			return nil, err
 		}
-		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: turnruntime.ClassUnsupported, Detail: err.Error()})
+		rep, failed := t.dispatchFailed(ctx, id, governance.DispatchFailed{TurnID: id, Class: turnruntime.ClassUnsupported, Detail: err.Error()})
 		if failed != nil {
 			return nil, failed
 		}
@@ -477,16 +479,16 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if err != nil {
 		return nil, err
 	}
-	if err := t.do(governance.Dispatched{TurnID: id, Now: t.e.now(), Rules: rules}); err != nil {
+	if err := t.do(governance.Dispatched{TurnID: id, Rules: rules}); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "assign_turn", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitAssign, id, nil); err != nil {
 		return nil, err
 	}
 	if j.mark, err = t.ledger.View().Mark(); err != nil {
 		return nil, err
 	}
-	t.e.note(Notice{Kind: "dispatched", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
+	t.e.note(Notice{Kind: NoticeDispatched, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
 	return nil, nil
 }
 
@@ -535,11 +537,11 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	if phase == protocol.HookBeforeAssignment && !tamper {
 		return t.vetoed(ctx, out)
 	}
-	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Now: t.e.now(), Tamper: tamper, Detail: out.Message}
+	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Tamper: tamper, Detail: out.Message}
 	if err := t.do(in); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "block", turn, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, turn, nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(OutcomeBlocked)
@@ -550,7 +552,7 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 // vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.
 func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*Report, error) {
 	if len(t.effects) > 0 { // the run began, or went on
-		if _, err := t.commit(ctx, "resume", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitResume, "", nil); err != nil {
 			return nil, err
 		}
 	}
@@ -564,7 +566,7 @@ func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload 
 	if err := t.e.trusted(t.project.ItemsOf("hooks", phase)); err != nil {
 		return phasehook.Outcome{}, err
 	}
-	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: "hook", TurnID: turn, Text: line}) }}
+	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: NoticeHook, TurnID: turn, Text: line}) }}
 	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
 	if phase == protocol.HookAfterDispatch {
 		for _, name := range []string{prompt.AssignmentFile, prompt.PromptFile, prompt.ContextFile} {
@@ -588,7 +590,7 @@ func (t *transaction) operatorCommits(ctx context.Context, base protocol.Baselin
 	if err != nil {
 		return err
 	}
-	in := governance.OperatorCommits{From: from, To: *base.HeadRef, Now: t.e.now()}
+	in := governance.OperatorCommits{From: from, To: *base.HeadRef}
 	for _, c := range seen.OperatorCommits {
 		in.SHAs = append(in.SHAs, c.SHA)
 	}

@@ -41,7 +41,7 @@ func (t *transaction) leaveMark(ctx context.Context, id string) {
 // takeUp makes an active turn ready for another attempt: with a deadline that lies ahead, and without what a person changed in
 // files that the turn has not touched.
 func (t *transaction) takeUp(ctx context.Context, turn *protocol.Turn) error {
-	in := governance.TakeUp{TurnID: turn.TurnID, Now: t.e.now()}
+	in := governance.TakeUp{TurnID: turn.TurnID}
 	path := filepath.Join(t.e.root, filepath.FromSlash(protocol.BundleDir(turn.TurnID)), project.EvidenceDir, leftFile)
 	if b, err := os.ReadFile(path); err == nil && turn.Baseline != nil {
 		var left protocol.Baseline

@@ -74,7 +74,7 @@ func (t *transaction) mark(ctx context.Context, id string, rep Report, err error
 }
 
 // endedMeanwhile tells how a turn ended that another command decided while it was carried.
-func (t *transaction) endedMeanwhile(id string) string {
+func (t *transaction) endedMeanwhile(id string) Outcome {
 	for _, h := range t.run.History {
 		if h.TurnID == id && h.Status != "reissued" {
 			return OutcomeAccepted
@@ -87,12 +87,12 @@ func (t *transaction) endedMeanwhile(id string) string {
 func (t *transaction) lived(j *job) error {
 	d := &j.dispatch.Turn
 	if !d.WorkerAttachedAt.IsZero() {
-		if err := t.do(governance.WorkerAttached{TurnID: d.TurnID, PID: d.WorkerPID, Now: d.WorkerAttachedAt}); err != nil {
+		if err := t.doAt(d.WorkerAttachedAt, governance.WorkerAttached{TurnID: d.TurnID, PID: d.WorkerPID}); err != nil {
 			return err
 		}
 	}
 	if !d.FirstOutputAt.IsZero() {
-		return t.do(governance.FirstOutput{TurnID: d.TurnID, Stream: d.FirstOutputStream, Now: d.FirstOutputAt})
+		return t.doAt(d.FirstOutputAt, governance.FirstOutput{TurnID: d.TurnID, Stream: d.FirstOutputStream})
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (t *transaction) lived(j *job) error {
 // attempted brings into the record what the attempt used. A conversation that led to a result is gone on with when that result
 // is not acceptable.
 func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
-	in := governance.Attempted{TurnID: id, Now: t.e.now()}
+	in := governance.Attempted{TurnID: id}
 	if out.Cost != nil {
 		in.Cost = *out.Cost
 	}
@@ -121,7 +121,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	id := j.dispatch.Turn.TurnID
 	if out.Cancelled || out.Draft {
 		if out.Cost != nil {
-			if _, err := t.commit(ctx, "interrupted", id, nil); err != nil {
+			if _, err := t.commit(ctx, commitInterrupted, id, nil); err != nil {
 				return Report{}, err
 			}
 		}
@@ -133,14 +133,14 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 		}
 		return rep, nil
 	}
-	in := governance.DispatchFailed{TurnID: id, Now: t.e.now(), Class: out.Class, Detail: out.Detail, ExitCode: out.ExitCode, Transient: out.Transient}
+	in := governance.DispatchFailed{TurnID: id, Class: out.Class, Detail: out.Detail, ExitCode: out.ExitCode, Transient: out.Transient}
 	var err error
 	var rep *Report
 	switch out.Class {
 	case turnruntime.ClassStalled:
-		rep, err = t.failed(ctx, id, governance.Stalled{TurnID: id, Now: t.e.now(), Detail: out.Detail})
+		rep, err = t.failed(ctx, id, governance.Stalled{TurnID: id, Detail: out.Detail})
 	case turnruntime.ClassNoOutput:
-		rep, err = t.failed(ctx, id, governance.StartFailed{TurnID: id, Now: t.e.now(), Detail: out.Detail})
+		rep, err = t.failed(ctx, id, governance.StartFailed{TurnID: id, Detail: out.Detail})
 	default:
 		rep, err = t.dispatchFailed(ctx, id, in)
 	}
@@ -157,7 +157,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	}
 	if rep.retry {
 		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
-		t.e.note(Notice{Kind: "retry", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})
+		t.e.note(Notice{Kind: NoticeRetry, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})
 	}
 	return *rep, nil
 }
@@ -181,7 +181,7 @@ func (t *transaction) failed(ctx context.Context, id string, in governance.Input
 	if err := t.do(in); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "block", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(outcomeOf(t.state()))
@@ -210,17 +210,17 @@ type failure struct {
 // unacceptable records that a result was not taken, and with repair gives the turn back to its role with the reasons while
 // attempts remain.
 func (t *transaction) unacceptable(ctx context.Context, id string, f failure, repair bool) (Report, error) {
-	in := governance.FailAcceptance{TurnID: id, Now: t.e.now(), Code: f.code, Stage: f.stage, Errors: f.errors}
+	in := governance.FailAcceptance{TurnID: id, Code: f.code, Stage: f.stage, Errors: f.errors}
 	if err := t.do(in); err != nil {
 		return Report{}, err
 	}
 	if repair && t.state().Status == protocol.RunActive {
-		reject := governance.RejectTurn{TurnID: id, Now: t.e.now(), Reason: f.code, Stage: f.stage, Errors: f.errors}
+		reject := governance.RejectTurn{TurnID: id, Reason: f.code, Stage: f.stage, Errors: f.errors}
 		if err := t.do(reject); err != nil {
 			return Report{}, err
 		}
 	}
-	if _, err := t.commit(ctx, "fail_acceptance", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitFail, id, nil); err != nil {
 		return Report{}, err
 	}
 	rep := t.report(OutcomeFailed)
@@ -234,7 +234,7 @@ func (t *transaction) unacceptable(ctx context.Context, id string, f failure, re
 	}
 	if rep.retry {
 		rep.Outcome = OutcomeRejected
-		t.e.note(Notice{Kind: "rejected", TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
+		t.e.note(Notice{Kind: NoticeRejected, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
 	}
 	return rep, nil
 }

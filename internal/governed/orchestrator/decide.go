@@ -91,7 +91,7 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		in := governance.RejectTurn{TurnID: turn.TurnID, Now: e.now(), Reason: o.Reason, Reassign: o.Reassign}
+		in := governance.RejectTurn{TurnID: turn.TurnID, Reason: o.Reason, Reassign: o.Reassign}
 		if o.Reassign || turn.Status == protocol.TurnFailedAcceptance || turn.Status == protocol.TurnConflicted {
 			in.Reason = cmp.Or(o.Reason, "rejected by the operator") // the record says what is wrong with it
 		}
@@ -105,7 +105,7 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 		if err := t.do(in); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "reject_turn", turn.TurnID, nil); err != nil {
+		if _, err := t.commit(ctx, commitReject, turn.TurnID, nil); err != nil {
 			return err
 		}
 		rep = t.report(OutcomeRejected)
@@ -135,7 +135,7 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, 
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Now: e.now(), Reason: cmp.Or(reason, "operator request")}
+		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Reason: cmp.Or(reason, "operator request")}
 		if turn.Worktree != "" {
 			dir, base, err := t.work.Worktree(ctx, in.NewTurnID)
 			if err != nil {
@@ -152,7 +152,7 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, 
 		if err := t.do(in); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "reissue_turn", turn.TurnID, nil); err != nil {
+		if _, err := t.commit(ctx, commitReissue, turn.TurnID, nil); err != nil {
 			return err
 		}
 		if turn.Worktree != "" {
@@ -197,7 +197,7 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 			return nil
 		}
 		turn := protocol.Turn{TurnID: entry.TurnID, RunID: entry.RunID, AssignedRole: entry.Role, RuntimeID: entry.RuntimeID}
-		rep.Commit, err = t.commit(ctx, "checkpoint", entry.TurnID, &checkpoint{turn: turn, phase: entry.Phase, files: dirty})
+		rep.Commit, err = t.commit(ctx, commitCheckpoint, entry.TurnID, &checkpoint{turn: turn, phase: entry.Phase, files: dirty})
 		return err
 	})
 	return rep, err
@@ -225,10 +225,10 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 		if o.Reason == "" {
 			return execution.Errorf(execution.CodeValidation, "an escalation needs a reason").WithHint(`drawbar govern escalate --reason "..."`)
 		}
-		if err := t.do(governance.Escalate{Now: e.now(), Reason: o.Reason, Detail: o.Detail, Action: o.Action, TurnID: o.Turn}); err != nil {
+		if err := t.do(governance.Escalate{Reason: o.Reason, Detail: o.Detail, Action: o.Action, TurnID: o.Turn}); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "block", o.Turn, nil); err != nil {
+		if _, err := t.commit(ctx, commitBlock, o.Turn, nil); err != nil {
 			return err
 		}
 		t.afterwards(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)})
@@ -248,7 +248,7 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 		if err := t.unblock(ctx, escalation); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "unblock", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitUnblock, "", nil); err != nil {
 			return err
 		}
 		rep = t.report(outcomeOf(t.state()))
@@ -305,7 +305,7 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 			if err := t.startRun(ctx, true); err != nil {
 				return err
 			}
-			if _, err := t.commit(ctx, "restart", "", nil); err != nil {
+			if _, err := t.commit(ctx, commitRestart, "", nil); err != nil {
 				return err
 			}
 			rep = t.report(OutcomeDone)
@@ -330,9 +330,9 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 			if carrier(e.root, id) != nil {
 				return t.free(turn)
 			}
-			t.e.note(Notice{Kind: "output", TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s of role %s (%s) is taken up by the next step", id, turn.AssignedRole, turn.Status)})
+			t.e.note(Notice{Kind: NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s of role %s (%s) is taken up by the next step", id, turn.AssignedRole, turn.Status)})
 		}
-		if _, err := t.commit(ctx, "restart", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitRestart, "", nil); err != nil {
 			return err
 		}
 		rep = t.report(outcomeOf(t.state()))

@@ -10,11 +10,11 @@ import (
 // Decline sends the turn behind a gate back with a person's reason, to its role or another one, in its phase or an earlier one.
 func (e *Local) Decline(ctx context.Context, o DeclineOptions) (rep Report, err error) {
 	err = e.locked(ctx, "decline", func(t *transaction) error {
-		in := governance.Decline{Gate: o.Gate, Reason: o.Reason, Role: o.Role, Phase: o.Phase, Now: e.now(), By: t.person(ctx, o.By)}
+		in := governance.Decline{Gate: o.Gate, Reason: o.Reason, Role: o.Role, Phase: o.Phase, By: t.person(ctx, o.By)}
 		if err := t.do(in); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "decline", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitDecline, "", nil); err != nil {
 			return err
 		}
 		d := t.state().LastDecline

@@ -105,8 +105,9 @@ func TestADraftAfterARefusal(t *testing.T) {
 func TestHalfAResult(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		worker, want, on string
-		timeout          time.Duration
+		worker, on string
+		want       Outcome
+		timeout    time.Duration
 	}{
 		"interrupted": {worker: "writes half and hangs", want: OutcomeInterrupted},
 		"timed out":   {worker: "writes half and hangs", want: OutcomeBlocked, on: "dispatch:timeout", timeout: 700 * time.Millisecond},

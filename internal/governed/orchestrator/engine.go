@@ -153,9 +153,29 @@ func (e *Local) now() protocol.Time {
 	return protocol.At(time.UnixMilli(max(e.o.Now().UnixMilli(), e.floor.Load())))
 }
 
+// NoticeKind is what a notice is about. The outcome of a turn of a run of many turns is one too.
+type NoticeKind string
+
+const (
+	NoticeStarted    NoticeKind = "started"
+	NoticeAssigned   NoticeKind = "assigned"
+	NoticeIntent     NoticeKind = "intent"
+	NoticeDispatched NoticeKind = "dispatched"
+	NoticeProgress   NoticeKind = "progress"
+	NoticeEvent      NoticeKind = "event"
+	NoticeLog        NoticeKind = "log"
+	NoticeOutput     NoticeKind = "output"
+	NoticeHook       NoticeKind = "hook"
+	NoticeRejected   NoticeKind = "rejected"
+	NoticeRetry      NoticeKind = "retry"
+	NoticeApproved   NoticeKind = "approved"
+	NoticeMended     NoticeKind = "mended"
+	NoticeWarning    NoticeKind = "warning"
+)
+
 // Notice is something that happens while a command works.
 type Notice struct {
-	Kind     string // started, assigned, dispatched, progress, event, log, output, accepted, rejected, retry, hook, mended, warning, approved, checkpoint
+	Kind     NoticeKind
 	TurnID   string
 	Role     string
 	Text     string                // for a person
@@ -165,11 +185,11 @@ type Notice struct {
 
 func (e *Local) note(n Notice) { e.o.Notice(n) }
 
-func (e *Local) warn(text string) { e.note(Notice{Kind: "warning", Text: text}) }
+func (e *Local) warn(text string) { e.note(Notice{Kind: NoticeWarning, Text: text}) }
 
 // mended tells what the ledger repaired.
 func (e *Local) mended(notes []ledger.Note) {
 	for _, n := range notes {
-		e.note(Notice{Kind: "mended", TurnID: n.TurnID, Text: n.Message})
+		e.note(Notice{Kind: NoticeMended, TurnID: n.TurnID, Text: n.Message})
 	}
 }

@@ -266,10 +266,10 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 		what, action = "the record was changed while turn %s was under way: %s", fmt.Sprintf("see where: drawbar govern verify; put the file back as it was. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
 	}
 	detail := fmt.Sprintf(what, id, list)
-	if err := t.do(governance.Escalate{Now: t.e.now(), Reason: code, Detail: detail, Action: action, TurnID: id, RulesTold: t.telling}); err != nil {
+	if err := t.do(governance.Escalate{Reason: code, Detail: detail, Action: action, TurnID: id, RulesTold: t.telling}); err != nil {
 		return nil, err
 	}
-	if _, err := t.commit(ctx, "block", id, nil); err != nil {
+	if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 		return nil, err
 	}
 	rep := t.report(OutcomeBlocked)

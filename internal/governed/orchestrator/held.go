@@ -74,7 +74,7 @@ func (t *transaction) giveUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := governance.OperatorCommits{From: *want, To: now, Now: t.e.now()}
+	in := governance.OperatorCommits{From: *want, To: now}
 	for _, f := range h.Findings {
 		if f.Run == t.state().ID() && slices.Contains([]string{audit.Lost, audit.Uncommitted, audit.Elsewhere, audit.Changed}, f.Kind) {
 			in.Released = append(in.Released, f.Turn)
@@ -83,6 +83,6 @@ func (t *transaction) giveUp(ctx context.Context) error {
 	if len(in.Released) == 0 {
 		return nil
 	}
-	t.tell(Notice{Kind: "warning", Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
+	t.tell(Notice{Kind: NoticeWarning, Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
 	return t.do(in)
 }

@@ -35,7 +35,7 @@ func (t *transaction) writeIntent(i protocol.Intent) error {
 }
 
 // bind gives the new turn the intent that waits for it. A turn that a delegation has made has its task already.
-func (t *transaction) bind(in *governance.AssignTurn, o StepOptions) error {
+func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o StepOptions) error {
 	if o.NoIntent {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (t *transaction) bind(in *governance.AssignTurn, o StepOptions) error {
 			return nil
 		}
 	}
-	if err := intent.Bind(chosen, st.ID(), in.TurnID, in.Role, in.Now); err != nil {
+	if err := intent.Bind(chosen, st.ID(), in.TurnID, in.Role, now); err != nil {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "%w", err).WithHint("drawbar govern intake status --intent %s", chosen.IntentID)
 	}
 	c := protocol.IntakeContext{IntentID: chosen.IntentID, EventID: chosen.EventID, Charter: chosen.Charter, AcceptanceContract: chosen.AcceptanceContract,
@@ -67,7 +67,7 @@ func (t *transaction) bind(in *governance.AssignTurn, o StepOptions) error {
 	if in.IntakeContext, err = protocol.Marshal(c); err != nil {
 		return err
 	}
-	t.tell(Notice{Kind: "intent", TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
+	t.tell(Notice{Kind: NoticeIntent, TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
 	t.dropMarker(chosen.IntentID)
 	return t.writeIntent(*chosen)
 }

@@ -125,13 +125,14 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err := t.knowIDs(); err != nil {
 		return Report{}, err
 	}
+	now := t.e.now()
 	accept := governance.AcceptTurn{
-		TurnID: id, Now: t.e.now(), Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
+		TurnID: id, Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
 		Warnings: slices.Concat(valid.Warnings, compared.Warnings, unsaid, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
 		Observed: observed(base, seen),
 	}
 	if s.merge {
-		accept.Resolution = "human_merge"
+		accept.Resolution = governance.ResolutionHumanMerge
 	}
 	if accept.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
 		return Report{}, err
@@ -153,7 +154,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		}
 	}
 	before, effects := t.run, t.effects
-	if err := t.do(accept); err != nil {
+	if err := t.doAt(now, accept); err != nil {
 		return Report{}, err
 	}
 	if not := notAccepted(t.effects); not != nil {
@@ -167,11 +168,11 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	if !out.OK {
 		t.run, t.effects = before, effects
-		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Now: t.e.now(), Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
+		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
 		if err := t.do(block); err != nil {
 			return Report{}, err
 		}
-		if _, err := t.commit(ctx, "block", id, nil); err != nil {
+		if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 			return Report{}, err
 		}
 		rep := t.report(OutcomeBlocked)
@@ -181,12 +182,12 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
-		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: accept.Now}
+		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: now}
 	}
 	if err := t.fulfil(turn); err != nil {
 		return Report{}, err
 	}
-	sha, err := t.commit(ctx, "accept_turn", id, cp)
+	sha, err := t.commit(ctx, commitAccept, id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
 		t.e.warn(err.Error())
 		err = nil
@@ -221,13 +222,12 @@ func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.Histor
 
 // held reports a result that is valid and that the rules keep out.
 func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (Report, error) {
-	kind := "fail_acceptance"
 	if s.repair && t.state().Status == protocol.RunActive && not.Code != governance.CodeConflict && t.state().ActiveTurns.At(id) != nil {
-		if err := t.do(governance.RejectTurn{TurnID: id, Now: t.e.now(), Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
+		if err := t.do(governance.RejectTurn{TurnID: id, Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
 			return Report{}, err
 		}
 	}
-	if _, err := t.commit(ctx, kind, id, nil); err != nil {
+	if _, err := t.commit(ctx, commitFail, id, nil); err != nil {
 		return Report{}, err
 	}
 	rep := t.report(OutcomeFailed)
@@ -239,7 +239,7 @@ func (t *transaction) held(ctx context.Context, id string, not governance.NotAcc
 		rep.turn(turn)
 		if rep.retry = s.repair && turn.Status == protocol.TurnRetrying; rep.retry {
 			rep.Outcome = OutcomeRejected
-			t.e.note(Notice{Kind: "rejected", TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
+			t.e.note(Notice{Kind: NoticeRejected, TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
 		}
 	}
 	return rep, nil

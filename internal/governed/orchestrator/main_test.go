@@ -168,7 +168,7 @@ func (p *world) engine(change ...func(*Options)) *Local {
 }
 
 // heard are the texts of the notices of a kind.
-func (p *world) heard(kind string) (all []string) {
+func (p *world) heard(kind NoticeKind) (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range p.notices {
@@ -187,7 +187,7 @@ func (p *world) forget() {
 }
 
 // step carries a turn and wants it to end so.
-func (p *world) step(want string, o ...StepOptions) Report {
+func (p *world) step(want Outcome, o ...StepOptions) Report {
 	p.t.Helper()
 	var opt StepOptions
 	if len(o) > 0 {

@@ -16,11 +16,11 @@ func (e *Local) RuleObjection(ctx context.Context, o ObjectionOptions) (rep Repo
 			return err
 		}
 		from, by := t.state().Phase, t.person(ctx, o.By)
-		in := governance.RuleObjection{ID: o.ID, Status: o.Status, Reason: o.Reason, By: by, Now: e.now(), GateFiles: files}
+		in := governance.RuleObjection{ID: o.ID, Status: o.Status, Reason: o.Reason, By: by, GateFiles: files}
 		if err := t.do(in); err != nil {
 			return err
 		}
-		if _, err := t.commit(ctx, "objection", "", nil); err != nil {
+		if _, err := t.commit(ctx, commitObjection, "", nil); err != nil {
 			return err
 		}
 		rep = t.report(OutcomeDone)

@@ -12,7 +12,7 @@ import (
 )
 
 // byHand carries a person's turn: it is made ready, its result is written, and taken. edit may be nil.
-func (p *world) byHand(want string, edit func(r map[string]any)) Report {
+func (p *world) byHand(want Outcome, edit func(r map[string]any)) Report {
 	p.t.Helper()
 	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
 	var r map[string]any

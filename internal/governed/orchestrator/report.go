@@ -8,22 +8,24 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
-// How a step or another command ended.
+// Outcome is how a step or another command ended.
+type Outcome string
+
 const (
-	OutcomeAccepted    = "accepted"    // the turn's result is in the record
-	OutcomeRejected    = "rejected"    // it is not, and the turn is to be done again
-	OutcomeFailed      = "failed"      // it is not, and a person decides
-	OutcomeBlocked     = "blocked"     // the run waits for a person to clear what blocks it
-	OutcomePaused      = "paused"      // the run waits for a person's approval
-	OutcomeCompleted   = "completed"   // the run has ended
-	OutcomeAssigned    = "assigned"    // a turn is ready and nobody carries it
-	OutcomeInterrupted = "interrupted" // the caller ended the command; the turn stays
-	OutcomeDone        = "done"        // what was asked is done
+	OutcomeAccepted    Outcome = "accepted"    // the turn's result is in the record
+	OutcomeRejected    Outcome = "rejected"    // it is not, and the turn is to be done again
+	OutcomeFailed      Outcome = "failed"      // it is not, and a person decides
+	OutcomeBlocked     Outcome = "blocked"     // the run waits for a person to clear what blocks it
+	OutcomePaused      Outcome = "paused"      // the run waits for a person's approval
+	OutcomeCompleted   Outcome = "completed"   // the run has ended
+	OutcomeAssigned    Outcome = "assigned"    // a turn is ready and nobody carries it
+	OutcomeInterrupted Outcome = "interrupted" // the caller ended the command; the turn stays
+	OutcomeDone        Outcome = "done"        // what was asked is done
 )
 
 // Report is how a command ended, and what to type next.
 type Report struct {
-	Outcome   string             `json:"outcome"`
+	Outcome   Outcome            `json:"outcome"`
 	RunID     string             `json:"run_id,omitempty"`
 	Status    protocol.RunStatus `json:"status"`
 	Phase     string             `json:"phase"`
@@ -67,7 +69,7 @@ type Report struct {
 func (r *Report) line() string {
 	text := fmt.Sprintf("turn %s of %s", r.TurnID, r.Role)
 	if r.DurationMS > 0 {
-		text += fmt.Sprintf(", %s", (time.Duration(r.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
+		text += ", " + Took(r.DurationMS)
 	}
 	if r.Cost != nil && r.Cost.USD > 0 {
 		text += fmt.Sprintf(", $%.4f", r.Cost.USD)
@@ -78,25 +80,39 @@ func (r *Report) line() string {
 	case len(r.Errors) > 0:
 		text += ": " + joined(r.Errors)
 	}
+	if r.EnteredPhase != "" {
+		text += "; phase " + r.EnteredPhase + " begins"
+	}
 	return text
+}
+
+// Took is a time for people, in whole seconds from a second on.
+func Took(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d < time.Second {
+		return d.String()
+	}
+	return d.Round(time.Second).String()
 }
 
 // RunReport is how a run of many turns ended.
 type RunReport struct {
-	Stop  string   `json:"stop_reason"` // completed, blocked, gate_held, human_turn, max_turns_reached, interrupted
+	Stop  Stop     `json:"stop_reason"`
 	Turns []Report `json:"turns"`
 	Last  Report   `json:"last"`
 	// Permissions are what happens when an agent asks for a permission, by role; of a dry run.
 	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`
 }
 
-// Why a run of many turns stopped.
+// Stop is why a run of many turns stopped.
+type Stop string
+
 const (
-	StopCompleted   = "completed"
-	StopBlocked     = "blocked"
-	StopGateHeld    = "gate_held"
-	StopHumanTurn   = "human_turn"
-	StopMaxTurns    = "max_turns_reached"
-	StopInterrupted = "interrupted"
-	StopPlan        = "dry_run"
+	StopCompleted   Stop = "completed"
+	StopBlocked     Stop = "blocked"
+	StopGateHeld    Stop = "gate_held"
+	StopHumanTurn   Stop = "human_turn"
+	StopMaxTurns    Stop = "max_turns_reached"
+	StopInterrupted Stop = "interrupted"
+	StopPlan        Stop = "dry_run"
 )

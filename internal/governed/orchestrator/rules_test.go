@@ -169,8 +169,10 @@ func TestGateActions(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		worker, policy, want, code string
-		warns                      bool
+		worker, policy string
+		want           Outcome
+		code           string
+		warns          bool
 	}{
 		"evidence holds":          {"ok", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, OutcomeAccepted, "", false},
 		"evidence does not":       {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, OutcomeBlocked, "policy_violation", false},

@@ -107,9 +107,10 @@ func TestMaxTurns(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		worker, more, want, blocked string
-		attempts, accepted          int
-		events                      []string
+		worker, more, blocked string
+		want                  Outcome
+		attempts, accepted    int
+		events                []string
 	}{
 		{worker: "result and exit 9", want: OutcomeAccepted, attempts: 1, accepted: 1},
 		{worker: "transient", want: OutcomeAccepted, attempts: 2, accepted: 1},

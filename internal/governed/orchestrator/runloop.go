@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
@@ -41,11 +40,9 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 		out.Last = rep
 		if rep.TurnID != "" {
 			out.Turns = append(out.Turns, rep)
-			e.note(Notice{Kind: rep.Outcome, TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
+			e.note(Notice{Kind: NoticeKind(rep.Outcome), TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
 		}
 		switch rep.Outcome {
-		case OutcomeAccepted:
-			e.note(Notice{Kind: "accepted", TurnID: rep.TurnID, Role: rep.Role, Text: acceptance(rep)})
 		case OutcomeAssigned:
 			out.Stop = StopHumanTurn
 			return out, nil
@@ -59,21 +56,9 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 	}
 }
 
-// acceptance is a turn in one line.
-func acceptance(r Report) string {
-	text := r.Role + ": " + strings.Join(strings.Fields(r.Summary), " ")
-	if r.Cost != nil && r.Cost.USD > 0 {
-		text += fmt.Sprintf(" ($%.4f)", r.Cost.USD)
-	}
-	if r.EnteredPhase != "" {
-		text += "; phase " + r.EnteredPhase + " begins"
-	}
-	return text
-}
-
 // gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
 // unless it is one that only a person may let pass.
-func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) string {
+func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) Stop {
 	v, err := ledger.Read(e.root)
 	if err != nil {
 		return "" // the next step says it better

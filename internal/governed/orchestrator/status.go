@@ -197,7 +197,7 @@ func pending(st *protocol.State) string {
 }
 
 // report is where the run stands now, as the end of a command.
-func (t *transaction) report(outcome string) Report {
+func (t *transaction) report(outcome Outcome) Report {
 	st := t.state()
 	return Report{
 		Outcome: outcome, RunID: st.ID(), Status: st.Status, Phase: st.Phase, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: t.gateFailure(),
@@ -219,7 +219,7 @@ func (r *Report) turn(turn *protocol.Turn) {
 }
 
 // outcomeOf is how a command ended whose run now stands at st.
-func outcomeOf(st *protocol.State) string {
+func outcomeOf(st *protocol.State) Outcome {
 	switch st.Status {
 	case protocol.RunBlocked:
 		return OutcomeBlocked

@@ -33,7 +33,7 @@ func (e *Local) SetTemplate(ctx context.Context, id string) (c project.TemplateC
 			return err
 		}
 		t.effects = append(t.effects, governance.AppendNote{Note: note})
-		_, err = t.commit(ctx, "template_set", "", nil)
+		_, err = t.commit(ctx, commitTemplate, "", nil)
 		return err
 	})
 	return c, err

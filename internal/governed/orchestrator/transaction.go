@@ -133,9 +133,11 @@ func (t *transaction) tell(n Notice) { t.told = append(t.told, n) }
 
 func (t *transaction) state() *protocol.State { return &t.run.State }
 
-// do applies an input, or says why it is refused and what to type.
-func (t *transaction) do(in governance.Input) error {
-	run, effects := governance.Transition(t.run, in)
+// do applies an input of now, or says why it is refused and what to type.
+func (t *transaction) do(in governance.Input) error { return t.doAt(t.e.now(), in) }
+
+func (t *transaction) doAt(now protocol.Time, in governance.Input) error {
+	run, effects := governance.Transition(t.run, now, in)
 	if r := refused(effects); r != nil {
 		return refusal(*r)
 	}
@@ -213,12 +215,12 @@ func noteSettings(events []protocol.Event, turn string, noted []string) error {
 }
 
 // commit writes what the effects say, all of it or nothing. checkpoint, when given, is the commit of an acceptance.
-func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpoint) (string, error) {
+func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, cp *checkpoint) (string, error) {
 	if err := t.follow(); err != nil {
 		return "", err
 	}
 	now := t.e.now()
-	tx := ledger.Tx{Kind: kind, TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
+	tx := ledger.Tx{Kind: string(kind), TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
 	maps.Copy(tx.Files, t.rewritten)
 	tx.Remove = t.removed
 	var last []protocol.Event
@@ -287,7 +289,7 @@ func (t *transaction) commit(ctx context.Context, kind, turn string, cp *checkpo
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
 			// The commit belongs to the same moment as the acceptance: the events behind it may not be older.
-			run, effects := governance.Transition(t.run, governance.Checkpointed{TurnID: turn, SHA: made.Commit, Now: cp.moment(now), InAcceptance: true})
+			run, effects := governance.Transition(t.run, cp.moment(now), governance.Checkpointed{TurnID: turn, SHA: made.Commit, InAcceptance: true})
 			if refused(effects) == nil {
 				t.run = run
 				for _, f := range effects {
@@ -402,17 +404,14 @@ func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) err
 }
 
 // session is session.json after this transaction.
-func (t *transaction) session(kind string, now protocol.Time, commit string) *protocol.Session {
+func (t *transaction) session(kind commitKind, now protocol.Time, commit string) *protocol.Session {
 	st := t.state()
 	s := &protocol.Session{SessionID: newID("session"), RunID: st.ID(), StartedAt: now}
 	if old, err := t.ledger.View().Session(); err == nil && old != nil && old.RunID == st.ID() {
 		s.SessionID, s.StartedAt, s.LastTurnID, s.LastRole, s.BaselineRef = old.SessionID, old.StartedAt, old.LastTurnID, old.LastRole, old.BaselineRef
 		s.AgentContext = old.AgentContext
 	}
-	s.LastCheckpointAt, s.CheckpointReason, s.RunStatus, s.Phase, s.LastPhase = now, reasons[kind], st.Status, st.Phase, st.Phase
-	if s.CheckpointReason == "" {
-		s.CheckpointReason = kind
-	}
+	s.LastCheckpointAt, s.CheckpointReason, s.RunStatus, s.Phase, s.LastPhase = now, kind.reason(), st.Status, st.Phase, st.Phase
 	s.LastCompletedTurnID, s.ActiveTurnIDs = st.LastCompletedTurnID, st.ActiveTurns.Keys()
 	if s.ActiveTurnIDs == nil {
 		s.ActiveTurnIDs = []string{}
@@ -439,9 +438,50 @@ func (t *transaction) session(kind string, now protocol.Time, commit string) *pr
 	return s
 }
 
-var reasons = map[string]string{
-	"assign_turn": "turn_assigned", "accept_turn": "turn_accepted", "fail_acceptance": "acceptance_failed", "approve_phase": "phase_approved",
-	"approve_completion": "run_completed", "block": "blocked", "reissue_turn": "turn_reissued",
+// commitKind is what a transaction is for: its name in the journal.
+type commitKind string
+
+const (
+	commitStart             commitKind = "start"
+	commitAdopt             commitKind = "adopt"
+	commitAssign            commitKind = "assign_turn"
+	commitAccept            commitKind = "accept_turn"
+	commitFail              commitKind = "fail_acceptance"
+	commitReject            commitKind = "reject_turn"
+	commitReissue           commitKind = "reissue_turn"
+	commitInterrupted       commitKind = "interrupted"
+	commitCheckpoint        commitKind = "checkpoint"
+	commitApproval          commitKind = "approval" // one of several
+	commitApprovePhase      commitKind = "approve_phase"
+	commitApproveCompletion commitKind = "approve_completion"
+	commitDecline           commitKind = "decline"
+	commitObjection         commitKind = "objection"
+	commitBlock             commitKind = "block"
+	commitUnblock           commitKind = "unblock"
+	commitResume            commitKind = "resume"
+	commitRestart           commitKind = "restart"
+	commitTemplate          commitKind = "template_set"
+)
+
+// reason is what session.json says of such a transaction.
+func (k commitKind) reason() string {
+	switch k {
+	case commitAssign:
+		return "turn_assigned"
+	case commitAccept:
+		return "turn_accepted"
+	case commitFail:
+		return "acceptance_failed"
+	case commitApprovePhase:
+		return "phase_approved"
+	case commitApproveCompletion:
+		return "run_completed"
+	case commitBlock:
+		return "blocked"
+	case commitReissue:
+		return "turn_reissued"
+	}
+	return string(k)
 }
 
 // workRoot is where the files of a turn are: the project, or the turn's worktree.

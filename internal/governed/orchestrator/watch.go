@@ -79,7 +79,7 @@ func (w *watch) Progress(p turnruntime.Progress) {
 	w.live.StartedAt, w.live.LastSign, w.live.Deadline = protocol.At(p.Since), zero(p.LastSign), zero(p.Deadline)
 	w.write(entered)
 	w.mu.Unlock()
-	w.e.note(Notice{Kind: "progress", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
+	w.e.note(Notice{Kind: NoticeProgress, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
 }
 
 func zero(t time.Time) protocol.Time {
@@ -91,7 +91,7 @@ func zero(t time.Time) protocol.Time {
 
 // Event passes an agent's event on.
 func (w *watch) Event(ev execution.Event) {
-	w.e.note(Notice{Kind: "event", TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
+	w.e.note(Notice{Kind: NoticeEvent, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
 }
 
 // write keeps the file at most a second behind: what comes too soon after the last time is written when the second is over. It

@@ -46,45 +46,34 @@ type work struct {
 }
 
 // Duration is a time for people, in whole seconds from a second on.
-func Duration(ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
-	if d < time.Second {
-		return d.String()
-	}
-	return d.Round(time.Second).String()
-}
+func Duration(ms int64) string { return orchestrator.Took(ms) }
 
 func (l *live) notice(n orchestrator.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.asks && n.Kind != "progress" {
+	for l.asks && n.Kind != orchestrator.NoticeProgress {
 		l.quiet.Wait()
 	}
 	switch n.Kind {
-	case "progress":
+	case orchestrator.NoticeProgress:
 		l.progress(n)
 		return
-	case "event":
+	case orchestrator.NoticeEvent:
 		if n.Event != nil && l.says != nil {
 			l.wipe()
 			l.says.Event(*n.Event)
 		}
 		return // else what the agent says is in its own record; the line of progress says what it does
-	case "log":
-		l.wipe()
-		l.app.Notef("%s", n.Text)
-		return
-	case "accepted", "rejected", "retry", "blocked", "failed", "interrupted", "paused", "completed", "done", "assigned":
-		l.now = nil
-	case "warning":
+	case orchestrator.NoticeWarning:
 		l.wipe()
 		l.app.Warnf("%s", n.Text)
 		return
-	case "output":
+	case orchestrator.NoticeOutput, orchestrator.NoticeLog:
 		l.wipe()
 		l.app.Notef("%s", n.Text)
 		return
 	}
+	l.now = nil // nobody works on a turn any more, or not yet
 	l.wipe()
 	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }

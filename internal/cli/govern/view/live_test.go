@@ -45,7 +45,7 @@ func TestTheLineTicks(t *testing.T) {
 	l := newLive(&cli.App{Err: &out, Getenv: func(string) string { return "" }})
 	l.terminal = true
 	out.lock = &l.mu
-	l.notice(orchestrator.Notice{Kind: "progress", TurnID: "t", Role: "dev",
+	l.notice(orchestrator.Notice{Kind: orchestrator.NoticeProgress, TurnID: "t", Role: "dev",
 		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now().Add(-time.Hour)}})
 	wait := func(what string, ok func(string) bool) {
 		t.Helper()
@@ -60,7 +60,7 @@ func TestTheLineTicks(t *testing.T) {
 	l.asks = true
 	l.mu.Unlock()
 	before := out.text()
-	l.notice(orchestrator.Notice{Kind: "progress", TurnID: "t", Role: "dev",
+	l.notice(orchestrator.Notice{Kind: orchestrator.NoticeProgress, TurnID: "t", Role: "dev",
 		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now(), Doing: "Edit"}})
 	time.Sleep(1200 * time.Millisecond)
 	if after := out.text(); after != before {

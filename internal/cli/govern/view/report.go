@@ -25,7 +25,7 @@ func Tell(app *cli.App, r orchestrator.Report) error {
 }
 
 // code is the exit code of an outcome: 0 for what was asked, 1 for what was not reached, 130 for an interruption.
-func code(outcome string) error {
+func code(outcome orchestrator.Outcome) error {
 	switch outcome {
 	case orchestrator.OutcomeInterrupted:
 		return &exitcode.Error{Code: execution.ExitInterruptedKey, Silent: true}
@@ -97,7 +97,7 @@ func printRun(app *cli.App, r orchestrator.RunReport) {
 	where(app, r.Last)
 }
 
-func sentence(stop string) string {
+func sentence(stop orchestrator.Stop) string {
 	switch stop {
 	case orchestrator.StopCompleted:
 		return "The run is completed"
@@ -114,12 +114,12 @@ func sentence(stop string) string {
 	case orchestrator.StopPlan:
 		return "Nothing was done (--dry-run)"
 	}
-	return stop
+	return string(stop)
 }
 
 // Print shows a report to a person.
 func Print(app *cli.App, r orchestrator.Report) {
-	head := r.Outcome
+	head := string(r.Outcome)
 	switch {
 	case r.TurnID != "":
 		head += fmt.Sprintf("  %s (%s", r.TurnID, r.Role)

@@ -24,7 +24,7 @@ func (w *world) engine() (*orchestrator.Local, error) {
 
 // command carries out a command of the engine, and answers with the state as it is then on disk. wants is what the command reports
 // when it did what was asked.
-func (w *world) command(fn func(*orchestrator.Local) (orchestrator.Report, error), wants ...string) (fields, error) {
+func (w *world) command(fn func(*orchestrator.Local) (orchestrator.Report, error), wants ...orchestrator.Outcome) (fields, error) {
 	e, err := w.engine()
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func accept(ctx context.Context, w *world) (fields, error) {
 	t := w.state.ActiveTurns.At(args.TurnID)
 	if t == nil {
 		refused, err := w.record(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
-			return governance.Transition(run, governance.AcceptTurn{TurnID: args.TurnID, Now: protocol.At(time.Now())})
+			return governance.Transition(run, protocol.At(time.Now()), governance.AcceptTurn{TurnID: args.TurnID})
 		})
 		if err != nil {
 			return nil, err

@@ -80,9 +80,8 @@ func changeState(ctx context.Context, w *world) (fields, error) {
 			return w.askAt(ctx, *c.Gate)
 		}
 	}
-	c.Now = protocol.At(time.Now())
 	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
-		next, refused := governance.ApplyChange(run, c)
+		next, refused := governance.ApplyChange(run, protocol.At(time.Now()), c)
 		if refused != nil {
 			return run, []governance.Effect{*refused}
 		}

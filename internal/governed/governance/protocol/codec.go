@@ -64,37 +64,47 @@ func Is(raw json.RawMessage) bool {
 	return k != "nothing" && k != "null"
 }
 
-var fieldsOf sync.Map // reflect.Type to map[string]int
-
-// known are the JSON names of a struct's fields, each with a number.
-func known(t reflect.Type) map[string]int {
-	if m, ok := fieldsOf.Load(t); ok {
-		return m.(map[string]int) //nolint:forcetypeassert // nothing else is stored
-	}
-	m := map[string]int{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name != "" && name != "-" {
-			m[name] = i
-		}
-	}
-	fieldsOf.Store(t, m)
-	return m
+// keeping is how a struct with a field Extra is read and written: as a type of the same fields, without its methods.
+type keeping struct {
+	plain reflect.Type
+	extra int            // the field
+	names map[string]int // the fields by their JSON names
 }
 
-// unmarshalKeep decodes data into the struct that v points to and puts what it does not know into extra.
-func unmarshalKeep(data []byte, v any, extra *Extra) error {
-	if err := json.Unmarshal(data, v); err != nil {
+var keepings sync.Map // reflect.Type to *keeping
+
+func keepingOf(t reflect.Type) *keeping {
+	if k, ok := keepings.Load(t); ok {
+		return k.(*keeping) //nolint:forcetypeassert // nothing else is stored
+	}
+	k := &keeping{names: map[string]int{}}
+	for i, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Name == "Extra" {
+			k.extra = i
+		} else if name != "" && name != "-" {
+			k.names[name] = i
+		}
+	}
+	k.plain = reflect.StructOf(reflect.VisibleFields(t))
+	keepings.Store(t, k)
+	return k
+}
+
+// readKeep decodes data into a struct and puts the keys that it does not know into its Extra.
+func readKeep[T any](data []byte, v *T) error {
+	k, to := keepingOf(reflect.TypeFor[T]()), reflect.ValueOf(v)
+	if err := json.Unmarshal(data, reflect.NewAt(k.plain, to.UnsafePointer()).Interface()); err != nil {
 		return err
 	}
 	if Kind(data) != "object" {
 		return nil
 	}
-	names := known(reflect.TypeOf(v).Elem())
-	seen := make([]bool, reflect.TypeOf(v).Elem().NumField())
+	seen := make([]bool, to.Elem().NumField())
+	extra := to.Elem().Field(k.extra).Addr().Interface().(*Extra) //nolint:forcetypeassert // by its name
 	*extra = Extra{}
 	return eachField(data, func(key, raw []byte) error {
-		i, ok := names[string(key)]
+		i, ok := k.names[string(key)]
 		if ok && seen[i] || !ok && extra.Has(string(key)) {
 			return twice(string(key))
 		}
@@ -109,9 +119,11 @@ func unmarshalKeep(data []byte, v any, extra *Extra) error {
 
 func twice(key string) error { return fmt.Errorf("the key %q stands twice", key) }
 
-// marshalKeep encodes a struct and puts extra behind its fields.
-func marshalKeep(v any, extra Extra) ([]byte, error) {
-	b, err := Marshal(v)
+// writeKeep encodes a struct and puts its Extra behind its fields.
+func writeKeep[T any](v T) ([]byte, error) {
+	k, from := keepingOf(reflect.TypeFor[T]()), reflect.ValueOf(&v)
+	b, err := Marshal(reflect.NewAt(k.plain, from.UnsafePointer()).Interface())
+	extra := from.Elem().Field(k.extra).Interface().(Extra) //nolint:forcetypeassert // by its name
 	if err != nil || extra.Len() == 0 {
 		return b, err
 	}

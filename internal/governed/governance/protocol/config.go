@@ -80,20 +80,15 @@ func (v *ConfigSchemaVersion) UnmarshalJSON(data []byte) error {
 
 // UnmarshalJSON keeps unknown keys.
 func (c *Config) UnmarshalJSON(data []byte) error {
-	type plain Config
-	var p plain
-	if err := unmarshalKeep(data, &p, &p.Extra); err != nil {
+	var p Config
+	if err := readKeep(data, &p); err != nil {
 		return err
 	}
-	*c = Config(p)
+	*c = p
 	return nil
 }
 
-// MarshalJSON writes unknown keys back.
-func (c Config) MarshalJSON() ([]byte, error) {
-	type plain Config
-	return marshalKeep(plain(c), c.Extra)
-}
+func (c Config) MarshalJSON() ([]byte, error) { return writeKeep(c) }
 
 // Phases are the phases in their order: that of routing, or the three of the protocol when there is none.
 func (c *Config) Phases() []string {
@@ -139,17 +134,8 @@ type Project struct {
 	Extra         Extra  `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (p *Project) UnmarshalJSON(data []byte) error {
-	type plain Project
-	return unmarshalKeep(data, (*plain)(p), &p.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (p Project) MarshalJSON() ([]byte, error) {
-	type plain Project
-	return marshalKeep(plain(p), p.Extra)
-}
+func (p *Project) UnmarshalJSON(data []byte) error { return readKeep(data, p) }
+func (p Project) MarshalJSON() ([]byte, error)     { return writeKeep(p) }
 
 // Role is one entry of roles. Adapter and AdapterConfig make it a role of the first edition.
 type Role struct {
@@ -172,17 +158,8 @@ func (r Role) FirstEdition() bool { return r.Adapter != "" }
 // RuntimeID is the id of the role's runtime. Normalizing a configuration gives roles of the first edition one.
 func (r Role) RuntimeID() string { return r.Runtime }
 
-// UnmarshalJSON keeps unknown keys.
-func (r *Role) UnmarshalJSON(data []byte) error {
-	type plain Role
-	return unmarshalKeep(data, (*plain)(r), &r.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (r Role) MarshalJSON() ([]byte, error) {
-	type plain Role
-	return marshalKeep(plain(r), r.Extra)
-}
+func (r *Role) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
+func (r Role) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 
 // Phase is one entry of routing.
 type Phase struct {
@@ -210,17 +187,8 @@ func (p Phase) Concurrency() int {
 	return n
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (p *Phase) UnmarshalJSON(data []byte) error {
-	type plain Phase
-	return unmarshalKeep(data, (*plain)(p), &p.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (p Phase) MarshalJSON() ([]byte, error) {
-	type plain Phase
-	return marshalKeep(plain(p), p.Extra)
-}
+func (p *Phase) UnmarshalJSON(data []byte) error { return readKeep(data, p) }
+func (p Phase) MarshalJSON() ([]byte, error)     { return writeKeep(p) }
 
 // Gate is one entry of gates.
 type Gate struct {
@@ -261,17 +229,8 @@ func (g *Gate) Approver(p Person) bool {
 	})
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (g *Gate) UnmarshalJSON(data []byte) error {
-	type plain Gate
-	return unmarshalKeep(data, (*plain)(g), &g.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (g Gate) MarshalJSON() ([]byte, error) {
-	type plain Gate
-	return marshalKeep(plain(g), g.Extra)
-}
+func (g *Gate) UnmarshalJSON(data []byte) error { return readKeep(data, g) }
+func (g Gate) MarshalJSON() ([]byte, error)     { return writeKeep(g) }
 
 // GateAction is a shell line that runs when a person approves the gate.
 type GateAction struct {
@@ -304,17 +263,8 @@ type Budget struct {
 	Extra     Extra             `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (b *Budget) UnmarshalJSON(data []byte) error {
-	type plain Budget
-	return unmarshalKeep(data, (*plain)(b), &b.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (b Budget) MarshalJSON() ([]byte, error) {
-	type plain Budget
-	return marshalKeep(plain(b), b.Extra)
-}
+func (b *Budget) UnmarshalJSON(data []byte) error { return readKeep(data, b) }
+func (b Budget) MarshalJSON() ([]byte, error)     { return writeKeep(b) }
 
 // CostRate is the price of a model, in US dollars per million tokens.
 type CostRate struct {
@@ -389,17 +339,8 @@ type WorkflowKit struct {
 	Extra  Extra             `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (k *WorkflowKit) UnmarshalJSON(data []byte) error {
-	type plain WorkflowKit
-	return unmarshalKeep(data, (*plain)(k), &k.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (k WorkflowKit) MarshalJSON() ([]byte, error) {
-	type plain WorkflowKit
-	return marshalKeep(plain(k), k.Extra)
-}
+func (k *WorkflowKit) UnmarshalJSON(data []byte) error { return readKeep(data, k) }
+func (k WorkflowKit) MarshalJSON() ([]byte, error)     { return writeKeep(k) }
 
 // KitPhase is the kit of one phase.
 type KitPhase struct {
@@ -430,17 +371,8 @@ type Rules struct {
 	Extra             Extra `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (r *Rules) UnmarshalJSON(data []byte) error {
-	type plain Rules
-	return unmarshalKeep(data, (*plain)(r), &r.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (r Rules) MarshalJSON() ([]byte, error) {
-	type plain Rules
-	return marshalKeep(plain(r), r.Extra)
-}
+func (r *Rules) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
+func (r Rules) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 
 // IsZero reports whether nothing is said.
 func (r Rules) IsZero() bool {
@@ -475,14 +407,5 @@ type RunLoop struct {
 	Extra                Extra `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (l *RunLoop) UnmarshalJSON(data []byte) error {
-	type plain RunLoop
-	return unmarshalKeep(data, (*plain)(l), &l.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (l RunLoop) MarshalJSON() ([]byte, error) {
-	type plain RunLoop
-	return marshalKeep(plain(l), l.Extra)
-}
+func (l *RunLoop) UnmarshalJSON(data []byte) error { return readKeep(data, l) }
+func (l RunLoop) MarshalJSON() ([]byte, error)     { return writeKeep(l) }

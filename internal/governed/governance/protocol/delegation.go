@@ -23,8 +23,7 @@ type QueuedDelegation struct {
 
 // UnmarshalJSON keeps unknown keys, and reads the name that older versions gave the id.
 func (q *QueuedDelegation) UnmarshalJSON(data []byte) error {
-	type plain QueuedDelegation
-	if err := unmarshalKeep(data, (*plain)(q), &q.Extra); err != nil {
+	if err := readKeep(data, q); err != nil {
 		return err
 	}
 	q.ID = cmp.Or(q.ID, formerID(&q.Extra))
@@ -33,11 +32,10 @@ func (q *QueuedDelegation) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes unknown keys back.
 func (q QueuedDelegation) MarshalJSON() ([]byte, error) {
-	type plain QueuedDelegation
 	if q.RequiredDecisionIDs == nil {
 		q.RequiredDecisionIDs = []string{}
 	}
-	return marshalKeep(plain(q), q.Extra)
+	return writeKeep(q)
 }
 
 func formerID(x *Extra) (id string) {
@@ -65,8 +63,7 @@ type PendingReview struct {
 
 // UnmarshalJSON keeps unknown keys, and reads the name that older versions gave the results.
 func (p *PendingReview) UnmarshalJSON(data []byte) error {
-	type plain PendingReview
-	if err := unmarshalKeep(data, (*plain)(p), &p.Extra); err != nil {
+	if err := readKeep(data, p); err != nil {
 		return err
 	}
 	if raw, ok := p.Extra.Get("results"); ok && p.Results == nil {
@@ -76,11 +73,7 @@ func (p *PendingReview) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes unknown keys back.
-func (p PendingReview) MarshalJSON() ([]byte, error) {
-	type plain PendingReview
-	return marshalKeep(plain(p), p.Extra)
-}
+func (p PendingReview) MarshalJSON() ([]byte, error) { return writeKeep(p) }
 
 // DelegationReview is what the turn that reviews delegations gets of them.
 type DelegationReview struct {
@@ -106,14 +99,5 @@ type DelegationResult struct {
 	Extra              Extra    `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (r *DelegationResult) UnmarshalJSON(data []byte) error {
-	type plain DelegationResult
-	return unmarshalKeep(data, (*plain)(r), &r.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (r DelegationResult) MarshalJSON() ([]byte, error) {
-	type plain DelegationResult
-	return marshalKeep(plain(r), r.Extra)
-}
+func (r *DelegationResult) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
+func (r DelegationResult) MarshalJSON() ([]byte, error)     { return writeKeep(r) }

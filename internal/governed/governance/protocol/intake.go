@@ -67,17 +67,8 @@ type Intent struct {
 	Extra              Extra        `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (i *Intent) UnmarshalJSON(data []byte) error {
-	type plain Intent
-	return unmarshalKeep(data, (*plain)(i), &i.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (i Intent) MarshalJSON() ([]byte, error) {
-	type plain Intent
-	return marshalKeep(plain(i), i.Extra)
-}
+func (i *Intent) UnmarshalJSON(data []byte) error { return readKeep(data, i) }
+func (i Intent) MarshalJSON() ([]byte, error)     { return writeKeep(i) }
 
 // IntentStep is one change of an intent's status.
 type IntentStep struct {
@@ -94,17 +85,8 @@ type IntentStep struct {
 	Extra     Extra    `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (i *IntentStep) UnmarshalJSON(data []byte) error {
-	type plain IntentStep
-	return unmarshalKeep(data, (*plain)(i), &i.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (i IntentStep) MarshalJSON() ([]byte, error) {
-	type plain IntentStep
-	return marshalKeep(plain(i), i.Extra)
-}
+func (i *IntentStep) UnmarshalJSON(data []byte) error { return readKeep(data, i) }
+func (i IntentStep) MarshalJSON() ([]byte, error)     { return writeKeep(i) }
 
 // IntakeEvent is what an intent comes from: somebody's word, a failed check, a change of a branch, a time.
 type IntakeEvent struct {
@@ -121,17 +103,8 @@ type IntakeEvent struct {
 	Extra         Extra           `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (e *IntakeEvent) UnmarshalJSON(data []byte) error {
-	type plain IntakeEvent
-	return unmarshalKeep(data, (*plain)(e), &e.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (e IntakeEvent) MarshalJSON() ([]byte, error) {
-	type plain IntakeEvent
-	return marshalKeep(plain(e), e.Extra)
-}
+func (e *IntakeEvent) UnmarshalJSON(data []byte) error { return readKeep(data, e) }
+func (e IntakeEvent) MarshalJSON() ([]byte, error)     { return writeKeep(e) }
 
 // SignalProof is what shows that an event happened.
 type SignalProof struct {

@@ -54,17 +54,8 @@ type HistoryEntry struct {
 // StatusReissued marks the history line of a turn that another one replaced.
 const StatusReissued = "reissued"
 
-// UnmarshalJSON keeps unknown keys.
-func (h *HistoryEntry) UnmarshalJSON(data []byte) error {
-	type plain HistoryEntry
-	return unmarshalKeep(data, (*plain)(h), &h.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (h HistoryEntry) MarshalJSON() ([]byte, error) {
-	type plain HistoryEntry
-	return marshalKeep(plain(h), h.Extra)
-}
+func (h *HistoryEntry) UnmarshalJSON(data []byte) error { return readKeep(data, h) }
+func (h HistoryEntry) MarshalJSON() ([]byte, error)     { return writeKeep(h) }
 
 // NormalizedCheck is what the orchestrator makes of a turn's verification.
 type NormalizedCheck struct {
@@ -124,17 +115,8 @@ type LedgerNote struct {
 	Extra     Extra  `json:"-"`
 }
 
-// UnmarshalJSON keeps further keys.
-func (n *LedgerNote) UnmarshalJSON(data []byte) error {
-	type plain LedgerNote
-	return unmarshalKeep(data, (*plain)(n), &n.Extra)
-}
-
-// MarshalJSON writes further keys.
-func (n LedgerNote) MarshalJSON() ([]byte, error) {
-	type plain LedgerNote
-	return marshalKeep(plain(n), n.Extra)
-}
+func (n *LedgerNote) UnmarshalJSON(data []byte) error { return readKeep(data, n) }
+func (n LedgerNote) MarshalJSON() ([]byte, error)     { return writeKeep(n) }
 
 // RepoDecision is a line of repo-decisions.jsonl: a decision that outlives its run.
 type RepoDecision struct {
@@ -196,17 +178,8 @@ type Session struct {
 	Extra                Extra           `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (s *Session) UnmarshalJSON(data []byte) error {
-	type plain Session
-	return unmarshalKeep(data, (*plain)(s), &s.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (s Session) MarshalJSON() ([]byte, error) {
-	type plain Session
-	return marshalKeep(plain(s), s.Extra)
-}
+func (s *Session) UnmarshalJSON(data []byte) error { return readKeep(data, s) }
+func (s Session) MarshalJSON() ([]byte, error)     { return writeKeep(s) }
 
 // SessionBaseline is the repository at the last checkpoint.
 type SessionBaseline struct {

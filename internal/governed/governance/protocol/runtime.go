@@ -86,16 +86,8 @@ func (c *Config) Permissions() Ordered[string] {
 }
 
 // UnmarshalJSON keeps unknown keys: those of the runtimes that are validated and refused are among them.
-func (r *Runtime) UnmarshalJSON(data []byte) error {
-	type plain Runtime
-	return unmarshalKeep(data, (*plain)(r), &r.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (r Runtime) MarshalJSON() ([]byte, error) {
-	type plain Runtime
-	return marshalKeep(plain(r), r.Extra)
-}
+func (r *Runtime) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
+func (r Runtime) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 
 // RuntimeCapabilities override what a runtime's type can do.
 type RuntimeCapabilities struct {

@@ -102,12 +102,11 @@ type State struct {
 // UnmarshalJSON reads a state of this or an older version: missing fields are tolerated, and the alias current_turn of old
 // files becomes an active turn. It is never written.
 func (s *State) UnmarshalJSON(data []byte) error {
-	type plain State
-	var p plain
-	if err := unmarshalKeep(data, &p, &p.Extra); err != nil {
+	var p State
+	if err := readKeep(data, &p); err != nil {
 		return err
 	}
-	*s = State(p)
+	*s = p
 	if raw, ok := s.Extra.Get("current_turn"); ok {
 		s.Extra.Delete("current_turn")
 		var t Turn
@@ -128,14 +127,13 @@ func (s *State) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes unknown keys back.
 func (s State) MarshalJSON() ([]byte, error) {
-	type plain State
 	if s.SchemaVersion == "" {
 		s.SchemaVersion = StateVersion
 	}
 	if s.RepoDecisions == nil {
 		s.RepoDecisions = []RepoDecision{}
 	}
-	return marshalKeep(plain(s), s.Extra)
+	return writeKeep(s)
 }
 
 // Clone copies the state deeply, so that a refused transition leaves nothing behind.
@@ -206,17 +204,8 @@ type Turn struct {
 	Extra     Extra           `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (t *Turn) UnmarshalJSON(data []byte) error {
-	type plain Turn
-	return unmarshalKeep(data, (*plain)(t), &t.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (t Turn) MarshalJSON() ([]byte, error) {
-	type plain Turn
-	return marshalKeep(plain(t), t.Extra)
-}
+func (t *Turn) UnmarshalJSON(data []byte) error { return readKeep(data, t) }
+func (t Turn) MarshalJSON() ([]byte, error)     { return writeKeep(t) }
 
 // Baseline is the state of the workspace when a turn was assigned.
 type Baseline struct {
@@ -304,17 +293,8 @@ type Escalation struct {
 	Extra            Extra    `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (e *Escalation) UnmarshalJSON(data []byte) error {
-	type plain Escalation
-	return unmarshalKeep(data, (*plain)(e), &e.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (e Escalation) MarshalJSON() ([]byte, error) {
-	type plain Escalation
-	return marshalKeep(plain(e), e.Extra)
-}
+func (e *Escalation) UnmarshalJSON(data []byte) error { return readKeep(data, e) }
+func (e Escalation) MarshalJSON() ([]byte, error)     { return writeKeep(e) }
 
 // OpenObjection is an objection that nobody has resolved yet.
 type OpenObjection struct {
@@ -452,14 +432,5 @@ type CompletedTurn struct {
 	Extra          Extra  `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (c *CompletedTurn) UnmarshalJSON(data []byte) error {
-	type plain CompletedTurn
-	return unmarshalKeep(data, (*plain)(c), &c.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (c CompletedTurn) MarshalJSON() ([]byte, error) {
-	type plain CompletedTurn
-	return marshalKeep(plain(c), c.Extra)
-}
+func (c *CompletedTurn) UnmarshalJSON(data []byte) error { return readKeep(data, c) }
+func (c CompletedTurn) MarshalJSON() ([]byte, error)     { return writeKeep(c) }

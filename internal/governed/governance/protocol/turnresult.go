@@ -34,17 +34,8 @@ type TurnResult struct {
 	Extra           Extra            `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (r *TurnResult) UnmarshalJSON(data []byte) error {
-	type plain TurnResult
-	return unmarshalKeep(data, (*plain)(r), &r.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (r TurnResult) MarshalJSON() ([]byte, error) {
-	type plain TurnResult
-	return marshalKeep(plain(r), r.Extra)
-}
+func (r *TurnResult) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
+func (r TurnResult) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 
 // Transition is the requested phase; empty when none is requested.
 func (r *TurnResult) Transition() string {
@@ -88,17 +79,8 @@ type Verification struct {
 	Extra           Extra          `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (v *Verification) UnmarshalJSON(data []byte) error {
-	type plain Verification
-	return unmarshalKeep(data, (*plain)(v), &v.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (v Verification) MarshalJSON() ([]byte, error) {
-	type plain Verification
-	return marshalKeep(plain(v), v.Extra)
-}
+func (v *Verification) UnmarshalJSON(data []byte) error { return readKeep(data, v) }
+func (v Verification) MarshalJSON() ([]byte, error)     { return writeKeep(v) }
 
 // Evidence is one command that was run.
 type Evidence struct {
@@ -122,17 +104,8 @@ type ResultArtifact struct {
 	Extra Extra   `json:"-"`
 }
 
-// UnmarshalJSON keeps unknown keys.
-func (a *ResultArtifact) UnmarshalJSON(data []byte) error {
-	type plain ResultArtifact
-	return unmarshalKeep(data, (*plain)(a), &a.Extra)
-}
-
-// MarshalJSON writes unknown keys back.
-func (a ResultArtifact) MarshalJSON() ([]byte, error) {
-	type plain ResultArtifact
-	return marshalKeep(plain(a), a.Extra)
-}
+func (a *ResultArtifact) UnmarshalJSON(data []byte) error { return readKeep(data, a) }
+func (a ResultArtifact) MarshalJSON() ([]byte, error)     { return writeKeep(a) }
 
 // Cost is what a turn used.
 type Cost struct {
