@@ -21,12 +21,13 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	}
 	o = o.number("turn", int64(e.Turn)).optional("parentToolCallId", e.Parent).optional("origin", e.Origin)
 	if len(e.Raw) > 0 {
-		raw, err := json.Marshal(e.Raw)
-		if err != nil { // no JSON: kept as a text
-			raw, _ = json.Marshal(string(e.Raw))
+		if raw, err := o.raw("raw", e.Raw); err == nil {
+			o = raw
+		} else { // no JSON: kept as a text
+			o = o.text("raw", string(e.Raw))
 		}
-		o = append(o.key("raw"), raw...)
 	}
+	var err error
 	switch body := e.Body.(type) {
 	case TextDelta:
 		o = o.text("delta", body.Delta).text("accumulated", body.Accumulated)
@@ -52,14 +53,29 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 		o = o.number("turnIndex", int64(body.TurnIndex)).number("stepIndex", int64(body.StepIndex)).text("stepType", body.StepType)
 	case StepEnd:
 		o = o.number("turnIndex", int64(body.TurnIndex)).number("stepIndex", int64(body.StepIndex))
-	default:
-		rest, err := json.Marshal(body)
-		if err != nil {
-			return b, fmt.Errorf("encode %s event: %w", body.Type(), err)
+	case ShellStart:
+		o = o.text("command", body.Command).text("cwd", body.Cwd).optional("toolCallId", body.ToolCallID)
+	case ShellExit:
+		o = o.number("exitCode", int64(body.ExitCode)).number("durationMs", body.DurationMs).optional("toolCallId", body.ToolCallID)
+	case TokenUsage:
+		o = o.number("inputTokens", body.InputTokens).number("outputTokens", body.OutputTokens).count("thinkingTokens", body.ThinkingTokens).
+			count("cachedTokens", body.CachedTokens).count("cacheWriteTokens", body.CacheWriteTokens)
+		if body.FromSession {
+			o = append(o.key("fromSession"), "true"...)
 		}
-		if len(rest) > 2 {
+	case ToolCallReady:
+		o, err = o.text("toolCallId", body.ToolCallID).text("toolName", body.ToolName).raw("input", body.Input)
+	case ToolResultEvent:
+		o, err = o.text("toolCallId", body.ToolCallID).text("toolName", body.ToolName).raw("output", body.Output)
+		o = o.number("durationMs", body.DurationMs)
+	default:
+		var rest []byte
+		if rest, err = json.Marshal(body); len(rest) > 2 {
 			o = append(append(o, ','), rest[1:len(rest)-1]...)
 		}
+	}
+	if err != nil {
+		return b, fmt.Errorf("encode %s event: %w", e.Body.Type(), err)
 	}
 	return append(o, '}'), nil
 }
@@ -82,6 +98,19 @@ func (o object) optional(name, v string) object {
 }
 
 func (o object) number(name string, v int64) object { return strconv.AppendInt(o.key(name), v, 10) }
+
+func (o object) raw(name string, v json.RawMessage) (object, error) {
+	text, err := json.Marshal(v)
+	return append(o.key(name), text...), err
+}
+
+// count is a number that is left out when it is 0.
+func (o object) count(name string, v int64) object {
+	if v == 0 {
+		return o
+	}
+	return o.number(name, v)
+}
 
 const hexDigits = "0123456789abcdef"
 
