@@ -190,6 +190,10 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		case execution.Finished:
 			res, got = f.Result, true
 		default:
+			if r.hooks.PreToolUse == nil {
+				r.emitWait(ev)
+				continue
+			}
 			for _, e := range r.hooks.about(ev) {
 				r.emitWait(e)
 			}

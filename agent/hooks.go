@@ -217,12 +217,9 @@ func (g *hooking) prompt(ctx context.Context, text string) (string, *execution.E
 	return "", g.run.errorf(execution.CodeHookDenied, "a userPromptSubmit hook denied the message: %s", res.Message)
 }
 
-// about brings what hooks did into an event of the agent: the failure of a denied call comes from the hook, and a denied call that
+// about brings what a hook of tool calls did into an event of the agent: the failure of a denied call comes from the hook, and a denied call that
 // the agent does not mention is told when its turn ends.
 func (g *hooking) about(e execution.Event) []execution.Event {
-	if g.PreToolUse == nil {
-		return []execution.Event{e}
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch b := e.Body.(type) {

@@ -15,8 +15,8 @@ import (
 // kept until there are twice as many. Safe for concurrent use.
 type eventLog struct {
 	mu      sync.Mutex
-	events  []execution.Event // events[i].Seq == base+i
-	base    uint64            // Seq of events[0]
+	ring    []execution.Event // an event is at its Seq modulo the length, which is a power of two
+	base    uint64            // Seq of the oldest event
 	next    uint64            // Seq of the next event
 	max     int
 	closed  bool
@@ -39,10 +39,13 @@ func newEventLog(max int) *eventLog {
 // append adds a stamped event and wakes the readers.
 func (l *eventLog) append(e execution.Event, last bool) {
 	l.mu.Lock()
-	if len(l.events) >= l.max {
+	if l.kept() >= l.max {
 		l.dropLocked()
 	}
-	l.events = append(l.events, e)
+	if l.kept() == len(l.ring) {
+		l.growLocked()
+	}
+	*l.at(l.next) = e
 	l.next++
 	l.closed = l.closed || last
 	for r := range l.readers {
@@ -59,16 +62,26 @@ func (l *eventLog) quarter() uint64 { return uint64(max(l.max/4, 1)) }
 
 func (l *eventLog) dropLocked() {
 	drop := l.quarter()
-	if need, held := l.heldLocked(); held && len(l.events) < 2*l.max {
+	if need, held := l.heldLocked(); held && l.kept() < 2*l.max {
 		drop = min(drop, need-l.base)
 	}
-	if drop == 0 {
-		return
+	for ; drop > 0; drop-- {
+		*l.at(l.base) = execution.Event{}
+		l.base++
 	}
-	n := copy(l.events, l.events[drop:])
-	clear(l.events[n:])
-	l.events = l.events[:n]
-	l.base += drop
+}
+
+// kept is how many events there are.
+func (l *eventLog) kept() int { return int(l.next - l.base) } //nolint:gosec // at most twice max
+
+func (l *eventLog) at(seq uint64) *execution.Event { return &l.ring[seq&uint64(len(l.ring)-1)] }
+
+func (l *eventLog) growLocked() {
+	old := eventLog{ring: l.ring}
+	l.ring = make([]execution.Event, max(2*len(old.ring), readBatch))
+	for seq := l.base; seq < l.next; seq++ {
+		*l.at(seq) = *old.at(seq)
+	}
 }
 
 // heldLocked is the oldest event that a holding reader still needs.
@@ -89,7 +102,7 @@ func (l *eventLog) heldLocked() (need uint64, held bool) {
 func (l *eventLog) full() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holders == 0 || l.lifted || len(l.events) < l.max {
+	if l.holders == 0 || l.lifted || l.kept() < l.max {
 		return nil
 	}
 	if need, held := l.heldLocked(); held && need < l.base+l.quarter() {
@@ -188,9 +201,9 @@ func (l *eventLog) take(r *reader, buf []execution.Event) (gap execution.Gap, ev
 		r.next = l.base
 	}
 	if r.next < l.next {
-		have := l.events[r.next-l.base:]
-		buf = append(buf, have[:min(len(have), readBatch)]...)
-		r.next += uint64(len(buf))
+		for ; r.next < l.next && len(buf) < readBatch; r.next++ {
+			buf = append(buf, *l.at(r.next))
+		}
 	}
 	if r.hold && len(buf) > 0 {
 		l.lifted = false

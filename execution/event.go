@@ -52,33 +52,7 @@ type eventHead struct {
 }
 
 // MarshalJSON writes the event as one flat object: the base fields, then those of the body.
-func (e Event) MarshalJSON() ([]byte, error) {
-	if e.Body == nil {
-		return nil, fmt.Errorf("event %d of run %s has no body", e.Seq, e.RunID)
-	}
-	raw := e.Raw
-	if len(raw) > 0 && !json.Valid(raw) {
-		quoted, err := json.Marshal(string(raw))
-		if err != nil {
-			return nil, err
-		}
-		raw = quoted
-	}
-	head, err := json.Marshal(eventHead{SchemaVersion: SchemaVersion, Type: e.Body.Type(), RunID: e.RunID, Agent: e.Agent,
-		Timestamp: e.Time.UnixMilli(), Seq: e.Seq, Turn: e.Turn, Parent: e.Parent, Origin: e.Origin, Raw: raw})
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(e.Body)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s event: %w", e.Body.Type(), err)
-	}
-	if len(body) > 2 {
-		head[len(head)-1] = ','
-		head = append(head, body[1:]...)
-	}
-	return head, nil
-}
+func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
 // UnmarshalJSON reads what MarshalJSON writes. An unknown event type or an unknown major version is an error.
 func (e *Event) UnmarshalJSON(b []byte) error {

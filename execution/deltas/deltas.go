@@ -123,7 +123,7 @@ func toolStreams(id string) []Key {
 
 // Slimmer takes out of the deltas what a reader can rebuild, because storing the text so far with every piece of it is
 // quadratic. A text that does not follow from the pieces is left in. The zero value is ready; it is for one goroutine.
-type Slimmer struct{ streams map[Key]soFar }
+type Slimmer struct{ streams map[Key]*soFar }
 
 type soFar struct {
 	length int
@@ -146,11 +146,11 @@ func (s *Slimmer) Follows(e execution.Event) bool {
 		delete(s.streams, k)
 	}
 	if s.streams == nil {
-		s.streams = map[Key]soFar{}
+		s.streams = map[Key]*soFar{}
 	}
 	if b, ok := e.Body.(execution.ToolCallStart); ok {
 		if n := b.InputAccumulated; n != "" {
-			s.streams[Key{Input, b.ToolCallID}] = soFar{len(n), lastBytes(n)}
+			s.streams[Key{Input, b.ToolCallID}] = &soFar{len(n), lastBytes(n)}
 		}
 		return true
 	}
@@ -160,19 +160,22 @@ func (s *Slimmer) Follows(e execution.Event) bool {
 	}
 	key, delta, _ := Of(e)
 	st := s.streams[key]
+	if st == nil {
+		st = &soFar{}
+		s.streams[key] = st
+	}
 	follows := stated == "" ||
 		len(stated) == st.length+len(delta) && strings.HasSuffix(stated, delta) && strings.HasSuffix(stated[:st.length], st.tail)
 	switch {
 	case !follows:
-		st = soFar{len(stated), lastBytes(stated)}
+		*st = soFar{len(stated), lastBytes(stated)}
 	case len(delta) >= tailBytes:
-		st = soFar{st.length + len(delta), lastBytes(delta)}
+		*st = soFar{st.length + len(delta), lastBytes(delta)}
 	case stated != "":
-		st = soFar{len(stated), lastBytes(stated)}
+		*st = soFar{len(stated), lastBytes(stated)}
 	default:
-		st = soFar{st.length + len(delta), lastBytes(st.tail + delta)}
+		*st = soFar{st.length + len(delta), lastBytes(st.tail + delta)}
 	}
-	s.streams[key] = st
 	return follows
 }
 

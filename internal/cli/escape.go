@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/binary"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -13,6 +14,12 @@ func EscapeJSON(b []byte) []byte {
 	var out []byte
 	from := 0
 	for i := 0; i < len(b); {
+		for i+8 <= len(b) && plain(binary.LittleEndian.Uint64(b[i:])) {
+			i += 8
+		}
+		if i == len(b) {
+			break
+		}
 		if b[i] < 0x7F {
 			i++
 			continue
@@ -33,4 +40,9 @@ func EscapeJSON(b []byte) []byte {
 		return b
 	}
 	return append(out, b[from:]...)
+}
+
+// plain reports whether each of eight bytes is below DEL.
+func plain(eight uint64) bool {
+	return (eight|eight+0x0101010101010101)&0x8080808080808080 == 0
 }

@@ -55,6 +55,7 @@ type Writer struct {
 	reserved bool
 	segment  segment
 	slimmer  deltas.Slimmer
+	text     []byte            // the memory of the last line
 	spare    []execution.Event // the memory of the last batch
 	written  uint64            // the last event that was given to the file system
 }
@@ -259,9 +260,9 @@ func (w *Writer) write(batch []execution.Event) {
 	w.written = batch[len(batch)-1].Seq
 }
 
-// line is the stored form of an event. An event that has none leaves a note in its place.
+// line is the stored form of an event, valid until the next. An event that has none leaves a note in its place.
 func (w *Writer) line(e execution.Event) []byte {
-	b, err := e.MarshalJSON()
+	b, err := e.AppendJSON(w.text[:0])
 	if err != nil {
 		kind := execution.EventType("empty")
 		if e.Body != nil {
@@ -269,11 +270,15 @@ func (w *Writer) line(e execution.Event) []byte {
 		}
 		e.Raw = nil
 		e.Body = execution.Debug{Level: execution.DebugWarn, Message: fmt.Sprintf("a %s event could not be recorded: %v", kind, err)}
-		if b, err = e.MarshalJSON(); err != nil {
+		if b, err = e.AppendJSON(b); err != nil {
 			return nil
 		}
 	}
-	return append(b, '\n')
+	b = append(b, '\n')
+	if cap(b) <= segmentBuffer {
+		w.text = b
+	}
+	return b
 }
 
 // noteSession keeps meta.json up to date, so that a session can be resumed although its run was lost.

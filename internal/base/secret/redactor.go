@@ -44,7 +44,7 @@ func (r *Redactor) Add(values ...string) {
 
 func (r *Redactor) insert(form string) {
 	if r.pairs == nil {
-		all := *shapePairs
+		all := known().pairs
 		r.pairs, r.own, r.values = &all, &pairs{}, map[uint16][]string{}
 	}
 	p := pairOf(form[0], form[1])
@@ -129,8 +129,9 @@ type Found struct {
 
 // Find looks through a text. before is the byte in front of it, 0 for none.
 func (r *Redactor) Find(text string, before byte) Found {
-	s := scan{text: text, before: before, unfinished: len(text)}
-	set := shapePairs
+	k := known()
+	s := scan{text: text, before: before, unfinished: len(text), known: k}
+	set := &k.pairs
 	if r.pairs != nil {
 		set = r.pairs
 	}
@@ -152,18 +153,18 @@ func (r *Redactor) Find(text string, before byte) Found {
 				}
 			}
 		}
-		list := shapesByPair[p]
+		list := k.byPair[p]
 		if list == 0 || i < skip || !s.boundary(i) {
 			continue
 		}
-		for _, n := range shapeLists[list-1] {
+		for _, n := range k.lists[list-1] {
 			if end := s.shapeAt(n, i); end > 0 {
 				skip = end
 				break
 			}
 		}
 	}
-	if n := len(text) - 1; n >= 0 && (r.firsts[text[n]] || shapeFirsts[text[n]] && s.boundary(n) && (text[n] != '/' || s.previous(n) == ':')) {
+	if n := len(text) - 1; n >= 0 && (r.firsts[text[n]] || k.firsts[text[n]] && s.boundary(n) && (text[n] != '/' || s.previous(n) == ':')) {
 		s.open(n)
 	}
 	f := Found{text: text, spans: merge(s.found), Open: s.unfinished}

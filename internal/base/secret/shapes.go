@@ -3,6 +3,7 @@ package secret
 import (
 	"encoding/base64"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -59,8 +60,8 @@ const (
 	aBlock                // a private key in lines
 )
 
-// shapes are the known kinds of keys. A longer prefix that begins like a shorter one stands first.
-var shapes = func() []shape {
+// listShapes are the known kinds of keys. A longer prefix that begins like a shorter one stands first.
+func listShapes() []shape {
 	list := []shape{
 		{prefix: "sk-", chars: &wordy, min: 16, mixed: true},
 		{prefix: "github_pat_", chars: &under, min: 20},
@@ -105,28 +106,36 @@ var shapes = func() []shape {
 		list = append(list, shape{prefix: p + "=", chars: &typed, min: 12, strong: true, fold: true, keep: true, kind: aValue})
 	}
 	return list
-}()
+}
 
-// shapesByPair finds the shapes that can begin with two bytes: shapeLists[n-1], where n is not 0. shapePairs says whether there is
-// any, shapeFirsts with which byte one begins.
-var shapesByPair, shapeLists, shapePairs, shapeFirsts = func() (*[1 << 16]uint8, [][]int, *pairs, charset) {
-	by, lists, all, firsts := &[1 << 16]uint8{}, [][]int(nil), &pairs{}, charset{}
-	for n, sh := range shapes {
+// shapes are the known kinds of keys, with what finds them.
+type shapes struct {
+	list   []shape
+	byPair [1 << 16]uint8 // the shapes that can begin with two bytes: byPair[p]-1 of lists, where it is not 0
+	lists  [][]int
+	pairs  pairs   // whether there is any
+	firsts charset // with which byte one begins
+}
+
+// known is made when the first text is looked through: most commands have none.
+var known = sync.OnceValue(func() *shapes {
+	k := &shapes{list: listShapes()}
+	for n, sh := range k.list {
 		for _, x := range variants(sh.prefix[0], sh.fold) {
-			firsts[x] = true
+			k.firsts[x] = true
 			for _, y := range variants(sh.prefix[1], sh.fold) {
 				p := pairOf(x, y)
-				if by[p] == 0 {
-					lists = append(lists, nil)
-					by[p] = uint8(len(lists))
+				if k.byPair[p] == 0 {
+					k.lists = append(k.lists, nil)
+					k.byPair[p] = uint8(len(k.lists))
 				}
-				lists[by[p]-1] = append(lists[by[p]-1], n)
-				all.set(p)
+				k.lists[k.byPair[p]-1] = append(k.lists[k.byPair[p]-1], n)
+				k.pairs.set(p)
 			}
 		}
 	}
-	return by, lists, all, firsts
-}()
+	return k
+})
 
 func variants(c byte, fold bool) []byte {
 	if fold && alnum[c] && c > '9' {
@@ -174,6 +183,7 @@ type scan struct {
 	// failed remembers for each shape up to where it was looked for in vain: what fails from one start fails from every later
 	// one in the same run of characters, and so the search stays linear.
 	failed [maxShapes]int32
+	known  *shapes
 	noEnd  bool // no PEM block ends behind here
 }
 
@@ -181,7 +191,7 @@ type span struct{ from, to int }
 
 // shapeAt looks for one shape at i.
 func (s *scan) shapeAt(n, i int) (end int) {
-	sh := &shapes[n]
+	sh := &s.known.list[n]
 	if int(s.failed[n]) > i {
 		return 0
 	}

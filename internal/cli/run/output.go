@@ -66,9 +66,9 @@ func (o *output) event(e execution.Event) {
 		o.render.Event(e)
 		return
 	}
-	b, err := e.MarshalJSON()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	b, err := e.AppendJSON(o.buf.AvailableBuffer())
 	if o.err = cmp.Or(o.err, err); o.err != nil {
 		return
 	}

@@ -106,6 +106,9 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	return Execute(cmd.Context(), app, client, req, opts)
 }
 
+// heldEvents is how many events wait for the output before the agent does. More would cost memory and gain nothing.
+const heldEvents = 16 << 10
+
 // Execute runs a request in the foreground: events to the app's streams, signals and the terminal to the run. The error
 // carries the exit code.
 func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
@@ -125,6 +128,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		opts.OnApproval = talk.approve
 		opts.OnInput = talk.input
 	}
+	opts.EventBuffer = heldEvents
 	received, release := catch()
 	defer release()
 	run, err := client.Run(ctx, req, opts)
