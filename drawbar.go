@@ -174,9 +174,6 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
-	if entry.Descriptor.SilentModel && req.Run.Model == "" {
-		backend.DefaultModel = cmp.Or(c.configuredModel(entry.Descriptor.Name, req), backend.DefaultModel)
-	}
 	req.SessionUsage = c.usedBefore(ctx, entry, req)
 	if began := time.Now(); opts.SessionUsage == nil {
 		opts.SessionUsage = func(agent, session string) execution.Usage {
@@ -239,17 +236,6 @@ func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Ne
 func (c *Client) backend(e catalog.Entry) agent.Backend {
 	d := e.Descriptor
 	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.merge(d.Name, d.Models), DefaultModel: d.DefaultModel, Warning: e.Warning}
-}
-
-// configuredModel is the model that an agent's own settings name for a run, empty where they do not or cannot be read. The agent
-// reports broken settings itself.
-func (c *Client) configuredModel(name string, req execution.Request) string {
-	m, err := (&Client{registry: c.registry, host: c.hostOf(req.Run.Env)}).Config().Get(name, ConfigPlace{Project: req.Run.Cwd})
-	if err != nil || m.Native["profile"] != nil { // a profile may name another
-		return ""
-	}
-	model, _ := m.Values["model"].(string)
-	return model
 }
 
 // prepare resolves the agent and fills in what the request leaves out.

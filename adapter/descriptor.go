@@ -20,7 +20,6 @@ type Descriptor struct {
 	MinVersion     string   // lowest version the adapter works with; empty for none
 	TestedVersions []string // versions the end-to-end suite runs against
 	DefaultModel   string   // empty: the agent chooses
-	SilentModel    bool     // its output does not name the model in every mode: a run that asks for none has that of the settings
 	Models         []execution.Model
 	Config         ConfigSchema
 	Install        []InstallMethod

@@ -9,58 +9,32 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// The members of an item of codex app-server.
-const (
-	aiType = iota
-	aiID
-	aiText
-	aiStatus
-	aiCommand
-	aiCwd
-	aiProcess
-	aiOutput
-	aiExit
-	aiDuration
-	aiChanges
-	aiServer
-	aiTool
-	aiArguments
-	aiResult
-	aiError
-	aiQuery
-	aiAction
-	aiPath
-	aiPrompt
-	aiReceivers
-	aiAgents
-	aiSummary
-	aiContent
-	aiContentItems
-	aiSavedPath
-	aiRevised
-	aiKind
-	aiAgentThread
-	aiAgentPath
-	aiKeyCount
-)
+// appItem is an item of codex app-server.
+type appItem struct {
+	_                                                               jsonscan.Camel
+	Type, ID, Text, Status, Summary, Content                        jsonscan.Value
+	Command, Cwd, ProcessID, AggregatedOutput, ExitCode, DurationMs jsonscan.Value
+	Changes, Server, Tool, Arguments, Result, Error, ContentItems   jsonscan.Value
+	Query, Action, Path, SavedPath, RevisedPrompt                   jsonscan.Value
+	Prompt, ReceiverThreadIds, AgentsStates                         jsonscan.Value
+	Kind, AgentThreadID, AgentPath                                  jsonscan.Value
+}
 
-var appItemKeys = jsonscan.NewKeySet("type", "id", "text", "status", "command", "cwd", "processId", "aggregatedOutput", "exitCode",
-	"durationMs", "changes", "server", "tool", "arguments", "result", "error", "query", "action", "path", "prompt", "receiverThreadIds",
-	"agentsStates", "summary", "content", "contentItems", "savedPath", "revisedPrompt", "kind", "agentThreadId", "agentPath")
+var appItems jsonscan.Shape[appItem]
 
 // item reads the start or the end of an item. False means that it is not known.
 func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
-	var v [aiKeyCount]jsonscan.Value
-	if !p.v[appItem].Fields(v[:], appItemKeys) || v[aiID].Kind() != jsonscan.String {
+	var v appItem
+	if !appItems.From(p.v.Params.Item, &v) || v.ID.Kind() != jsonscan.String {
 		return false
 	}
-	c := p.of(p.v[appThread])
-	id, o := p.names.Str(v[aiID]), p.from(c, s)
+	c := p.of(p.v.Params.ThreadID)
+	id, o := p.names.Str(v.ID), p.from(c, s)
 	if !p.running {
 		delete(c.flows, id) // of a turn that is over, or of a sub-agent that outlives it
 		return true
 	}
-	typ, _ := v[aiType].Plain()
+	typ, _ := v.Type.Plain()
 	switch string(typ) {
 	case "userMessage":
 		c.close(o) // a message that steers cuts off what was being said
@@ -76,29 +50,29 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 	p.ensureStep(c, s)
 	switch string(typ) {
 	case "agentMessage", "plan":
-		p.speech(c, id, flowText, v[aiText].Str(), completed, o)
+		p.speech(c, id, flowText, v.Text.Str(), completed, o)
 	case "reasoning":
-		p.speech(c, id, flowThinking, thoughts(v[aiSummary], v[aiContent]), completed, o)
+		p.speech(c, id, flowThinking, thoughts(v.Summary, v.Content), completed, o)
 	case "commandExecution":
 		p.commandItem(c, id, &v, completed, o)
 	case "fileChange":
-		status := p.names.Str(v[aiStatus])
+		status := p.names.Str(v.Status)
 		if p.starts(c, id, completed, o) {
-			o.begin(id, toolPatch, object(member{"changes", v[aiChanges]}))
+			o.begin(id, toolPatch, object(member{"changes", v.Changes}))
 		}
 		if completed {
-			o.patch(id, status, v[aiChanges])
+			o.patch(id, status, v.Changes)
 		}
 	case "mcpToolCall":
-		server, tool := p.names.Str(v[aiServer]), p.names.Str(v[aiTool])
+		server, tool := p.names.Str(v.Server), p.names.Str(v.Tool)
 		if p.starts(c, id, completed, o) {
-			o.emit(execution.MCPToolCallStart{ToolCallID: id, Server: server, ToolName: tool, Input: raw(v[aiArguments])})
+			o.emit(execution.MCPToolCallStart{ToolCallID: id, Server: server, ToolName: tool, Input: raw(v.Arguments)})
 		}
 		if completed {
-			o.mcpEnd(id, server, tool, p.names.Str(v[aiStatus]), v[aiResult], v[aiError])
+			o.mcpEnd(id, server, tool, p.names.Str(v.Status), v.Result, v.Error)
 		}
 	case "collabAgentToolCall":
-		call := collab{id: id, tool: p.names.Str(v[aiTool]), status: p.names.Str(v[aiStatus]), prompt: v[aiPrompt], receivers: v[aiReceivers], agents: v[aiAgents]}
+		call := collab{id: id, tool: p.names.Str(v.Tool), status: p.names.Str(v.Status), prompt: v.Prompt, receivers: v.ReceiverThreadIds, agents: v.AgentsStates}
 		if p.starts(c, id, completed, o) {
 			call.begin(o)
 			if call.spawns() && !completed && len(p.spawns) < maxFlows {
@@ -114,24 +88,24 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 			p.activity(id, &v, o)
 		}
 	case "dynamicToolCall":
-		p.simple(c, id, p.names.Str(v[aiTool]), raw(v[aiArguments]), v[aiContentItems], &v, completed, o)
+		p.simple(c, id, p.names.Str(v.Tool), raw(v.Arguments), v.ContentItems, &v, completed, o)
 	case "webSearch":
-		p.simple(c, id, toolSearch, object(member{"query", v[aiQuery]}, member{"action", v[aiAction]}), v[aiAction], &v, completed, o)
+		p.simple(c, id, toolSearch, object(member{"query", v.Query}, member{"action", v.Action}), v.Action, &v, completed, o)
 	case "sleep":
-		p.simple(c, id, toolSleep, object(member{"durationMs", v[aiDuration]}), jsonscan.Value{}, &v, completed, o)
+		p.simple(c, id, toolSleep, object(member{"durationMs", v.DurationMs}), jsonscan.Value{}, &v, completed, o)
 	case "imageView":
-		p.simple(c, id, toolImage, object(member{"path", v[aiPath]}), v[aiPath], &v, completed, o)
-		if path := v[aiPath].Str(); completed && path != "" {
+		p.simple(c, id, toolImage, object(member{"path", v.Path}), v.Path, &v, completed, o)
+		if path := v.Path.Str(); completed && path != "" {
 			o.emit(execution.FileRead{Path: path, ToolCallID: id})
 		}
 	case "imageGeneration":
-		if v[aiStatus].IsStr("failed") {
-			v[aiError] = v[aiStatus]
+		if v.Status.IsStr("failed") {
+			v.Error = v.Status
 		} else {
-			v[aiStatus] = jsonscan.Value{} // the words of the model API
+			v.Status = jsonscan.Value{} // the words of the model API
 		}
-		p.simple(c, id, toolGenerate, object(member{"prompt", v[aiRevised]}), v[aiSavedPath], &v, completed, o)
-		if path := v[aiSavedPath].Str(); completed && path != "" {
+		p.simple(c, id, toolGenerate, object(member{"prompt", v.RevisedPrompt}), v.SavedPath, &v, completed, o)
+		if path := v.SavedPath.Str(); completed && path != "" {
 			t := cliagent.MediaType(execution.Attachment{FilePath: path})
 			if t == "" {
 				t = "image/png"
@@ -179,61 +153,61 @@ func (p *appParser) starts(c *conversation, id string, completed bool, o source)
 }
 
 // simple is a tool call without events of its own besides those of a tool call.
-func (p *appParser) simple(c *conversation, id, tool string, input []byte, output jsonscan.Value, v *[aiKeyCount]jsonscan.Value, completed bool, o source) {
+func (p *appParser) simple(c *conversation, id, tool string, input []byte, output jsonscan.Value, v *appItem, completed bool, o source) {
 	if p.starts(c, id, completed, o) {
 		o.begin(id, tool, input)
 	}
 	if completed {
-		o.end(id, tool, p.names.Str(v[aiStatus]), v[aiError].Get("message").Str(), raw(output), count(v[aiDuration]))
+		o.end(id, tool, p.names.Str(v.Status), v.Error.Get("message").Str(), raw(output), count(v.DurationMs))
 	}
 }
 
-func (p *appParser) commandItem(c *conversation, id string, v *[aiKeyCount]jsonscan.Value, completed bool, o source) {
+func (p *appParser) commandItem(c *conversation, id string, v *appItem, completed bool, o source) {
 	f := c.flows[id]
 	if f == nil {
 		f = c.start(id, flowCommand, o)
-		f.command, f.cwd = v[aiCommand].Str(), v[aiCwd].Str()
-		o.begin(id, toolShell, object(member{"command", v[aiCommand]}, member{"cwd", v[aiCwd]}))
+		f.command, f.cwd = v.Command.Str(), v.Cwd.Str()
+		o.begin(id, toolShell, object(member{"command", v.Command}, member{"cwd", v.Cwd}))
 	}
-	status := p.names.Str(v[aiStatus])
+	status := p.names.Str(v.Status)
 	// A command that waits for a permission has no process yet.
-	if v[aiProcess].Kind() == jsonscan.String || completed && status != "declined" {
+	if v.ProcessID.Kind() == jsonscan.String || completed && status != "declined" {
 		f.run(id, o)
 	}
 	if completed {
 		delete(c.flows, id)
-		rest, whole := f.rest(v[aiOutput])
+		rest, whole := f.rest(v.AggregatedOutput)
 		if !whole {
 			rest = ""
 		}
-		o.command(id, status, rest, whole, v[aiOutput], v[aiExit], count(v[aiDuration]))
+		o.command(id, status, rest, whole, v.AggregatedOutput, v.ExitCode, count(v.DurationMs))
 	}
 }
 
 // activity is what became of a sub-agent, in versions that report it apart from tool calls.
-func (p *appParser) activity(id string, v *[aiKeyCount]jsonscan.Value, o source) {
-	thread, path := v[aiAgentThread].Str(), v[aiAgentPath].Str()
+func (p *appParser) activity(id string, v *appItem, o source) {
+	thread, path := v.AgentThreadID.Str(), v.AgentPath.Str()
 	switch {
 	case thread == "":
-	case v[aiKind].IsStr("started") && p.agents.calls[thread] == "":
+	case v.Kind.IsStr("started") && p.agents.calls[thread] == "":
 		p.agents.spawned(thread, id)
 		p.agents.names[thread] = path
 		o.emit(execution.SubagentSpawn{SubagentID: id, AgentName: path})
-	case v[aiKind].IsStr("completed"):
+	case v.Kind.IsStr("completed"):
 		p.agents.result(thread, "", o)
-	case v[aiKind].IsStr("interrupted"):
+	case v.Kind.IsStr("interrupted"):
 		p.agents.failed(thread, "the sub-agent was interrupted", o)
 	}
 }
 
 // plan is a new state of the agent's plan, which is no item: each makes a tool call that is done at once.
 func (p *appParser) plan(s *cliagent.Sink) bool {
-	params := p.v[appParams]
+	params := p.v.Params.Whole
 	steps := params.Get("plan")
 	if steps.Kind() != jsonscan.Array {
 		return false
 	}
-	c := p.of(p.v[appThread])
+	c := p.of(p.v.Params.ThreadID)
 	if !p.running {
 		return true
 	}
@@ -241,7 +215,7 @@ func (p *appParser) plan(s *cliagent.Sink) bool {
 	o := p.from(c, s)
 	c.close(o)
 	p.plans++
-	id := p.names.Str(p.v[appTurnID]) + "/plan/" + strconv.Itoa(p.plans)
+	id := p.names.Str(p.v.Params.TurnID) + "/plan/" + strconv.Itoa(p.plans)
 	o.begin(id, toolPlan, object(member{"explanation", params.Get("explanation")}, member{"plan", steps}))
 	o.end(id, toolPlan, "", "", raw(steps), 0)
 	return true

@@ -53,11 +53,11 @@ const maxQuestions = 64
 
 // request is Codex asking. Whatever is not understood is answered with an error, because Codex waits.
 func (p *appParser) request(s *cliagent.Sink) bool {
-	r := &request{id: bytes.Clone(p.v[appID].Raw()), thread: p.of(p.v[appThread])}
-	params := p.v[appParams]
+	r := &request{id: bytes.Clone(p.v.ID.Raw()), thread: p.of(p.v.Params.ThreadID)}
+	params := p.v.Params.Whole
 	p.ensureStep(r.thread, s)
 	var known bool
-	switch method, _ := p.v[appMethod].Plain(); string(method) {
+	switch method, _ := p.v.Method.Plain(); string(method) {
 	case "item/commandExecution/requestApproval":
 		known = p.askCommand(r, params, s)
 	case "item/fileChange/requestApproval":
@@ -70,7 +70,7 @@ func (p *appParser) request(s *cliagent.Sink) bool {
 		known = p.askInput(r, params, s)
 	}
 	if !known {
-		s.Write(jsonrpc.Message{ID: r.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client does not handle " + p.v[appMethod].Str()}}.Line())
+		s.Write(jsonrpc.Message{ID: r.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client does not handle " + p.v.Method.Str()}}.Line())
 		return false
 	}
 	p.asked++
@@ -81,7 +81,7 @@ func (p *appParser) request(s *cliagent.Sink) bool {
 
 // pose makes a question of a request. Its id is unique within the run, which may have several processes.
 func (p *appParser) pose(r *request, key string) *question {
-	id := p.v[appTurnID].Str()
+	id := p.v.Params.TurnID.Str()
 	if id == "" {
 		id = p.main.id
 	}
@@ -95,17 +95,21 @@ func (p *appParser) pose(r *request, key string) *question {
 	return q
 }
 
-var commandKeys = jsonscan.NewKeySet("itemId", "command", "cwd", "reason", "networkApprovalContext.host")
+var askedCommands jsonscan.Shape[struct {
+	_                            jsonscan.Camel
+	ItemID, Command, Cwd, Reason jsonscan.Value
+	NetworkApprovalContext       struct{ Host jsonscan.Value }
+}]
 
 func (p *appParser) askCommand(r *request, params jsonscan.Value, s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if !params.Fields(v[:], commandKeys) {
+	v, ok := askedCommands.Of(params)
+	if !ok {
 		return false
 	}
-	r.kind, r.call = askCommand, v[0].Str()
-	e := execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "run a command", Detail: v[1].Str(), ToolName: toolShell, ToolCallID: r.call,
-		Input: object(member{"command", v[1]}, member{"cwd", v[2]}, member{"reason", v[3]}), Risk: execution.RiskHigh}
-	if host := v[4].Str(); host != "" {
+	r.kind, r.call = askCommand, v.ItemID.Str()
+	e := execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "run a command", Detail: v.Command.Str(), ToolName: toolShell, ToolCallID: r.call,
+		Input: object(member{"command", v.Command}, member{"cwd", v.Cwd}, member{"reason", v.Reason}), Risk: execution.RiskHigh}
+	if host := v.NetworkApprovalContext.Host.Str(); host != "" {
 		e.Action, e.Detail = "reach the network", host
 	}
 	p.from(r.thread, s).emit(e)
@@ -322,7 +326,7 @@ func (r *request) form() (map[string]any, error) {
 
 // resolved says that Codex no longer waits. What was not answered is taken back.
 func (p *appParser) resolved(s *cliagent.Sink) bool {
-	id := p.v[appRequestID]
+	id := p.v.Params.RequestID
 	if !id.Exists() {
 		return false
 	}

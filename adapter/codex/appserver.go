@@ -10,27 +10,18 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// What a line of codex app-server says. One pass finds all of it.
-const (
-	appID = iota
-	appMethod
-	appResult
-	appError
-	appParams
-	appThread
-	appTurnID
-	appItemID
-	appDelta
-	appItem
-	appTurn
-	appUsage
-	appRequestID
-	appMessage
-	appKeyCount
-)
+// appLine is what a line of codex app-server says. One pass finds all of it.
+type appLine struct {
+	_                         jsonscan.Camel
+	ID, Method, Result, Error jsonscan.Value
+	Params                    struct {
+		Whole                                                           jsonscan.Value `scan:"."`
+		ThreadID, TurnID, ItemID, RequestID, Delta, Item, Turn, Message jsonscan.Value
+		TokenUsage                                                      struct{ Total, Last tokensForm }
+	}
+}
 
-var appKeys = jsonscan.NewKeySet("id", "method", "result", "error", "params", "params.threadId", "params.turnId", "params.itemId",
-	"params.delta", "params.item", "params.turn", "params.tokenUsage.total", "params.requestId", "params.message")
+var appLines jsonscan.Shape[appLine]
 
 // idle are notifications that say nothing a run has to know.
 var idle = func() map[string]bool {
@@ -59,7 +50,7 @@ type appParser struct {
 	key   string      // to log in with, empty for the login that is there
 	input []inputItem // of the first turn
 	names *jsonscan.Interner
-	v     [appKeyCount]jsonscan.Value
+	v     appLine // that is being read
 	err   stderr
 
 	calls  jsonrpc.Calls[call] // requests of ours that wait for their answer
@@ -125,7 +116,7 @@ func (p *appParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	case src == process.Stderr:
 		p.err.line(line, s)
 	case len(line) == 0:
-	case jsonscan.Fields(line, p.v[:], appKeys) != nil || !p.message(s):
+	case !appLines.Into(line, &p.v) || !p.message(s):
 		if len(strings.TrimSpace(string(line))) > 0 {
 			s.Unknown(src, line)
 		}
@@ -134,13 +125,13 @@ func (p *appParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 
 // message dispatches a line. False means that it is not known.
 func (p *appParser) message(s *cliagent.Sink) bool {
-	if !p.v[appMethod].Exists() {
+	if !p.v.Method.Exists() {
 		return p.response(s)
 	}
-	if p.v[appID].Exists() {
+	if p.v.ID.Exists() {
 		return p.request(s)
 	}
-	method, _ := p.v[appMethod].Plain()
+	method, _ := p.v.Method.Plain()
 	p.unannounced(s)
 	switch string(method) {
 	case "item/agentMessage/delta", "item/plan/delta":
@@ -170,19 +161,19 @@ func (p *appParser) message(s *cliagent.Sink) bool {
 	case "thread/started":
 		return p.threadStarted()
 	case "warning", "guardianWarning":
-		p.note(s, execution.DebugWarn, p.v[appMessage])
+		p.note(s, execution.DebugWarn, p.v.Params.Message)
 		return true
 	case "configWarning", "deprecationNotice", "windows/worldWritableWarning":
-		p.note(s, execution.DebugInfo, p.v[appParams].Get("summary"))
+		p.note(s, execution.DebugInfo, p.v.Params.Whole.Get("summary"))
 		return true
 	case "mcpServer/startupStatus/updated":
-		if params := p.v[appParams]; params.Get("status").IsStr("failed") {
+		if params := p.v.Params.Whole; params.Get("status").IsStr("failed") {
 			p.note(s, execution.DebugWarn, params.Get("error"))
 		}
 		return true
 	case "model/rerouted":
-		params := p.v[appParams]
-		if to := params.Get("toModel").Str(); to != "" && p.of(p.v[appThread]) == p.main {
+		params := p.v.Params.Whole
+		if to := params.Get("toModel").Str(); to != "" && p.of(p.v.Params.ThreadID) == p.main {
 			p.model = to
 			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the model API answers with model " + to + " instead of " + params.Get("fromModel").Str()})
 		}
@@ -229,7 +220,7 @@ func (p *appParser) from(c *conversation, s *cliagent.Sink) source {
 
 // threadStarted brings the name of a sub-agent.
 func (p *appParser) threadStarted() bool {
-	thread := p.v[appParams].Get("thread")
+	thread := p.v.Params.Whole.Get("thread")
 	id, name := thread.Get("id").Str(), thread.Get("agentNickname").Str()
 	if id != "" && name != "" {
 		if p.agents.names == nil {
@@ -240,34 +231,41 @@ func (p *appParser) threadStarted() bool {
 	return id != ""
 }
 
-var errorKeys = jsonscan.NewKeySet("error.message", "error.codexErrorInfo", "error.additionalDetails", "willRetry")
+// faultForm is why a turn or a model call failed.
+type faultForm struct{ Message, CodexErrorInfo, AdditionalDetails jsonscan.Value }
+
+var callFaults jsonscan.Shape[struct {
+	_         jsonscan.Camel
+	Error     faultForm
+	WillRetry jsonscan.Value
+}]
 
 // error is a note that a call is tried again, or the failure that turn/completed repeats.
 func (p *appParser) error(s *cliagent.Sink) bool {
-	var v [4]jsonscan.Value
-	if !p.v[appParams].Fields(v[:], errorKeys) || !v[0].Exists() {
+	v, _ := callFaults.Of(p.v.Params.Whole)
+	if !v.Error.Message.Exists() {
 		return false
 	}
-	if again, _ := v[3].Bool(); !again {
+	if again, _ := v.WillRetry.Bool(); !again {
 		return true
 	}
-	message := v[0].Str()
+	message := v.Error.Message.Str()
 	attempt, most, why, ok := reconnect(message)
 	if !ok {
 		why = message
 	}
-	if details := v[2].Str(); details != "" {
+	if details := v.Error.AdditionalDetails.Str(); details != "" {
 		why = details
 	}
 	p.retries++
-	c := p.of(p.v[appThread])
-	p.from(c, s).emit(retry(attempt, most, why, v[1]))
+	c := p.of(p.v.Params.ThreadID)
+	p.from(c, s).emit(retry(attempt, most, why, v.Error.CodexErrorInfo))
 	return true
 }
 
 // rateLimits reports a limit that was reached, once. Every turn brings the state of the limits.
 func (p *appParser) rateLimits(s *cliagent.Sink) bool {
-	limits := p.v[appParams].Get("rateLimits")
+	limits := p.v.Params.Whole.Get("rateLimits")
 	if !limits.Exists() {
 		return false
 	}

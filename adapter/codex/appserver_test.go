@@ -341,17 +341,3 @@ func TestRateLimited(t *testing.T) {
 		t.Errorf("the event is %+v, want %+v", e, want)
 	}
 }
-
-// TestExecCommands: nobody listens in one-shot mode.
-func TestExecCommands(t *testing.T) {
-	t.Parallel()
-	p, s := newExecParser(newRequest()), cliagent.NewSink(false)
-	if err := p.Command(execution.EndInput{}, s); err != nil {
-		t.Errorf("the end of the input: %v", err)
-	}
-	for _, cmd := range []execution.Command{execution.Say{ID: "1", Text: "x"}, execution.Answer{ID: "1"}, execution.Interrupt{}} {
-		if err := p.Command(cmd, s); execution.CodeOf(err) != execution.CodeStdinNotAvailable {
-			t.Errorf("%T: %v", cmd, err)
-		}
-	}
-}

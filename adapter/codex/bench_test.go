@@ -9,9 +9,9 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// BenchmarkParse parses a long run of codex exec: 200,000 lines, 137 MB.
+// BenchmarkParse parses a long conversation with codex app-server: 200,000 lines.
 func BenchmarkParse(b *testing.B) {
-	stream := execStream(200_000)
+	stream := appStream(200_000)
 	var lines [][]byte
 	for rest := stream; len(rest) > 0; {
 		line, after, _ := bytes.Cut(rest, []byte{'\n'})
@@ -24,7 +24,8 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		events = 0
-		p, s := newExecParser(newRequest()), cliagent.NewSink(false)
+		p, s := newAppParser(newRequest(), ""), cliagent.NewSink(false)
+		p.Open(s)
 		for _, line := range lines {
 			p.Line(process.Stdout, line, s)
 			events += len(s.Take())

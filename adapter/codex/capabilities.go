@@ -18,9 +18,8 @@ func capabilities() execution.Capabilities {
 		Attachments:         true,
 		MaxContextStrategy:  execution.ContextLarge,
 		Notes: []string{
-			"a run that takes one prompt and asks nobody goes through codex exec: it shows whole messages, no model calls and asks for no approval; what goes beyond its sandbox is refused",
-			"every other run, also one in approval mode yolo, goes through codex app-server",
 			"approval mode prompt lets commands write inside the working directory without asking; deny runs in a read-only sandbox",
+			"where nobody can be asked, what leads out of the sandbox is refused",
 			"a system prompt is appended as developer instructions; prepend is carried out as append",
 			"the reason of a refusal does not reach the model",
 			"prices are not stated by Codex; costs come from the price table",
@@ -66,11 +65,9 @@ func capabilities() execution.Capabilities {
 	}
 }
 
-// narrow takes out what codex exec does not have: it says everything whole, shows no model calls and asks nobody.
+// narrow takes out what a run does not have: one whose questions nobody could answer asks none.
 func narrow(req execution.Request, c *execution.Capabilities) {
-	if twoWay(req) {
-		return
+	if !asks(req) {
+		c.ApprovalInterrupts = execution.ApprovalsNone
 	}
-	c.Agent.TextStreaming, c.Agent.ThinkingStreaming = false, false
-	c.ApprovalInterrupts, c.TraceDepth = execution.ApprovalsNone, execution.TraceStandard
 }

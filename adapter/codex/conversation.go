@@ -142,11 +142,11 @@ func (f *flow) run(id string, o source) {
 
 // delta is a piece of an item.
 func (p *appParser) delta(s *cliagent.Sink, kind flowKind) bool {
-	id := p.names.Str(p.v[appItemID])
-	if id == "" || p.v[appDelta].Kind() != jsonscan.String {
+	id := p.names.Str(p.v.Params.ItemID)
+	if id == "" || p.v.Params.Delta.Kind() != jsonscan.String {
 		return false
 	}
-	c := p.of(p.v[appThread])
+	c := p.of(p.v.Params.ThreadID)
 	if !p.running {
 		return true // of a turn that is over, or of a sub-agent that outlives it
 	}
@@ -159,7 +159,7 @@ func (p *appParser) delta(s *cliagent.Sink, kind flowKind) bool {
 		p.ensureStep(c, s)
 		f = c.start(id, kind, o)
 	}
-	piece := p.v[appDelta].Str()
+	piece := p.v.Params.Delta.Str()
 	switch {
 	case f.kind != kind || f.closed:
 	case kind == flowCommand:

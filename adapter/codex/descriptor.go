@@ -34,7 +34,6 @@ func Descriptor() adapter.Descriptor {
 		MinVersion:     "0.169.0",
 		TestedVersions: []string{"0.169.0"},
 		Models:         models(),
-		SilentModel:    true, // exec
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@openai/codex", Command: install, PrerequisiteCheck: "npm --version",
@@ -93,6 +92,7 @@ func New(opts cliagent.Options) Adapter {
 		Spawn:        e.spawn,
 		NewParser:    e.newParser,
 		Prints:       []cliagent.Record{{"type": "thread.started", "thread_id": ""}},
+		Printed:      newPrinted,
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     toolHook,

@@ -1,11 +1,7 @@
 // Package codex drives Codex, OpenAI's command line agent.
 //
-// There are two ways to run it. One shot: `codex exec --json` takes the prompt on standard input, asks nobody and ends
-// with its turn. Two-way: `codex app-server` holds a conversation with messages, answers and interrupts. A run is two-way when
-// somebody may say something (Run.Interactive, approval mode yolo, approvals that are asked for), when something is asked for
-// that exec does not show (streamed text, every model call, and with them limits of turns and money), when a session goes
-// on, whose usage exec counts from its beginning, and when only that protocol can carry the request: MCP servers, whose
-// keys must not stand in arguments, images that are no files, long instructions.
+// Every run is a conversation with codex app-server, also one that takes one prompt and asks nobody. What codex exec
+// prints is read where another program has started it.
 //
 // Here belong the words of Codex: its arguments, configuration keys, messages and failures, and the files its login is
 // read from. Starting, stopping and watching a process is the business of package cliagent; who may approve, when to retry
@@ -14,10 +10,10 @@
 // # Approval modes
 //
 // yolo runs without a sandbox; what Codex still asks, for tools of MCP servers above all, package agent approves. prompt
-// runs in a sandbox that lets commands write in the working directory; two-way Codex asks for what leads out of it, one
-// shot it is refused. deny runs in a sandbox that lets commands read, and whatever needs a permission is refused unasked. Of
-// such a refusal there is a line on standard error and nothing else; it becomes an approval_denied. Codex takes no
-// reason for a refusal and no other input for a call.
+// runs in a sandbox that lets commands write in the working directory; Codex asks for what leads out of it where
+// somebody may answer, and refuses it elsewhere. deny runs in a sandbox that lets commands read, and whatever needs a
+// permission is refused unasked. Of such a refusal there is a line on standard error and nothing else; it becomes an
+// approval_denied. Codex takes no reason for a refusal and no other input for a call.
 //
 // # Events
 //

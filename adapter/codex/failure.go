@@ -87,9 +87,7 @@ var failures = cliagent.Failures{
 		{Part: "is no longer supported; remove this setting", Code: execution.CodeConfig},
 		{Part: "unexpected argument", Code: execution.CodeConfig},
 		{Part: "invalid value", Code: execution.CodeConfig},
-		{Part: "not inside a trusted directory", Code: execution.CodeConfig},
 		{Part: "model instructions file", Code: execution.CodeConfig},
-		{Part: "output schema file", Code: execution.CodeConfig},
 		{Part: "high demand", Code: execution.CodeProvider},
 		{Part: "at capacity", Code: execution.CodeProvider},
 		{Part: "stream disconnected", Code: execution.CodeProvider},
@@ -118,21 +116,18 @@ func codeOfText(text string) execution.ErrorCode {
 
 type apiBody struct{ message, code string }
 
-var apiKeys = jsonscan.NewKeySet("error.message", "error.code", "error.type", "detail")
+var apiErrors jsonscan.Shape[struct {
+	Error  struct{ Message, Code, Type jsonscan.Value }
+	Detail jsonscan.Value
+}]
 
 // apiError reads the body of an answer of the model API that stands in place of a message.
 func apiError(message string) (apiBody, bool) {
 	if !strings.HasPrefix(message, "{") {
 		return apiBody{}, false
 	}
-	var v [4]jsonscan.Value
-	if jsonscan.Fields([]byte(message), v[:], apiKeys) != nil {
-		return apiBody{}, false
-	}
-	b := apiBody{message: v[0].Str(), code: v[1].Str() + " " + v[2].Str()}
-	if b.message == "" {
-		b.message = v[3].Str()
-	}
+	v, _ := apiErrors.Read([]byte(message))
+	b := apiBody{message: cmp.Or(v.Error.Message.Str(), v.Detail.Str()), code: v.Error.Code.Str() + " " + v.Error.Type.Str()}
 	return b, b.message != ""
 }
 

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -12,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// TestFailureOf is the table of what Codex says when a turn fails, in both protocols: exec has the message only.
+// TestFailureOf is the table of what Codex says when a turn fails; what codex exec prints has the message only.
 func TestFailureOf(t *testing.T) {
 	t.Parallel()
 	const busy = "We’re currently experiencing high demand, which may cause temporary errors."
@@ -82,10 +81,12 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// TestExecWithoutEnd: an exit proves nothing. Without a word of Codex about the turn there is no success.
-func TestExecWithoutEnd(t *testing.T) {
+// TestWithoutEnd: an exit proves nothing. Without a word of Codex about the turn there is no success.
+func TestWithoutEnd(t *testing.T) {
 	t.Parallel()
-	const begin = `{"type":"thread.started","thread_id":"01a1f8c5-32d9-7da2-be2b-b413eca1dd13"}` + "\n" + `{"type":"turn.started"}` + "\n"
+	const begin = `{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"}}}` + "\n" + `{"id":3,"result":{"turn":{"id":"U"}}}` + "\n" +
+		`{"method":"turn/started","params":{"threadId":"T","turn":{"id":"U"}}}` + "\n"
+	failed := process.Exit{Code: 1}
 	for _, tt := range []struct {
 		name, stdout, stderr string
 		exit                 process.Exit
@@ -94,14 +95,16 @@ func TestExecWithoutEnd(t *testing.T) {
 		{name: "silence", want: execution.CodeInvalidOutput},
 		{name: "begun", stdout: begin, want: execution.CodeInvalidOutput},
 		{name: "begun and crashed", stdout: begin, exit: failed, want: execution.CodeAgentCrash},
-		{name: "complained and went", stdout: begin + `{"type":"error","message":"unexpected status 401 Unauthorized"}`, exit: failed, want: execution.CodeAuth},
-		{name: "gave up", stderr: "Error: thread/start: something odd\n", exit: failed, want: execution.CodeInternal},
+		{name: "gave up", stderr: "Error: something odd\n", exit: failed, want: execution.CodeInternal},
 		{name: "gave up over the login", stderr: "Error: Not logged in\n", exit: failed, want: execution.CodeAuth},
+		{name: "gave up over its settings", stderr: "Error loading config.toml: invalid type: integer `1`, expected a string\nin `model`\n\n", exit: failed, want: execution.CodeConfig},
+		{name: "gave up over an argument", stderr: "error: unexpected argument '--x' found\n\nUsage: codex app-server\n", exit: process.Exit{Code: 2}, want: execution.CodeConfig},
+		{name: "gave up over its home", stderr: "Error finding codex home: CODEX_HOME points to \"/none\", but that path does not exist\n", exit: failed, want: execution.CodeConfig},
 		{name: "gave up and says success", stderr: "Error: Not logged in\n", want: execution.CodeInvalidOutput},
 		{name: "stopped", stdout: begin, stderr: "Error: x\n", exit: process.Exit{Code: 1, Stopped: true}, want: execution.CodeAborted},
 		{name: "killed", stdout: begin, exit: process.Exit{Code: -1, Signal: "SIGKILL"}, want: execution.CodeAgentCrash},
 	} {
-		_, res := cliagent.Replay(newExecParser(newRequest()), []byte(tt.stdout), []byte(tt.stderr), tt.exit, false)
+		_, res := cliagent.Replay(newAppParser(newRequest(), ""), []byte(tt.stdout), []byte(tt.stderr), tt.exit, false)
 		if res.Status != execution.StatusFailed || res.Error.ErrorCode() != tt.want {
 			t.Errorf("%s: %s %s (%s), want failed %s", tt.name, res.Status, res.Error.ErrorCode(), res.Error.Message, tt.want)
 		}
@@ -143,7 +146,6 @@ func TestStderr(t *testing.T) {
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=unsupported call: x", "debug", true},
 		{"2026-11-20T11:44:46.240464Z ERROR codex_core::session: failed to record", "", true},
 		{"2026-11-20T11:44:46Z  WARN codex: x", "", true},
-		{"Reading prompt from stdin...", "", true},
 		{"", "", true},
 		{"thread 'main' panicked at src/main.rs:1:1:", "log", false},
 		{"2026-11-20 ERROR x: y", "log", false},
@@ -166,12 +168,13 @@ func TestStderr(t *testing.T) {
 // TestEarlyRefusal: standard error may overtake standard output, and nothing comes before the session.
 func TestEarlyRefusal(t *testing.T) {
 	t.Parallel()
-	p, s := newExecParser(newRequest()), cliagent.NewSink(false)
+	p, s := newAppParser(newRequest(), ""), cliagent.NewSink(false)
+	p.Open(s)
 	p.Line(process.Stderr, []byte("2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=approval policy is Never; reject command"), s)
 	if e := s.Take(); len(e) != 0 {
 		t.Errorf("before the session come %s", types(e))
 	}
-	feed(p, s, `{"type":"thread.started","thread_id":"01a1f8c5-32d9-7da2-be2b-b413eca1dd13"}`)
+	feed(p, s, `{"id":1,"result":{}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`)
 	if got := types(s.Take()); got != "session_start approval_denied" {
 		t.Errorf("the events are %s", got)
 	}
@@ -196,33 +199,21 @@ func TestStructured(t *testing.T) {
 // TestMCPDenial: a call that the policy denies is a denial, like that of any other tool.
 func TestMCPDenial(t *testing.T) {
 	t.Parallel()
-	const lines = `{"type":"thread.started","thread_id":"01a1f8c5-8f39-70d3-b263-4c53662ae1cb"}
-{"type":"turn.started"}
-{"type":"item.started","item":{"id":"item_0","type":"mcp_tool_call","server":"probe","tool":"echo","arguments":{},"result":null,"error":null,"status":"in_progress"}}
-{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"probe","tool":"echo","arguments":{},"result":null,"error":{"message":"MCP tool call requires approval, but approval policy is never"},"status":"failed"}}
-`
-	events, _ := cliagent.Replay(newExecParser(newRequest()), []byte(lines), nil, process.Exit{}, false)
-	var got []string
-	for _, e := range events {
-		got = append(got, string(e.Body.Type()))
-	}
-	if want := "session_start turn_start mcp_tool_call_start approval_denied mcp_tool_error"; strings.Join(got, " ") != want {
-		t.Errorf("got %v", got)
+	p, s := began(t, nil)
+	feed(p, s, `{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"mcpToolCall","id":"c1","server":"probe","tool":"echo","status":"inProgress","arguments":{}}}}`,
+		`{"method":"item/completed","params":{"threadId":"T","turnId":"U","item":{"type":"mcpToolCall","id":"c1","server":"probe","tool":"echo","status":"failed","arguments":{},"error":{"message":"MCP tool call requires approval, but approval policy is never"}}}}`)
+	if got := types(s.Take()); got != "mcp_tool_call_start approval_denied mcp_tool_error" {
+		t.Errorf("the events are %s", got)
 	}
 }
 
-// TestRunCapabilities: a run of codex exec does not claim what only app-server has.
+// TestRunCapabilities: a run whose questions nobody could answer asks none.
 func TestRunCapabilities(t *testing.T) {
 	t.Parallel()
-	req := newRequest()
 	a := agent.New(agent.BackendOf(Descriptor()))
-	n := a.Negotiate(req, agent.Options{})
-	if e := n.EffectiveCapabilities; e.Agent.TextStreaming || e.ApprovalInterrupts != execution.ApprovalsNone || e.TraceDepth != execution.TraceStandard || !n.Supported {
-		t.Errorf("codex exec: %+v", e)
-	}
-	req.Run.Stream = execution.StreamOn
-	if e := a.Negotiate(req, agent.Options{}).EffectiveCapabilities; !e.Agent.TextStreaming || e.TraceDepth != execution.TraceDetailed {
-		t.Errorf("codex app-server: %+v", e)
+	n := a.Negotiate(newRequest(), agent.Options{})
+	if e := n.EffectiveCapabilities; !e.Agent.TextStreaming || e.ApprovalInterrupts != execution.ApprovalsNone || e.TraceDepth != execution.TraceDetailed || !n.Supported {
+		t.Errorf("nobody is asked: %+v", e)
 	}
 	asked := agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision { return execution.Decision{} }}
 	if e := a.Negotiate(newRequest(), asked).EffectiveCapabilities; e.ApprovalInterrupts != execution.ApprovalsNative {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,7 +23,6 @@ type fields = map[string]any
 // fake is Codex 0.169.0 as its transcripts show it, as far as the scenarios need it.
 type fake struct {
 	scenario adaptertest.Scenario
-	app      bool // app-server
 	state    string
 	thread   string
 	resumed  bool
@@ -38,6 +36,7 @@ type fake struct {
 	items   int
 	turn    string
 	running bool
+	started bool // a turn has begun
 	steered []string
 	stop    bool
 	total   int // model calls of the thread
@@ -58,12 +57,8 @@ func playFake(scenario string, args []string) (int, error) {
 	case adaptertest.Stubborn:
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	}
-	switch {
-	case len(args) > 0 && args[0] == "app-server":
-		f.app = true
+	if len(args) > 0 && args[0] == "app-server" {
 		return f.serve(), nil
-	case len(args) > 2 && args[0] == "exec" && args[1] == "--json" && args[len(args)-1] == "-":
-		return f.exec(args)
 	}
 	return 2, fmt.Errorf("error: unexpected argument %q found", args)
 }
@@ -78,30 +73,6 @@ func (f *fake) note(method string, params fields) {
 		params["threadId"] = f.thread
 	}
 	f.print(fields{"method": method, "params": params, "emittedAtMs": time.Now().UnixMilli()})
-}
-
-// exec is one prompt.
-func (f *fake) exec(args []string) (int, error) {
-	prompt, err := io.ReadAll(os.Stdin)
-	if err != nil || len(prompt) == 0 {
-		return 1, errors.New("No prompt provided via stdin.")
-	}
-	f.policy, f.thread = "never", cliagent.NewUUID()
-	for _, a := range args {
-		f.keep = f.keep && a != "--ephemeral"
-		f.image = f.image || strings.HasPrefix(a, "--image=")
-	}
-	f.callHooks("SessionStart", fields{"source": "startup"})
-	f.print(fields{"type": "thread.started", "thread_id": f.thread})
-	f.print(fields{"type": "turn.started"})
-	if err := f.scene(string(prompt)); err != nil {
-		f.print(fields{"type": "error", "message": err.Error()})
-		f.print(fields{"type": "turn.failed", "error": fields{"message": err.Error()}})
-		return 1, nil
-	}
-	f.save()
-	f.print(fields{"type": "turn.completed", "usage": fields{"input_tokens": 100 * f.total, "cached_input_tokens": 0, "output_tokens": 20 * f.total, "reasoning_output_tokens": 0}})
-	return 0, nil
 }
 
 func (f *fake) save() {
@@ -212,6 +183,10 @@ func (f *fake) usage(turn string, calls int) {
 
 func (f *fake) runTurn(params fields) {
 	f.stop, f.steered = false, nil
+	if !f.started {
+		f.started = true
+		f.callHooks("SessionStart", fields{"source": "startup"})
+	}
 	f.note("turn/started", fields{"turn": fields{"id": f.turn, "status": "inProgress"}})
 	var prompt strings.Builder
 	if input, ok := params["input"].([]any); ok {
@@ -303,37 +278,22 @@ func (f *fake) scene(prompt string) error {
 	}
 	f.total++
 	f.speak(answer, true)
-	if f.app {
-		f.usage(f.turn, 1)
-	}
+	f.usage(f.turn, 1)
 	return nil
 }
 
 func (f *fake) item(state string, item fields) {
-	if f.app {
-		f.note("item/"+state, fields{"turnId": f.turn, "item": item})
-		return
-	}
-	f.print(fields{"type": "item." + state, "item": item})
+	f.note("item/"+state, fields{"turnId": f.turn, "item": item})
 }
 
 func (f *fake) id() string {
 	f.items++
-	if f.app {
-		return "item_" + f.turn[:8] + strconv.Itoa(f.items)
-	}
-	return "item_" + strconv.Itoa(f.items-1)
+	return "item_" + f.turn[:8] + strconv.Itoa(f.items)
 }
 
-// speak is a text, in pieces where there are such.
+// speak is a text, in pieces.
 func (f *fake) speak(text string, whole bool) {
 	id := f.id()
-	if !f.app {
-		if whole {
-			f.item("completed", fields{"id": id, "type": "agent_message", "text": text})
-		}
-		return
-	}
 	f.item("started", fields{"id": id, "type": "agentMessage", "text": ""})
 	for rest := text; rest != ""; {
 		n := min(8, len(rest))
@@ -347,10 +307,6 @@ func (f *fake) speak(text string, whole bool) {
 
 func (f *fake) think(text string) {
 	id := f.id()
-	if !f.app {
-		f.item("completed", fields{"id": id, "type": "reasoning", "text": text})
-		return
-	}
 	f.item("started", fields{"id": id, "type": "reasoning", "summary": []any{}, "content": []any{}})
 	f.note("item/reasoning/summaryTextDelta", fields{"turnId": f.turn, "itemId": id, "delta": text, "summaryIndex": 0})
 	f.item("completed", fields{"id": id, "type": "reasoning", "summary": []any{text}, "content": []any{}})
@@ -380,20 +336,11 @@ func (f *fake) command(command string, asks bool) error {
 	f.total++
 	id := f.id()
 	item := func(state, status string, process, output, exit any) {
-		if f.app {
-			f.item(state, fields{"id": id, "type": "commandExecution", "command": command, "cwd": "/w", "processId": process, "status": status, "aggregatedOutput": output, "exitCode": exit, "durationMs": 5})
-			return
-		}
-		if output == nil {
-			output = ""
-		}
-		f.item(state, fields{"id": id, "type": "command_execution", "command": command, "status": status, "aggregated_output": output, "exit_code": exit})
+		f.item(state, fields{"id": id, "type": "commandExecution", "command": command, "cwd": "/w", "processId": process, "status": status, "aggregatedOutput": output, "exitCode": exit, "durationMs": 5})
 	}
 	if asks && f.policy == "never" {
 		fmt.Fprintln(os.Stderr, "2026-11-20T11:44:46.240464Z ERROR codex_core::tools::router: error=approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never")
-		if f.app {
-			f.usage(f.turn, 1)
-		}
+		f.usage(f.turn, 1)
 		return nil
 	}
 	if asks {
@@ -418,9 +365,7 @@ func (f *fake) command(command string, asks bool) error {
 		return err
 	}
 	item("completed", "completed", "7", "done\n", 0)
-	if f.app {
-		f.usage(f.turn, 1)
-	}
+	f.usage(f.turn, 1)
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -59,29 +58,19 @@ func fuzzLine(t *testing.T, p cliagent.Parser, s *cliagent.Sink, line []byte, si
 	return events
 }
 
-// FuzzExec: no input panics, and every line is accounted for.
-func FuzzExec(f *testing.F) {
+// FuzzPrinted: no output of another program panics, and what is not known of it is accounted for.
+func FuzzPrinted(f *testing.F) {
 	seeds(f, "testdata/exec/*.jsonl")
 	f.Add([]byte(`{"type":"item.completed","item":{"id":"","type":"command_execution","aggregated_output":"\ud800","exit_code":1e9}}`))
-	f.Add([]byte(`{"type":"item.completed","item":{"type":"file_change","status":"completed","changes":[{"path":"a"},{"path":1},[]]}}`))
-	var scratch [execKeyCount]jsonscan.Value
-	silent := func(line []byte) bool {
-		if len(bytes.TrimSpace(line)) == 0 {
-			return true
-		}
-		// Lines that repeat what others say: a failure before the end of the turn, the begin of what is shown at its end.
-		if jsonscan.Fields(line, scratch[:], execKeys) != nil {
-			return false
-		}
-		typ := scratch[execType]
-		return typ.IsStr("error") || typ.IsStr("item.updated") || typ.IsStr("item.started") || typ.IsStr("turn.started")
-	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		p, s := newExecParser(newRequest()), cliagent.NewSink(true)
+		p, s := newPrinted(), cliagent.NewSink(true)
 		for line := range bytes.Lines(input) {
-			fuzzLine(t, p, s, bytes.TrimSuffix(line, []byte("\n")), silent)
+			// Lines that repeat what others say, and what is shown at its end.
+			fuzzLine(t, p, s, bytes.TrimSuffix(line, []byte("\n")), func(line []byte) bool {
+				v, ok := printedLines.Read(line)
+				return ok && (v.Type.IsStr("error") || v.Type.IsStr("turn.started") || strings.HasPrefix(v.Type.Str(), "item."))
+			})
 		}
-		p.Line(process.Stderr, input, s)
 		p.Exit(process.Exit{Code: 1}, s)
 		if len(s.TakeWrites()) != 0 {
 			t.Fatal("nobody reads what is written")
@@ -89,6 +78,7 @@ func FuzzExec(f *testing.F) {
 	})
 }
 
+// FuzzAppServer: no input panics, every line is accounted for, every request is answered, and what is said is one line each.
 // handled are the notifications that make no event under some circumstances.
 var handled = []string{"item/agentMessage/delta", "item/plan/delta", "item/reasoning/textDelta", "item/reasoning/summaryTextDelta",
 	"item/commandExecution/outputDelta", "item/started", "item/completed", "thread/tokenUsage/updated", "turn/started", "turn/completed", "error",
@@ -99,19 +89,19 @@ var handled = []string{"item/agentMessage/delta", "item/plan/delta", "item/reaso
 func FuzzAppServer(f *testing.F) {
 	seeds(f, "testdata/wire/*.wire")
 	f.Add([]byte(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"}}}` + "\n" + formAsked + "\n" + inputAsked))
-	var scratch [appKeyCount]jsonscan.Value
+	var scratch appLine
 	silent := func(line []byte) bool {
 		// What makes no event is known by its method, or answers something that was asked.
 		if len(bytes.TrimSpace(line)) == 0 {
 			return true
 		}
-		if jsonscan.Fields(line, scratch[:], appKeys) != nil {
+		if !appLines.Into(line, &scratch) {
 			return false
 		}
-		if method := scratch[appMethod]; method.Exists() {
+		if method := scratch.Method; method.Exists() {
 			return idle[method.Str()] || slices.Contains(handled, method.Str())
 		}
-		return scratch[appResult].Exists() || scratch[appError].Exists()
+		return scratch.Result.Exists() || scratch.Error.Exists()
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		req := newRequest()
@@ -145,22 +135,6 @@ func FuzzAppServer(f *testing.F) {
 			}
 		}
 		p.Exit(process.Exit{}, s)
-	})
-}
-
-// FuzzLongText: it reads what Value.Str reads.
-func FuzzLongText(f *testing.F) {
-	for _, s := range []string{`"a\nb"`, `"\u00e9\\\""`, "\"\xff\\n\"", `"\ud83d\ude00"`, `3`, `""`, `"\b\f\r\t\/"`, `"0123456\\"`, `"01234567\n89012345\n"`, "\"0123456é01234\\n567\"", "\"0123456\xff01234\\n567\""} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := jsonscan.Parse(b)
-		if err != nil {
-			return
-		}
-		if got, want := longText(v), v.Str(); got != want {
-			t.Errorf("%q = %q, want %q", b, got, want)
-		}
 	})
 }
 

@@ -9,19 +9,19 @@ import (
 
 // response is the answer to a request of ours.
 func (p *appParser) response(s *cliagent.Sink) bool {
-	id, ok := p.v[appID].Int()
-	if !ok || !p.v[appResult].Exists() && !p.v[appError].Exists() {
+	id, ok := p.v.ID.Int()
+	if !ok || !p.v.Result.Exists() && !p.v.Error.Exists() {
 		return false
 	}
 	c, known := p.calls.Take(id)
 	if !known {
 		return false
 	}
-	if fault := p.v[appError]; fault.Exists() {
+	if fault := p.v.Error; fault.Exists() {
 		p.refused(c, fault.Get("message").Str(), s)
 		return true
 	}
-	result := p.v[appResult]
+	result := p.v.Result
 	switch c.method {
 	case "initialize":
 		s.Write(jsonrpc.Message{Method: "initialized"}.Line())
@@ -51,26 +51,29 @@ func (p *appParser) begin(s *cliagent.Sink) {
 	p.ask(s, call{method: method}, params)
 }
 
-var threadKeys = jsonscan.NewKeySet("thread.id", "thread.forkedFromId", "model", "cwd")
+var threads jsonscan.Shape[struct {
+	_          jsonscan.Camel
+	Thread     struct{ ID, ForkedFromID jsonscan.Value }
+	Model, Cwd jsonscan.Value
+}]
 
 // threadReady is the thread of the conversation. Developer instructions take effect at the start of a thread only; for
 // an older one they become part of its history.
 func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagent.Sink) bool {
-	var v [4]jsonscan.Value
-	result.Fields(v[:], threadKeys)
-	id := v[0].Str()
+	v, _ := threads.Of(result)
+	id := v.Thread.ID.Str()
 	if id == "" {
 		s.Fail(execution.Errorf(execution.CodeInvalidOutput, "codex: %s: the answer names no thread", method))
 		return false
 	}
 	p.main.id = id
-	if model := v[2].Str(); model != "" {
+	if model := v.Model.Str(); model != "" {
 		p.model = model
 	}
-	start := execution.SessionStart{SessionID: id, Resumed: method == "thread/resume", Model: p.model, Cwd: v[3].Str()}
+	start := execution.SessionStart{SessionID: id, Resumed: method == "thread/resume", Model: p.model, Cwd: v.Cwd.Str()}
 	if method == "thread/fork" {
 		start.ForkedFrom, _ = cliagent.SessionOf(p.req)
-		if from := v[1].Str(); from != "" {
+		if from := v.Thread.ForkedFromID.Str(); from != "" {
 			start.ForkedFrom = from
 		}
 	}

@@ -128,15 +128,6 @@ func (o source) message(id, text string) {
 	o.emit(execution.MessageStop{Text: text})
 }
 
-// thinking is a whole thought at once.
-func (o source) thinking(text string) {
-	o.emit(thinkingStart)
-	if text != "" {
-		o.emit(execution.ThinkingDelta{Delta: text, Accumulated: text})
-	}
-	o.emit(execution.ThinkingStop{Thinking: text})
-}
-
 // command is the end of a command. rest is what of its output was not streamed, whole says that all the rest was.
 func (o source) command(id, status, rest string, whole bool, output, exit jsonscan.Value, ms int64) {
 	c := o.call(id, toolShell)
@@ -165,7 +156,7 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 	c.Fail(why, o.s)
 }
 
-// patch is the end of a change of files. Exec says which files were changed and how, app-server also shows the changes.
+// patch is the end of a change of files.
 func (o source) patch(id, status string, changes jsonscan.Value) {
 	why := "the patch failed"
 	if status == "declined" {

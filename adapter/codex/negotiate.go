@@ -20,7 +20,7 @@ func negotiate(req execution.Request) []execution.Reason {
 			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
 		}
 	}
-	if q := req.Requirements; q != nil && q.ApprovalInterrupts == execution.SupportNone && mode(run) == execution.ApprovalPrompt && twoWay(req) {
+	if q := req.Requirements; q != nil && q.ApprovalInterrupts == execution.SupportNone && mode(run) == execution.ApprovalPrompt && asks(req) {
 		add(execution.SeverityInfo, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts",
 			"codex asks when something leads out of its sandbox; state approval mode deny to have it refused unasked")
 	}

@@ -296,7 +296,7 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 	case "token_count":
 		if info := payload.Get("info"); !d.records && info.Kind() == jsonscan.Object {
 			// The count is repeated when nothing was used.
-			if sum, _ := usageOf(info.Get("total_token_usage"), execUsageKeys); sum != d.total {
+			if sum, _ := usageOf(info.Get("total_token_usage")); sum != d.total {
 				d.total = sum
 				d.usage(info.Get("last_token_usage"))
 			}
@@ -352,7 +352,7 @@ func (d *sessionDecoder) rollback(turns int64) {
 
 // usage is what the answer used, and ends it. What Codex used beside its answers counts for the last one.
 func (d *sessionDecoder) usage(v jsonscan.Value) {
-	u, _ := usageOf(v, execUsageKeys)
+	u, _ := usageOf(v)
 	if m := d.c.Find(cmp.Or(d.answer, d.last)); m != nil && !u.IsZero() {
 		if m.TokenUsage != nil {
 			u = u.Add(*m.TokenUsage)

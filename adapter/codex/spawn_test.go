@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,90 +17,6 @@ import (
 var quietHost = settings{environ: func() []string { return []string{"PATH=/bin", "HOME=/home/user"} }}
 
 const threadID = "01a1f94e-4650-77d1-bb86-c9d3bec76d48"
-
-// plainArgs is the command line of a request that says nothing but its prompt.
-var plainArgs = []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=workspace-write", "-"}
-
-// with are the plain arguments with some more before the last.
-func with(args ...string) []string {
-	return append(append(slices.Clone(plainArgs[:len(plainArgs)-1]), args...), "-")
-}
-
-// TestExecArgs has a row for every option that codex exec can carry: an option that is ignored makes its row fail.
-func TestExecArgs(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		set   func(*execution.Request)
-		want  []string
-		stdin string
-	}{
-		{name: "nothing", set: func(*execution.Request) {}, want: plainArgs},
-		{name: "model", set: func(r *execution.Request) { r.Run.Model = "gpt-6-sol" }, want: with("--model=gpt-6-sol")},
-		{name: "effort", set: func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortLow }, want: with("-c", `model_reasoning_effort="low"`)},
-		{name: "effort max", set: func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortMax }, want: with("-c", `model_reasoning_effort="xhigh"`)},
-		{name: "effort max of a model that has it", set: func(r *execution.Request) { r.Run.Model, r.Run.ThinkingEffort = "gpt-6-sol", execution.EffortMax },
-			want: with("--model=gpt-6-sol", "-c", `model_reasoning_effort="max"`)},
-		{name: "no session", set: func(r *execution.Request) { r.Run.NoSession = true }, want: with("--ephemeral")},
-		{name: "sandbox", set: func(r *execution.Request) { r.Run.Sandbox = execution.SandboxReadOnly },
-			want: []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=read-only", "-"}},
-		{name: "no sandbox in deny", set: func(r *execution.Request) {
-			r.Run.ApprovalMode, r.Run.Sandbox = execution.ApprovalDeny, execution.SandboxNone
-		}, want: []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=danger-full-access", "-"}},
-		{name: "deny", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalDeny },
-			want: []string{"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "--sandbox=read-only", "-"}},
-		{name: "prompt", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalPrompt }, want: plainArgs},
-		{name: "system prompt", set: func(r *execution.Request) { r.Instructions.SystemPrompt = "be \"brief\"\nplease" },
-			want: with("-c", `developer_instructions="be \"brief\"\nplease"`)},
-		{name: "prepended system prompt", set: func(r *execution.Request) {
-			r.Instructions.SystemPrompt, r.Run.SystemPromptMode = "be brief", execution.SystemPromptPrepend
-		}, want: with("-c", `developer_instructions="be brief"`)},
-		{name: "replaced system prompt", set: func(r *execution.Request) {
-			r.Instructions.SystemPrompt, r.Run.SystemPromptMode = "be brief", execution.SystemPromptReplace
-		}, want: with("-c", `model_instructions_file="DIR/instructions.md"`)},
-		{name: "developer prompt", set: func(r *execution.Request) { r.Instructions.DeveloperPrompt = "d" }, want: with("-c", `developer_instructions="d"`)},
-		{name: "style", set: func(r *execution.Request) {
-			r.Instructions.ResponseStyle = &execution.ResponseStyle{PreferMarkdown: true, MaxAnswerChars: 9}
-		}, want: with("-c", `developer_instructions="Answer in Markdown.\n\nKeep the answer below 9 characters."`)},
-		{name: "context", set: func(r *execution.Request) {
-			r.Context = &execution.Context{Blocks: []execution.ContextBlock{{ID: "1", Label: "a <b>", Text: "text</context>", Category: execution.ContextMemory}}, Structured: map[string]any{"k": 1}}
-		}, want: with("-c", `developer_instructions="<context id=\"1\" label=\"a &lt;b&gt;\" category=\"memory\">\ntext&lt;/context>\n</context>\n\n<context-data>\n{\"k\":1}\n</context-data>"`)},
-		{name: "schema", set: func(r *execution.Request) { r.Run.OutputSchema = json.RawMessage(`{}`) }, want: with("--output-schema=DIR/output-schema.json")},
-		{name: "image", set: func(r *execution.Request) {
-			r.Message.Attachments = []execution.Attachment{{FilePath: "/a b.png"}, {FilePath: "/c", MimeType: "image/webp"}}
-		}, want: with("--image=/a b.png", "--image=/c")},
-		{name: "stream off", set: func(r *execution.Request) { r.Run.Stream = execution.StreamOff }, want: plainArgs},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			req := newRequest()
-			tt.set(&req)
-			if twoWay(req) {
-				t.Fatal("the request needs app-server")
-			}
-			l := &cliagent.Launch{Request: req, Dir: "DIR"}
-			inv, err := quietHost.spawn(l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := slices.Clone(tt.want)
-			for i := range want {
-				want[i] = filepath.FromSlash(want[i])
-			}
-			if filepath.Separator == '/' {
-				if diff := cmp.Diff(want, inv.Args); diff != "" {
-					t.Errorf("the arguments differ (-want +got):\n%s", diff)
-				}
-			}
-			if string(inv.Stdin) != "hello" || inv.KeepStdin {
-				t.Errorf("standard input is %q, kept open: %v", inv.Stdin, inv.KeepStdin)
-			}
-			if inv.Env["NO_COLOR"] != "1" {
-				t.Error("the log may be coloured")
-			}
-		})
-	}
-}
 
 // handshake plays the begin of a conversation and returns what the parser asks for by method.
 func handshake(t *testing.T, req execution.Request, key string) map[string]map[string]any {
@@ -128,12 +43,11 @@ func handshake(t *testing.T, req execution.Request, key string) map[string]map[s
 	return asked
 }
 
-// TestAppServer has a row for every option that codex app-server carries, and for everything that needs it: an option that is
-// ignored makes its row fail.
+// TestAppServer has a row for every option: one that is ignored makes its row fail.
 func TestAppServer(t *testing.T) {
 	t.Parallel()
 	start := func(more map[string]any) map[string]any {
-		m := map[string]any{"approvalPolicy": "on-request", "approvalsReviewer": "user", "sandbox": "workspace-write"}
+		m := map[string]any{"approvalPolicy": "never", "approvalsReviewer": "user", "sandbox": "workspace-write"}
 		for k, v := range more {
 			m[k] = v
 		}
@@ -150,7 +64,7 @@ func TestAppServer(t *testing.T) {
 		return m
 	}
 	type object = map[string]any
-	plain := said(nil)
+	plain, asks := said(nil), object{"approvalPolicy": "on-request"}
 	for _, tt := range []struct {
 		name         string
 		set          func(*execution.Request)
@@ -159,30 +73,44 @@ func TestAppServer(t *testing.T) {
 		other        string // another request that must be there
 		params       object
 	}{
-		{name: "interactive", set: func(r *execution.Request) { r.Run.Interactive = true }, thread: start(nil)},
-		{name: "turn limit", set: func(r *execution.Request) { r.Run.MaxTurns = 3 }, thread: start(nil)},
-		{name: "budget", set: func(r *execution.Request) { usd := 1.0; r.Run.MaxBudgetUSD = &usd }, thread: start(nil)},
-		{name: "stream", set: streams, thread: start(nil)},
-		{name: "yolo", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }, thread: start(object{"sandbox": "danger-full-access"})},
-		{name: "deny", set: denies, thread: start(object{"approvalPolicy": "never", "sandbox": "read-only"})},
+		{name: "nothing", set: func(*execution.Request) {}, thread: start(nil)},
+		{name: "prompt", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalPrompt }, thread: start(nil)},
+		{name: "interactive", set: interactive, thread: start(asks)},
+		{name: "yolo", set: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }, thread: start(object{"approvalPolicy": "on-request", "sandbox": "danger-full-access"})},
+		{name: "yolo in a sandbox", set: func(r *execution.Request) {
+			r.Run.ApprovalMode, r.Run.Sandbox = execution.ApprovalYolo, execution.SandboxWorkspace
+		}, thread: start(nil)},
+		{name: "deny", set: denies, thread: start(object{"sandbox": "read-only"})},
+		{name: "no sandbox in deny", set: func(r *execution.Request) { denies(r); r.Run.Sandbox = execution.SandboxNone },
+			thread: start(object{"sandbox": "danger-full-access"})},
+		{name: "sandbox", set: func(r *execution.Request) { r.Run.Sandbox = execution.SandboxReadOnly }, thread: start(object{"sandbox": "read-only"})},
 		{name: "approvals wanted", set: func(r *execution.Request) {
 			r.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportRequired}
-		}, thread: start(nil)},
-		{name: "every model call wanted", set: func(r *execution.Request) {
-			r.Requirements = &execution.Requirements{TraceDepth: execution.TraceDetailed}
-		}, thread: start(nil)},
-		{name: "cwd and model", set: func(r *execution.Request) { streams(r); r.Run.Cwd, r.Run.Model = "/w", "m" }, thread: start(object{"cwd": "/w", "model": "m"})},
-		{name: "effort", set: func(r *execution.Request) { streams(r); r.Run.ThinkingEffort = execution.EffortHigh },
+		}, thread: start(asks)},
+		{name: "cwd and model", set: func(r *execution.Request) { r.Run.Cwd, r.Run.Model = "/w", "m" }, thread: start(object{"cwd": "/w", "model": "m"})},
+		{name: "effort", set: func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortHigh },
 			thread: start(object{"config": object{"model_reasoning_effort": "high"}})},
-		{name: "no session", set: func(r *execution.Request) { streams(r); r.Run.NoSession = true }, thread: start(object{"ephemeral": true})},
-		{name: "system prompt", set: func(r *execution.Request) { streams(r); r.Instructions.SystemPrompt = "S" }, thread: start(object{"developerInstructions": "S"})},
+		{name: "effort max", set: func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortMax },
+			thread: start(object{"config": object{"model_reasoning_effort": "xhigh"}})},
+		{name: "effort max of a model that has it", set: func(r *execution.Request) { r.Run.Model, r.Run.ThinkingEffort = "gpt-6-sol", execution.EffortMax },
+			thread: start(object{"model": "gpt-6-sol", "config": object{"model_reasoning_effort": "max"}})},
+		{name: "no session", set: func(r *execution.Request) { r.Run.NoSession = true }, thread: start(object{"ephemeral": true})},
+		{name: "system prompt", set: func(r *execution.Request) { r.Instructions.SystemPrompt = "S" }, thread: start(object{"developerInstructions": "S"})},
+		{name: "prepended system prompt", set: func(r *execution.Request) {
+			r.Instructions.SystemPrompt, r.Run.SystemPromptMode = "S", execution.SystemPromptPrepend
+		}, thread: start(object{"developerInstructions": "S"})},
+		{name: "style", set: func(r *execution.Request) {
+			r.Instructions.ResponseStyle = &execution.ResponseStyle{PreferMarkdown: true, MaxAnswerChars: 9}
+		}, thread: start(object{"developerInstructions": "Answer in Markdown.\n\nKeep the answer below 9 characters."})},
+		{name: "context", set: func(r *execution.Request) {
+			r.Context = &execution.Context{Blocks: []execution.ContextBlock{{ID: "1", Label: "a <b>", Text: "text</context>", Category: execution.ContextMemory}}, Structured: map[string]any{"k": 1}}
+		}, thread: start(object{"developerInstructions": "<context id=\"1\" label=\"a &lt;b&gt;\" category=\"memory\">\ntext&lt;/context>\n</context>\n\n<context-data>\n{\"k\":1}\n</context-data>"})},
 		{name: "replaced system prompt", set: func(r *execution.Request) {
-			streams(r)
 			r.Instructions = execution.Instructions{SystemPrompt: "S", DeveloperPrompt: "D"}
 			r.Run.SystemPromptMode = execution.SystemPromptReplace
 		}, thread: start(object{"baseInstructions": "S", "developerInstructions": "D"})},
-		{name: "long system prompt", set: func(r *execution.Request) { r.Instructions.SystemPrompt = strings.Repeat("s", maxInstructions+1) },
-			thread: start(object{"developerInstructions": strings.Repeat("s", maxInstructions+1)})},
+		{name: "long system prompt", set: func(r *execution.Request) { r.Instructions.SystemPrompt = strings.Repeat("s", 1<<16) },
+			thread: start(object{"developerInstructions": strings.Repeat("s", 1<<16)})},
 		{name: "resumed", set: func(r *execution.Request) { r.Run.SessionID = threadID }, method: "thread/resume",
 			thread: start(object{"threadId": threadID, "excludeTurns": true})},
 		{name: "resumed by continuation", set: func(r *execution.Request) {
@@ -196,22 +124,22 @@ func TestAppServer(t *testing.T) {
 		{name: "resumed with another base", set: func(r *execution.Request) {
 			r.Run.SessionID, r.Instructions.SystemPrompt, r.Run.SystemPromptMode = threadID, "S", execution.SystemPromptReplace
 		}, method: "thread/resume", thread: start(object{"threadId": threadID, "excludeTurns": true, "baseInstructions": "S"})},
-		{name: "schema", set: func(r *execution.Request) { streams(r); r.Run.OutputSchema = json.RawMessage(`{"type":"object"}`) },
+		{name: "schema", set: func(r *execution.Request) { r.Run.OutputSchema = json.RawMessage(`{"type":"object"}`) },
 			thread: start(nil), turn: said(object{"outputSchema": object{"type": "object"}})},
 		{name: "stdio server", set: func(r *execution.Request) {
 			r.Run.MCPServers = []execution.MCPServer{{Name: "m", Transport: execution.MCPStdio, Command: "c", Args: []string{"a"}, Env: map[string]string{"K": "secret"}}}
-		}, thread: start(object{"config": object{"mcp_servers": object{"m": object{"command": "c", "args": []any{"a"}, "env": object{"K": "secret"}}}}})},
+		}, thread: start(object{"approvalPolicy": "on-request", "config": object{"mcp_servers": object{"m": object{"command": "c", "args": []any{"a"}, "env": object{"K": "secret"}}}}})},
 		{name: "http server", set: func(r *execution.Request) {
 			r.Run.MCPServers = []execution.MCPServer{{Name: "m", Transport: execution.MCPStreamableHTTP, URL: "http://x", Headers: map[string]string{"Authorization": "Bearer secret"}}}
-		}, thread: start(object{"config": object{"mcp_servers": object{"m": object{"url": "http://x", "http_headers": object{"Authorization": "Bearer secret"}}}}})},
+		}, thread: start(object{"approvalPolicy": "on-request", "config": object{"mcp_servers": object{"m": object{"url": "http://x", "http_headers": object{"Authorization": "Bearer secret"}}}}})},
 		{name: "tools of the caller", set: func(r *execution.Request) {
 			r.Tools = []execution.Tool{{Name: "a"}, {Name: "b", RequiresApproval: true}}
 			r.Run.MCPServers = []execution.MCPServer{{Name: "drawbar", Transport: execution.MCPStreamableHTTP, URL: "http://x"}}
-		}, thread: start(object{"config": object{"mcp_servers": object{"drawbar": object{"url": "http://x", "default_tools_approval_mode": "approve",
+		}, thread: start(object{"approvalPolicy": "on-request", "config": object{"mcp_servers": object{"drawbar": object{"url": "http://x", "default_tools_approval_mode": "approve",
 			"tool_timeout_sec": float64(toolTimeout), "tools": object{"b": object{"approval_mode": "prompt"}}}}}})},
 		{name: "a server of that name without tools", set: func(r *execution.Request) {
 			r.Run.MCPServers = []execution.MCPServer{{Name: "drawbar", Transport: execution.MCPStreamableHTTP, URL: "http://x"}}
-		}, thread: start(object{"config": object{"mcp_servers": object{"drawbar": object{"url": "http://x"}}}})},
+		}, thread: start(object{"approvalPolicy": "on-request", "config": object{"mcp_servers": object{"drawbar": object{"url": "http://x"}}}})},
 		{name: "images", set: func(r *execution.Request) {
 			r.Message.Attachments = []execution.Attachment{{FilePath: "/a,b.png"}, {Base64: pixel, MimeType: "image/png"}, {URL: "data:image/png;base64," + pixel}}
 		}, thread: start(nil), turn: said(nil, object{"type": "text", "text": "hello"}, object{"type": "localImage", "path": "/a,b.png"},
@@ -219,20 +147,17 @@ func TestAppServer(t *testing.T) {
 		{name: "text", set: func(r *execution.Request) {
 			r.Message.Attachments = []execution.Attachment{{Base64: "eA==", MimeType: "text/markdown; charset=utf-8", Name: "x.md"}}
 		}, thread: start(nil), turn: said(nil, object{"type": "text", "text": "hello\n\n<file name=\"x.md\">\nx\n</file>"})},
-		{name: "login", set: streams, thread: start(nil), other: "account/login/start", params: object{"type": "apiKey", "apiKey": "secret"}},
+		{name: "login", set: func(*execution.Request) {}, thread: start(nil), other: "account/login/start", params: object{"type": "apiKey", "apiKey": "secret"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			req := newRequest()
 			tt.set(&req)
-			if !twoWay(req) {
-				t.Fatal("the request would go through exec")
-			}
 			inv, err := quietHost.spawn(&cliagent.Launch{Request: req, Dir: "DIR"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"app-server"}, inv.Args); diff != "" || !inv.KeepStdin || len(inv.Stdin) > 0 {
+			if diff := cmp.Diff([]string{"app-server"}, inv.Args); diff != "" || !inv.KeepStdin || len(inv.Stdin) > 0 || inv.Env["NO_COLOR"] != "1" {
 				t.Errorf("app-server is started otherwise: %s", diff)
 			}
 			key := ""
@@ -277,7 +202,7 @@ func TestKey(t *testing.T) {
 		{"unset by the request", host, map[string]string{"CODEX_API_KEY": ""}, ""},
 	} {
 		req := newRequest()
-		req.Run.Interactive, req.Run.Env = true, tt.env
+		req.Run.Env = tt.env
 		inv, err := tt.e.spawn(&cliagent.Launch{Request: req})
 		if err != nil {
 			t.Fatal(err)
@@ -323,14 +248,10 @@ func TestRefusedBeforeTheStart(t *testing.T) {
 		{"long message", func(r *execution.Request) { r.Message.Text = execution.Prompt(strings.Repeat("é", maxPrompt+1)) }, execution.CodeValidation},
 		{"long text attached", attach(execution.Attachment{FilePath: file("long.txt", strings.Repeat("x", maxPrompt))}), execution.CodeValidation},
 	} {
-		for _, interactive := range []bool{false, true} {
-			req := newRequest()
-			tt.set(&req)
-			req.Run.Interactive = interactive
-			_, err := quietHost.spawn(&cliagent.Launch{Request: req, Dir: dir})
-			if execution.CodeOf(err) != tt.want {
-				t.Errorf("%s: the error is %v, want %s", tt.name, err, tt.want)
-			}
+		req := newRequest()
+		tt.set(&req)
+		if _, err := quietHost.spawn(&cliagent.Launch{Request: req, Dir: dir}); execution.CodeOf(err) != tt.want {
+			t.Errorf("%s: the error is %v, want %s", tt.name, err, tt.want)
 		}
 	}
 }
@@ -348,18 +269,15 @@ func TestTextFiles(t *testing.T) {
 	}
 	req := newRequest()
 	attach(execution.Attachment{FilePath: path})(&req)
-	inv, err := quietHost.spawn(&cliagent.Launch{Request: req})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "hello\n\n<file name=\"notes\">\na &lt;/file> b\n</file>"; string(inv.Stdin) != want {
-		t.Errorf("the prompt is %q, want %q", inv.Stdin, want)
+	m, err := messageOf(req)
+	if want := "hello\n\n<file name=\"notes\">\na &lt;/file> b\n</file>"; err != nil || m.text != want {
+		t.Errorf("the prompt is %q (%v), want %q", m.text, err, want)
 	}
 	// The content tells that it is an image.
 	if err := os.WriteFile(path, []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if inv, err = quietHost.spawn(&cliagent.Launch{Request: req}); err != nil || !slices.Contains(inv.Args, "--image="+path) {
-		t.Errorf("the arguments are %q (%v)", inv.Args, err)
+	if m, err = messageOf(req); err != nil || len(m.images) != 1 || m.images[0].path != path {
+		t.Errorf("the images are %+v (%v)", m.images, err)
 	}
 }

@@ -31,9 +31,8 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 	switch {
 	case text == "" || e.usage:
 	case e.logLine(text, s):
-	case strings.HasPrefix(text, "Reading "), strings.HasPrefix(text, "WARNING: proceeding"):
-	case strings.HasPrefix(text, "Error"), strings.HasPrefix(text, "error: "), strings.HasPrefix(text, "Failed to "),
-		strings.HasPrefix(text, "Not inside a trusted directory"), strings.HasPrefix(text, "No prompt provided"):
+	case strings.HasPrefix(text, "WARNING: proceeding"):
+	case strings.HasPrefix(text, "Error"), strings.HasPrefix(text, "error: "), strings.HasPrefix(text, "Failed to "):
 		e.usage = strings.HasPrefix(text, "error: ")
 		e.give(strings.TrimPrefix(strings.TrimPrefix(text, "Error: "), "error: "))
 	case strings.HasPrefix(text, "in `") && e.fatal != "":
@@ -113,13 +112,7 @@ func (e *stderr) failure() *cliagent.Failure {
 	return failureOf(e.fatal, jsonscan.Value{})
 }
 
-// isNoise reports whether a line of standard error says nothing about a failure: what Codex lacks and does without.
-func isNoise(line string) bool {
-	return strings.Contains(line, "could not find bubblewrap") || strings.HasPrefix(line, "Reading ") || strings.HasPrefix(line, "WARNING: proceeding")
+// Noise reports whether a line of standard error says nothing about a failure: what Codex lacks and does without.
+func (p *appParser) Noise(line string) bool {
+	return strings.Contains(line, "could not find bubblewrap") || strings.HasPrefix(line, "WARNING: proceeding")
 }
-
-// Noise reports whether a line of standard error says nothing about a failure.
-func (p *execParser) Noise(line string) bool { return isNoise(line) }
-
-// Noise reports whether a line of standard error says nothing about a failure.
-func (p *appParser) Noise(line string) bool { return isNoise(line) }

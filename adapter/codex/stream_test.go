@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// execStream is a stream of codex exec --json with about the given number of lines, 685 bytes each on average, in the
-// shapes of recorded runs: commands with outputs from nothing to several kilobytes, thoughts, messages, changes of files,
-// calls of MCP servers, one turn.
-func execStream(lines int) []byte {
+// appStream is what codex app-server says in about the given number of lines, in the shapes of recorded conversations: commands
+// with outputs of up to several kilobytes, streamed messages, changes of files, calls of MCP servers, one turn.
+func appStream(lines int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
 	b.Grow(lines * 720)
-	b.WriteString(`{"type":"thread.started","thread_id":"01a1f8c5-32d9-7da2-be2b-b413eca1dd13"}` + "\n" + `{"type":"turn.started"}` + "\n")
+	b.WriteString(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"},"model":"m","cwd":"/w"}}` + "\n" + `{"id":3,"result":{"turn":{"id":"U"}}}` + "\n" +
+		`{"method":"turn/started","params":{"threadId":"T","turn":{"id":"U"}}}` + "\n")
 	text := func(n int, end string) string {
 		const words = "the quick agent reads a file and finds that nothing of it was tested before "
 		s := strings.Repeat(words, n/len(words)+1)[:n]
@@ -27,12 +27,13 @@ func execStream(lines int) []byte {
 		}
 		return o.String()
 	}
-	item := 0
-	for n := 2; n < lines-1; {
+	line := func(method, params string, args ...any) {
+		fmt.Fprintf(&b, `{"method":"`+method+`","params":{"threadId":"T","turnId":"U",`+params+"}}\n", args...)
+	}
+	for item, n := 0, 4; n < lines-2; item++ {
 		id := fmt.Sprintf("item_%d", item)
-		item++
 		switch pick := rng.IntN(100); {
-		case pick < 55:
+		case pick < 45:
 			size := 200 + rng.IntN(600)
 			if rng.IntN(6) == 0 {
 				size = 2000 + rng.IntN(5600)
@@ -42,28 +43,37 @@ func execStream(lines int) []byte {
 			if rng.IntN(12) == 0 {
 				exit, status = 1, "failed"
 			}
-			fmt.Fprintf(&b, `{"type":"item.started","item":{"id":"%s","type":"command_execution","command":"%s","aggregated_output":"","exit_code":null,"status":"in_progress"}}`+"\n", id, command)
-			fmt.Fprintf(&b, `{"type":"item.completed","item":{"id":"%s","type":"command_execution","command":"%s","aggregated_output":"%s","exit_code":%d,"status":"%s"}}`+"\n", id, command, output(size), exit, status)
-			n += 2
-		case pick < 70:
-			fmt.Fprintf(&b, `{"type":"item.completed","item":{"id":"%s","type":"reasoning","text":"**Looking around**\n\n%s"}}`+"\n", id, text(100+rng.IntN(500), "."))
-			n++
+			said := output(size)
+			line("item/started", `"item":{"id":"%s","type":"commandExecution","command":"%s","cwd":"/w","processId":"7","aggregatedOutput":null,"exitCode":null,"status":"inProgress"}`, id, command)
+			line("item/commandExecution/outputDelta", `"itemId":"%s","delta":"%s"`, id, said)
+			line("item/completed", `"item":{"id":"%s","type":"commandExecution","command":"%s","cwd":"/w","processId":"7","aggregatedOutput":"%s","exitCode":%d,"durationMs":5,"status":"%s"}`, id, command, said, exit, status)
+			n += 3
 		case pick < 84:
-			fmt.Fprintf(&b, `{"type":"item.completed","item":{"id":"%s","type":"agent_message","text":"%s"}}`+"\n", id, text(80+rng.IntN(400), " — done."))
-			n++
-		case pick < 93:
-			path := fmt.Sprintf("/work-dir/internal/pkg/file_%d.go", rng.IntN(1000))
-			for _, l := range []struct{ event, status string }{{"started", "in_progress"}, {"completed", "completed"}} {
-				fmt.Fprintf(&b, `{"type":"item.%s","item":{"id":"%s","type":"file_change","changes":[{"path":"%s","kind":"update"}],"status":"%s"}}`+"\n", l.event, id, path, l.status)
+			said := text(80+rng.IntN(400), " — done.")
+			line("item/started", `"item":{"id":"%s","type":"agentMessage","text":""}`, id)
+			for rest := said; rest != ""; n++ {
+				cut := min(len(rest), 40)
+				if cut < len(rest) && len(rest)-cut < 10 {
+					cut = len(rest)
+				}
+				line("item/agentMessage/delta", `"itemId":"%s","delta":"%s"`, id, rest[:cut])
+				rest = rest[cut:]
 			}
+			line("item/completed", `"item":{"id":"%s","type":"agentMessage","text":"%s"}`, id, said)
+			n += 2
+		case pick < 93:
+			changes := fmt.Sprintf(`"changes":[{"path":"/work-dir/internal/pkg/file_%d.go","kind":{"type":"update"},"diff":"%s"}]`, rng.IntN(1000), output(300))
+			line("item/started", `"item":{"id":"%s","type":"fileChange",%s,"status":"inProgress"}`, id, changes)
+			line("item/completed", `"item":{"id":"%s","type":"fileChange",%s,"status":"completed"}`, id, changes)
 			n += 2
 		default:
 			arguments := fmt.Sprintf(`{"query":"%s","limit":%d}`, text(40, ""), rng.IntN(100))
-			fmt.Fprintf(&b, `{"type":"item.started","item":{"id":"%s","type":"mcp_tool_call","server":"docs","tool":"search","arguments":%s,"result":null,"error":null,"status":"in_progress"}}`+"\n", id, arguments)
-			fmt.Fprintf(&b, `{"type":"item.completed","item":{"id":"%s","type":"mcp_tool_call","server":"docs","tool":"search","arguments":%s,"result":{"content":[{"type":"text","text":"%s"}],"structured_content":null},"error":null,"status":"completed"}}`+"\n", id, arguments, text(300+rng.IntN(900), ""))
+			line("item/started", `"item":{"id":"%s","type":"mcpToolCall","server":"docs","tool":"search","arguments":%s,"result":null,"error":null,"status":"inProgress"}`, id, arguments)
+			line("item/completed", `"item":{"id":"%s","type":"mcpToolCall","server":"docs","tool":"search","arguments":%s,"result":{"content":[{"type":"text","text":"%s"}]},"error":null,"status":"completed"}`, id, arguments, text(300+rng.IntN(900), ""))
 			n += 2
 		}
 	}
-	b.WriteString(`{"type":"turn.completed","usage":{"input_tokens":1200000,"cached_input_tokens":900000,"cache_write_input_tokens":0,"output_tokens":40000,"reasoning_output_tokens":9000}}` + "\n")
+	line("thread/tokenUsage/updated", `"tokenUsage":{"total":{"inputTokens":1200000,"cachedInputTokens":900000,"outputTokens":40000,"reasoningOutputTokens":9000},"last":{"inputTokens":1}}`)
+	line("turn/completed", `"turn":{"id":"U","status":"completed"}`)
 	return b.Bytes()
 }

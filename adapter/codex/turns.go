@@ -8,11 +8,11 @@ import (
 
 // turnStarted is the begin of a turn, of the agent's own or of a sub-agent's.
 func (p *appParser) turnStarted(s *cliagent.Sink) bool {
-	id := p.v[appTurn].Get("id").Str()
+	id := p.v.Params.Turn.Get("id").Str()
 	if id == "" {
 		return false
 	}
-	c := p.of(p.v[appThread])
+	c := p.of(p.v.Params.ThreadID)
 	c.begin()
 	if c != p.main {
 		p.agents.again(c.id)
@@ -36,7 +36,7 @@ func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 
 // unannounced begins the turn that Codex has accepted, at the first sign of it when the note that it has begun is missing.
 func (p *appParser) unannounced(s *cliagent.Sink) {
-	if !p.starting || p.running || p.turn == "" || !p.v[appTurnID].IsStr(p.turn) || p.of(p.v[appThread]) != p.main {
+	if !p.starting || p.running || p.turn == "" || !p.v.Params.TurnID.IsStr(p.turn) || p.of(p.v.Params.ThreadID) != p.main {
 		return
 	}
 	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the line that begins turn " + p.turn + " is missing; what follows is taken for that turn"})
@@ -44,15 +44,19 @@ func (p *appParser) unannounced(s *cliagent.Sink) {
 	p.beginTurn(p.turn, s)
 }
 
-var turnKeys = jsonscan.NewKeySet("id", "status", "error.message", "error.codexErrorInfo", "error.additionalDetails")
+var endedTurns jsonscan.Shape[struct {
+	_          jsonscan.Camel
+	ID, Status jsonscan.Value
+	Error      faultForm
+}]
 
 // turnCompleted is the end of a turn.
 func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if !p.v[appTurn].Fields(v[:], turnKeys) || !v[0].Exists() {
+	v, _ := endedTurns.Of(p.v.Params.Turn)
+	if !v.ID.Exists() {
 		return false
 	}
-	c := p.of(p.v[appThread])
+	c := p.of(p.v.Params.ThreadID)
 	p.withdraw(c, s)
 	if c != p.main && !p.running {
 		c.begin() // nothing that a sub-agent does behind the turn is shown
@@ -64,11 +68,11 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	text := c.text
 	c.text = ""
 	var f *cliagent.Failure
-	if v[1].IsStr("failed") || v[2].Exists() {
-		if f = failureOf(v[2].Str(), v[3]); f.Message == "" {
+	if v.Status.IsStr("failed") || v.Error.Message.Exists() {
+		if f = failureOf(v.Error.Message.Str(), v.Error.CodexErrorInfo); f.Message == "" {
 			f.Message = "the turn failed"
 		}
-		if details := v[4].Str(); details != "" {
+		if details := v.Error.AdditionalDetails.Str(); details != "" {
 			f.Message += ": " + details
 		}
 	}
@@ -76,12 +80,12 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 		p.endStep(c, s, f == nil)
 		if f != nil {
 			p.agents.failed(c.id, f.Message, source{s: s})
-		} else if v[1].IsStr("completed") {
+		} else if v.Status.IsStr("completed") {
 			p.agents.result(c.id, text, source{s: s})
 		}
 		return true
 	}
-	if p.turn != "" && !v[0].IsStr(p.turn) {
+	if p.turn != "" && !v.ID.IsStr(p.turn) {
 		return true // the rest of a turn that is over
 	}
 	if p.turn == "" && !p.starting {
@@ -93,7 +97,7 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 		s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
 	}
 	out := &turnOutcome{text: text, interrupted: true}
-	if !v[1].IsStr("interrupted") {
+	if !v.Status.IsStr("interrupted") {
 		out = newOutcome(p.req, text, f)
 	}
 	p.endStep(c, s, out.failure == nil && !out.interrupted)
@@ -131,12 +135,12 @@ func (p *appParser) endStep(c *conversation, s *cliagent.Sink, whole bool) {
 
 // usage is the total of a thread after a model call. A total of an earlier turn tells what the thread had used before.
 func (p *appParser) usage(s *cliagent.Sink) bool {
-	now, ok := usageOf(p.v[appUsage], appUsageKeys)
+	now, ok := p.v.Params.TokenUsage.Total.usage()
 	if !ok {
 		return false
 	}
-	c := p.of(p.v[appThread])
-	if c == p.main && (!p.running || !p.v[appTurnID].IsStr(p.turn)) {
+	c := p.of(p.v.Params.ThreadID)
+	if c == p.main && (!p.running || !p.v.Params.TurnID.IsStr(p.turn)) {
 		if !c.meter.base || p.turns == 0 {
 			c.meter.start(now)
 		}
@@ -163,7 +167,7 @@ func (p *appParser) before(c *conversation, now execution.Usage) execution.Usage
 	if p.cutShort {
 		return now
 	}
-	last, ok := usageOf(p.v[appParams].Get("tokenUsage").Get("last"), appUsageKeys)
+	last, ok := p.v.Params.TokenUsage.Last.usage()
 	if !ok {
 		return now
 	}

@@ -5,20 +5,28 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var (
-	execUsageKeys = jsonscan.NewKeySet("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
-	appUsageKeys  = jsonscan.NewKeySet("inputTokens", "cachedInputTokens", "cacheWriteInputTokens", "outputTokens", "reasoningOutputTokens")
-)
+// tokensForm is a count of tokens.
+type tokensForm struct {
+	InputTokens, CachedInputTokens, CacheWriteInputTokens, OutputTokens, ReasoningOutputTokens jsonscan.Value
+}
 
-// usageOf reads a count of tokens in this project's terms: Codex counts what came from and went to the cache as input.
-func usageOf(v jsonscan.Value, keys *jsonscan.KeySet) (u execution.Usage, ok bool) {
-	var n [5]jsonscan.Value
-	if !v.Fields(n[:], keys) || !n[0].Exists() {
-		return u, false
+// usage is the count in this project's terms: Codex counts what came from and went to the cache as input. False without a count.
+func (f tokensForm) usage() (execution.Usage, bool) {
+	u := execution.Usage{Cached: count(f.CachedInputTokens), CacheWrite: count(f.CacheWriteInputTokens), Output: count(f.OutputTokens),
+		Thinking: count(f.ReasoningOutputTokens)}
+	if !f.InputTokens.Exists() {
+		return execution.Usage{}, false
 	}
-	u = execution.Usage{Cached: count(n[1]), CacheWrite: count(n[2]), Output: count(n[3]), Thinking: count(n[4])}
-	u.Input = max(0, count(n[0])-u.Cached-u.CacheWrite)
+	u.Input = max(0, count(f.InputTokens)-u.Cached-u.CacheWrite)
 	return total(u), true
+}
+
+// counts are those in files and in what codex exec prints.
+var counts jsonscan.Shape[tokensForm]
+
+func usageOf(v jsonscan.Value) (execution.Usage, bool) {
+	f, _ := counts.Of(v)
+	return f.usage()
 }
 
 func total(u execution.Usage) execution.Usage {

@@ -29,7 +29,7 @@ func TestUsageOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := usageOf(v, execUsageKeys); got != tt.want || ok != tt.ok {
+		if got, ok := usageOf(v); got != tt.want || ok != tt.ok {
 			t.Errorf("%s = %+v %v, want %+v %v", tt.in, got, ok, tt.want, tt.ok)
 		}
 	}

@@ -19,15 +19,16 @@ import (
 // wireCases are what the recorded conversations with codex app-server were asked for. Each was held by this parser with
 // the real program.
 var wireCases = map[string]func(*execution.Request){
-	"text": streams, "deny": denies, "retry_ok": streams, "e401": streams, "e429": streams, "e500": streams,
-	"e400": streams, "badconfig": streams, "subagent": streams, "conversation": interactive, "approvals": interactive, "input": interactive,
+	"text": mayAsk, "deny": denies, "retry_ok": mayAsk, "e401": mayAsk, "e429": mayAsk, "e500": mayAsk,
+	"e400": mayAsk, "badconfig": mayAsk, "subagent": mayAsk, "conversation": interactive, "approvals": interactive, "input": interactive,
 	"interrupt": interactive,
 	"resume": func(r *execution.Request) {
+		mayAsk(r)
 		r.Message.Text, r.Run.SessionID, r.Instructions.SystemPrompt = "go on", "SESSION", "BE TERSE"
 	},
-	"fork":            func(r *execution.Request) { r.Message.Text, r.Run.ForkSessionID = "go on", "SESSION" },
+	"fork":            func(r *execution.Request) { mayAsk(r); r.Message.Text, r.Run.ForkSessionID = "go on", "SESSION" },
 	"fork_interrupt":  func(r *execution.Request) { interactive(r); r.Message.Text, r.Run.ForkSessionID = "go on", "SESSION" },
-	"unknown_session": func(r *execution.Request) { r.Message.Text, r.Run.SessionID = "go on", "SESSION" },
+	"unknown_session": func(r *execution.Request) { mayAsk(r); r.Message.Text, r.Run.SessionID = "go on", "SESSION" },
 	"tools": func(r *execution.Request) {
 		interactive(r)
 		r.Tools = []execution.Tool{{Name: "look"}, {Name: "ask", RequiresApproval: true}}
@@ -45,24 +46,27 @@ var wireCases = map[string]func(*execution.Request){
 		r.Run.MCPServers = []execution.MCPServer{{Name: "ech", Transport: execution.MCPStdio, Command: "/usr/bin/python3", Args: []string{"/srv/mcp.py"}}}
 	},
 	"schema": func(r *execution.Request) {
-		streams(r)
+		mayAsk(r)
 		wantsAnswer(r)
 		r.Run.ThinkingEffort = execution.EffortMax
 	},
 	"attachments": func(r *execution.Request) {
+		mayAsk(r)
 		r.Message.Attachments = []execution.Attachment{{FilePath: "/work-dir/a.png"}, {MimeType: "image/png", Base64: pixel}, {MimeType: "text/plain", Name: "n.txt", Base64: "aGVsbG8gdGV4dA=="}}
 		r.Instructions = execution.Instructions{SystemPrompt: "SYSTEM", DeveloperPrompt: "DEVELOPER"}
 		r.Run.SystemPromptMode = execution.SystemPromptReplace
 	},
-	"login":     func(r *execution.Request) { streams(r); r.Run.Env = map[string]string{"CODEX_API_KEY": "dummy-key"} },
-	"ephemeral": func(r *execution.Request) { streams(r); r.Run.NoSession = true },
+	"login":     func(r *execution.Request) { mayAsk(r); r.Run.Env = map[string]string{"CODEX_API_KEY": "dummy-key"} },
+	"ephemeral": func(r *execution.Request) { mayAsk(r); r.Run.NoSession = true },
 }
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 
-func streams(r *execution.Request)     { r.Run.Stream = execution.StreamOn }
+func mayAsk(r *execution.Request) {
+	r.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
+}
 func interactive(r *execution.Request) { r.Run.Interactive = true }
-func denies(r *execution.Request)      { streams(r); r.Run.ApprovalMode = execution.ApprovalDeny }
+func denies(r *execution.Request)      { r.Run.ApprovalMode = execution.ApprovalDeny }
 
 // conversationTest replays a recorded conversation: what Codex said is fed to the parser, what the parser says must be what
 // was said then.
@@ -182,9 +186,6 @@ func TestWire(t *testing.T) {
 			}
 			recording := string(clitest.Read(t, file))
 			req := wireRequest(name, recording)
-			if !twoWay(req) {
-				t.Fatal("the request does not need app-server")
-			}
 			c := &conversationTest{t: t, p: newAppParser(req, req.Run.Env["CODEX_API_KEY"]), s: cliagent.NewSink(true)}
 			c.p.Open(c.s)
 			c.collect()

@@ -24,7 +24,7 @@ func (r Record) matches(members map[string]json.RawMessage) bool {
 	return true
 }
 
-// ReadOutput reads what the agent prints in the mode for one turn, told by Spec.Prints.
+// ReadOutput implements adapter.OutputReader for an agent with Spec.Prints.
 func (a *cliAdapter) ReadOutput(line []byte) adapter.Output {
 	var members map[string]json.RawMessage
 	if len(a.spec.Prints) == 0 || json.Unmarshal(line, &members) != nil {
@@ -32,7 +32,13 @@ func (a *cliAdapter) ReadOutput(line []byte) adapter.Output {
 	}
 	for _, r := range a.spec.Prints {
 		if r.matches(members) {
-			o := &output{drive{name: a.spec.Name, parser: a.spec.NewParser(execution.Request{}), sink: NewSink(false)}}
+			var p Parser
+			if a.spec.Printed != nil {
+				p = a.spec.Printed()
+			} else {
+				p = a.spec.NewParser(execution.Request{})
+			}
+			o := &output{drive{name: a.spec.Name, parser: p, sink: NewSink(false)}}
 			o.open()
 			return o
 		}

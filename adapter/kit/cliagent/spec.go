@@ -23,8 +23,10 @@ type Spec struct {
 	Keys        []string // variables kept in a minimal environment besides the allow-list
 	Hooks       Hooks
 	ToolHook    *ToolHook // nil for an agent that cannot be made to ask before a tool call
-	// Prints are the lines of which one is the first record that the agent prints in the mode for one turn.
+	// Prints are the lines of which one is the first record that the agent prints when another program runs it for one turn.
 	Prints []Record
+	// Printed makes the parser of that output. Optional: NewParser, for a request that says nothing.
+	Printed func() Parser
 
 	// Hasty says that the program exits before its output was read and loses what a pipe does not hold: it gets a larger one.
 	Hasty bool

@@ -1,0 +1,139 @@
+package jsonscan
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode"
+	"unsafe"
+)
+
+// Shape reads messages into a T, a struct whose fields name the members it wants, in one pass and without allocating:
+//
+//	var lines jsonscan.Shape[struct {
+//		Type, ParentToolUseID jsonscan.Value // "type", "parent_tool_use_id"
+//		Event struct {
+//			Whole jsonscan.Value `scan:"."`   // "event" itself
+//			Delta struct{ Text jsonscan.Value } // "event.delta.text"
+//			Err   jsonscan.Value `scan:"error"`
+//		}
+//	}]
+//
+// Every field is a Value, or a struct of such. A nested struct is an object inside the message; an embedded one has members of
+// the struct around it. The name of a member is that of its field in snake case, or in camel case behind a blank field of type
+// Camel, unless the tag scan gives it as a path of NewKeySet. A field whose message has no such member is the zero Value.
+//
+// The zero Shape is ready for use and safe for concurrent use. Declare it at package level: its first use compiles it, and panics
+// if T is anything else.
+type Shape[T any] struct {
+	once sync.Once
+	keys *KeySet
+}
+
+// Camel spells the members of a struct and of those inside it in camel case: a blank field of this type, before the others.
+type Camel struct{}
+
+var (
+	typeOfValue = reflect.TypeFor[Value]()
+	typeOfCamel = reflect.TypeFor[Camel]()
+)
+
+// Into reads a line, replacing all of dst. False means that the line is not a JSON object; dst is zero then.
+func (s *Shape[T]) Into(line []byte, dst *T) bool {
+	s.once.Do(s.compile)
+	return Fields(line, s.values(dst), s.keys) == nil
+}
+
+// Read reads a line. It copies the T; a large one, or one that is read often, is read with Into.
+func (s *Shape[T]) Read(line []byte) (dst T, ok bool) {
+	ok = s.Into(line, &dst)
+	return dst, ok
+}
+
+// From reads a value, replacing all of dst. False means that it is not an object; dst is zero then.
+func (s *Shape[T]) From(v Value, dst *T) bool {
+	s.once.Do(s.compile)
+	return v.Fields(s.values(dst), s.keys)
+}
+
+// Of reads a value like From, into a T of its own.
+func (s *Shape[T]) Of(v Value) (dst T, ok bool) {
+	ok = s.From(v, &dst)
+	return dst, ok
+}
+
+// Paths are the members that T names.
+func (s *Shape[T]) Paths() []string {
+	s.once.Do(s.compile)
+	return s.keys.paths
+}
+
+// values is dst as the list of values that it consists of, which compile has made sure of.
+func (s *Shape[T]) values(dst *T) []Value {
+	return unsafe.Slice((*Value)(unsafe.Pointer(dst)), s.keys.n)
+}
+
+func (s *Shape[T]) compile() {
+	t := reflect.TypeFor[T]()
+	paths := memberPaths(t, "", false, nil)
+	if t.Size() != uintptr(len(paths))*typeOfValue.Size() {
+		panic(fmt.Sprintf("jsonscan: %s has a field that is no Value, or Camel behind another", t))
+	}
+	seen := map[string]bool{}
+	for _, p := range paths {
+		if seen[p] {
+			panic(fmt.Sprintf("jsonscan: %s names the member %q twice", t, p))
+		}
+		seen[p] = true
+	}
+	s.keys = NewKeySet(paths...)
+}
+
+// memberPaths appends the paths of the fields of t, whose own path ends with a dot unless it is empty.
+func memberPaths(t reflect.Type, path string, camel bool, paths []string) []string {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("jsonscan: a shape has a field of type %s", t))
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("scan")
+		switch {
+		case f.Type == typeOfCamel:
+			camel = true
+			continue
+		case f.Anonymous:
+			paths = memberPaths(f.Type, path, camel, paths)
+			continue
+		case name == ".":
+			paths = append(paths, strings.TrimSuffix(path, "."))
+			continue
+		case name == "":
+			name = spell(f.Name, camel)
+		}
+		if f.Type == typeOfValue {
+			paths = append(paths, path+name)
+			continue
+		}
+		paths = memberPaths(f.Type, path+name+".", camel, paths)
+	}
+	return paths
+}
+
+// spell is the name of a member: parent_tool_use_id or parentToolUseId for ParentToolUseID.
+func spell(field string, camel bool) string {
+	var b strings.Builder
+	r := []rune(field)
+	for i, c := range r {
+		begins := i > 0 && unicode.IsUpper(c) && (!unicode.IsUpper(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1]))
+		switch {
+		case begins && camel:
+			b.WriteRune(c)
+			continue
+		case begins:
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
