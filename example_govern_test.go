@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/govern"
 )
 
 // A project whose only role is a person's: a turn is made ready, its result is written, and it goes into the record.
@@ -25,12 +26,12 @@ func ExampleOpenProject() {
 		panic(err)
 	}
 
-	p, err := drawbar.OpenProject(root, drawbar.GovernOptions{Owner: "example"})
+	p, err := drawbar.OpenProject(root, govern.Options{Owner: "example"})
 	if err != nil {
 		panic(err)
 	}
 	ctx := context.Background()
-	ready, err := p.Step(ctx, drawbar.StepOptions{NoWait: true})
+	ready, err := p.Step(ctx, govern.StepOptions{NoWait: true})
 	if err != nil {
 		panic(err)
 	}
@@ -49,7 +50,7 @@ func ExampleOpenProject() {
 	if err := os.WriteFile(filepath.Join(root, ".agentxchain", "staging", ready.TurnID, "turn-result.json"), result, 0o600); err != nil {
 		panic(err)
 	}
-	taken, err := p.Accept(ctx, drawbar.AcceptOptions{})
+	taken, err := p.Accept(ctx, govern.AcceptOptions{})
 	if err != nil {
 		panic(err)
 	}

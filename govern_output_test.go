@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	_ "github.com/drawbar/drawbar/adapter/all"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -27,7 +28,7 @@ func TestReadOutput(t *testing.T) {
 		`{"type":`: "", `working`: "", ``: "", `null`: "", `[]`: "",
 	} {
 		got := ""
-		if out := (drawbar.GovernedAgents{Client: c}).ReadOutput([]byte(line)); out != nil {
+		if out := c.GovernedAgents().(interface{ ReadOutput([]byte) adapter.Output }).ReadOutput([]byte(line)); out != nil {
 			out.Line([]byte(line))
 			_, res := out.End(1, "")
 			if got = res.BackendID; res.Status == execution.StatusCompleted && want != "claude" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 )
 
 // A program opens a project that was cloned: nothing of it runs unless the user has trusted it, or the program says so.
@@ -29,24 +30,24 @@ func TestOpenProjectRunsNothingUntrusted(t *testing.T) {
 		_, err := os.Stat(filepath.Join(root, "ran"))
 		return err == nil
 	}
-	step := func(trust func(string, []drawbar.TrustItem) bool) error {
-		p, err := drawbar.OpenProject(root, drawbar.GovernOptions{Trust: trust})
+	step := func(trust func(string, []govern.TrustItem) bool) error {
+		p, err := drawbar.OpenProject(root, govern.Options{Trust: trust})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Step(t.Context(), drawbar.StepOptions{})
+		_, err = p.Step(t.Context(), govern.StepOptions{})
 		return err
 	}
-	var asked []drawbar.TrustItem
-	for _, trust := range []func(string, []drawbar.TrustItem) bool{nil, func(_ string, items []drawbar.TrustItem) bool { asked = items; return false }} {
+	var asked []govern.TrustItem
+	for _, trust := range []func(string, []govern.TrustItem) bool{nil, func(_ string, items []govern.TrustItem) bool { asked = items; return false }} {
 		if err := step(trust); execution.CodeOf(err) != execution.CodeUntrusted || ran() {
 			t.Errorf("got %v, and it ran: %v", err, ran())
 		}
 	}
-	if len(asked) != 1 || asked[0].Runs != "local_cli: sh agent.sh" || len(asked[0].Files) != 1 || asked[0].Files[0].Path != "agent.sh" {
+	if len(asked) != 1 || asked[0].Runs != "local_cli: sh agent.sh" || len(asked[0].Files) != 1 || asked[0].Files[0] != "agent.sh" {
 		t.Errorf("asked about %+v", asked)
 	}
-	if err := step(func(string, []drawbar.TrustItem) bool { return true }); err != nil || !ran() {
+	if err := step(func(string, []govern.TrustItem) bool { return true }); err != nil || !ran() {
 		t.Errorf("got %v, and it ran: %v", err, ran())
 	}
 }

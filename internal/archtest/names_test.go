@@ -10,13 +10,13 @@ import (
 
 // mayName are the files outside an agent's room that may have its name, with the reason.
 var mayName = map[string]string{
-	"internal/modelserver/":                          "the model APIs of vendors, and which program asks",
-	"internal/governed/project/scaffold.go":          "the command that the protocol's own template begins with",
-	"internal/governed/governance/protocol/words.go": "a word of the protocol",
-	"internal/governed/governance/dispatch.go":       "words of the protocol",
-	"adapter/adaptertest/play.go":                    "names of agents that are not asked for",
-	"internal/cli/demo/":                             "the agent of the demonstration speaks as a real one does",
-	"adapter/acp/words.go":                           "a member of answers of programs that speak the protocol",
+	"internal/modelserver/":                    "the model APIs of vendors, and which program asks",
+	"internal/governed/project/scaffold.go":    "the command that the protocol's own template begins with",
+	"govern/protocol/words.go":                 "a word of the protocol",
+	"internal/governed/governance/dispatch.go": "words of the protocol",
+	"adapter/adaptertest/play.go":              "names of agents that are not asked for",
+	"internal/cli/demo/":                       "the agent of the demonstration speaks as a real one does",
+	"adapter/acp/words.go":                     "a member of answers of programs that speak the protocol",
 }
 
 // TestAgentsAreNamedInTheirRooms: what is known of one agent is in its folder.

@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // governedSchema is the schema of agentxchain.json. It says what one value can be; what values say about each other, as in a

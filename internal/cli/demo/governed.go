@@ -15,14 +15,12 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/modelserver"
-	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // governedConfig is the project of the second part: a person plans, an agent builds, another doubts, a person approves twice.
@@ -54,7 +52,7 @@ const governedConfig = `{
 type governed struct {
 	*stage
 	client *drawbar.Client
-	engine *orchestrator.Local
+	engine govern.Engine
 	root   string
 	git    bool
 	env    map[string]string // of the agent in the turn at hand
@@ -67,7 +65,7 @@ func (s *stage) governed(ctx context.Context, client *drawbar.Client) (err error
 	if err := g.prepare(ctx); err != nil {
 		return err
 	}
-	g.engine, err = orchestrator.Open(g.root, orchestrator.Options{Agents: g, Owner: "drawbar demo", Getenv: s.app.Getenv, Environ: os.Environ(), Notice: g.notice, Trust: func(string, []trust.Item) error { return nil }}) // made by this program
+	g.engine, err = drawbar.OpenProject(g.root, govern.Options{Agents: g, Owner: "drawbar demo", Notice: g.notice, Trust: func(string, []govern.TrustItem) bool { return true }}) // made by this program
 	if err != nil {
 		return err
 	}
@@ -103,12 +101,12 @@ func (g *governed) prepare(ctx context.Context) error {
 func (g *governed) plan(ctx context.Context) error {
 	g.prompt("step", "pm is a person: the command waits until their result is handed in")
 	type end struct {
-		rep orchestrator.Report
+		rep govern.Report
 		err error
 	}
 	done := make(chan end, 1)
 	go func() {
-		rep, err := g.engine.Step(ctx, orchestrator.StepOptions{})
+		rep, err := g.engine.Step(ctx, govern.StepOptions{})
 		done <- end{rep, err}
 	}()
 	select {
@@ -128,13 +126,13 @@ func (g *governed) plan(ctx context.Context) error {
 		if err := errors.Join(err, e.err); err != nil {
 			return err
 		}
-		if err := g.tell(e.rep, orchestrator.OutcomeAccepted); err != nil {
+		if err := g.tell(e.rep, govern.OutcomeAccepted); err != nil {
 			return err
 		}
 	case e := <-done:
-		return errors.Join(e.err, g.tell(e.rep, orchestrator.OutcomeAccepted))
+		return errors.Join(e.err, g.tell(e.rep, govern.OutcomeAccepted))
 	}
-	return g.pass(ctx, orchestrator.ApproveOptions{By: protocol.Person{Name: "the demo"}})
+	return g.pass(ctx, govern.ApproveOptions{By: protocol.Person{Name: "the demo"}})
 }
 
 // build is the developer's turn: its first result claims what its own evidence denies.
@@ -180,7 +178,7 @@ func (g *governed) doubt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.pass(ctx, orchestrator.ApproveOptions{Completion: true, By: protocol.Person{Name: "the demo"}})
+	return g.pass(ctx, govern.ApproveOptions{Completion: true, By: protocol.Person{Name: "the demo"}})
 }
 
 // end verifies the record and says what to type next.
@@ -231,7 +229,7 @@ func (g *governed) end(ctx context.Context) error {
 // agentTurn carries a turn of an agent whose model says what script makes of the turn's id.
 func (g *governed) agentTurn(ctx context.Context, role string, script func(turn string) ([]string, error)) (err error) {
 	g.prompt("step", role+" is an agent")
-	ready, err := g.engine.Resume(ctx, orchestrator.StepOptions{Role: role})
+	ready, err := g.engine.Resume(ctx, govern.StepOptions{Role: role})
 	if err != nil {
 		return err
 	}
@@ -251,15 +249,15 @@ func (g *governed) agentTurn(ctx context.Context, role string, script func(turn 
 	if g.env, err = g.agentEnv(g.client, model.URL()); err != nil {
 		return err
 	}
-	rep, err := g.engine.Step(ctx, orchestrator.StepOptions{Turn: ready.TurnID})
+	rep, err := g.engine.Step(ctx, govern.StepOptions{Turn: ready.TurnID})
 	if err != nil {
 		return err
 	}
-	return g.tell(rep, orchestrator.OutcomeAccepted)
+	return g.tell(rep, govern.OutcomeAccepted)
 }
 
 // pass approves the gate that waits: the demo's approval, or with --ask the person's.
-func (g *governed) pass(ctx context.Context, o orchestrator.ApproveOptions) error {
+func (g *governed) pass(ctx context.Context, o govern.ApproveOptions) error {
 	why := "answered by the demo; ask me with --ask"
 	if g.ask {
 		g.app.Notef("  approve it? [y]es or [n]o")
@@ -274,9 +272,9 @@ func (g *governed) pass(ctx context.Context, o orchestrator.ApproveOptions) erro
 	if err != nil {
 		return err
 	}
-	want := orchestrator.OutcomeDone
+	want := govern.OutcomeDone
 	if o.Completion {
-		want = orchestrator.OutcomeCompleted
+		want = govern.OutcomeCompleted
 	}
 	return g.tell(rep, want)
 }
@@ -291,7 +289,7 @@ func (g *governed) prompt(command, why string) {
 }
 
 // tell shows how a command ended; another end than the expected one is the demo's failure.
-func (g *governed) tell(r orchestrator.Report, want orchestrator.Outcome) error {
+func (g *governed) tell(r govern.Report, want govern.Outcome) error {
 	if r.Outcome != want {
 		return execution.Errorf(execution.CodeInternal, "the governed part of the demo stopped: %s %s %s", r.Outcome, r.Code, strings.Join(r.Errors, "; ")).
 			WithHint("drawbar demo --keep keeps its directory")
@@ -301,9 +299,9 @@ func (g *governed) tell(r orchestrator.Report, want orchestrator.Outcome) error 
 	}
 	head := "  " + string(r.Outcome)
 	switch r.Outcome {
-	case orchestrator.OutcomeDone:
+	case govern.OutcomeDone:
 		head = "  the gate passes"
-	case orchestrator.OutcomeCompleted:
+	case govern.OutcomeCompleted:
 		head = "  the gate passes, the run is completed"
 	}
 	if r.TurnID != "" {
@@ -332,19 +330,19 @@ func (g *governed) tell(r orchestrator.Report, want orchestrator.Outcome) error 
 }
 
 // notice shows what an agent does, and why a result is refused.
-func (g *governed) notice(n orchestrator.Notice) {
+func (g *governed) notice(n govern.Notice) {
 	switch n.Kind {
-	case orchestrator.NoticeProgress:
-		if n.Progress.Stage == turnruntime.StageWaiting {
+	case govern.NoticeProgress:
+		if n.Progress.Stage == govern.StageWaiting {
 			select {
 			case g.waits <- n.TurnID:
 			default:
 			}
 		}
-	case orchestrator.NoticeRejected:
+	case govern.NoticeRejected:
 		g.app.Notef("  refused: %s", n.Text)
 		g.app.Notef("  The agent gets its turn back, with the reason.")
-	case orchestrator.NoticeEvent:
+	case govern.NoticeEvent:
 		if e, ok := n.Event.Body.(execution.ShellExit); ok && e.ExitCode != 0 && !g.app.JSON {
 			g.app.Notef("    exit code %d", e.ExitCode)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Report is the outcome of a run in the form that the protocol's own verifier prints.

@@ -3,7 +3,7 @@ package governance
 import (
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // ResolutionHumanMerge accepts a conflicted turn as a person merged it.

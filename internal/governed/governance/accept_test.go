@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func TestTheHistoryOfAnAcceptedTurn(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTheHistoryOfAnAcceptedTurn(t *testing.T) {
 	observed := &protocol.Observed{DerivedBy: "orchestrator", FilesChanged: []string{"a.md"}}
 	w.must(AcceptTurn{TurnID: pm, Files: []string{"a.md", "a.md", protocol.StateFile}, Observed: observed, IntegrationRef: "workspace:dirty",
 		Changes: []protocol.Change{change}, Warnings: []string{"careful"}, Session: "s1", AdapterMeta: &protocol.AdapterMeta{Model: "m"},
-		Replay: &Replay{Overall: "match"}, Result: w.result(pm, changes("said.md"), func(r *protocol.TurnResult) {
+		Replay: &govern.Replay{Overall: "match"}, Result: w.result(pm, changes("said.md"), func(r *protocol.TurnResult) {
 			r.Verification.ProducedFiles = []protocol.ProducedFile{{Path: "kept.txt", Disposition: "artifact"}, {Path: "noise.log", Disposition: "ignore"}}
 			r.ProposedNextRole = "dev"
 		})})

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func (in Approve) apply(s *step) *Refused {

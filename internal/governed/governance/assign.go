@@ -3,7 +3,7 @@ package governance
 import (
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func (in AssignTurn) apply(s *step) *Refused {

@@ -3,7 +3,7 @@ package governance
 import (
 	"fmt"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // OnExceed is what a budget does when it is used up.

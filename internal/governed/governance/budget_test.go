@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func costs(usd float64) func(*protocol.TurnResult) {

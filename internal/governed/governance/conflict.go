@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // maxConflicts is how often a turn may be found in conflict before a person has to deal with it.

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // twoAtOnce is a run with a turn of dev and one of qa side by side.

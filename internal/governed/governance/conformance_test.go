@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // fixture is one of the public fixtures of the protocol.

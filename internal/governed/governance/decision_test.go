@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func decision(id string, edits ...func(*protocol.Decision)) protocol.Decision {

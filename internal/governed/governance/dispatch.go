@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // exitTemporary is sysexits' EX_TEMPFAIL: the process asks to be tried again.

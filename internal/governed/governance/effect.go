@@ -1,6 +1,6 @@
 package governance
 
-import "github.com/drawbar/drawbar/internal/governed/governance/protocol"
+import "github.com/drawbar/drawbar/govern/protocol"
 
 // Effect is something for the orchestrator to carry out.
 type Effect interface{ effect() }

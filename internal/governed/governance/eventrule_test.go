@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func TestValidateEvent(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // asked is a run whose planning gate waits for a person.

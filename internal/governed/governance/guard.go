@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // maxConcurrent is the most turns that the protocol lets be active at once.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 const parallel = `"allowed_next_roles": ["dev", "qa", "human"], "max_concurrent_turns": 2, "exit_gate": "built"`

@@ -3,7 +3,8 @@ package governance
 import (
 	"encoding/json"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Input is something that happened, or that somebody asks for. All inputs are plain values.
@@ -77,7 +78,7 @@ type AcceptTurn struct {
 	// Resolution "human_merge" accepts a turn in spite of its conflict.
 	Resolution     string
 	MergeConflicts []string // of a worktree that does not merge
-	Replay         *Replay
+	Replay         *govern.Replay
 	Warnings       []string
 	Cost           *protocol.Cost // measured; goes before what the result says
 	AdapterMeta    *protocol.AdapterMeta

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // MustObject reports whether a turn of the role needs an objection to be valid: a reviewer's, unless the rules say otherwise, and

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Actions of a policy.
@@ -19,24 +20,9 @@ const (
 // RuleReproducible is the policy rule that needs a turn's evidence to be run again.
 const RuleReproducible = "require_reproducible_verification"
 
-// Replay is the outcome of running a turn's machine evidence again.
-type Replay struct {
-	Overall  string            `json:"overall"` // match, mismatch or not_reproducible
-	Reason   string            `json:"reason,omitempty"`
-	Commands []ReplayedCommand `json:"commands,omitempty"`
-}
-
-// ReplayedCommand is one command of a Replay.
-type ReplayedCommand struct {
-	Command      string `json:"command"`
-	DeclaredExit int    `json:"declared_exit_code"`
-	ActualExit   int    `json:"actual_exit_code"`
-	Matched      bool   `json:"matched"`
-}
-
 // matches reports whether every command ended as declared.
-func (r *Replay) matches() bool {
-	return r != nil && r.Overall == "match" && !slices.ContainsFunc(r.Commands, func(c ReplayedCommand) bool { return !c.Matched })
+func matches(r *govern.Replay) bool {
+	return r != nil && r.Overall == "match" && !slices.ContainsFunc(r.Commands, func(c govern.ReplayedCommand) bool { return !c.Matched })
 }
 
 // NeedsReplay reports whether a policy asks for the evidence of the role's turn to be run again before it is accepted.
@@ -57,7 +43,7 @@ type PolicyInput struct {
 	Role   string
 	Result *protocol.TurnResult
 	Cost   *protocol.Cost
-	Replay *Replay
+	Replay *govern.Replay
 }
 
 // Violations are the policies that the turn does not keep, in their order. A policy whose parameters cannot be read is violated.
@@ -148,7 +134,7 @@ func violated(run Run, p protocol.Policy, in PolicyInput) string {
 			return fmt.Sprintf("the turn's status is %s, allowed are %s", in.Result.Status, strings.Join(params.Allowed, ", "))
 		}
 	case RuleReproducible:
-		if in.Replay.matches() {
+		if matches(in.Replay) {
 			return ""
 		}
 		if in.Replay == nil {

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func withPolicy(t *testing.T, text string) *protocol.Config {
@@ -22,7 +23,7 @@ func TestPolicies(t *testing.T) {
 		policy string
 		before int // turns of pm accepted before
 		edit   func(*protocol.TurnResult)
-		replay *Replay
+		replay *govern.Replay
 		want   string // part of the message; empty for a policy that is kept
 	}{
 		{"turns of a phase", `{"id":"p","rule":"max_turns_per_phase","action":"block","params":{"limit":2}}`, 1, nil, nil, ""},
@@ -38,10 +39,10 @@ func TestPolicies(t *testing.T) {
 		{"other status", `{"id":"p","rule":"require_status","action":"block","params":{"allowed":["completed"]}}`, 0,
 			func(r *protocol.TurnResult) { r.Status = protocol.ResultFailed }, nil, "failed"},
 		{"reproduced", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil,
-			&Replay{Overall: "match", Commands: []ReplayedCommand{{Matched: true}}}, ""},
+			&govern.Replay{Overall: "match", Commands: []govern.ReplayedCommand{{Matched: true}}}, ""},
 		{"not run again", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil, nil, "not run again"},
 		{"ended otherwise", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil,
-			&Replay{Overall: "match", Commands: []ReplayedCommand{{Matched: true}, {}}}, "did not end the same"},
+			&govern.Replay{Overall: "match", Commands: []govern.ReplayedCommand{{Matched: true}, {}}}, "did not end the same"},
 		{"another phase", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"scope":{"phases":["qa"]}}`, 0, nil, nil, ""},
 		{"this phase", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"scope":{"phases":["planning"]}}`, 0, nil, nil, "0 accepted"},
 		{"another role", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"scope":{"roles":["qa"]}}`, 0, nil, nil, ""},

@@ -1,8 +1,8 @@
 package governance
 
 import (
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // proceed decides what follows from an accepted turn: a person, the end of the run, the next phase, or the next turn.

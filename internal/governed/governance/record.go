@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func (s *step) add(e Effect) { s.effects = append(s.effects, e) }

@@ -1,7 +1,7 @@
 package governance
 
 import (
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Run is all that the rules look at.

@@ -3,7 +3,7 @@ package governance
 import (
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // moves are the legal changes of a run's status. Nothing leaves completed: StartRun makes another run.

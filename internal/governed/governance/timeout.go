@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // Scopes of a timeout.

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func TestLimitsThatHavePassed(t *testing.T) {

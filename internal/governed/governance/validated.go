@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Validated is a turn result that passed all five stages of validation. Only Prove makes one.

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // testConfig is a project of three phases: people plan, an agent builds, another one reviews.

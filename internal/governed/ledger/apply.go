@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // apply carries out a journal, every step of it that has not been carried out, and removes it. Doing it twice, or after any

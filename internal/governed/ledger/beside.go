@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // coverBeside adds to the chain what stands beside the lines of the record: what hooks were audited to do, the files that a transaction

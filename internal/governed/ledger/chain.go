@@ -13,7 +13,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // chained are the files whose lines the chain covers, in the order in which a transaction writes them.

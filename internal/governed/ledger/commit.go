@@ -12,8 +12,8 @@ import (
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // turnPattern is what the id of a turn may be where it becomes the name of a folder.

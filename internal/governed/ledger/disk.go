@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // tempDir is where new contents are written before they get their names. What is found there is left behind by a crash.

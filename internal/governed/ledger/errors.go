@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 )
 
 var (
@@ -27,17 +28,9 @@ var (
 	ErrCheckpointStale = errors.New("the branch has moved since the checkpoint was prepared")
 )
 
-// Holder is who holds the lock of a project.
-type Holder struct {
-	PID   int       `json:"pid"`
-	Owner string    `json:"owner"` // the command, or "agentxchain"
-	Since time.Time `json:"since"`
-	Until time.Time `json:"until"` // the end of the lease, unless it is renewed
-}
-
 // Locked is the error about a lock that another process holds.
 type Locked struct {
-	Holder
+	govern.Holder
 	Path string
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // HistoryReader reads the history of a run again and again, and decodes each line once: what a command costs must not grow with

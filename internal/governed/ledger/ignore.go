@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // ignored hides the files that the original does not know from git, and itself. The original takes what it does not know for a

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // journalFormat marks a journal of ours, and its version. The original passes over a journal whose status is not "prepared".

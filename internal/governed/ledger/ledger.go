@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Options say how a project is opened.
@@ -115,7 +116,7 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{root: root, opts: o, disk: d}
-	var from *Holder
+	var from *govern.Holder
 	if l.lock, from, err = acquire(ctx, root, o); err != nil {
 		_ = d.root.Close()
 		return nil, err

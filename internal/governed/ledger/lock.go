@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/pid"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/gofrs/flock"
 )
 
 // The lock has three files in the locks folder.
@@ -50,8 +50,8 @@ type lockContent struct {
 	Hold       string        `json:"hold,omitempty"`
 }
 
-func (c lockContent) holder() *Holder {
-	h := &Holder{PID: c.OwnerPID, Owner: c.Owner, Since: c.Since.Time, Until: c.LeaseUntil.Time}
+func (c lockContent) holder() *govern.Holder {
+	h := &govern.Holder{PID: c.OwnerPID, Owner: c.Owner, Since: c.Since.Time, Until: c.LeaseUntil.Time}
 	if c.Hold == "" {
 		h.Owner, h.Since, h.Until = "agentxchain", c.AcquiredAt.Time, c.AcquiredAt.Add(staleForeign)
 	}
@@ -72,7 +72,7 @@ type held struct {
 }
 
 // acquire takes the lock, waiting at most wait. It answers with whom it took the lock over from, if from anybody.
-func acquire(ctx context.Context, root string, o Options) (*held, *Holder, error) {
+func acquire(ctx context.Context, root string, o Options) (*held, *govern.Holder, error) {
 	if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(protocol.LocksDir)), 0o755); err != nil {
 		return nil, nil, failed("make the folder of locks below", root, err)
 	}
@@ -90,7 +90,7 @@ func acquire(ctx context.Context, root string, o Options) (*held, *Holder, error
 	}
 }
 
-func tryAcquire(ctx context.Context, root string, o Options) (*held, *Holder, error) {
+func tryAcquire(ctx context.Context, root string, o Options) (*held, *govern.Holder, error) {
 	unguard, err := guard(ctx, root)
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +116,7 @@ func tryAcquire(ctx context.Context, root string, o Options) (*held, *Holder, er
 		h.drop()
 		return nil, nil, err
 	}
-	var from *Holder
+	var from *govern.Holder
 	if there != nil {
 		from = there.holder()
 		sweep(root)
@@ -147,7 +147,7 @@ func guard(ctx context.Context, root string) (func(), error) {
 		return func() { _ = g.Close() }, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		e := &Locked{Path: path, Holder: Holder{Owner: "a process that is writing the record"}}
+		e := &Locked{Path: path, Holder: govern.Holder{Owner: "a process that is writing the record"}}
 		if c, _, _ := readLock(root); c != nil {
 			e.Holder = *c.holder()
 		}
@@ -213,7 +213,7 @@ func sweep(root string) {
 }
 
 // Holding says who holds the lock of a project; nil when nobody living does.
-func Holding(root string) (*Holder, error) {
+func Holding(root string) (*govern.Holder, error) {
 	c, alive, err := lockedBy(root)
 	if c == nil || !alive || err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // replayOriginals carries out the journals that the original left. Each becomes a transaction of ours, which removes it.

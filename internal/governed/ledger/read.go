@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Read gives the record of a project at one moment, without a lock. A transaction that is under way, or that a crash

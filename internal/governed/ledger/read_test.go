@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // TestReadersBesideAWriter: whatever moment a reader comes at, state and history belong together.

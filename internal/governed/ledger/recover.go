@@ -12,7 +12,7 @@ import (
 	"path"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // mend brings the record of a project that was left in any state into order, and reads it.

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // stateCopy is what state.json was after the last transaction, so that it can be put back.

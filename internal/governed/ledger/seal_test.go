@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // TestStateIsWhatTheLastTransactionWrote changes state.json behind the ledger's back: it is named, put back and kept aside.

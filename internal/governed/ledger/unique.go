@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // turnKey tells an accepted turn from a reissued one of the same id.

@@ -11,7 +11,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Report is what Verify found.

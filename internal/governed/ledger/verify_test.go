@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // record is a project with n accepted turns, and the heads of its checkpoints, newest first.

@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // archive holds the archived files of a turn against what a transaction archived.

@@ -10,7 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // View is the record at one moment. The state is in memory; everything else is read from disk when it is asked for, up to
@@ -25,7 +26,7 @@ type View struct {
 	// Doubt says that state.json is not what the last transaction wrote, and what becomes of it; empty when it is.
 	Doubt string
 	// Holder is who holds the lock; nil when nobody does.
-	Holder *Holder
+	Holder *govern.Holder
 
 	root      string
 	stateMark string // digest of state.json as it is on disk

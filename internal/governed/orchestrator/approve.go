@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -17,17 +18,17 @@ import (
 const defaultActionTimeout = 15 * time.Minute
 
 // Approve lets a pending gate pass: its hooks are asked, its actions run, then the phase or the run ends.
-func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err error) {
+func (e *Local) Approve(ctx context.Context, o govern.ApproveOptions) (rep govern.Report, err error) {
 	if o.DryRun {
 		return e.dryApprove(o)
 	}
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.locked(ctx, "approve", func(t *transaction) error {
 		st := t.state()
 		o.By = t.person(ctx, o.By)
-		gateID, by, to := o.gate(st)
+		gateID, by, to := gateOf(&o, st)
 		if gateID == "" {
 			// The rules know best why there is nothing to approve.
 			return t.do(governance.Approve{Completion: o.Completion, By: o.By})
@@ -67,21 +68,21 @@ func (e *Local) Approve(ctx context.Context, o ApproveOptions) (rep Report, err 
 		if _, err := t.commit(ctx, kind, by, nil); err != nil {
 			return err
 		}
-		rep = t.report(OutcomeDone)
+		rep = t.report(govern.OutcomeDone)
 		if t.state().Status == protocol.RunCompleted {
-			rep.Outcome = OutcomeCompleted
+			rep.Outcome = govern.OutcomeCompleted
 		}
 		if t.state().Phase != from {
 			rep.EnteredPhase = t.state().Phase
 		}
-		e.note(Notice{Kind: NoticeApproved, Text: fmt.Sprintf("gate %s is approved", gateID)})
+		e.note(govern.Notice{Kind: govern.NoticeApproved, Text: fmt.Sprintf("gate %s is approved", gateID)})
 		return nil
 	})
 	return rep, err
 }
 
-// gate is the pending gate that is meant, who asked for it, and the phase behind it. It settles which of the two is meant.
-func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
+// gateOf is the pending gate that is meant, who asked for it, and the phase behind it. It settles which of the two is meant.
+func gateOf(o *govern.ApproveOptions, st *protocol.State) (id, by, to string) {
 	again := governance.Reclaimable(st) // a decline that is taken back
 	if o.Either {
 		o.Completion = st.PendingCompletion != nil || again != nil && again.GateType == "run_completion"
@@ -98,13 +99,13 @@ func (o *ApproveOptions) gate(st *protocol.State) (id, by, to string) {
 }
 
 // approval is the input of an approval, with the gate's files as they are now.
-func (t *transaction) approval(o ApproveOptions) (governance.Approve, error) {
+func (t *transaction) approval(o govern.ApproveOptions) (governance.Approve, error) {
 	files, err := t.gateFiles(t.e.root, t.state().Phase)
 	return governance.Approve{Completion: o.Completion, By: o.By, Comment: o.Comment, GateFiles: files}, err
 }
 
 // mayApprove refuses an approval that the rules would refuse now, before any hook or action of the gate runs.
-func (t *transaction) mayApprove(o ApproveOptions) error {
+func (t *transaction) mayApprove(o govern.ApproveOptions) error {
 	in, err := t.approval(o)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func approvals(st *protocol.State) []protocol.Approval {
 }
 
 // oneOfSeveral records an approval after which another person's is still missing: nothing of the gate runs yet.
-func (t *transaction) oneOfSeveral(ctx context.Context, o ApproveOptions, gateID, turn string) (*Report, error) {
+func (t *transaction) oneOfSeveral(ctx context.Context, o govern.ApproveOptions, gateID, turn string) (*govern.Report, error) {
 	g, _ := t.run.Config.Gate(gateID)
 	n := len(approvals(t.state())) + 1
 	if n >= g.Approvals() {
@@ -143,30 +144,30 @@ func (t *transaction) oneOfSeveral(ctx context.Context, o ApproveOptions, gateID
 	if err != nil {
 		return nil, err
 	}
-	rep := t.report(OutcomeDone)
+	rep := t.report(govern.OutcomeDone)
 	rep.Summary = fmt.Sprintf("%d of %d approvals of gate %s: another person approves", n, g.Approvals(), gateID)
 	return &rep, nil
 }
 
 // dryApprove says what an approval would do. It takes no lock, which would be a change.
-func (e *Local) dryApprove(o ApproveOptions) (Report, error) {
+func (e *Local) dryApprove(o govern.ApproveOptions) (govern.Report, error) {
 	t, err := e.look()
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if t.work, err = e.workspace(context.Background()); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	o.By = t.person(context.Background(), o.By)
-	gateID, _, to := o.gate(t.state())
+	gateID, _, to := gateOf(&o, t.state())
 	if gateID == "" {
-		return Report{}, t.do(governance.Approve{Completion: o.Completion, By: o.By})
+		return govern.Report{}, t.do(governance.Approve{Completion: o.Completion, By: o.By})
 	}
 	if err := t.mayApprove(o); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	g, _ := t.run.Config.Gate(gateID)
-	rep := t.report(OutcomeDone)
+	rep := t.report(govern.OutcomeDone)
 	rep.Summary = dryApproval(gateID, to, g)
 	if n := g.Approvals(); n > 1 && len(approvals(t.state()))+1 < n {
 		rep.Summary = fmt.Sprintf("gate %s would have %d of %d approvals; another person approves", gateID, len(approvals(t.state()))+1, n)
@@ -186,7 +187,7 @@ func dryApproval(gateID, to string, g protocol.Gate) string {
 }
 
 // gateActions run the commands of a gate, in their order; the first that fails blocks the run.
-func (t *transaction) gateActions(ctx context.Context, gateID, by string, completion bool, g protocol.Gate) (*Report, error) {
+func (t *transaction) gateActions(ctx context.Context, gateID, by string, completion bool, g protocol.Gate) (*govern.Report, error) {
 	kind, command := "phase_transition", "drawbar govern approve"
 	if completion {
 		kind = "run_completion"
@@ -205,7 +206,7 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 		if a.TimeoutMS != nil {
 			limit = time.Duration(*a.TimeoutMS) * time.Millisecond
 		}
-		t.e.note(Notice{Kind: NoticeOutput, Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
+		t.e.note(govern.Notice{Kind: govern.NoticeOutput, Text: fmt.Sprintf("gate %s runs %s: %s", gateID, label, a.Run)})
 		out := t.shell(ctx, a.Run, limit, []string{
 			"AGENTXCHAIN_GATE_ID=" + gateID, "AGENTXCHAIN_GATE_TYPE=" + kind, "AGENTXCHAIN_PHASE=" + t.state().Phase,
 			"AGENTXCHAIN_REQUESTED_BY_TURN=" + by, "AGENTXCHAIN_TRIGGER_COMMAND=" + command,
@@ -226,7 +227,7 @@ func (t *transaction) gateActions(ctx context.Context, gateID, by string, comple
 		if _, err := t.commit(ctx, commitBlock, by, nil); err != nil {
 			return nil, err
 		}
-		rep := t.report(OutcomeBlocked)
+		rep := t.report(govern.OutcomeBlocked)
 		rep.Code, rep.Errors = "gate_action_failed", []string{detail}
 		return &rep, nil
 	}

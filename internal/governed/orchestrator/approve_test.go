@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // An approval, and its dry run, look at the gate as it is now: what has gone since it began to wait keeps it shut, and nothing runs.
@@ -45,15 +46,15 @@ func TestApproveLooksAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, config(gate))
-			if r := p.step(OutcomeAccepted); r.Pending != "planned" {
+			if r := p.step(govern.OutcomeAccepted); r.Pending != "planned" {
 				t.Fatalf("%+v", r)
 			}
-			if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, DryRun: true}); err != nil || !strings.Contains(r.Summary, "would pass") {
+			if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, DryRun: true}); err != nil || !strings.Contains(r.Summary, "would pass") {
 				t.Fatalf("dry run before: %+v %v", r, err)
 			}
 			c.change(p)
 			for _, dry := range []bool{true, false} {
-				_, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, DryRun: dry})
+				_, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, DryRun: dry})
 				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(hint(err), "drawbar govern gates ") {
 					t.Errorf("dry %v: %v, hint %q", dry, err, hint(err))
 				}
@@ -62,7 +63,7 @@ func TestApproveLooksAgain(t *testing.T) {
 				t.Errorf("%s in phase %s", p.state().Status, p.state().Phase)
 			}
 			c.undo(p)
-			if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil || r.EnteredPhase != "implementation" {
+			if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil || r.EnteredPhase != "implementation" {
 				t.Errorf("%+v %v", r, err)
 			}
 			p.sound()
@@ -75,8 +76,8 @@ func TestAnActionThatUndoesItsGate(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""), `"requires_human_approval":true},`,
 		`"requires_human_approval":true,"gate_actions":[{"run":"rm .planning/PLAN.md"}]},`, 1))
-	p.step(OutcomeAccepted)
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err == nil || !strings.Contains(err.Error(), "PLAN.md") {
+	p.step(govern.OutcomeAccepted)
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err == nil || !strings.Contains(err.Error(), "PLAN.md") {
 		t.Errorf("%v", err)
 	}
 	if p.state().Phase != "planning" {
@@ -93,23 +94,23 @@ func TestASignOffHoldsForOneRun(t *testing.T) {
 	p.write(".planning/ROADMAP.md", "# Roadmap\n")
 	p.git("add", "-A")
 	p.git("commit", "-qm", "signed")
-	if r := p.byHand(OutcomeAccepted, objecting("the end")); r.Status != protocol.RunCompleted {
+	if r := p.byHand(govern.OutcomeAccepted, objecting("the end")); r.Status != protocol.RunCompleted {
 		t.Fatalf("the first run: %+v", r.Gate)
 	}
-	if _, err := p.engine().Restart(t.Context(), RestartOptions{}); err != nil {
+	if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r := p.byHand(OutcomeAccepted, objecting("the end"))
+	r := p.byHand(govern.OutcomeAccepted, objecting("the end"))
 	if r.Gate == nil || len(r.Gate.Reasons) != 1 || !strings.Contains(r.Gate.Reasons[0], "PM_SIGNOFF.md was signed in an earlier run") {
 		t.Fatalf("the second run: %s %+v", r.Status, r.Gate)
 	}
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	if text := p.read(protocol.BundleDir(turn) + "/PROMPT.md"); !strings.Contains(text, "signed in an earlier run") {
 		t.Error("PROMPT.md does not say so")
 	}
 	p.write(".planning/PM_SIGNOFF.md", "Approved: YES\n\nOf the second run.\n")
 	p.stage(turn, strings.Replace(handWritten(p, turn, ".planning/PM_SIGNOFF.md"), `"objections":[]`, `"objections":[],"run_completion_request":true`, 1))
-	if r := p.step(OutcomeAccepted); r.Status != protocol.RunCompleted {
+	if r := p.step(govern.OutcomeAccepted); r.Status != protocol.RunCompleted {
 		t.Errorf("signed anew: %+v", r.Gate)
 	}
 	p.sound()
@@ -124,9 +125,9 @@ func TestWhatAnApprovalTells(t *testing.T) {
 	const first = `{"run":"env | grep ^AGENTXCHAIN_ > ../env"}`
 	p := planned(t, gate(first+`,{"run":"kill -9 $$"}`))
 	turn := p.accepted()[0]
-	approve := func() Report {
+	approve := func() govern.Report {
 		t.Helper()
-		r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true})
+		r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,7 @@ func TestWhatAnApprovalTells(t *testing.T) {
 	}
 	failed := func(want string) {
 		t.Helper()
-		if r := approve(); r.Outcome != OutcomeBlocked || len(r.Errors) != 1 || r.Errors[0] != want {
+		if r := approve(); r.Outcome != govern.OutcomeBlocked || len(r.Errors) != 1 || r.Errors[0] != want {
 			t.Errorf("%s %q, want %q", r.Outcome, r.Errors, want)
 		}
 	}
@@ -151,12 +152,12 @@ func TestWhatAnApprovalTells(t *testing.T) {
 	failed("slow: sleep 60 (it took longer than 1s)")
 	p.write("agentxchain.json", config(`{"run":"echo key $DEMO_API_KEY; exit 3","label":"leak"}`, ""))
 	const key = "sk-demo-0123456789abcdef0123"
-	r, err := p.engine(func(o *Options) { o.Environ = append(os.Environ(), "DEMO_API_KEY="+key) }).Approve(t.Context(), ApproveOptions{Either: true})
-	if err != nil || r.Outcome != OutcomeBlocked || !strings.Contains(r.Errors[0], "leak: ") || strings.Contains(strings.Join(r.Errors, "")+p.read(protocol.StateFile), key) {
+	r, err := p.engine(func(o *Options) { o.Environ = append(os.Environ(), "DEMO_API_KEY="+key) }).Approve(t.Context(), govern.ApproveOptions{Either: true})
+	if err != nil || r.Outcome != govern.OutcomeBlocked || !strings.Contains(r.Errors[0], "leak: ") || strings.Contains(strings.Join(r.Errors, "")+p.read(protocol.StateFile), key) {
 		t.Errorf("%q %v, or a secret is shown or kept", r.Errors, err)
 	}
 	p.write("agentxchain.json", config(first, `,"hooks":{"before_gate":[`+shHook("look", "blocking", `cat > ../told; echo '{"verdict":"allow"}'`)+`]}`))
-	if r := approve(); r.Outcome != OutcomeDone || r.EnteredPhase != "implementation" {
+	if r := approve(); r.Outcome != govern.OutcomeDone || r.EnteredPhase != "implementation" {
 		t.Errorf("%+v", r)
 	}
 	for _, want := range []string{`"gate":"planned"`, `"from":"planning"`, `"to":"implementation"`, `"requested_by_turn":"` + turn + `"`} {
@@ -170,10 +171,10 @@ func TestWhatAnApprovalTells(t *testing.T) {
 	p.sound()
 
 	p = newProject(t, review(""))
-	if r := p.byHand(OutcomeAccepted, objecting("the end")); r.Pending != "shipped" {
+	if r := p.byHand(govern.OutcomeAccepted, objecting("the end")); r.Pending != "shipped" {
 		t.Fatalf("%+v", r)
 	}
-	if r := approve(); r.Outcome != OutcomeCompleted {
+	if r := approve(); r.Outcome != govern.OutcomeCompleted {
 		t.Errorf("the end: %s", r.Outcome)
 	}
 }
@@ -185,12 +186,12 @@ func TestApprovalsOfTwoPeople(t *testing.T) {
 	bob := protocol.Person{Name: "Bob", Email: "bob@x"}
 	dry := func(want string, by protocol.Person) {
 		t.Helper()
-		if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, DryRun: true, By: by}); err != nil || !strings.Contains(r.Summary, want) {
+		if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, DryRun: true, By: by}); err != nil || !strings.Contains(r.Summary, want) {
 			t.Errorf("%q %v, want %q", r.Summary, err, want)
 		}
 	}
 	dry("gate planned would have 1 of 2 approvals", protocol.Person{})
-	r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true})
+	r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true})
 	if err != nil || !strings.Contains(r.Summary, "1 of 2 approvals of gate planned") || r.Pending != "planned" {
 		t.Fatalf("%+v %v", r, err)
 	}
@@ -198,7 +199,7 @@ func TestApprovalsOfTwoPeople(t *testing.T) {
 		t.Errorf("on the record: %+v", got)
 	}
 	dry("gate planned would pass", bob)
-	if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: bob}); err != nil || r.EnteredPhase != "implementation" {
+	if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: bob}); err != nil || r.EnteredPhase != "implementation" {
 		t.Errorf("%+v %v", r, err)
 	}
 	p.sound()

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/phasehook"
@@ -33,12 +34,16 @@ type job struct {
 	started  time.Time
 }
 
+// repeat says that the same turn is to be carried again, and how long to wait before it.
+type repeat struct{ after time.Duration }
+
 // begin makes a turn ready: the one that waits, or the next. The report is given instead when there is nothing to carry.
-func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, err error) {
+func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *govern.Report, again *repeat, err error) {
 	if err := e.mayStart(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	err = e.locked(ctx, "step", func(t *transaction) error {
+		defer func() { again = t.repeat }()
 		if err := t.mayRun(); err != nil {
 			return err
 		}
@@ -71,7 +76,7 @@ func (e *Local) begin(ctx context.Context, o StepOptions) (j *job, rep *Report, 
 		err = errors.Join(err, j.lease.release())
 		j = nil
 	}
-	return j, rep, err
+	return j, rep, again, err
 }
 
 // mayRun refuses a configuration that validates and that no run could finish. What is not built is refused where a run comes to it.
@@ -94,11 +99,11 @@ func (t *transaction) mayRun() error {
 }
 
 // open brings the run to where a turn can be carried, or says why it cannot be.
-func (t *transaction) open(ctx context.Context, o StepOptions) (*Report, error) {
+func (t *transaction) open(ctx context.Context, o govern.StepOptions) (*govern.Report, error) {
 	st := t.state()
 	switch st.Status {
 	case protocol.RunCompleted:
-		rep := t.report(OutcomeCompleted)
+		rep := t.report(govern.OutcomeCompleted)
 		if t.adopted { // nothing else follows that would cover the lines of the other program
 			_, err := t.commit(ctx, commitAdopt, "", nil)
 			return &rep, err
@@ -150,9 +155,9 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 }
 
 // StartRun begins a run and makes no turn ready.
-func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
+func (e *Local) StartRun(ctx context.Context) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.locked(ctx, "start", func(t *transaction) error {
 		if err := t.mayRun(); err != nil {
@@ -164,7 +169,7 @@ func (e *Local) StartRun(ctx context.Context) (rep Report, err error) {
 		if _, err := t.commit(ctx, commitStart, "", nil); err != nil {
 			return err
 		}
-		rep = t.report(OutcomeDone)
+		rep = t.report(govern.OutcomeDone)
 		return nil
 	})
 	return rep, err
@@ -208,12 +213,12 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 		return err
 	}
 	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
-	t.tell(Notice{Kind: NoticeStarted, Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	t.tell(govern.Notice{Kind: govern.NoticeStarted, Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
 	return nil
 }
 
 // overdue applies time limits of the phase and of the run that have passed. Those of turns are kept by whoever carries them.
-func (t *transaction) overdue(ctx context.Context) (*Report, error) {
+func (t *transaction) overdue(ctx context.Context) (*govern.Report, error) {
 	for _, due := range governance.Timeouts(t.run, t.e.now()) {
 		if due.Scope == governance.ScopeTurn {
 			continue
@@ -244,7 +249,7 @@ func (t *transaction) overdue(ctx context.Context) (*Report, error) {
 }
 
 // choose is the active turn to carry; empty for a new one.
-func (t *transaction) choose(o StepOptions) (string, error) {
+func (t *transaction) choose(o govern.StepOptions) (string, error) {
 	active := &t.state().ActiveTurns
 	if o.Turn != "" {
 		if !active.Has(o.Turn) {
@@ -268,7 +273,7 @@ func (t *transaction) choose(o StepOptions) (string, error) {
 }
 
 // assign makes a new turn ready.
-func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report, error) {
+func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *govern.Report, error) {
 	role, why := o.Role, "was asked for"
 	if role == "" {
 		role, why = governance.NextRole(t.run)
@@ -317,7 +322,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 	if err := t.doAt(now, in); err != nil {
 		return nil, nil, undo(err)
 	}
-	t.tell(Notice{Kind: NoticeAssigned, TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
+	t.tell(govern.Notice{Kind: govern.NoticeAssigned, TurnID: id, Role: role, Text: fmt.Sprintf("%s %s", role, why)})
 	j, rep, err := t.dispatch(ctx, o, id, dir, warnings)
 	if err != nil {
 		return nil, nil, undo(err)
@@ -326,7 +331,7 @@ func (t *transaction) assign(ctx context.Context, o StepOptions) (*job, *Report,
 }
 
 // again makes a turn ready that is active already: it was interrupted, given back, or waits for a person.
-func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job, *Report, error) {
+func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string) (*job, *govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	if c := carrier(t.e.root, id); c != nil {
 		return nil, nil, carried(turn, c)
@@ -350,8 +355,8 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
 			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
 				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
-					rep := t.report(OutcomeFailed)
-					rep.turn(turn)
+					rep := t.report(govern.OutcomeFailed)
+					about(&rep, turn)
 					rep.Errors, rep.Hint = []string{where + " is not ready: " + err.Error()}, "finish "+where+" and hand it in: drawbar govern accept"
 					return nil, &rep, nil
 				}
@@ -361,8 +366,8 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 		}
 		fallthrough
 	case protocol.TurnConflicted, protocol.TurnFailed:
-		rep := t.report(OutcomeFailed)
-		rep.turn(turn)
+		rep := t.report(govern.OutcomeFailed)
+		about(&rep, turn)
 		rep.Next = governance.NextCommand(t.run)
 		return nil, &rep, nil
 	}
@@ -383,7 +388,7 @@ func (t *transaction) again(ctx context.Context, o StepOptions, id string) (*job
 
 // dispatch writes the turn's bundle, asks the runtime whether it could, and commits. What the runtime refuses for reasons of
 // this machine leaves nothing behind; what it can never do blocks the run.
-func (t *transaction) dispatch(ctx context.Context, o StepOptions, id, dir string, warnings []protocol.AdvisoryWarning) (*job, *Report, error) {
+func (t *transaction) dispatch(ctx context.Context, o govern.StepOptions, id, dir string, warnings []protocol.AdvisoryWarning) (*job, *govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	_, rt, ok := t.run.Config.RuntimeOf(turn.AssignedRole)
 	if !ok {
@@ -410,7 +415,7 @@ func (t *transaction) dispatch(ctx context.Context, o StepOptions, id, dir strin
 	return j, nil, nil
 }
 
-func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt protocol.Runtime, id, dir string, warnings []protocol.AdvisoryWarning) (*Report, error) {
+func (t *transaction) prepare(ctx context.Context, o govern.StepOptions, j *job, rt protocol.Runtime, id, dir string, warnings []protocol.AdvisoryWarning) (*govern.Report, error) {
 	in, err := t.promptInput(id, dir, warnings)
 	if err != nil {
 		return nil, err
@@ -432,7 +437,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		Timeout: o.Timeout, Deadline: turn.DeadlineAt.Time, Getenv: t.e.o.Getenv, Environ: append(append([]string(nil), t.e.o.Environ...), workspace.TurnEnv(id)...),
 		Session: t.roleSession(turn.AssignedRole, rt), BudgetUSD: t.reserved(id), Approve: t.e.o.Approve, Answer: t.e.o.Answer,
 		Out: func(line string) {
-			t.e.note(Notice{Kind: NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: line})
+			t.e.note(govern.Notice{Kind: govern.NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: line})
 		},
 	}
 	if t.run.Config.RunLoop != nil {
@@ -443,7 +448,9 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 		d.Runtime.PollIntervalMS = &ms
 	}
 	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
-		d.Log = logLines(func(line string) { t.e.note(Notice{Kind: NoticeLog, TurnID: id, Role: turn.AssignedRole, Text: line}) })
+		d.Log = logLines(func(line string) {
+			t.e.note(govern.Notice{Kind: govern.NoticeLog, TurnID: id, Role: turn.AssignedRole, Text: line})
+		})
 	}
 	d.Requirements = t.gateLines(in.GateFiles)
 	if err := j.runtime.Check(*d); err != nil {
@@ -488,7 +495,7 @@ func (t *transaction) prepare(ctx context.Context, o StepOptions, j *job, rt pro
 	if j.mark, err = t.ledger.View().Mark(); err != nil {
 		return nil, err
 	}
-	t.e.note(Notice{Kind: NoticeDispatched, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
+	t.e.note(govern.Notice{Kind: govern.NoticeDispatched, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s, attempt %d, runtime %s", id, turn.Attempt, turn.RuntimeID)})
 	return nil, nil
 }
 
@@ -524,7 +531,7 @@ func (t *transaction) reserved(turn string) *float64 {
 }
 
 // hook runs the hooks of a phase. The report says that one of them stopped the run; it is committed by then.
-func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[string]any) (*Report, error) {
+func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[string]any) (*govern.Report, error) {
 	hooks := t.run.Config.Hooks.At(phase)
 	if len(hooks) == 0 {
 		return nil, nil
@@ -544,19 +551,19 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	if _, err := t.commit(ctx, commitBlock, turn, nil); err != nil {
 		return nil, err
 	}
-	rep := t.report(OutcomeBlocked)
+	rep := t.report(govern.OutcomeBlocked)
 	rep.Code, rep.Errors = out.Code, []string{out.Message}
 	return &rep, nil
 }
 
 // vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.
-func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*Report, error) {
+func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*govern.Report, error) {
 	if len(t.effects) > 0 { // the run began, or went on
 		if _, err := t.commit(ctx, commitResume, "", nil); err != nil {
 			return nil, err
 		}
 	}
-	rep := t.report(OutcomeFailed)
+	rep := t.report(govern.OutcomeFailed)
 	rep.Code, rep.Errors = out.Code, []string{out.Message}
 	rep.Hint = fmt.Sprintf("fix the hook %s of before_assignment or what it asks for, then: %s", out.Hook, governance.NextStep)
 	return &rep, nil
@@ -566,7 +573,7 @@ func (t *transaction) runHooks(ctx context.Context, phase, turn string, payload 
 	if err := t.e.trusted(t.project.ItemsOf("hooks", phase)); err != nil {
 		return phasehook.Outcome{}, err
 	}
-	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(Notice{Kind: NoticeHook, TurnID: turn, Text: line}) }}
+	r := phasehook.Runner{Root: t.e.root, Environ: t.e.o.Environ, Now: t.e.o.Now, Out: func(line string) { t.e.note(govern.Notice{Kind: govern.NoticeHook, TurnID: turn, Text: line}) }}
 	call := phasehook.Call{RunID: t.state().ID(), TurnID: turn, Payload: payload}
 	if phase == protocol.HookAfterDispatch {
 		for _, name := range []string{prompt.AssignmentFile, prompt.PromptFile, prompt.ContextFile} {

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -35,7 +36,7 @@ func besideProject(t testing.TB, config string) *world {
 // them when it accepts one.
 func TestOwnFilesAreHiddenFromGit(t *testing.T) {
 	p := besideProject(t, one(runtimeOf("ok"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	if out := p.git("status", "--porcelain", "--untracked-files=all"); out != "" {
 		t.Errorf("git status says:\n%s", out)
 	}
@@ -49,7 +50,7 @@ func TestOwnFilesAreHiddenFromGit(t *testing.T) {
 func TestIgnoreFileOfTheUserStays(t *testing.T) {
 	p := newProject(t, one(runtimeOf("ok"), ""))
 	p.write(protocol.IgnoreFile, "mine\n")
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	if got := p.read(protocol.IgnoreFile); got != "mine\n" {
 		t.Errorf("it is %q", got)
 	}
@@ -59,7 +60,7 @@ func TestIgnoreFileOfTheUserStays(t *testing.T) {
 func TestHumanQueueIsTheFile(t *testing.T) {
 	const raised = `{"kind":"raised","escalation_id":"hesc_00000000000000aa","run_id":"RUN","phase":"implementation","type":"needs_decision","blocked_on":"escalation:operator:stop","created_at":"2026-06-01T10:00:00.000Z"}` + "\n"
 	p := newProject(t, one(runtimeOf("ok"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	p.write(protocol.EscalationsFile, strings.ReplaceAll(raised, "RUN", p.state().ID()))
 	if _, err := p.engine().Unblock(t.Context(), "hesc_00000000000000bb"); err == nil || hint(err) == "" {
 		t.Errorf("an unknown task: %v", err)
@@ -75,8 +76,8 @@ func TestHumanQueueIsTheFile(t *testing.T) {
 		t.Error("the task stands open in the file for people")
 	}
 	// And one that blocks.
-	e, err := p.engine().Escalate(t.Context(), EscalateOptions{Reason: "stop here"})
-	if err != nil || e.Outcome != OutcomeBlocked {
+	e, err := p.engine().Escalate(t.Context(), govern.EscalateOptions{Reason: "stop here"})
+	if err != nil || e.Outcome != govern.OutcomeBlocked {
 		t.Fatal(e, err)
 	}
 	p.write(protocol.EscalationsFile, p.read(protocol.EscalationsFile)+strings.NewReplacer("RUN", p.state().ID(), "00aa", "00cc").Replace(raised))
@@ -91,7 +92,7 @@ func TestHumanQueueIsTheFile(t *testing.T) {
 // TestGeneratedReportsAreNobodysWork: the original writes reports by itself, also within a turn.
 func TestGeneratedReportsAreNobodysWork(t *testing.T) {
 	p := besideProject(t, one(runtimeOf("ok and a report"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	if files := p.history()[0].FilesChanged; len(files) != 1 || files[0] != "work.txt" {
 		t.Errorf("the turn has the files %v", files)
 	}
@@ -110,7 +111,7 @@ func init() {
 func TestForgedStateIsNotAdopted(t *testing.T) {
 	const config = `,"budget":{"per_turn_max_usd":2,"per_run_max_usd":50}`
 	whole := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), config))
-	whole.step(OutcomeAccepted)
+	whole.step(govern.OutcomeAccepted)
 	event := `{"event_id":"evt_1","event_type":"gate_approved","timestamp":"2026-06-01T10:00:00.000Z","run_id":"` + whole.state().ID() + `","phase":"qa","status":"active","turn":null,"payload":{"gate_id":"planned"}}` + "\n"
 	edited := func(p *world, change func(*protocol.State)) string {
 		st := p.state().Clone()
@@ -153,9 +154,9 @@ func TestForgedStateIsNotAdopted(t *testing.T) {
 			if tc.event {
 				p.write(protocol.EventsFile, p.read(protocol.EventsFile)+event)
 			}
-			rep, err := p.engine().Step(t.Context(), StepOptions{})
+			rep, err := p.engine().Step(t.Context(), govern.StepOptions{})
 			if tc.want == "" {
-				if err != nil || rep.Outcome != OutcomePaused || p.read(protocol.StateFile) != was {
+				if err != nil || rep.Outcome != govern.OutcomePaused || p.read(protocol.StateFile) != was {
 					t.Errorf("%+v, %v", rep, err)
 				}
 				return
@@ -167,10 +168,10 @@ func TestForgedStateIsNotAdopted(t *testing.T) {
 				t.Error("a refusal changed the state")
 			}
 			if tc.name == "a gate and a made-up event" { // a person says so
-				if _, err := p.engine().Restart(t.Context(), RestartOptions{AdoptState: true}); err != nil {
+				if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{AdoptState: true}); err != nil {
 					t.Fatal(err)
 				}
-				p.step(OutcomeAccepted)
+				p.step(govern.OutcomeAccepted)
 				if r := verified(t, p); !r.OK || !strings.Contains(told(r), "adopted .agentxchain/state.json") {
 					t.Errorf("verify: %s", told(r))
 				}
@@ -182,7 +183,7 @@ func TestForgedStateIsNotAdopted(t *testing.T) {
 // TestTamperingAfterAcceptanceBlocks: a hook that comes too late to object may not lay hand on the record either.
 func TestTamperingAfterAcceptanceBlocks(t *testing.T) {
 	p := newProject(t, one(runtimeOf("ok"), `,"hooks":{"after_acceptance":[{"name":"bad","type":"process","command":["sh","-c","echo x >> .agentxchain/state.json"],"mode":"advisory","timeout_ms":30000}]}`))
-	r := p.step(OutcomeAccepted)
+	r := p.step(govern.OutcomeAccepted)
 	if r.Status != protocol.RunBlocked || r.Reason == nil || r.Reason.Category != "hook_tamper" || len(p.accepted()) != 1 {
 		t.Errorf("the run is %s: %+v", r.Status, r.Reason)
 	}
@@ -210,11 +211,11 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 	if _, known := process.Started(worker.Process.Pid); known { // the number was given to another program since
 		p := newProject(t, one(runtimeOf("ok"), ""))
 		left(p, `,"worker_attached_at":"2026-06-01T10:00:00.000Z"`)
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 		p.sound()
 	}
 	left(p, fmt.Sprintf(`,"worker_attached_at":%q`, protocol.At(time.Now())))
-	_, err := p.engine().Step(t.Context(), StepOptions{})
+	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
 	if err == nil || !strings.Contains(err.Error(), "still runs") || !strings.Contains(hint(err), "kill ") {
 		t.Fatalf("%v, try %s", err, hint(err))
 	}
@@ -223,20 +224,20 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 		t.Errorf("status warns of %q, %v", s.Notes, err)
 	}
 	stop()
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	p.sound()
 }
 
 // TestRoleThatCannotRunIsRefusedWhenItsTurnComes: what comes before it runs, as five templates of the original need.
 func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
 	p := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), `{"type":"api_proxy","provider":"anthropic","model":"m","auth_env":"K"}`, ""))
-	p.step(OutcomeAccepted)
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+	p.step(govern.OutcomeAccepted)
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil {
 		t.Fatal(err)
 	}
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	before := p.read(protocol.EventsFile)
-	_, err := p.engine().Step(t.Context(), StepOptions{})
+	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
 	if err == nil || !strings.Contains(err.Error(), "role qa, which needs a runtime of type api_proxy") || !strings.Contains(hint(err), "roles.qa.runtime") {
 		t.Fatalf("%v, try %s", err, hint(err))
 	}
@@ -261,7 +262,7 @@ func TestWaitingIntentsAreShown(t *testing.T) {
 // TestAdoptionPassesNoGateWithApprovers: who may type restart may not be who decides.
 func TestAdoptionPassesNoGateWithApprovers(t *testing.T) {
 	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""), `"requires_human_approval":true}`, `"requires_human_approval":true,"approvers":["Ann"]}`, 1))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	st := p.state().Clone()
 	st.Status, st.Phase, st.PendingTransition, st.BlockedOn = protocol.RunActive, "implementation", nil, nil
 	st.PhaseGateStatus.Set("planned", "passed")
@@ -271,7 +272,7 @@ func TestAdoptionPassesNoGateWithApprovers(t *testing.T) {
 	}
 	p.write(protocol.StateFile, string(b))
 	p.write(protocol.EventsFile, p.read(protocol.EventsFile)+`{"event_type":"gate_approved","run_id":"`+st.ID()+`"}`+"\n")
-	if _, err := p.engine().Restart(t.Context(), RestartOptions{AdoptState: true}); err == nil || !strings.Contains(err.Error(), "only its approvers decide") || !strings.Contains(hint(err), "cp ") {
+	if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{AdoptState: true}); err == nil || !strings.Contains(err.Error(), "only its approvers decide") || !strings.Contains(hint(err), "cp ") {
 		t.Errorf("%v, try %s", err, hint(err))
 	}
 	if p.read(protocol.StateFile) != string(b) {

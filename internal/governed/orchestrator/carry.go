@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
 // Step carries one turn to its acceptance, its block, or its end of attempts.
-func (e *Local) Step(ctx context.Context, o StepOptions) (Report, error) {
+func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	first := true
 	for {
-		j, rep, err := e.begin(ctx, o)
+		j, rep, again, err := e.begin(ctx, o)
 		if err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
-		if rep != nil && !rep.retry {
+		if rep != nil && again == nil {
 			return *rep, nil
 		}
 		if rep == nil {
@@ -28,17 +29,18 @@ func (e *Local) Step(ctx context.Context, o StepOptions) (Report, error) {
 			}
 			out, err := e.carry(ctx, j)
 			if err != nil {
-				return Report{}, errors.Join(err, j.lease.release())
+				return govern.Report{}, errors.Join(err, j.lease.release())
 			}
-			r, err := e.collect(ctx, j, out, o)
-			if err = errors.Join(err, j.lease.release()); err != nil || !r.retry {
+			var r govern.Report
+			r, again, err = e.collect(ctx, j, out, o)
+			if err = errors.Join(err, j.lease.release()); err != nil || again == nil {
 				return r, err
 			}
 			rep = &r
 		}
 		o.Role, o.Turn, o.Resume = "", rep.TurnID, false
-		if err := e.pause(ctx, rep.retryAfter, first); err != nil {
-			rep.Outcome = OutcomeInterrupted
+		if err := e.pause(ctx, again.after, first); err != nil {
+			rep.Outcome = govern.OutcomeInterrupted
 			return *rep, nil //nolint:nilerr // the caller ended it; the turn stays and the report says so
 		}
 		first = false
@@ -46,23 +48,23 @@ func (e *Local) Step(ctx context.Context, o StepOptions) (Report, error) {
 }
 
 // ready leaves a person's turn to them: the bundle is there, nobody waits.
-func (e *Local) ready(ctx context.Context, j *job) (Report, error) {
+func (e *Local) ready(ctx context.Context, j *job) (govern.Report, error) {
 	if err := j.lease.release(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if j.dispatch.Runtime.Type == protocol.RuntimeManual {
 		lines, err := turnruntime.Instruct(j.dispatch, e.o.Now())
 		if err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
 		for _, line := range lines {
 			j.dispatch.Out(line)
 		}
 	}
-	var rep Report
+	var rep govern.Report
 	err := e.locked(ctx, "step", func(t *transaction) error {
-		rep = t.report(OutcomeAssigned)
-		rep.turn(&j.dispatch.Turn)
+		rep = t.report(govern.OutcomeAssigned)
+		about(&rep, &j.dispatch.Turn)
 		return nil
 	})
 	return rep, err

@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // collect takes what the runtime left: a result is judged, its absence is a failed dispatch.
-func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o StepOptions) (rep Report, err error) {
+func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o govern.StepOptions) (rep govern.Report, again *repeat, err error) {
 	// What was done is kept also when the caller has ended the command in between.
 	ctx = context.WithoutCancel(ctx)
 	id := j.dispatch.Turn.TurnID
 	err = e.locked(ctx, "step", func(t *transaction) error {
+		defer func() { again = t.repeat }()
 		turn := t.state().ActiveTurns.At(id)
 		if turn == nil && t.state().ID() != j.dispatch.Run {
 			return execution.Errorf(execution.CodeConfig, "the record of run %s is gone: %s was removed or emptied while turn %s (%s) was under way, and the turn's result with it",
@@ -28,7 +30,7 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		}
 		if turn == nil || turn.Attempt != j.dispatch.Turn.Attempt {
 			rep = t.report(t.endedMeanwhile(id))
-			rep.turn(&j.dispatch.Turn)
+			about(&rep, &j.dispatch.Turn)
 			return nil
 		}
 		if err := t.lived(j); err != nil {
@@ -45,7 +47,7 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		if !out.Staged {
 			// What lies there is not what the worker handed in: a draft, or half a result. It stays.
 			rep, err = t.nothing(ctx, j, out)
-			t.mark(ctx, id, rep, err)
+			t.mark(ctx, id, err)
 			return err
 		}
 		data, where, err := project.ReadStaged(j.dispatch.WorkDir, id)
@@ -60,27 +62,34 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		default:
 			rep, err = t.judge(ctx, id, submission{data: data, where: where, outcome: out, started: j.started, repair: !o.NoRepair, person: person})
 		}
-		t.mark(ctx, id, rep, err)
+		t.mark(ctx, id, err)
 		return err
 	})
-	return rep, err
+	return rep, again, err
 }
 
 // mark leaves the mark of an attempt that ended without an acceptance and is not followed by another at once.
-func (t *transaction) mark(ctx context.Context, id string, rep Report, err error) {
-	if err == nil && !rep.retry {
+func (t *transaction) mark(ctx context.Context, id string, err error) {
+	if err == nil && t.repeat == nil {
 		t.leaveMark(ctx, id)
 	}
 }
 
+// repeats notes whether the turn is to be carried again.
+func (t *transaction) repeats(yes bool) {
+	if t.repeat = nil; yes {
+		t.repeat = &repeat{}
+	}
+}
+
 // endedMeanwhile tells how a turn ended that another command decided while it was carried.
-func (t *transaction) endedMeanwhile(id string) Outcome {
+func (t *transaction) endedMeanwhile(id string) govern.Outcome {
 	for _, h := range t.run.History {
 		if h.TurnID == id && h.Status != "reissued" {
-			return OutcomeAccepted
+			return govern.OutcomeAccepted
 		}
 	}
-	return OutcomeDone
+	return govern.OutcomeDone
 }
 
 // lived brings into the record what was seen of the worker.
@@ -117,16 +126,16 @@ func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
 }
 
 // nothing decides a turn that ended without a result.
-func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outcome) (Report, error) {
+func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outcome) (govern.Report, error) {
 	id := j.dispatch.Turn.TurnID
 	if out.Cancelled || out.Draft {
 		if out.Cost != nil {
 			if _, err := t.commit(ctx, commitInterrupted, id, nil); err != nil {
-				return Report{}, err
+				return govern.Report{}, err
 			}
 		}
-		rep := t.report(OutcomeInterrupted)
-		rep.turn(t.state().ActiveTurns.At(id))
+		rep := t.report(govern.OutcomeInterrupted)
+		about(&rep, t.state().ActiveTurns.At(id))
 		rep.Hint = out.Hint
 		if out.Draft {
 			rep.Code, rep.Errors = out.Class, []string{out.Detail}
@@ -135,7 +144,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	}
 	in := governance.DispatchFailed{TurnID: id, Class: out.Class, Detail: out.Detail, ExitCode: out.ExitCode, Transient: out.Transient}
 	var err error
-	var rep *Report
+	var rep *govern.Report
 	switch out.Class {
 	case turnruntime.ClassStalled:
 		rep, err = t.failed(ctx, id, governance.Stalled{TurnID: id, Detail: out.Detail})
@@ -145,7 +154,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 		rep, err = t.dispatchFailed(ctx, id, in)
 	}
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	rep.Code, rep.Meta, rep.Cost = out.Class, out.Meta, out.Cost
 	if out.Detail != "" {
@@ -155,9 +164,9 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	if do, _, ok := strings.Cut(out.Hint, ", then: "); ok {
 		rep.Hint = do + ", then: " + rep.Next // the record knows what the turn needs
 	}
-	if rep.retry {
-		rep.retryAfter = backoff(out.RetryAfter, rep.Attempt)
-		t.e.note(Notice{Kind: NoticeRetry, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, rep.retryAfter.Round(time.Second))})
+	if t.repeat != nil {
+		t.repeat.after = backoff(out.RetryAfter, rep.Attempt)
+		t.e.note(govern.Notice{Kind: govern.NoticeRetry, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s; attempt %d in %s", out.Detail, rep.Attempt, t.repeat.after.Round(time.Second))})
 	}
 	return *rep, nil
 }
@@ -171,12 +180,12 @@ func backoff(asked time.Duration, attempt int) time.Duration {
 	return min(time.Second<<min(attempt-1, 6), 30*time.Second)
 }
 
-func (t *transaction) dispatchFailed(ctx context.Context, id string, in governance.DispatchFailed) (*Report, error) {
+func (t *transaction) dispatchFailed(ctx context.Context, id string, in governance.DispatchFailed) (*govern.Report, error) {
 	return t.failed(ctx, id, in)
 }
 
 // failed applies the input that says how a dispatch failed, and commits.
-func (t *transaction) failed(ctx context.Context, id string, in governance.Input) (*Report, error) {
+func (t *transaction) failed(ctx context.Context, id string, in governance.Input) (*govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	if err := t.do(in); err != nil {
 		return nil, err
@@ -187,15 +196,15 @@ func (t *transaction) failed(ctx context.Context, id string, in governance.Input
 	rep := t.report(outcomeOf(t.state()))
 	if now := t.state().ActiveTurns.At(id); now != nil {
 		turn = now
-		rep.retry = t.state().Status == protocol.RunActive && now.Status == protocol.TurnRetrying
+		t.repeats(t.state().Status == protocol.RunActive && now.Status == protocol.TurnRetrying)
 	}
 	if turn != nil {
-		rep.turn(turn)
+		about(&rep, turn)
 	}
-	if rep.retry {
-		rep.Outcome = OutcomeRejected
-	} else if rep.Outcome == OutcomeDone {
-		rep.Outcome = OutcomeFailed
+	if t.repeat != nil {
+		rep.Outcome = govern.OutcomeRejected
+	} else if rep.Outcome == govern.OutcomeDone {
+		rep.Outcome = govern.OutcomeFailed
 	}
 	return &rep, nil
 }
@@ -209,32 +218,32 @@ type failure struct {
 
 // unacceptable records that a result was not taken, and with repair gives the turn back to its role with the reasons while
 // attempts remain.
-func (t *transaction) unacceptable(ctx context.Context, id string, f failure, repair bool) (Report, error) {
+func (t *transaction) unacceptable(ctx context.Context, id string, f failure, repair bool) (govern.Report, error) {
 	in := governance.FailAcceptance{TurnID: id, Code: f.code, Stage: f.stage, Errors: f.errors}
 	if err := t.do(in); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if repair && t.state().Status == protocol.RunActive {
 		reject := governance.RejectTurn{TurnID: id, Reason: f.code, Stage: f.stage, Errors: f.errors}
 		if err := t.do(reject); err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
 	}
 	if _, err := t.commit(ctx, commitFail, id, nil); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
-	rep := t.report(OutcomeFailed)
+	rep := t.report(govern.OutcomeFailed)
 	rep.Code, rep.Stage, rep.Errors = f.code, f.stage, f.errors
 	if turn := t.state().ActiveTurns.At(id); turn != nil {
-		rep.turn(turn)
-		rep.retry = repair && t.state().Status == protocol.RunActive && turn.Status == protocol.TurnRetrying
+		about(&rep, turn)
+		t.repeats(repair && t.state().Status == protocol.RunActive && turn.Status == protocol.TurnRetrying)
 	}
 	if t.state().Status == protocol.RunBlocked {
-		rep.Outcome = OutcomeBlocked
+		rep.Outcome = govern.OutcomeBlocked
 	}
-	if rep.retry {
-		rep.Outcome = OutcomeRejected
-		t.e.note(Notice{Kind: NoticeRejected, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
+	if t.repeat != nil {
+		rep.Outcome = govern.OutcomeRejected
+		t.e.note(govern.Notice{Kind: govern.NoticeRejected, TurnID: id, Role: rep.Role, Text: fmt.Sprintf("%s: %s", f.code, joined(f.errors))})
 	}
 	return rep, nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/drawbar/drawbar/govern"
 )
 
 // crashingEngine carries one turn and kills itself, as nothing else can, at a point of its transactions: the one that has the
@@ -30,7 +32,7 @@ func crashingEngine(*worker) {
 		}
 	}})
 	if err == nil {
-		_, err = e.Step(context.Background(), StepOptions{})
+		_, err = e.Step(context.Background(), govern.StepOptions{})
 	}
 	if err != nil {
 		fmt.Println("error:", err)
@@ -74,7 +76,7 @@ func TestCrashAtEveryPointOfATurn(t *testing.T) {
 		}
 		// What a reader sees now is what stays.
 		seen := p.accepted()
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 		after := p.accepted()
 		if !slices.Equal(after[:len(seen)], seen) || len(seen) < len(before) || len(after) != len(seen)+1 {
 			t.Fatalf("%d, after %s: accepted %v, then %v, then %v", n, point, before, seen, after)

@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
@@ -22,7 +23,7 @@ func (t *transaction) only(named, command string) (*protocol.Turn, error) {
 		if turn := active.At(named); turn != nil {
 			return turn, nil
 		}
-		if t.endedMeanwhile(named) == OutcomeAccepted {
+		if t.endedMeanwhile(named) == govern.OutcomeAccepted {
 			return nil, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is accepted already", named).WithHint("drawbar govern turn show %s", named)
 		}
 		return nil, execution.Errorf(execution.CodeValidation, "turn %s is not active", named).WithHint("%s", governance.NextStatus)
@@ -51,9 +52,9 @@ func (t *transaction) free(turn *protocol.Turn) error {
 }
 
 // Accept takes the staged result of a turn. Its faults are reported and the turn stays for a correction.
-func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err error) {
+func (e *Local) Accept(ctx context.Context, o govern.AcceptOptions) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.locked(ctx, "accept", func(t *transaction) error {
 		turn, err := t.only(o.Turn, "accept")
@@ -82,7 +83,7 @@ func (e *Local) Accept(ctx context.Context, o AcceptOptions) (rep Report, err er
 }
 
 // Reject refuses the result of a turn: it is tried again while attempts remain, else a person decides.
-func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err error) {
+func (e *Local) Reject(ctx context.Context, o govern.RejectOptions) (rep govern.Report, err error) {
 	err = e.locked(ctx, "reject", func(t *transaction) error {
 		turn, err := t.only(o.Turn, "reject")
 		if err != nil {
@@ -108,14 +109,14 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 		if _, err := t.commit(ctx, commitReject, turn.TurnID, nil); err != nil {
 			return err
 		}
-		rep = t.report(OutcomeRejected)
+		rep = t.report(govern.OutcomeRejected)
 		if t.state().Status == protocol.RunBlocked {
-			rep.Outcome = OutcomeBlocked
+			rep.Outcome = govern.OutcomeBlocked
 		}
 		if now := t.state().ActiveTurns.At(turn.TurnID); now != nil {
 			turn = now
 		}
-		rep.turn(turn)
+		about(&rep, turn)
 		rep.Summary = "rejected: " + in.Reason
 		return nil
 	})
@@ -123,9 +124,9 @@ func (e *Local) Reject(ctx context.Context, o RejectOptions) (rep Report, err er
 }
 
 // Reissue replaces a turn by a new one of the same role, with a fresh baseline.
-func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, err error) {
+func (e *Local) Reissue(ctx context.Context, named, reason string) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.locked(ctx, "reissue", func(t *transaction) error {
 		turn, err := t.only(named, "reissue")
@@ -160,8 +161,8 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, 
 				t.e.warn(fmt.Sprintf("the worktree of turn %s is still there: %v", turn.TurnID, err))
 			}
 		}
-		rep = t.report(OutcomeAssigned)
-		rep.turn(t.state().ActiveTurns.At(in.NewTurnID))
+		rep = t.report(govern.OutcomeAssigned)
+		about(&rep, t.state().ActiveTurns.At(in.NewTurnID))
 		return nil
 	})
 	return rep, err
@@ -169,7 +170,7 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep Report, 
 
 // Checkpoint commits what an accepted turn changed and no commit has: after a branch moved during its acceptance, or in a
 // project of the original.
-func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err error) {
+func (e *Local) Checkpoint(ctx context.Context, named string) (rep govern.Report, err error) {
 	err = e.locked(ctx, "checkpoint", func(t *transaction) error {
 		var entry *protocol.HistoryEntry
 		for i := len(t.run.History) - 1; i >= 0 && entry == nil; i-- {
@@ -190,7 +191,7 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep Report, err e
 			return err
 		}
 		dirty := among(base.DirtySnapshot.Keys(), entry.FilesChanged)
-		rep = t.report(OutcomeDone)
+		rep = t.report(govern.OutcomeDone)
 		rep.TurnID, rep.Role, rep.Files = entry.TurnID, entry.Role, dirty
 		if len(dirty) == 0 {
 			rep.Summary = "nothing to commit: the files of turn " + entry.TurnID + " are committed"
@@ -217,9 +218,9 @@ func head(st *protocol.State) *string {
 }
 
 // Escalate hands the run to a person.
-func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, err error) {
+func (e *Local) Escalate(ctx context.Context, o govern.EscalateOptions) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.locked(ctx, "escalate", func(t *transaction) error {
 		if o.Reason == "" {
@@ -232,7 +233,7 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 			return err
 		}
 		t.afterwards(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)})
-		rep = t.report(OutcomeBlocked)
+		rep = t.report(govern.OutcomeBlocked)
 		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil
 	})
@@ -240,9 +241,9 @@ func (e *Local) Escalate(ctx context.Context, o EscalateOptions) (rep Report, er
 }
 
 // Unblock resolves an open entry of the human queue and clears the block that it stands for.
-func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err error) {
+func (e *Local) Unblock(ctx context.Context, escalation string) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.locked(ctx, "unblock", func(t *transaction) error {
 		if err := t.unblock(ctx, escalation); err != nil {
@@ -252,7 +253,7 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 			return err
 		}
 		rep = t.report(outcomeOf(t.state()))
-		if rep.Outcome == OutcomeDone {
+		if rep.Outcome == govern.OutcomeDone {
 			rep.Summary = "nothing blocks the run any more"
 		}
 		return nil
@@ -261,14 +262,14 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep Report, err
 }
 
 // Resume clears a block and makes the next turn ready, without carrying it.
-func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
+func (e *Local) Resume(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	o.Resume = true
-	j, rep, err := e.begin(ctx, o)
+	j, rep, _, err := e.begin(ctx, o)
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if rep != nil {
 		return *rep, nil
@@ -277,11 +278,11 @@ func (e *Local) Resume(ctx context.Context, o StepOptions) (Report, error) {
 }
 
 // Assign makes the next turn ready, without clearing anything and without carrying it.
-func (e *Local) Assign(ctx context.Context, o StepOptions) (Report, error) {
+func (e *Local) Assign(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	o.Resume = false
-	j, rep, err := e.begin(ctx, o)
+	j, rep, _, err := e.begin(ctx, o)
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if rep != nil {
 		return *rep, nil
@@ -290,9 +291,9 @@ func (e *Local) Assign(ctx context.Context, o StepOptions) (Report, error) {
 }
 
 // Restart takes up a run whose process died, or begins a new one where the last has ended.
-func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err error) {
+func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	err = e.lockedAs(ctx, "restart", o.AdoptState, func(t *transaction) error {
 		st := t.state()
@@ -308,7 +309,7 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 			if _, err := t.commit(ctx, commitRestart, "", nil); err != nil {
 				return err
 			}
-			rep = t.report(OutcomeDone)
+			rep = t.report(govern.OutcomeDone)
 			rep.Summary = "run " + rep.RunID + " begins"
 			return nil
 		}
@@ -330,7 +331,7 @@ func (e *Local) Restart(ctx context.Context, o RestartOptions) (rep Report, err 
 			if carrier(e.root, id) != nil {
 				return t.free(turn)
 			}
-			t.e.note(Notice{Kind: NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s of role %s (%s) is taken up by the next step", id, turn.AssignedRole, turn.Status)})
+			t.e.note(govern.Notice{Kind: govern.NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s of role %s (%s) is taken up by the next step", id, turn.AssignedRole, turn.Status)})
 		}
 		if _, err := t.commit(ctx, commitRestart, "", nil); err != nil {
 			return err

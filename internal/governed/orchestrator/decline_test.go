@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 var (
@@ -27,9 +28,9 @@ func planned(t *testing.T, gate string) *world {
 }
 
 // plan hands in the planning turn.
-func (p *world) plan() Report {
+func (p *world) plan() govern.Report {
 	p.t.Helper()
-	r := p.byHand(OutcomeAccepted, func(r map[string]any) {
+	r := p.byHand(govern.OutcomeAccepted, func(r map[string]any) {
 		r["objections"] = []any{objection("OBJ-001", "low", "it may grow")}
 		r["phase_transition_request"], r["proposed_next_role"] = "implementation", "dev"
 	})
@@ -43,7 +44,7 @@ func (p *world) plan() Report {
 func TestDecline(t *testing.T) {
 	t.Parallel()
 	p := planned(t, `{"requires_human_approval":true}`)
-	r, err := p.engine().Decline(t.Context(), DeclineOptions{Gate: "planned", Reason: "the plan names no tests", By: ann})
+	r, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Gate: "planned", Reason: "the plan names no tests", By: ann})
 	if err != nil || r.Status != protocol.RunActive || r.Phase != "planning" || r.Next != "drawbar govern step" {
 		t.Fatalf("%+v %v", r, err)
 	}
@@ -52,7 +53,7 @@ func TestDecline(t *testing.T) {
 	if err != nil || s.NextRole != "pm" || s.Pending != "" || s.Gate == nil || !strings.Contains(s.Gate.Reasons[0], "the plan names no tests") {
 		t.Fatalf("next %s, %+v, %v", s.NextRole, s.Gate, err)
 	}
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	if text := p.read(protocol.BundleDir(turn) + "/PROMPT.md"); !strings.Contains(text, "the plan names no tests") || !strings.Contains(text, "Ann <ann@x>") {
 		t.Errorf("PROMPT.md does not say why:\n%s", text)
 	}
@@ -60,7 +61,7 @@ func TestDecline(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	p.plan()
-	if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: ann, Comment: "now it does"}); err != nil || r.EnteredPhase != "implementation" {
+	if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: ann, Comment: "now it does"}); err != nil || r.EnteredPhase != "implementation" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if n := p.events("gate_approved"); len(n) != 1 || !strings.Contains(string(n[0].Payload), `"comment":"now it does"`) {
@@ -77,16 +78,16 @@ func TestDeclineToARoleOrPhase(t *testing.T) {
 	p := planned(t, `{"requires_human_approval":true}`)
 	approve := func(want string) {
 		t.Helper()
-		if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil || r.Phase != want {
+		if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil || r.Phase != want {
 			t.Fatalf("%+v %v", r, err)
 		}
 	}
-	decline := func(o DeclineOptions) error {
+	decline := func(o govern.DeclineOptions) error {
 		o.Reason = "no"
 		_, err := p.engine().Decline(t.Context(), o)
 		return err
 	}
-	for what, o := range map[string]DeclineOptions{
+	for what, o := range map[string]govern.DeclineOptions{
 		"a later phase": {Phase: "implementation"}, "no phase": {Phase: "moon"}, "no role": {Role: "cook"}, "a role of another phase": {Role: "dev"},
 		"another gate": {Gate: "built"}, "no gate": {Gate: "moon"},
 	} {
@@ -94,20 +95,20 @@ func TestDeclineToARoleOrPhase(t *testing.T) {
 			t.Errorf("%s: %v, hint %q", what, err, hint(err))
 		}
 	}
-	if _, err := p.engine().Decline(t.Context(), DeclineOptions{Reason: " "}); err == nil || !strings.Contains(hint(err), "--reason") {
+	if _, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Reason: " "}); err == nil || !strings.Contains(hint(err), "--reason") {
 		t.Errorf("without a reason: %v", err)
 	}
 	approve("implementation")
-	p.byHand(OutcomeAccepted, func(r map[string]any) {
+	p.byHand(govern.OutcomeAccepted, func(r map[string]any) {
 		p.write("app.txt", "x\n")
 		r["files_changed"], r["artifact"] = []string{"app.txt"}, map[string]any{"type": "workspace"}
 		r["phase_transition_request"] = "qa"
 	})
-	p.byHand(OutcomeAccepted, func(r map[string]any) {
+	p.byHand(govern.OutcomeAccepted, func(r map[string]any) {
 		r["objections"] = []any{objection("OBJ-002", "low", "slow")}
 		r["run_completion_request"], r["proposed_next_role"] = true, "human"
 	})
-	if err := decline(DeclineOptions{Phase: "implementation", Role: "dev"}); err != nil {
+	if err := decline(govern.DeclineOptions{Phase: "implementation", Role: "dev"}); err != nil {
 		t.Fatal(err)
 	}
 	st := p.state()
@@ -116,7 +117,7 @@ func TestDeclineToARoleOrPhase(t *testing.T) {
 		t.Errorf("phase %s, next %s (%s), gates %v", st.Phase, s.NextRole, s.NextWhy, st.PhaseGateStatus)
 	}
 	// What was approved before is taken back by name, and said.
-	if err := decline(DeclineOptions{Gate: "planned"}); err != nil || p.state().Phase != "planning" {
+	if err := decline(govern.DeclineOptions{Gate: "planned"}); err != nil || p.state().Phase != "planning" {
 		t.Errorf("an approval taken back: %v, phase %s", err, p.state().Phase)
 	}
 	if n := p.events("gate_declined"); len(n) != 2 || !strings.Contains(string(n[1].Payload), `"undoes":"gate_approved"`) {
@@ -129,13 +130,13 @@ func TestDeclineToARoleOrPhase(t *testing.T) {
 func TestADeclineTakenBack(t *testing.T) {
 	t.Parallel()
 	p := planned(t, `{"requires_human_approval":true}`)
-	if _, err := p.engine().Decline(t.Context(), DeclineOptions{Reason: "too early", By: ann}); err != nil {
+	if _, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Reason: "too early", By: ann}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, DryRun: true}); err != nil || !strings.Contains(r.Summary, "would pass") {
+	if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, DryRun: true}); err != nil || !strings.Contains(r.Summary, "would pass") {
 		t.Fatalf("%+v %v", r, err)
 	}
-	if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: ann}); err != nil || r.EnteredPhase != "implementation" {
+	if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: ann}); err != nil || r.EnteredPhase != "implementation" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if n := p.events("gate_approved"); len(n) != 1 || !strings.Contains(string(n[0].Payload), `"undoes":"gate_declined"`) {
@@ -144,11 +145,11 @@ func TestADeclineTakenBack(t *testing.T) {
 	p.sound()
 
 	p = planned(t, `{"requires_human_approval":true}`)
-	if _, err := p.engine().Decline(t.Context(), DeclineOptions{Reason: "too early", By: ann}); err != nil {
+	if _, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Reason: "too early", By: ann}); err != nil {
 		t.Fatal(err)
 	}
-	p.step(OutcomeAssigned, StepOptions{NoWait: true})
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: ann}); err == nil {
+	p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: ann}); err == nil {
 		t.Error("approved while the turn that answers the decline is under way")
 	}
 }
@@ -158,23 +159,23 @@ func TestApprovers(t *testing.T) {
 	t.Parallel()
 	p := planned(t, `{"requires_human_approval":true,"approvers":["ann@x","Bob"]}`)
 	for _, dry := range []bool{true, false} {
-		if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: eve, DryRun: dry}); err == nil || !strings.Contains(err.Error(), "Eve <eve@x>") || !strings.Contains(err.Error(), "ann@x") {
+		if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: eve, DryRun: dry}); err == nil || !strings.Contains(err.Error(), "Eve <eve@x>") || !strings.Contains(err.Error(), "ann@x") {
 			t.Errorf("dry %v: %v", dry, err)
 		}
 	}
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err == nil {
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err == nil {
 		t.Error("whom git knows here is no approver")
 	}
-	if _, err := p.engine().Decline(t.Context(), DeclineOptions{Reason: "no", By: eve}); err == nil {
+	if _, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Reason: "no", By: eve}); err == nil {
 		t.Error("Eve declined")
 	}
-	if r, err := p.engine().Run(t.Context(), RunOptions{AutoApprove: true}); err != nil || r.Stop != StopGateHeld {
+	if r, err := p.engine().Run(t.Context(), govern.RunOptions{AutoApprove: true}); err != nil || r.Stop != govern.StopGateHeld {
 		t.Errorf("%+v %v", r, err)
 	}
 	if s, err := p.engine().Status(t.Context()); err != nil || len(s.Approvers) != 2 {
 		t.Errorf("%v %v", s.Approvers, err)
 	}
-	if r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: bob}); err != nil || r.EnteredPhase != "implementation" {
+	if r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: bob}); err != nil || r.EnteredPhase != "implementation" {
 		t.Errorf("%+v %v", r, err)
 	}
 
@@ -188,17 +189,17 @@ func TestApprovers(t *testing.T) {
 func TestTwoPeople(t *testing.T) {
 	t.Parallel()
 	p := planned(t, `{"requires_human_approval":true,"min_approvals":2,"gate_actions":[{"run":"touch ran"}]}`)
-	r, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: ann})
+	r, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: ann})
 	if err != nil || r.Pending != "planned" || r.Phase != "planning" || !strings.Contains(r.Summary, "1 of 2") {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if _, err := os.Stat(filepath.Join(p.root, "ran")); err == nil || len(p.state().PendingTransition.Approvals) != 1 {
 		t.Errorf("after one approval: %+v", p.state().PendingTransition)
 	}
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: protocol.Person{Name: "Ann B.", Email: "ANN@x"}}); err == nil || !strings.Contains(err.Error(), "another") {
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: protocol.Person{Name: "Ann B.", Email: "ANN@x"}}); err == nil || !strings.Contains(err.Error(), "another") {
 		t.Errorf("twice by one person: %v", err)
 	}
-	if _, err := p.engine().Decline(t.Context(), DeclineOptions{Reason: "I was wrong", By: ann}); err != nil {
+	if _, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Reason: "I was wrong", By: ann}); err != nil {
 		t.Fatal(err)
 	}
 	p.plan()
@@ -206,7 +207,7 @@ func TestTwoPeople(t *testing.T) {
 		t.Errorf("%d approvals outlive the decline", n)
 	}
 	for _, who := range []protocol.Person{bob, ann} {
-		if r, err = p.engine().Approve(t.Context(), ApproveOptions{Either: true, By: who}); err != nil {
+		if r, err = p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: who}); err != nil {
 			t.Fatal(err)
 		}
 	}

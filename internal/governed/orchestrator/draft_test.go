@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func init() {
@@ -35,11 +36,11 @@ func TestADraftStays(t *testing.T) {
 		"half":  func(*world, string) string { return `{"schema_version":"1.0","run_id":` },
 		"notes": func(*world, string) string { return "did it, write this down later" },
 	} {
-		for end, o := range map[string]StepOptions{"interrupted": {}, "timed out": {Timeout: 300 * time.Millisecond}} {
+		for end, o := range map[string]govern.StepOptions{"interrupted": {}, "timed out": {Timeout: 300 * time.Millisecond}} {
 			t.Run(name+", "+end, func(t *testing.T) {
 				t.Parallel()
 				p := newProject(t, one(manualRuntime, ""))
-				turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+				turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 				text := draft(p, turn)
 				p.stage(turn, text)
 				for range 2 {
@@ -56,7 +57,7 @@ func TestADraftStays(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if r.Outcome != OutcomeInterrupted || r.Attempt != 1 || r.Next != "drawbar govern step" || !strings.Contains(r.Hint, "turn-result.json") {
+					if r.Outcome != govern.OutcomeInterrupted || r.Attempt != 1 || r.Next != "drawbar govern step" || !strings.Contains(r.Hint, "turn-result.json") {
 						t.Fatalf("%s %s, attempt %d, next %s, hint %q", r.Outcome, r.Code, r.Attempt, r.Next, r.Hint)
 					}
 				}
@@ -71,7 +72,7 @@ func TestADraftStays(t *testing.T) {
 				}
 				p.write("work.txt", "by hand\n")
 				p.stage(turn, handWritten(p, turn, "work.txt"))
-				if r := p.step(OutcomeAccepted); r.TurnID != turn || r.Attempt != 1 {
+				if r := p.step(govern.OutcomeAccepted); r.TurnID != turn || r.Attempt != 1 {
 					t.Errorf("%+v", r)
 				}
 				p.sound()
@@ -84,13 +85,13 @@ func TestADraftStays(t *testing.T) {
 func TestADraftAfterARefusal(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(manualRuntime, ""))
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	p.stage(turn, `{"schema_version":"1.0"}`)
-	if r, err := p.engine().Accept(t.Context(), AcceptOptions{}); err != nil || r.Outcome != OutcomeFailed {
+	if r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{}); err != nil || r.Outcome != govern.OutcomeFailed {
 		t.Fatalf("%+v %v", r, err)
 	}
 	p.stage(turn, `{"schema_version":"1.0","run`)
-	if r := p.step(OutcomeFailed); r.Attempt != 1 || !strings.Contains(strings.Join(r.Errors, " "), "turn-result.json") {
+	if r := p.step(govern.OutcomeFailed); r.Attempt != 1 || !strings.Contains(strings.Join(r.Errors, " "), "turn-result.json") {
 		t.Errorf("%+v", r)
 	}
 	if got := p.read(protocol.StagedFile(turn)); got == "" {
@@ -98,7 +99,7 @@ func TestADraftAfterARefusal(t *testing.T) {
 	}
 	p.write("work.txt", "by hand\n")
 	p.stage(turn, handWritten(p, turn, "work.txt"))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 }
 
 // What a program had half written when it was ended is no result: the turn is as far as if nothing were there.
@@ -106,12 +107,12 @@ func TestHalfAResult(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		worker, on string
-		want       Outcome
+		want       govern.Outcome
 		timeout    time.Duration
 	}{
-		"interrupted": {worker: "writes half and hangs", want: OutcomeInterrupted},
-		"timed out":   {worker: "writes half and hangs", want: OutcomeBlocked, on: "dispatch:timeout", timeout: 700 * time.Millisecond},
-		"dead":        {worker: "writes half and dies", want: OutcomeBlocked, on: "dispatch:exit-3"},
+		"interrupted": {worker: "writes half and hangs", want: govern.OutcomeInterrupted},
+		"timed out":   {worker: "writes half and hangs", want: govern.OutcomeBlocked, on: "dispatch:timeout", timeout: 700 * time.Millisecond},
+		"dead":        {worker: "writes half and dies", want: govern.OutcomeBlocked, on: "dispatch:exit-3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,13 +120,13 @@ func TestHalfAResult(t *testing.T) {
 			p := newProject(t, one(strings.Replace(runtimeOf(c.worker), `"env":{`, `"env":{"DRAWBAR_TEST_OUTSIDE":"`+outside+`",`, 1), ""))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			if c.want == OutcomeInterrupted {
+			if c.want == govern.OutcomeInterrupted {
 				go func() {
 					eventually(t, "half is written", func() bool { _, err := os.Stat(filepath.Join(outside, "pids")); return err == nil })
 					cancel()
 				}()
 			}
-			r, err := p.engine().Step(ctx, StepOptions{Timeout: c.timeout})
+			r, err := p.engine().Step(ctx, govern.StepOptions{Timeout: c.timeout})
 			if err != nil || r.Outcome != c.want || text(p.state().BlockedOn) != c.on || r.Attempt != 1 {
 				t.Fatalf("%s %s, attempt %d, blocked on %q: %v", r.Outcome, r.Code, r.Attempt, text(p.state().BlockedOn), err)
 			}
@@ -133,7 +134,7 @@ func TestHalfAResult(t *testing.T) {
 				t.Error("half a result was judged")
 			}
 			p.write("agentxchain.json", one(runtimeOf("ok"), ""))
-			if r := p.step(OutcomeAccepted, StepOptions{Resume: true}); r.Attempt != 1 {
+			if r := p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true}); r.Attempt != 1 {
 				t.Errorf("%+v", r)
 			}
 			p.sound()

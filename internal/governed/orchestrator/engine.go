@@ -7,59 +7,24 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Engine carries a governed run to its end. Every method reads the project anew, so that one engine may live as long as its
-// caller. An error is an *execution.Error whose hint is what to type next; how a turn ended is in the report.
-type Engine interface {
-	// Status is where the run stands. It takes no lock and starts nothing.
-	Status(ctx context.Context) (Status, error)
-	// Step carries one turn: the one that waits, or the next. It starts a run where there is none.
-	Step(ctx context.Context, o StepOptions) (Report, error)
-	// Run carries turns until a person is needed, a limit is reached or the run ends.
-	Run(ctx context.Context, o RunOptions) (RunReport, error)
-	// Resume clears a block and makes the next turn ready without carrying it.
-	Resume(ctx context.Context, o StepOptions) (Report, error)
-	// Restart begins a new run, or takes up one whose process died.
-	Restart(ctx context.Context, o RestartOptions) (Report, error)
-	// Accept takes the staged result of a turn.
-	Accept(ctx context.Context, o AcceptOptions) (Report, error)
-	// Submit stages the result of a person's turn, when it is valid.
-	Submit(ctx context.Context, o SubmitOptions) (Report, error)
-	// Reject refuses the result of a turn.
-	Reject(ctx context.Context, o RejectOptions) (Report, error)
-	// Reissue replaces a turn by a new one of the same role.
-	Reissue(ctx context.Context, turn, reason string) (Report, error)
-	// Checkpoint commits the files of the last accepted turn that are not committed.
-	Checkpoint(ctx context.Context, turn string) (Report, error)
-	// Approve lets a pending gate pass.
-	Approve(ctx context.Context, o ApproveOptions) (Report, error)
-	// Decline sends the turn behind a gate back, with the reason.
-	Decline(ctx context.Context, o DeclineOptions) (Report, error)
-	// RuleObjection brings a person's word on an objection into the record.
-	RuleObjection(ctx context.Context, o ObjectionOptions) (Report, error)
-	// Escalate hands the run to a person.
-	Escalate(ctx context.Context, o EscalateOptions) (Report, error)
-	// Unblock resolves an open entry of the human queue.
-	Unblock(ctx context.Context, escalation string) (Report, error)
-}
-
 // Options are what an engine stands on.
 type Options struct {
 	// Agents runs the agents of runtimes of type agent; nil refuses such turns.
-	Agents turnruntime.Agents
+	Agents govern.Agents
 	// Owner names this process to others who find the project locked: the command that was typed.
 	Owner   string
 	Getenv  func(string) string
 	Environ []string
 	// Notice hears what happens while it does; calls come one at a time. nil drops it.
-	Notice func(Notice)
+	Notice func(govern.Notice)
 	// Approve and Answer are asked by agents in prompt mode; nil means that nobody is there.
 	Approve func(context.Context, execution.ApprovalRequired) execution.Decision
 	Answer  func(context.Context, execution.InputRequired) (string, error)
@@ -95,7 +60,7 @@ func (e *Local) workspace(ctx context.Context) (*workspace.Workspace, error) {
 	return w, err
 }
 
-var _ Engine = (*Local)(nil)
+var _ govern.Engine = (*Local)(nil)
 
 // Open makes an engine for the project at root. It reads nothing yet.
 func Open(root string, o Options) (*Local, error) {
@@ -107,7 +72,7 @@ func Open(root string, o Options) (*Local, error) {
 		o.Getenv = func(string) string { return "" }
 	}
 	if o.Notice == nil {
-		o.Notice = func(Notice) {}
+		o.Notice = func(govern.Notice) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -153,43 +118,13 @@ func (e *Local) now() protocol.Time {
 	return protocol.At(time.UnixMilli(max(e.o.Now().UnixMilli(), e.floor.Load())))
 }
 
-// NoticeKind is what a notice is about. The outcome of a turn of a run of many turns is one too.
-type NoticeKind string
+func (e *Local) note(n govern.Notice) { e.o.Notice(n) }
 
-const (
-	NoticeStarted    NoticeKind = "started"
-	NoticeAssigned   NoticeKind = "assigned"
-	NoticeIntent     NoticeKind = "intent"
-	NoticeDispatched NoticeKind = "dispatched"
-	NoticeProgress   NoticeKind = "progress"
-	NoticeEvent      NoticeKind = "event"
-	NoticeLog        NoticeKind = "log"
-	NoticeOutput     NoticeKind = "output"
-	NoticeHook       NoticeKind = "hook"
-	NoticeRejected   NoticeKind = "rejected"
-	NoticeRetry      NoticeKind = "retry"
-	NoticeApproved   NoticeKind = "approved"
-	NoticeMended     NoticeKind = "mended"
-	NoticeWarning    NoticeKind = "warning"
-)
-
-// Notice is something that happens while a command works.
-type Notice struct {
-	Kind     NoticeKind
-	TurnID   string
-	Role     string
-	Text     string                // for a person
-	Progress *turnruntime.Progress // of kind progress
-	Event    *execution.Event      // of kind event
-}
-
-func (e *Local) note(n Notice) { e.o.Notice(n) }
-
-func (e *Local) warn(text string) { e.note(Notice{Kind: NoticeWarning, Text: text}) }
+func (e *Local) warn(text string) { e.note(govern.Notice{Kind: govern.NoticeWarning, Text: text}) }
 
 // mended tells what the ledger repaired.
 func (e *Local) mended(notes []ledger.Note) {
 	for _, n := range notes {
-		e.note(Notice{Kind: NoticeMended, TurnID: n.TurnID, Text: n.Message})
+		e.note(govern.Notice{Kind: govern.NoticeMended, TurnID: n.TurnID, Text: n.Message})
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/procenv"
@@ -121,7 +122,7 @@ func (t *transaction) survivors() error {
 		if rt.Type == protocol.RuntimeManual || carrier(t.e.root, id) != nil {
 			continue
 		}
-		if s, ok := t.e.o.Agents.(turnruntime.Sweeper); ok && rt.Type == protocol.RuntimeAgent {
+		if s, ok := t.e.o.Agents.(govern.Sweeper); ok && rt.Type == protocol.RuntimeAgent {
 			if err := s.Sweep(); err != nil {
 				return err
 			}
@@ -163,7 +164,7 @@ func (t *transaction) filter(ctx context.Context) (err error) {
 
 // moved refuses a turn that left the repository where its result cannot be told from what was there: without git, on another
 // branch, or with a history that no longer holds the commit it began from. Commits on top of that never stand in the way.
-func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen workspace.Observation, person bool) (*Report, error) {
+func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen workspace.Observation, person bool) (*govern.Report, error) {
 	base := turn.Baseline
 	if base == nil || base.Kind != string(workspace.Git) || turn.Worktree != "" {
 		return nil, nil
@@ -203,7 +204,7 @@ func branchName(name string) string {
 // would judge it may be what it changed. mark is the record as the turn found it; nil where this process did not see it. The report
 // is nil when there is nothing to refuse. A person who does the work is not bound against themselves, and one who types accept takes
 // what they were told of.
-func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledger.Mark, person bool) (*Report, error) {
+func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledger.Mark, person bool) (*govern.Report, error) {
 	b, err := t.breachOf(ctx, turn)
 	if err != nil {
 		return nil, err
@@ -238,7 +239,7 @@ func (t *transaction) knows(turn *protocol.Turn, b breach) bool {
 }
 
 // refuseTold is refuseBound for a breach. Where a person takes it, what git is told now counts.
-func (t *transaction) refuseTold(ctx context.Context, id, code string, b breach, taken bool) (*Report, error) {
+func (t *transaction) refuseTold(ctx context.Context, id, code string, b breach, taken bool) (*govern.Report, error) {
 	t.telling = b.told()
 	rep, err := t.refuseBound(ctx, id, code, slices.Concat(b.rules, b.git), taken)
 	if rep == nil && err == nil {
@@ -247,7 +248,7 @@ func (t *transaction) refuseTold(ctx context.Context, id, code string, b breach,
 	return rep, err
 }
 
-func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []string, person bool) (*Report, error) {
+func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []string, person bool) (*govern.Report, error) {
 	list := strings.Join(paths, "; ")
 	if person {
 		if code == codeRepositoryChanged {
@@ -272,9 +273,9 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 	if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
 		return nil, err
 	}
-	rep := t.report(OutcomeBlocked)
+	rep := t.report(govern.OutcomeBlocked)
 	if turn := t.state().ActiveTurns.At(id); turn != nil {
-		rep.turn(turn)
+		about(&rep, turn)
 	}
 	rep.Code, rep.Stage, rep.Errors = code, protocol.StageArtifact, []string{detail, action}
 	return &rep, nil

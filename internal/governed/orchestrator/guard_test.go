@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
@@ -78,7 +79,7 @@ func TestTurnThatUnbindsItselfIsHeld(t *testing.T) {
 			p.write("check.sh", `cat > .git/judged; echo '{"verdict":"allow"}'`)
 			p.git("add", "-A")
 			p.git("commit", "-qm", "a check")
-			r := p.step(OutcomeBlocked)
+			r := p.step(govern.OutcomeBlocked)
 			if r.Code != tc.code || len(r.Errors) != 2 || !strings.Contains(r.Errors[0], tc.says) {
 				t.Fatalf("held by %s: %q, want %s with %q", r.Code, r.Errors, tc.code, tc.says)
 			}
@@ -92,8 +93,8 @@ func TestTurnThatUnbindsItselfIsHeld(t *testing.T) {
 				t.Error("a hook judged it before")
 			}
 			p.sh(tc.undo)
-			r, err := p.engine().Accept(t.Context(), AcceptOptions{Turn: r.TurnID})
-			if err != nil || r.Outcome != OutcomeAccepted || r.Status != protocol.RunActive {
+			r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{Turn: r.TurnID})
+			if err != nil || r.Outcome != govern.OutcomeAccepted || r.Status != protocol.RunActive {
 				t.Fatalf("after %s: %s %s %v %v", tc.undo, r.Outcome, r.Code, r.Errors, err)
 			}
 			p.sound()
@@ -112,7 +113,7 @@ func TestWorktreeOfATurnIsBoundToo(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(runtimeOf("attack", `printf '*.md filter=x\n' > .gitattributes; touch README.md; `+script), `,"workspace":"worktree"`))
 			p.git("config", "extensions.worktreeConfig", "true")
-			r := p.step(OutcomeBlocked)
+			r := p.step(govern.OutcomeBlocked)
 			if r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "git config filter.x.clean: was not set") {
 				t.Errorf("got %+v", r)
 			}
@@ -155,7 +156,7 @@ func TestRecordIsNotWrittenByAWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(runtimeOf("attack", once(script)), ""))
-			r := p.step(OutcomeAccepted)
+			r := p.step(govern.OutcomeAccepted)
 			if r.Attempt != 2 {
 				t.Errorf("accepted at attempt %d, want a second one", r.Attempt)
 			}
@@ -177,7 +178,7 @@ func TestRecordIsNotWrittenByAWorker(t *testing.T) {
 func TestAnAgentDecidesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(manualRuntime, ""))
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	inside := func(id string) *Local {
 		return p.engine(func(o *Options) {
 			o.Getenv = func(name string) string {
@@ -190,17 +191,23 @@ func TestAnAgentDecidesNothing(t *testing.T) {
 	}
 	before := p.read(protocol.StateFile)
 	for name, do := range map[string]func(*Local) error{
-		"accept":   func(e *Local) error { _, err := e.Accept(t.Context(), AcceptOptions{Turn: turn}); return err },
-		"reject":   func(e *Local) error { _, err := e.Reject(t.Context(), RejectOptions{Turn: turn}); return err },
-		"escalate": func(e *Local) error { _, err := e.Escalate(t.Context(), EscalateOptions{Reason: "x"}); return err },
-		"approve":  func(e *Local) error { _, err := e.Approve(t.Context(), ApproveOptions{Either: true}); return err },
-		"step":     func(e *Local) error { _, err := e.Step(t.Context(), StepOptions{NoWait: true}); return err },
+		"accept": func(e *Local) error { _, err := e.Accept(t.Context(), govern.AcceptOptions{Turn: turn}); return err },
+		"reject": func(e *Local) error { _, err := e.Reject(t.Context(), govern.RejectOptions{Turn: turn}); return err },
+		"escalate": func(e *Local) error {
+			_, err := e.Escalate(t.Context(), govern.EscalateOptions{Reason: "x"})
+			return err
+		},
+		"approve": func(e *Local) error {
+			_, err := e.Approve(t.Context(), govern.ApproveOptions{Either: true})
+			return err
+		},
+		"step": func(e *Local) error { _, err := e.Step(t.Context(), govern.StepOptions{NoWait: true}); return err },
 		"objections": func(e *Local) error {
-			_, err := e.RuleObjection(t.Context(), ObjectionOptions{ID: "OBJ-001", Status: protocol.ObjectionResolvedByHuman, Reason: "x"})
+			_, err := e.RuleObjection(t.Context(), govern.ObjectionOptions{ID: "OBJ-001", Status: protocol.ObjectionResolvedByHuman, Reason: "x"})
 			return err
 		},
 		"settings": func(e *Local) error { return e.Outside() },
-		"restart":  func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{New: true}); return err },
+		"restart":  func(e *Local) error { _, err := e.Restart(t.Context(), govern.RestartOptions{New: true}); return err },
 	} {
 		if err := do(inside(turn)); err == nil || !strings.Contains(err.Error(), "within turn "+turn) {
 			t.Errorf("%s within a turn: %v", name, err)
@@ -209,7 +216,7 @@ func TestAnAgentDecidesNothing(t *testing.T) {
 	if p.read(protocol.StateFile) != before {
 		t.Error("the state changed")
 	}
-	if _, err := inside("turn_of_another_project").Escalate(t.Context(), EscalateOptions{Reason: "x"}); err != nil {
+	if _, err := inside("turn_of_another_project").Escalate(t.Context(), govern.EscalateOptions{Reason: "x"}); err != nil {
 		t.Errorf("the turn of another project counts here: %v", err)
 	}
 }
@@ -218,9 +225,9 @@ func TestAnAgentDecidesNothing(t *testing.T) {
 func TestLostRecord(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "true"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	p.git("clean", "-fdxq")
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "1 checkpoints of a record that is not here") {
 		t.Errorf("told %q", told)
 	}
@@ -242,38 +249,38 @@ func TestLostRecord(t *testing.T) {
 func TestTurnThatRemovesTheRecord(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "test -e .git/once || rm -rf .agentxchain; mkdir -p $AGENTXCHAIN_DISPATCH_DIR; touch .git/once"), ""))
-	_, err := p.engine().Step(t.Context(), StepOptions{})
+	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
 	if err == nil || !strings.Contains(err.Error(), "is gone: .agentxchain was removed or emptied while turn turn_") || strings.Contains(err.Error(), ".lock") ||
 		!strings.Contains(hint(err), "drawbar govern step") {
 		t.Fatalf("got %v; %s", err, hint(err))
 	}
 	p.git("clean", "-fdq")
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 }
 
 // TestSweptState is a record whose state and its copy are gone, and whose lines are not.
 func TestSweptState(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "true"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	p.sh("rm .agentxchain/state.json .agentxchain/archive/state.json")
-	_, err := p.engine().Step(t.Context(), StepOptions{})
+	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
 	if err == nil || !strings.Contains(err.Error(), "state.json is gone") || !strings.Contains(hint(err), "--adopt-state") {
 		t.Fatalf("without the state: %v", err)
 	}
-	if _, err := p.engine().Restart(t.Context(), RestartOptions{New: true, AdoptState: true}); err != nil {
+	if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{New: true, AdoptState: true}); err != nil {
 		t.Fatal(err)
 	}
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 }
 
 // TestAClockThatIsSetBack does not bring the record out of order.
 func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "true"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	back := p.engine(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(-3 * time.Hour) } })
-	if r, err := back.Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+	if r, err := back.Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	var all []protocol.Event
@@ -291,7 +298,7 @@ func TestSecretsOfAResultAreNotRecorded(t *testing.T) {
 	const secret = "sk-not-a-real-one-0123456789"
 	for _, worker := range []string{"leak", "leak-invalid"} {
 		p := newProject(t, one(runtimeOf(worker), ""))
-		_, err := p.engine(func(o *Options) { o.Environ = append(o.Environ, "SOME_API_KEY="+secret) }).Step(t.Context(), StepOptions{})
+		_, err := p.engine(func(o *Options) { o.Environ = append(o.Environ, "SOME_API_KEY="+secret) }).Step(t.Context(), govern.StepOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +329,7 @@ func TestADeadProcessTellsNobody(t *testing.T) {
 	orphan := func(t *testing.T) (*world, string) {
 		p := newProject(t, one(runtimeOf("attack", "true"), ""))
 		e := p.engine()
-		j, rep, err := e.begin(t.Context(), StepOptions{})
+		j, rep, _, err := e.begin(t.Context(), govern.StepOptions{})
 		if err != nil || rep != nil {
 			t.Fatalf("%+v, %v", rep, err)
 		}
@@ -341,34 +348,37 @@ func TestADeadProcessTellsNobody(t *testing.T) {
 	t.Run("step", func(t *testing.T) {
 		t.Parallel()
 		p, _ := orphan(t)
-		if r := p.step(OutcomeBlocked); r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "git config filter.x.clean: was not set") {
+		if r := p.step(govern.OutcomeBlocked); r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "git config filter.x.clean: was not set") {
 			t.Errorf("got %+v", r)
 		}
 		quiet(p)
 		// Changed again, it is told again.
 		p.sh(`git config filter.x.clean "touch .git/ran; cat -u"`)
-		if r := p.step(OutcomeBlocked, StepOptions{Resume: true}); r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "cat -u") {
+		if r := p.step(govern.OutcomeBlocked, govern.StepOptions{Resume: true}); r.Code != codeRulesChanged || !strings.Contains(r.Errors[0], "cat -u") {
 			t.Errorf("got %+v", r)
 		}
 		quiet(p)
 		p.sh("git config --remove-section filter.x; rm .gitattributes")
-		p.step(OutcomeAccepted, StepOptions{Resume: true})
+		p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
 		p.sound()
 	})
 	t.Run("accept", func(t *testing.T) {
 		t.Parallel()
 		p, id := orphan(t)
-		r, err := p.engine().Accept(t.Context(), AcceptOptions{Turn: id})
-		if err != nil || r.Outcome != OutcomeBlocked || r.Code != codeRulesChanged {
+		r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{Turn: id})
+		if err != nil || r.Outcome != govern.OutcomeBlocked || r.Code != codeRulesChanged {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		quiet(p)
 	})
 	for name, do := range map[string]func(*Local) error{
 		"reissue": func(e *Local) error { _, err := e.Reissue(t.Context(), "", "x"); return err },
-		"reject":  func(e *Local) error { _, err := e.Reject(t.Context(), RejectOptions{Reassign: true}); return err },
-		"restart": func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{}); return err },
-		"new":     func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{New: true}); return err },
+		"reject": func(e *Local) error {
+			_, err := e.Reject(t.Context(), govern.RejectOptions{Reassign: true})
+			return err
+		},
+		"restart": func(e *Local) error { _, err := e.Restart(t.Context(), govern.RestartOptions{}); return err },
+		"new":     func(e *Local) error { _, err := e.Restart(t.Context(), govern.RestartOptions{New: true}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -388,7 +398,7 @@ func TestADeadProcessTellsNobody(t *testing.T) {
 func TestSettingsOfARefusedAttempt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("sets and repairs"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	all := p.events("acceptance_failed")
 	if len(all) != 1 || !strings.Contains(string(all[0].Payload), "git_settings") || !strings.Contains(string(all[0].Payload), "git config user.name: was") {
 		t.Errorf("recorded %+v", all)

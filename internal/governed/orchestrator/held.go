@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/audit"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
@@ -83,6 +84,6 @@ func (t *transaction) giveUp(ctx context.Context) error {
 	if len(in.Released) == 0 {
 		return nil
 	}
-	t.tell(Notice{Kind: NoticeWarning, Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
+	t.tell(govern.Notice{Kind: govern.NoticeWarning, Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
 	return t.do(in)
 }

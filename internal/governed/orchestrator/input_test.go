@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
@@ -75,13 +76,13 @@ func TestBadStagedResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(manualRuntime, ""))
-			turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+			turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 			p.write("work.txt", "by hand\n")
 			c.stage(p, turn)
-			r, err := p.engine().Accept(t.Context(), AcceptOptions{})
+			r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{})
 			switch {
 			case c.takes:
-				if err != nil || r.Outcome != OutcomeAccepted {
+				if err != nil || r.Outcome != govern.OutcomeAccepted {
 					t.Fatalf("%+v %v", r, err)
 				}
 				p.sound()
@@ -90,7 +91,7 @@ func TestBadStagedResults(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), c.want) || hint(err) == "" {
 					t.Errorf("%+v: %v (%s)", r, err, hint(err))
 				}
-			case err != nil || r.Outcome != OutcomeFailed || !strings.Contains(strings.Join(r.Errors, "\n"), c.want) || r.Next == "":
+			case err != nil || r.Outcome != govern.OutcomeFailed || !strings.Contains(strings.Join(r.Errors, "\n"), c.want) || r.Next == "":
 				t.Errorf("%s %v %q: %v", r.Outcome, r.Errors, r.Next, err)
 			}
 			if len(p.accepted()) != 0 || !p.state().ActiveTurns.Has(turn) {
@@ -106,7 +107,7 @@ func TestBadStagedResults(t *testing.T) {
 				}
 			}
 			p.stage(turn, handWritten(p, turn, "work.txt"))
-			if r, err := p.engine().Accept(t.Context(), AcceptOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+			if r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 				t.Errorf("the good one: %s %v %v", r.Outcome, r.Errors, err)
 			}
 			p.sound()
@@ -178,7 +179,7 @@ func TestProjectsOfTheOriginal(t *testing.T) {
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()
 		p := reference(t, "idle")
-		p.step(OutcomeAssigned, StepOptions{NoWait: true})
+		p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
 		p.sound()
 	})
 	t.Run("older", func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestProjectsOfTheOriginal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := p.engine().Step(t.Context(), StepOptions{NoWait: true})
+		r, err := p.engine().Step(t.Context(), govern.StepOptions{NoWait: true})
 		if err != nil {
 			t.Fatalf("%+v: %v", s, err)
 		}
@@ -207,7 +208,7 @@ func TestProjectsOfTheOriginal(t *testing.T) {
 			turns := len(p.accepted())
 			active := p.state().ActiveTurns.Keys()
 			extra := keys(t, p.read(protocol.StateFile))
-			r := p.step(OutcomeAccepted)
+			r := p.step(govern.OutcomeAccepted)
 			if len(active) == 1 && r.TurnID != active[0] {
 				t.Errorf("the turn %v was not carried on: %+v", active, r)
 			}
@@ -241,7 +242,7 @@ func keys(t *testing.T, object string) (names []string) {
 // finishReference brings a run of the original to its end: the developer, then QA by hand.
 func finishReference(p *world) {
 	p.t.Helper()
-	hand := func(change func(r map[string]any), files ...string) Report {
+	hand := func(change func(r map[string]any), files ...string) govern.Report {
 		p.t.Helper()
 		active := p.state().ActiveTurns.Keys()
 		if len(active) != 1 {
@@ -252,19 +253,19 @@ func finishReference(p *world) {
 		change(r)
 		b, _ := json.Marshal(r)
 		p.stage(active[0], string(b))
-		rep, err := p.engine().Accept(p.t.Context(), AcceptOptions{})
-		if err != nil || rep.Outcome != OutcomeAccepted {
+		rep, err := p.engine().Accept(p.t.Context(), govern.AcceptOptions{})
+		if err != nil || rep.Outcome != govern.OutcomeAccepted {
 			p.t.Fatalf("%s %v %v", rep.Outcome, rep.Errors, err)
 		}
 		return rep
 	}
 	p.write("agentxchain.json", strings.Replace(p.read("agentxchain.json"), `"`+workerEnv+`":"ok"`, `"`+workerEnv+`":"dev of the original"`, 1))
 	p.git("commit", "-qam", "another program")
-	p.step(OutcomeAccepted, StepOptions{Role: "dev"})
+	p.step(govern.OutcomeAccepted, govern.StepOptions{Role: "dev"})
 	if p.state().Phase != "qa" {
 		p.t.Fatalf("phase %s: %+v", p.state().Phase, p.state().LastGateFailure)
 	}
-	p.step(OutcomeAssigned, StepOptions{NoWait: true})
+	p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
 	p.write(".planning/acceptance-matrix.md", "# Acceptance\n\n| Req # | Requirement | Acceptance criteria | Test status | Last tested | Status |\n|---|---|---|---|---|---|\n| 1 | greet | prints | pass | today | PASS |\n")
 	p.write(".planning/ship-verdict.md", "# Verdict\n\n## Verdict: SHIP IT\n")
 	p.write(".planning/RELEASE_NOTES.md", "# Notes\n\n## User Impact\n\nGreets.\n\n## Verification Summary\n\nRan it.\n")
@@ -310,15 +311,15 @@ func TestFirstEditionRole(t *testing.T) {
 "routing":{"implementation":{"entry_role":"dev","allowed_next_roles":["dev","human"],"exit_gate":"done"}},
 "gates":{"done":{"requires_verification_pass":true}},"rules":{"challenge_required":false},"workflow_kit":{}}`
 	p := newProject(t, config)
-	if _, err := p.engine().Step(t.Context(), StepOptions{}); err == nil || !strings.Contains(err.Error(), "DRAWBAR_TEST_NAME") {
+	if _, err := p.engine().Step(t.Context(), govern.StepOptions{}); err == nil || !strings.Contains(err.Error(), "DRAWBAR_TEST_NAME") {
 		t.Fatalf("a variable that is not there: %v", err)
 	}
 	if st := p.state(); st.ActiveTurns.Len() != 0 {
 		t.Errorf("a turn was begun: %v", st.ActiveTurns.Keys())
 	}
 	named := func(o *Options) { o.Environ = append(o.Environ, "DRAWBAR_TEST_NAME=world") }
-	r, err := p.engine(named).Step(t.Context(), StepOptions{})
-	if err != nil || r.Outcome != OutcomeAccepted || r.Attempt != 2 || r.Summary != "hello world --flag" {
+	r, err := p.engine(named).Step(t.Context(), govern.StepOptions{})
+	if err != nil || r.Outcome != govern.OutcomeAccepted || r.Attempt != 2 || r.Summary != "hello world --flag" {
 		t.Fatalf("%s after %d: %q %v %v", r.Outcome, r.Attempt, r.Summary, r.Errors, err)
 	}
 	bundle := p.read(protocol.ArchiveDir + "/" + r.TurnID + "/ASSIGNMENT.json")
@@ -345,7 +346,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, c.config)
-			_, err := p.engine().Step(t.Context(), StepOptions{})
+			_, err := p.engine().Step(t.Context(), govern.StepOptions{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v", err)
 			}
@@ -361,7 +362,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		})
 	}
 	p := newProject(t, one(`{"type":"agent","agent":"claude"}`, ""))
-	if _, err := p.engine().Step(t.Context(), StepOptions{}); execution.CodeOf(err) != execution.CodeInternal || turnruntime.DefaultTimeout == 0 {
+	if _, err := p.engine().Step(t.Context(), govern.StepOptions{}); execution.CodeOf(err) != execution.CodeInternal || turnruntime.DefaultTimeout == 0 {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,9 +6,10 @@ import (
 	"maps"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/intent"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
@@ -35,7 +36,7 @@ func (t *transaction) writeIntent(i protocol.Intent) error {
 }
 
 // bind gives the new turn the intent that waits for it. A turn that a delegation has made has its task already.
-func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o StepOptions) error {
+func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o govern.StepOptions) error {
 	if o.NoIntent {
 		return nil
 	}
@@ -67,7 +68,7 @@ func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o StepO
 	if in.IntakeContext, err = protocol.Marshal(c); err != nil {
 		return err
 	}
-	t.tell(Notice{Kind: NoticeIntent, TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
+	t.tell(govern.Notice{Kind: govern.NoticeIntent, TurnID: in.TurnID, Role: in.Role, Text: fmt.Sprintf("turn %s gets the intent %s (%s): %s", in.TurnID, chosen.IntentID, c.Priority, intent.Text(*chosen))})
 	t.dropMarker(chosen.IntentID)
 	return t.writeIntent(*chosen)
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // TestIntentsFollowTheRun: a run that begins takes those that waited for it and suppresses those of another; a phase that is left
@@ -23,7 +24,7 @@ func TestIntentsFollowTheRun(t *testing.T) {
 	write("intent_3", `,"cross_run_durable":true,"phase_scope":"planning","preferred_role":"qa"`)
 	write("intent_4", ``)
 	p.write(protocol.PreemptionFile, `{"intent_id":"intent_2"}`)
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	says := func(id string, words ...string) {
 		t.Helper()
 		for _, w := range words {
@@ -40,7 +41,7 @@ func TestIntentsFollowTheRun(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.root, protocol.PreemptionFile)); err == nil {
 		t.Error("the marker of a suppressed intent is still there")
 	}
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil {
 		t.Fatal(err)
 	}
 	says("intent_3", `"status": "satisfied"`, `"satisfied_reason": "phase planning exited`)
@@ -51,7 +52,7 @@ func TestIntentsFollowTheRun(t *testing.T) {
 func TestIntentThatIsGone(t *testing.T) {
 	p := newProject(t, one(`{"type":"manual"}`, ""))
 	p.write(protocol.IntentFile("intent_1"), `{"intent_id":"intent_1","status":"approved","priority":"p0","charter":"x","acceptance_contract":["sidebar sorted"],"history":[],"cross_run_durable":true}`)
-	r := p.step(OutcomeAssigned, StepOptions{NoWait: true})
+	r := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
 	text := p.read(protocol.IntentFile("intent_1"))
 	if !strings.Contains(text, `"status": "executing"`) || !strings.Contains(text, r.TurnID) {
 		t.Fatalf("the turn has not got it: %s", text)
@@ -60,11 +61,11 @@ func TestIntentThatIsGone(t *testing.T) {
 	p.stage(r.TurnID, `{"schema_version":"1.0","run_id":"`+r.RunID+`","turn_id":"`+r.TurnID+`","role":"dev","runtime_id":"dev-rt","status":"completed","summary":"s","decisions":[],"objections":[],`+
 		`"files_changed":["a.txt"],"verification":{"status":"pass"},"artifact":{"type":"workspace","ref":null},"proposed_next_role":"dev","run_completion_request":true}`)
 	p.remove(protocol.IntentFile("intent_1"))
-	if r := p.step(OutcomeFailed, StepOptions{NoRepair: true}); r.Code != "intent_reconciliation_failed" || !strings.Contains(strings.Join(r.Errors, ""), "there is no") {
+	if r := p.step(govern.OutcomeFailed, govern.StepOptions{NoRepair: true}); r.Code != "intent_reconciliation_failed" || !strings.Contains(strings.Join(r.Errors, ""), "there is no") {
 		t.Errorf("%s %v", r.Code, r.Errors)
 	}
 	p.write(protocol.IntentFile("intent_1"), strings.Replace(text, `"executing"`, `"completed"`, 1))
-	if r, err := p.engine().Accept(t.Context(), AcceptOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+	if r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

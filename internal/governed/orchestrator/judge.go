@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/claim"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
@@ -32,7 +33,7 @@ type submission struct {
 
 // judge decides a staged result: decoded, normalized, validated, held against what was observed, and by the rules. Everything
 // is decided before the first byte of the record changes.
-func (t *transaction) judge(ctx context.Context, id string, s submission) (Report, error) {
+func (t *transaction) judge(ctx context.Context, id string, s submission) (govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	t.withoutSecrets(id, &s)
 	raw, changes, err := turnresult.Decode(s.data)
@@ -57,15 +58,15 @@ func (t *transaction) judge(ctx context.Context, id string, s submission) (Repor
 	return t.accept(ctx, turn, valid, changes, s)
 }
 
-func orEmpty(r *Report) Report {
+func orEmpty(r *govern.Report) govern.Report {
 	if r == nil {
-		return Report{}
+		return govern.Report{}
 	}
 	return *r
 }
 
 // accept holds a valid result against the workspace and the rules, and commits it.
-func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid turnresult.Report, changes []protocol.Change, s submission) (Report, error) {
+func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid turnresult.Report, changes []protocol.Change, s submission) (govern.Report, error) {
 	id, root := turn.TurnID, t.workRoot(turn.TurnID)
 	var base protocol.Baseline
 	if turn.Baseline != nil {
@@ -77,7 +78,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	seen, err := t.work.Observe(ctx, base, in)
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if held, err := t.moved(ctx, turn, seen, s.person); held != nil || err != nil {
 		return orEmpty(held), err
@@ -108,7 +109,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		// What a verification made and the turn does not want to keep.
 		left, err := t.work.Discard(ctx, base, in, compared.Ignored)
 		if err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
 		if len(left) > 0 {
 			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
@@ -116,14 +117,14 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	proof, err := governance.Prove(valid.Passed, valid.Result)
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	files, err := t.gateFiles(root, t.state().Phase)
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if err := t.knowIDs(); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	now := t.e.now()
 	accept := governance.AcceptTurn{
@@ -135,17 +136,17 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		accept.Resolution = governance.ResolutionHumanMerge
 	}
 	if accept.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	merged := false
 	if turn.Worktree != "" {
 		if accept.MergeConflicts, err = t.work.Merge(ctx, id, compared.Files); err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
 		merged = len(accept.MergeConflicts) == 0
 		if !merged && s.merge {
 			if accept.Files, err = t.mergedByHand(ctx, turn, root, compared.Files, accept.MergeConflicts); err != nil {
-				return Report{}, err
+				return govern.Report{}, err
 			}
 			merged = true
 		}
@@ -155,7 +156,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	before, effects := t.run, t.effects
 	if err := t.doAt(now, accept); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if not := notAccepted(t.effects); not != nil {
 		return t.held(ctx, id, *not, s)
@@ -164,19 +165,19 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	payload := map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry, "next_status": t.state().Status}
 	out, err := t.runHooks(ctx, protocol.HookBeforeAcceptance, id, payload)
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if !out.OK {
 		t.run, t.effects = before, effects
 		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
 		if err := t.do(block); err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
 		if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
-		rep := t.report(OutcomeBlocked)
-		rep.turn(turn)
+		rep := t.report(govern.OutcomeBlocked)
+		about(&rep, turn)
 		rep.Code, rep.Errors = out.Code, []string{out.Message}
 		return rep, nil
 	}
@@ -185,7 +186,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: now}
 	}
 	if err := t.fulfil(turn); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	sha, err := t.commit(ctx, commitAccept, id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
@@ -193,7 +194,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 		err = nil
 	}
 	if err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
 	if merged {
 		if err := t.work.Drop(ctx, id); err != nil {
@@ -204,9 +205,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	return t.acceptedReport(turn, entry, accept, sha, s), nil
 }
 
-func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.HistoryEntry, in governance.AcceptTurn, sha string, s submission) Report {
-	rep := t.report(OutcomeAccepted)
-	rep.turn(turn)
+func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.HistoryEntry, in governance.AcceptTurn, sha string, s submission) govern.Report {
+	rep := t.report(govern.OutcomeAccepted)
+	about(&rep, turn)
 	rep.Code = t.tampered
 	rep.Summary, rep.Warnings, rep.Changes = entry.Summary, in.Warnings, in.Changes
 	rep.Files, rep.Decisions, rep.Objections = entry.FilesChanged, entry.Decisions, entry.Objections
@@ -221,25 +222,25 @@ func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.Histor
 }
 
 // held reports a result that is valid and that the rules keep out.
-func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (Report, error) {
+func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (govern.Report, error) {
 	if s.repair && t.state().Status == protocol.RunActive && not.Code != governance.CodeConflict && t.state().ActiveTurns.At(id) != nil {
 		if err := t.do(governance.RejectTurn{TurnID: id, Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
-			return Report{}, err
+			return govern.Report{}, err
 		}
 	}
 	if _, err := t.commit(ctx, commitFail, id, nil); err != nil {
-		return Report{}, err
+		return govern.Report{}, err
 	}
-	rep := t.report(OutcomeFailed)
+	rep := t.report(govern.OutcomeFailed)
 	if t.state().Status == protocol.RunBlocked {
-		rep.Outcome = OutcomeBlocked
+		rep.Outcome = govern.OutcomeBlocked
 	}
 	rep.Code, rep.Errors = not.Code, not.Errors
 	if turn := t.state().ActiveTurns.At(id); turn != nil {
-		rep.turn(turn)
-		if rep.retry = s.repair && turn.Status == protocol.TurnRetrying; rep.retry {
-			rep.Outcome = OutcomeRejected
-			t.e.note(Notice{Kind: NoticeRejected, TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
+		about(&rep, turn)
+		if t.repeats(s.repair && turn.Status == protocol.TurnRetrying); t.repeat != nil {
+			rep.Outcome = govern.OutcomeRejected
+			t.e.note(govern.Notice{Kind: govern.NoticeRejected, TurnID: id, Role: rep.Role, Text: not.Code + ": " + joined(not.Errors)})
 		}
 	}
 	return rep, nil

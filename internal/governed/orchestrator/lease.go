@@ -11,19 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/pid"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/gofrs/flock"
 )
-
-// Carrier is the process that carries a turn out.
-type Carrier struct {
-	PID   int       `json:"pid"`
-	Owner string    `json:"owner"`
-	Since time.Time `json:"since"`
-}
 
 // lease says that a turn is being carried out. It is a lock of the system, so a process that dies gives it up, whatever it
 // dies of; who holds it stands in the file for people.
@@ -65,7 +58,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 			return nil, fmt.Errorf("take turn %s: %w", turn, err)
 		}
 	}
-	b, err := json.Marshal(Carrier{PID: os.Getpid(), Owner: owner, Since: now.UTC()})
+	b, err := json.Marshal(govern.Carrier{PID: os.Getpid(), Owner: owner, Since: now.UTC()})
 	if err == nil {
 		err = os.WriteFile(path, b, 0o644) //nolint:gosec // the name of a process is no secret
 	}
@@ -98,7 +91,7 @@ func anyCarried(root string) bool {
 const deadHold = 2 * time.Second
 
 // carrier tells who carries a turn out; nil when nobody does.
-func carrier(root, turn string) *Carrier {
+func carrier(root, turn string) *govern.Carrier {
 	path := leasePath(root, turn)
 	for end := time.Now().Add(deadHold); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(path)
@@ -110,7 +103,7 @@ func carrier(root, turn string) *Carrier {
 			_ = l.Unlock() // nothing is written through it
 			return nil
 		}
-		c := Carrier{}
+		c := govern.Carrier{}
 		_ = json.Unmarshal(b, &c) // who it is cannot be told from a damaged file, that somebody is there can
 		if c.PID == 0 || pid.Alive(c.PID) || time.Now().After(end) {
 			return &c
@@ -119,7 +112,7 @@ func carrier(root, turn string) *Carrier {
 }
 
 // carried is the error of a command for a turn that somebody carries out.
-func carried(turn *protocol.Turn, c *Carrier) error {
+func carried(turn *protocol.Turn, c *govern.Carrier) error {
 	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is being carried out by %s (process %d) since %s",
 		turn.TurnID, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
 }

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofrs/flock"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/gofrs/flock"
 )
 
 // clear takes away what killed processes left of turns that are not active any more, or never came to be: leases, progress,

@@ -18,14 +18,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/drawbar/drawbar/transport/process"
+	"go.uber.org/goleak"
 )
 
 const workerEnv = "DRAWBAR_TEST_WORKER"
@@ -54,7 +54,7 @@ type world struct {
 	root string
 
 	mu      sync.Mutex
-	notices []Notice
+	notices []govern.Notice
 }
 
 // runtimeOf is a runtime whose program is this test binary in the role of a worker.
@@ -149,7 +149,7 @@ func (p *world) git(args ...string) string {
 
 func (p *world) engine(change ...func(*Options)) *Local {
 	p.t.Helper()
-	o := Options{Owner: "drawbar govern test", Getenv: os.Getenv, Environ: os.Environ(), LockWait: 20 * time.Second, Notice: func(n Notice) {
+	o := Options{Owner: "drawbar govern test", Getenv: os.Getenv, Environ: os.Environ(), LockWait: 20 * time.Second, Notice: func(n govern.Notice) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.notices = append(p.notices, n)
@@ -168,7 +168,7 @@ func (p *world) engine(change ...func(*Options)) *Local {
 }
 
 // heard are the texts of the notices of a kind.
-func (p *world) heard(kind NoticeKind) (all []string) {
+func (p *world) heard(kind govern.NoticeKind) (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range p.notices {
@@ -187,9 +187,9 @@ func (p *world) forget() {
 }
 
 // step carries a turn and wants it to end so.
-func (p *world) step(want Outcome, o ...StepOptions) Report {
+func (p *world) step(want govern.Outcome, o ...govern.StepOptions) govern.Report {
 	p.t.Helper()
-	var opt StepOptions
+	var opt govern.StepOptions
 	if len(o) > 0 {
 		opt = o[0]
 	}
@@ -205,7 +205,7 @@ func (p *world) step(want Outcome, o ...StepOptions) Report {
 }
 
 // agree wants status to name the command that a report named, and its hint no other.
-func (p *world) agree(r Report) {
+func (p *world) agree(r govern.Report) {
 	p.t.Helper()
 	s, err := p.engine().Status(p.t.Context())
 	if err != nil || s.Next != r.Next {

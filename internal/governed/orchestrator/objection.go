@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // RuleObjection brings a person's word on an objection into the record. A request that the objection stopped is decided anew.
-func (e *Local) RuleObjection(ctx context.Context, o ObjectionOptions) (rep Report, err error) {
+func (e *Local) RuleObjection(ctx context.Context, o govern.ObjectionOptions) (rep govern.Report, err error) {
 	err = e.locked(ctx, "objections", func(t *transaction) error {
 		files, err := t.gateFiles(t.e.root, t.state().Phase)
 		if err != nil {
@@ -23,12 +24,12 @@ func (e *Local) RuleObjection(ctx context.Context, o ObjectionOptions) (rep Repo
 		if _, err := t.commit(ctx, commitObjection, "", nil); err != nil {
 			return err
 		}
-		rep = t.report(OutcomeDone)
+		rep = t.report(govern.OutcomeDone)
 		what := map[string]string{protocol.ObjectionAcknowledged: "acknowledged", protocol.ObjectionResolvedByHuman: "resolved", protocol.ObjectionRaised: "open again"}
 		rep.Summary = fmt.Sprintf("objection %s is %s", o.ID, what[o.Status])
 		switch {
 		case t.state().Status == protocol.RunCompleted:
-			rep.Outcome = OutcomeCompleted
+			rep.Outcome = govern.OutcomeCompleted
 		case t.state().Phase != from:
 			rep.EnteredPhase = t.state().Phase
 		}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // byHand carries a person's turn: it is made ready, its result is written, and taken. edit may be nil.
-func (p *world) byHand(want Outcome, edit func(r map[string]any)) Report {
+func (p *world) byHand(want govern.Outcome, edit func(r map[string]any)) govern.Report {
 	p.t.Helper()
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	var r map[string]any
 	if err := json.Unmarshal([]byte(handWritten(p, turn)), &r); err != nil {
 		p.t.Fatal(err)
@@ -65,22 +66,22 @@ func review(more string) string {
 func TestABlockingObjectionStops(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, review(""))
-	r := p.byHand(OutcomeAccepted, objecting("the end", objection("OBJ-001", "blocking", "it deletes the data")))
+	r := p.byHand(govern.OutcomeAccepted, objecting("the end", objection("OBJ-001", "blocking", "it deletes the data")))
 	if r.Pending != "" || r.Gate == nil || !strings.Contains(strings.Join(r.Gate.Reasons, " "), "OBJ-001") {
 		t.Fatalf("the result that raises it: pending %q, gate %+v", r.Pending, r.Gate)
 	}
-	r = p.byHand(OutcomeAccepted, objecting("the end", objection("OBJ-002", "low", "a typo")))
+	r = p.byHand(govern.OutcomeAccepted, objecting("the end", objection("OBJ-002", "low", "a typo")))
 	if r.Pending != "" || r.Gate == nil || !strings.Contains(strings.Join(r.Gate.Reasons, " "), "it deletes the data") {
 		t.Fatalf("a later result: pending %q, gate %+v", r.Pending, r.Gate)
 	}
 	if s, err := p.engine().Status(t.Context()); err != nil || len(s.Objections) != 2 || s.Objections[0].ID != "OBJ-001" {
 		t.Errorf("status: %+v %v", s.Objections, err)
 	}
-	r = p.byHand(OutcomeAccepted, objecting("the end", updated("OBJ-001", "blocking", "resolved"), objection("OBJ-003", "low", "slow")))
+	r = p.byHand(govern.OutcomeAccepted, objecting("the end", updated("OBJ-001", "blocking", "resolved"), objection("OBJ-003", "low", "slow")))
 	if r.Pending != "shipped" || r.Objections[0].ID != "OBJ-001" {
 		t.Fatalf("resolved by who raised it: pending %q, %+v", r.Pending, r.Objections)
 	}
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil {
 		t.Error(err)
 	}
 	p.sound()
@@ -112,14 +113,14 @@ func TestWhoResolvesAnObjection(t *testing.T) {
 			p.write("objections.json", `[`+text2(objection("OBJ-001", c.severity, "it deletes the data"))+`]`)
 			p.git("add", "-A")
 			p.git("commit", "-qm", "the objection")
-			p.step(OutcomeAccepted, StepOptions{Role: "qa"})
+			p.step(govern.OutcomeAccepted, govern.StepOptions{Role: "qa"})
 			second := updated("OBJ-001", c.severity, c.status)
 			if name == "a lower severity" {
 				second = objection("OBJ-001", "low", "it deletes the data")
 			}
 			p.write("objections.json", `[`+text2(second)+`]`)
 			p.git("commit", "-qam", "the update")
-			r := p.step(OutcomeAccepted, StepOptions{Role: c.role})
+			r := p.step(govern.OutcomeAccepted, govern.StepOptions{Role: c.role})
 			if got := r.Objections[0]; got.ID != "OBJ-001" || got.Status != c.want {
 				t.Errorf("%+v, want status %s", got, c.want)
 			}
@@ -155,12 +156,12 @@ func init() {
 func TestAnObjectionUnderATakenNumber(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, review(""))
-	p.byHand(OutcomeAccepted, objecting("", objection("OBJ-001", "low", "a typo")))
-	r := p.byHand(OutcomeAccepted, objecting("", objection("OBJ-001", "high", "it leaks"), objection("OBJ-003", "low", "slow")))
+	p.byHand(govern.OutcomeAccepted, objecting("", objection("OBJ-001", "low", "a typo")))
+	r := p.byHand(govern.OutcomeAccepted, objecting("", objection("OBJ-001", "high", "it leaks"), objection("OBJ-003", "low", "slow")))
 	if r.Objections[0].ID != "OBJ-004" || len(p.state().OpenObjections) != 3 {
 		t.Errorf("%+v, open %+v", r.Objections, p.state().OpenObjections)
 	}
-	r = p.byHand(OutcomeAccepted, objecting("", objection("OBJ-001", "low", "a  typo")))
+	r = p.byHand(govern.OutcomeAccepted, objecting("", objection("OBJ-001", "low", "a  typo")))
 	if r.Objections[0].ID != "OBJ-001" || len(p.state().OpenObjections) != 3 {
 		t.Errorf("repeated: %+v, open %+v", r.Objections, p.state().OpenObjections)
 	}
@@ -170,9 +171,9 @@ func TestAnObjectionUnderATakenNumber(t *testing.T) {
 func TestAPersonRulesOnObjections(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, review(""))
-	p.byHand(OutcomeAccepted, objecting("the end", objection("OBJ-001", "blocking", "it deletes the data")))
-	rule := func(id, status, reason string) (Report, error) {
-		return p.engine().RuleObjection(t.Context(), ObjectionOptions{ID: id, Status: status, Reason: reason, By: protocol.Person{Name: "Ann", Email: "ann@x"}})
+	p.byHand(govern.OutcomeAccepted, objecting("the end", objection("OBJ-001", "blocking", "it deletes the data")))
+	rule := func(id, status, reason string) (govern.Report, error) {
+		return p.engine().RuleObjection(t.Context(), govern.ObjectionOptions{ID: id, Status: status, Reason: reason, By: protocol.Person{Name: "Ann", Email: "ann@x"}})
 	}
 	for _, bad := range [][3]string{{"OBJ-009", "resolved_by_human", "no"}, {"OBJ-001", "resolved_by_human", " "}, {"OBJ-001", "raised", "it is open"}, {"OBJ-001", "gone", "x"}} {
 		if _, err := rule(bad[0], bad[1], bad[2]); err == nil || hint(err) == "" {
@@ -192,7 +193,7 @@ func TestAPersonRulesOnObjections(t *testing.T) {
 	if r, err = rule("OBJ-001", "raised", "the backup is empty"); err != nil || len(p.state().OpenObjections) != 1 {
 		t.Fatalf("reopened: %+v %v", r, err)
 	}
-	if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err == nil || !strings.Contains(err.Error(), "OBJ-001") || execution.CodeOf(err) != execution.CodeInvalidStateTransition {
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err == nil || !strings.Contains(err.Error(), "OBJ-001") || execution.CodeOf(err) != execution.CodeInvalidStateTransition {
 		t.Errorf("approved beside an objection that blocks: %v", err)
 	}
 	lines, err := p.view().Ledger()
@@ -221,11 +222,11 @@ func TestAPersonRulesOnObjections(t *testing.T) {
 func TestThePromptNamesOpenObjections(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, review(""))
-	p.byHand(OutcomeAccepted, objecting("", objection("OBJ-001", "blocking", "it deletes the data"), objection("OBJ-002", "low", "a typo")))
-	if _, err := p.engine().RuleObjection(t.Context(), ObjectionOptions{ID: "OBJ-002", Status: "resolved_by_human", Reason: "corrected"}); err != nil {
+	p.byHand(govern.OutcomeAccepted, objecting("", objection("OBJ-001", "blocking", "it deletes the data"), objection("OBJ-002", "low", "a typo")))
+	if _, err := p.engine().RuleObjection(t.Context(), govern.ObjectionOptions{ID: "OBJ-002", Status: "resolved_by_human", Reason: "corrected"}); err != nil {
 		t.Fatal(err)
 	}
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	text := p.read(protocol.BundleDir(turn) + "/PROMPT.md")
 	for _, want := range []string{"OBJ-001", `"status": "resolved"`, "blocking"} {
 		if !strings.Contains(text, want) {

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
@@ -16,7 +17,7 @@ const replayLimit = 10 * time.Minute
 
 // replay runs the commands of a turn's evidence again where a policy asks for it; nil where none does. No shell reads them: a
 // command that needs one gives its words in argv.
-func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnResult) (*governance.Replay, error) {
+func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnResult) (*govern.Replay, error) {
 	if !governance.NeedsReplay(t.run, r.Role) {
 		return nil, nil
 	}
@@ -27,17 +28,17 @@ func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnR
 }
 
 // rerunAll runs the commands of a turn's evidence.
-func (t *transaction) rerunAll(ctx context.Context, root string, list []protocol.Evidence, limit time.Duration) (*governance.Replay, error) {
+func (t *transaction) rerunAll(ctx context.Context, root string, list []protocol.Evidence, limit time.Duration) (*govern.Replay, error) {
 	if len(list) == 0 {
-		return &governance.Replay{Overall: "not_reproducible", Reason: "the turn gives no command as evidence"}, nil
+		return &govern.Replay{Overall: "not_reproducible", Reason: "the turn gives no command as evidence"}, nil
 	}
-	out := &governance.Replay{Overall: "match"}
+	out := &govern.Replay{Overall: "match"}
 	for _, ev := range list {
 		code, fault := t.rerun(ctx, root, ev, limit)
 		if ctx.Err() != nil {
 			return nil, execution.Errorf(execution.CodeInterrupted, "run %s again: %w", ev.Command, ctx.Err())
 		}
-		done := governance.ReplayedCommand{Command: ev.Command, DeclaredExit: ev.ExitCode, ActualExit: code, Matched: code == ev.ExitCode}
+		done := govern.ReplayedCommand{Command: ev.Command, DeclaredExit: ev.ExitCode, ActualExit: code, Matched: code == ev.ExitCode}
 		if !done.Matched {
 			out.Overall = "mismatch"
 			out.Reason = fmt.Sprintf("%s: declared exit code %d, this time %s", ev.Command, ev.ExitCode, fault)

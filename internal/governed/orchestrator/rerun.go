@@ -3,39 +3,18 @@ package orchestrator
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// RerunOptions say whose evidence is run again.
-type RerunOptions struct {
-	Turn     string        // empty is the only active turn, or the last accepted one
-	Accepted bool          // of the record, not of a staged result
-	Execute  bool          // without it the commands are only listed: a turn wrote them
-	Timeout  time.Duration // of one command
-}
-
-// Rerun is what became of the evidence of a turn.
-type Rerun struct {
-	TurnID     string              `json:"turn_id"`
-	RunID      string              `json:"run_id"`
-	Role       string              `json:"role"`
-	RuntimeID  string              `json:"runtime_id"`
-	Source     string              `json:"source"` // staged or history
-	Declared   string              `json:"declared_status"`
-	Normalized string              `json:"normalized_status"`
-	Evidence   []protocol.Evidence `json:"machine_evidence"`
-	governance.Replay
-}
-
 // Rerun runs the commands again that a turn gives as its evidence, where the turn works, and compares exit codes. It changes nothing
 // of the record; what the commands change in the files is theirs.
-func (e *Local) Rerun(ctx context.Context, o RerunOptions) (out Rerun, err error) {
+func (e *Local) Rerun(ctx context.Context, o govern.RerunOptions) (out govern.Rerun, err error) {
 	err = e.locked(ctx, "verify turn", func(t *transaction) error {
 		v, root, err := t.evidenceOf(o, &out)
 		if err != nil {
@@ -49,7 +28,7 @@ func (e *Local) Rerun(ctx context.Context, o RerunOptions) (out Rerun, err error
 		_, rt, _ := t.run.Config.RuntimeOf(out.Role)
 		out.Declared, out.Normalized, out.Evidence = v.Status, governance.NormalizeVerification(v, rt.Type).Status, slices.Clone(v.MachineEvidence)
 		if !o.Execute && len(v.MachineEvidence) > 0 {
-			out.Replay = governance.Replay{Overall: "not_reproducible", Reason: "the commands were not run: a turn wrote them, so look at them first"}
+			out.Replay = govern.Replay{Overall: "not_reproducible", Reason: "the commands were not run: a turn wrote them, so look at them first"}
 			return nil
 		}
 		r, err := t.rerunAll(ctx, root, v.MachineEvidence, o.Timeout)
@@ -62,13 +41,13 @@ func (e *Local) Rerun(ctx context.Context, o RerunOptions) (out Rerun, err error
 }
 
 // evidenceOf is what a turn says of its checks, and where it works.
-func (t *transaction) evidenceOf(o RerunOptions, out *Rerun) (protocol.Verification, string, error) {
+func (t *transaction) evidenceOf(o govern.RerunOptions, out *govern.Rerun) (protocol.Verification, string, error) {
 	if !o.Accepted {
 		turn, err := t.only(o.Turn, "verify turn")
 		if err != nil {
 			return protocol.Verification{}, "", err
 		}
-		*out = Rerun{TurnID: turn.TurnID, RunID: turn.RunID, Role: turn.AssignedRole, RuntimeID: turn.RuntimeID, Source: "staged"}
+		*out = govern.Rerun{TurnID: turn.TurnID, RunID: turn.RunID, Role: turn.AssignedRole, RuntimeID: turn.RuntimeID, Source: "staged"}
 		root := t.workRoot(turn.TurnID)
 		data, _, err := project.ReadStaged(root, turn.TurnID)
 		if err != nil {
@@ -93,7 +72,7 @@ func (t *transaction) evidenceOf(o RerunOptions, out *Rerun) (protocol.Verificat
 	}
 	for _, h := range slices.Backward(history) {
 		if (o.Turn == "" || h.TurnID == o.Turn) && h.Status != protocol.StatusReissued {
-			*out = Rerun{TurnID: h.TurnID, RunID: h.RunID, Role: h.Role, RuntimeID: h.RuntimeID, Source: "history"}
+			*out = govern.Rerun{TurnID: h.TurnID, RunID: h.RunID, Role: h.Role, RuntimeID: h.RuntimeID, Source: "history"}
 			return h.Verification, t.e.root, nil
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // shHook is a hook that runs a line of shell.
@@ -50,12 +51,12 @@ func TestHooksOfEveryPhase(t *testing.T) {
 				}
 				p := newProject(t, config(phase, shHook("guard", mode, line)))
 				e := p.engine()
-				r, err := e.Step(t.Context(), StepOptions{})
+				r, err := e.Step(t.Context(), govern.StepOptions{})
 				if err == nil && phase == protocol.HookBeforeGate {
-					r, err = e.Approve(t.Context(), ApproveOptions{})
+					r, err = e.Approve(t.Context(), govern.ApproveOptions{})
 				}
 				if err == nil && phase == protocol.HookOnEscalation {
-					_, err = e.Escalate(t.Context(), EscalateOptions{Reason: "look at this"})
+					_, err = e.Escalate(t.Context(), govern.EscalateOptions{Reason: "look at this"})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -81,7 +82,7 @@ func TestHooksOfEveryPhase(t *testing.T) {
 					vetoed(t, p, r)
 					return
 				}
-				if r.Outcome != OutcomeBlocked || r.Code != code || text(p.state().BlockedOn) != "hook:"+phase+":guard" {
+				if r.Outcome != govern.OutcomeBlocked || r.Code != code || text(p.state().BlockedOn) != "hook:"+phase+":guard" {
 					t.Fatalf("%s %s, blocked on %s", r.Outcome, r.Code, text(p.state().BlockedOn))
 				}
 				if got := p.state().ActiveTurns.Len() == 1; got != c.turn {
@@ -93,7 +94,7 @@ func TestHooksOfEveryPhase(t *testing.T) {
 				}
 				p.write("agentxchain.json", three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
 				p.git("commit", "-qam", "without the hook")
-				if run, err := e.Run(t.Context(), RunOptions{Resume: true, AutoApprove: true}); err != nil || run.Stop != StopCompleted {
+				if run, err := e.Run(t.Context(), govern.RunOptions{Resume: true, AutoApprove: true}); err != nil || run.Stop != govern.StopCompleted {
 					t.Errorf("afterwards: %s %+v %v", run.Stop, run.Last, err)
 				}
 				p.sound()
@@ -104,11 +105,11 @@ func TestHooksOfEveryPhase(t *testing.T) {
 
 // A hook that does not allow an assignment blocks nothing: the run is active, nobody is asked for, and a step works once the hook
 // allows it.
-func vetoed(t *testing.T, p *world, r Report) {
+func vetoed(t *testing.T, p *world, r govern.Report) {
 	t.Helper()
 	for range 2 { // the second time nothing is left to be recorded
 		st := p.state()
-		if r.Outcome != OutcomeFailed || r.Code != "hook_blocked" || !slices.Equal(r.Errors, []string{"not today"}) || !strings.Contains(r.Hint, "the hook guard") {
+		if r.Outcome != govern.OutcomeFailed || r.Code != "hook_blocked" || !slices.Equal(r.Errors, []string{"not today"}) || !strings.Contains(r.Hint, "the hook guard") {
 			t.Fatalf("%+v", r)
 		}
 		if st.Status != protocol.RunActive || st.BlockedOn != nil || st.ActiveTurns.Len() != 0 || len(st.OpenHuman) != 0 {
@@ -116,16 +117,16 @@ func vetoed(t *testing.T, p *world, r Report) {
 		}
 		p.sound()
 		var err error
-		if r, err = p.engine().Step(t.Context(), StepOptions{}); err != nil {
+		if r, err = p.engine().Step(t.Context(), govern.StepOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if run, err := p.engine().Run(t.Context(), RunOptions{}); err != nil || run.Stop != StopBlocked || run.Last.Code != "hook_blocked" {
+	if run, err := p.engine().Run(t.Context(), govern.RunOptions{}); err != nil || run.Stop != govern.StopBlocked || run.Last.Code != "hook_blocked" {
 		t.Errorf("a run: %s %+v %v", run.Stop, run.Last, err)
 	}
 	p.write("agentxchain.json", three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
 	p.git("commit", "-qam", "without the hook")
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	p.sound()
 }
 
@@ -137,9 +138,9 @@ func TestGateActions(t *testing.T) {
 			`"requires_human_approval":true,"gate_actions":[{"run":"echo $AGENTXCHAIN_GATE_ID $AGENTXCHAIN_GATE_TYPE $AGENTXCHAIN_PHASE > ../actions.txt"},{"run":"`+second+`","label":"second"}]}`, 1)
 	}
 	p := newProject(t, config("echo no luck >&2; exit 4"))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	e := p.engine()
-	dry, err := e.Approve(t.Context(), ApproveOptions{DryRun: true})
+	dry, err := e.Approve(t.Context(), govern.ApproveOptions{DryRun: true})
 	if err != nil || !strings.Contains(dry.Summary, "exit 4") {
 		t.Errorf("%q %v", dry.Summary, err)
 	}
@@ -147,8 +148,8 @@ func TestGateActions(t *testing.T) {
 	if _, err := os.Stat(actions); err == nil {
 		t.Error("--dry-run ran an action")
 	}
-	r, err := e.Approve(t.Context(), ApproveOptions{})
-	if err != nil || r.Outcome != OutcomeBlocked || r.Code != "gate_action_failed" || !strings.Contains(strings.Join(r.Errors, ""), "no luck") {
+	r, err := e.Approve(t.Context(), govern.ApproveOptions{})
+	if err != nil || r.Outcome != govern.OutcomeBlocked || r.Code != "gate_action_failed" || !strings.Contains(strings.Join(r.Errors, ""), "no luck") {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if b, _ := os.ReadFile(actions); string(b) != "planned phase_transition planning\n" {
@@ -156,10 +157,10 @@ func TestGateActions(t *testing.T) {
 	}
 	p.sound()
 	p.write("agentxchain.json", config("true"))
-	if r, err = e.Resume(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomePaused {
+	if r, err = e.Resume(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomePaused {
 		t.Fatalf("%+v %v", r, err)
 	}
-	if r, err = e.Approve(t.Context(), ApproveOptions{}); err != nil || r.EnteredPhase != "implementation" {
+	if r, err = e.Approve(t.Context(), govern.ApproveOptions{}); err != nil || r.EnteredPhase != "implementation" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	p.sound()
@@ -170,17 +171,17 @@ func TestPolicies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		worker, policy string
-		want           Outcome
+		want           govern.Outcome
 		code           string
 		warns          bool
 	}{
-		"evidence holds":          {"ok", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, OutcomeAccepted, "", false},
-		"evidence does not":       {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, OutcomeBlocked, "policy_violation", false},
-		"evidence only warns":     {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"warn"}`, OutcomeAccepted, "", true},
-		"evidence escalates":      {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"escalate"}`, OutcomeBlocked, "policy_escalation", false},
-		"of another role":         {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"block","scope":{"roles":["qa"]}}`, OutcomeAccepted, "", false},
-		"a status that is needed": {"ok", `{"id":"p","rule":"require_status","params":{"allowed":["blocked"]},"action":"escalate"}`, OutcomeBlocked, "policy_escalation", false},
-		"too dear":                {"dear", `{"id":"p","rule":"max_cost_per_turn","params":{"limit_usd":0.5},"action":"escalate"}`, OutcomeBlocked, "policy_escalation", false},
+		"evidence holds":          {"ok", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, govern.OutcomeAccepted, "", false},
+		"evidence does not":       {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, govern.OutcomeBlocked, "policy_violation", false},
+		"evidence only warns":     {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"warn"}`, govern.OutcomeAccepted, "", true},
+		"evidence escalates":      {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"escalate"}`, govern.OutcomeBlocked, "policy_escalation", false},
+		"of another role":         {"lies", `{"id":"p","rule":"require_reproducible_verification","action":"block","scope":{"roles":["qa"]}}`, govern.OutcomeAccepted, "", false},
+		"a status that is needed": {"ok", `{"id":"p","rule":"require_status","params":{"allowed":["blocked"]},"action":"escalate"}`, govern.OutcomeBlocked, "policy_escalation", false},
+		"too dear":                {"dear", `{"id":"p","rule":"max_cost_per_turn","params":{"limit_usd":0.5},"action":"escalate"}`, govern.OutcomeBlocked, "policy_escalation", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,8 +195,8 @@ func TestPolicies(t *testing.T) {
 		})
 	}
 	p := newProject(t, one(runtimeOf("ok"), `,"policies":[{"id":"p","rule":"max_total_turns","params":{"limit":2},"action":"escalate"}]`))
-	run, err := p.engine().Run(t.Context(), RunOptions{})
-	if err != nil || run.Stop != StopBlocked || len(p.accepted()) != 2 {
+	run, err := p.engine().Run(t.Context(), govern.RunOptions{})
+	if err != nil || run.Stop != govern.StopBlocked || len(p.accepted()) != 2 {
 		t.Errorf("%s after %d: %v", run.Stop, len(p.accepted()), err)
 	}
 	p.sound()
@@ -207,14 +208,14 @@ func TestBudget(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(runtimeOf("dear"), `,"budget":{"per_run_max_usd":1.5,"per_turn_max_usd":0.75,"on_exceed":"`+action+`"}`))
-			run, err := p.engine().Run(t.Context(), RunOptions{MaxTurns: 4})
+			run, err := p.engine().Run(t.Context(), govern.RunOptions{MaxTurns: 4})
 			if len(p.accepted()) != accepted {
 				t.Errorf("%s after %d turns, accepted %d: %v", run.Stop, len(run.Turns), len(p.accepted()), err)
 			}
 			if st := p.state(); st.BudgetStatus.SpentUSD != 0.75*float64(accepted) || st.BudgetReservations.Len() != 0 {
 				t.Errorf("%+v, reserved %v", st.BudgetStatus, st.BudgetReservations.Keys())
 			}
-			if accepted == 2 && err == nil && (run.Stop != StopBlocked || run.Last.Next == "") {
+			if accepted == 2 && err == nil && (run.Stop != govern.StopBlocked || run.Last.Next == "") {
 				t.Errorf("%+v", run.Last)
 			}
 			p.sound()
@@ -226,8 +227,8 @@ func TestApprovalPolicy(t *testing.T) {
 	t.Parallel()
 	policy := `,"approval_policy":{"phase_transitions":{"default":"require_human","rules":[{"from_phase":"planning","to_phase":"implementation","action":"auto_approve","when":{"gate_passed":true}}]},"run_completion":{"action":"auto_approve","when":{"gate_passed":true,"all_phases_visited":true}}}`
 	p := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), policy))
-	run, err := p.engine().Run(t.Context(), RunOptions{})
-	if err != nil || run.Stop != StopCompleted || len(run.Turns) != 3 {
+	run, err := p.engine().Run(t.Context(), govern.RunOptions{})
+	if err != nil || run.Stop != govern.StopCompleted || len(run.Turns) != 3 {
 		t.Errorf("%s after %d: %v", run.Stop, len(run.Turns), err)
 	}
 	if !strings.Contains(p.read(protocol.LedgerFile), "approval_policy") {
@@ -236,7 +237,7 @@ func TestApprovalPolicy(t *testing.T) {
 	p.sound()
 	// A gate that needs a person's credentials passes by no policy and no flag.
 	p = newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), policy), `"requires_human_approval":true}`, `"requires_human_approval":true,"credentialed":true}`, 1))
-	if run, err = p.engine().Run(t.Context(), RunOptions{AutoApprove: true}); err != nil || run.Stop != StopGateHeld || len(run.Turns) != 1 {
+	if run, err = p.engine().Run(t.Context(), govern.RunOptions{AutoApprove: true}); err != nil || run.Stop != govern.StopGateHeld || len(run.Turns) != 1 {
 		t.Errorf("credentialed: %s after %d: %v", run.Stop, len(run.Turns), err)
 	}
 }
@@ -249,13 +250,13 @@ func TestOperatorsCommits(t *testing.T) {
 		p.write(fmt.Sprintf("by-hand-%d.txt", n), "x\n")
 		p.git("add", "by-hand-*")
 		p.git("commit", "-qm", "between")
-		turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+		turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 		p.write("README.md", fmt.Sprintf("within %d\n", n))
 		p.git("commit", "-qam", "within")
 		p.write("work.txt", fmt.Sprintf("%d\n", n))
 		p.stage(turn, handWritten(p, turn, "work.txt"))
-		r, err := p.engine().Accept(t.Context(), AcceptOptions{})
-		if err != nil || r.Outcome != OutcomeAccepted || !slices.Equal(r.Files, []string{"work.txt"}) {
+		r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{})
+		if err != nil || r.Outcome != govern.OutcomeAccepted || !slices.Equal(r.Files, []string{"work.txt"}) {
 			t.Fatalf("%d: %s %v %v %v", n, r.Outcome, r.Files, r.Errors, err)
 		}
 		if got := p.git("show", "--format=", "--name-only", "HEAD", "--", "README.md", "work.txt", "by-hand-*"); got != "work.txt" {
@@ -274,26 +275,26 @@ func TestUncommittedWorkIsNeverLost(t *testing.T) {
 	for name, end := range map[string]func(*world, *Local, string) error{
 		"accept": func(p *world, e *Local, turn string) error {
 			p.stage(turn, reviewResult(p, turn))
-			r, err := e.Accept(p.t.Context(), AcceptOptions{})
-			if r.Outcome != OutcomeAccepted {
+			r, err := e.Accept(p.t.Context(), govern.AcceptOptions{})
+			if r.Outcome != govern.OutcomeAccepted {
 				p.t.Errorf("%s %v", r.Outcome, r.Errors)
 			}
 			return err
 		},
 		"reject": func(p *world, e *Local, _ string) error {
-			_, err := e.Reject(p.t.Context(), RejectOptions{Reason: "x"})
+			_, err := e.Reject(p.t.Context(), govern.RejectOptions{Reason: "x"})
 			return err
 		},
 		"reissue": func(p *world, e *Local, turn string) error { _, err := e.Reissue(p.t.Context(), turn, ""); return err },
 		"restart": func(p *world, e *Local, _ string) error {
-			if _, err := e.Escalate(p.t.Context(), EscalateOptions{Reason: "x"}); err != nil {
+			if _, err := e.Escalate(p.t.Context(), govern.EscalateOptions{Reason: "x"}); err != nil {
 				return err
 			}
-			_, err := e.Restart(p.t.Context(), RestartOptions{New: true})
+			_, err := e.Restart(p.t.Context(), govern.RestartOptions{New: true})
 			return err
 		},
 		"escalate": func(p *world, e *Local, _ string) error {
-			_, err := e.Escalate(p.t.Context(), EscalateOptions{Reason: "x"})
+			_, err := e.Escalate(p.t.Context(), govern.EscalateOptions{Reason: "x"})
 			return err
 		},
 	} {
@@ -305,7 +306,7 @@ func TestUncommittedWorkIsNeverLost(t *testing.T) {
 			p.write("staged.txt", "staged\n")
 			p.git("add", "staged.txt")
 			p.write("staged.txt", "staged, and edited since\n")
-			turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+			turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 			if err := end(p, p.engine(), turn); err != nil {
 				t.Fatal(err)
 			}
@@ -321,7 +322,7 @@ func TestUncommittedWorkIsNeverLost(t *testing.T) {
 	// A role that writes is not let loose on it.
 	p := newProject(t, one(runtimeOf("ok"), ""))
 	p.write("README.md", "edited\n")
-	if _, err := p.engine().Step(t.Context(), StepOptions{}); execution.CodeOf(err) != execution.CodeInvalidStateTransition || !strings.Contains(err.Error(), "README.md") || !strings.Contains(hint(err), "git commit") {
+	if _, err := p.engine().Step(t.Context(), govern.StepOptions{}); execution.CodeOf(err) != execution.CodeInvalidStateTransition || !strings.Contains(err.Error(), "README.md") || !strings.Contains(hint(err), "git commit") {
 		t.Errorf("%v (%s)", err, hint(err))
 	}
 }
@@ -362,7 +363,7 @@ func TestKindsOfRepositories(t *testing.T) {
 			p := make(t, one(runtimeOf("ok"), ""))
 			if name == "unborn" {
 				// Nothing is committed, so everything is somebody's uncommitted work.
-				if _, err := p.engine().Step(t.Context(), StepOptions{}); err == nil || hint(err) == "" {
+				if _, err := p.engine().Step(t.Context(), govern.StepOptions{}); err == nil || hint(err) == "" {
 					t.Fatalf("%v", err)
 				}
 				p.write("agentxchain.json", one(manualRuntime, ""))
@@ -378,8 +379,8 @@ func TestKindsOfRepositories(t *testing.T) {
 				return p.git("rev-parse", "--symbolic-full-name", "HEAD")
 			}
 			before := head()
-			p.step(OutcomeAccepted)
-			p.step(OutcomeAccepted)
+			p.step(govern.OutcomeAccepted)
+			p.step(govern.OutcomeAccepted)
 			if head() != before {
 				t.Errorf("HEAD was %s and is %s", before, head())
 			}
@@ -419,21 +420,21 @@ func TestDryRunAndStatusChangeNothing(t *testing.T) {
 	t.Parallel()
 	fresh := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
 	paused := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
-	paused.step(OutcomeAccepted)
+	paused.step(govern.OutcomeAccepted)
 	active := newProject(t, one(manualRuntime, ""))
-	active.step(OutcomeAssigned, StepOptions{NoWait: true})
+	active.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
 	for name, p := range map[string]*world{"fresh": fresh, "paused": paused, "active": active} {
 		before := tree(t, p.root)
 		e := p.engine()
-		run, err := e.Run(t.Context(), RunOptions{DryRun: true})
-		if err != nil || run.Stop != StopPlan || run.Last.Summary == "" {
+		run, err := e.Run(t.Context(), govern.RunOptions{DryRun: true})
+		if err != nil || run.Stop != govern.StopPlan || run.Last.Summary == "" {
 			t.Errorf("%s: %+v %v", name, run, err)
 		}
 		if _, err := e.Status(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if name == "paused" {
-			if r, err := e.Approve(t.Context(), ApproveOptions{DryRun: true, Either: true}); err != nil || !strings.Contains(r.Summary, "implementation") {
+			if r, err := e.Approve(t.Context(), govern.ApproveOptions{DryRun: true, Either: true}); err != nil || !strings.Contains(r.Summary, "implementation") {
 				t.Errorf("%+v %v", r, err)
 			}
 		}
@@ -450,7 +451,7 @@ func TestWorktrees(t *testing.T) {
 	p := newProject(t, config(runtimeOf("ok")))
 	p.write("README.md", "edited and not committed\n")
 	for range 2 {
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 	}
 	if p.read("README.md") != "edited and not committed\n" || strings.Count(p.read("work.txt"), "turn_") != 2 {
 		t.Errorf("README.md %q, work.txt %q", p.read("README.md"), p.read("work.txt"))
@@ -469,7 +470,7 @@ func TestWorktrees(t *testing.T) {
 	// What a person changes meanwhile in the same file is a conflict, and nobody's work is lost.
 	p = newProject(t, config(runtimeOf("conflicts")))
 	p.write("README.md", "of the operator\n")
-	r := p.step(OutcomeFailed)
+	r := p.step(govern.OutcomeFailed)
 	if r.Code != "conflict" || !strings.Contains(strings.Join(r.Errors, " "), "README.md") || r.Next == "" {
 		t.Errorf("%+v", r)
 	}
@@ -484,7 +485,7 @@ func TestWorktrees(t *testing.T) {
 		t.Errorf("the turn's work: %q %v", b, err)
 	}
 	p.write("README.md", "of both\n")
-	if r, err := p.engine().Accept(t.Context(), AcceptOptions{HumanMerge: true}); err != nil || r.Outcome != OutcomeAccepted {
+	if r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{HumanMerge: true}); err != nil || r.Outcome != govern.OutcomeAccepted {
 		t.Errorf("merged by hand: %+v %v", r, err)
 	}
 	if p.read("README.md") != "of both\n" || p.git("show", "HEAD:README.md") != "of both" {
@@ -498,15 +499,15 @@ func TestRepositoryComesAndGoes(t *testing.T) {
 	t.Parallel()
 	p := bare(t, one(manualRuntime, ""))
 	e := p.engine()
-	turn := func() Report {
+	turn := func() govern.Report {
 		t.Helper()
-		r, err := e.Step(t.Context(), StepOptions{NoWait: true})
+		r, err := e.Step(t.Context(), govern.StepOptions{NoWait: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.write("work.txt", r.TurnID)
 		p.stage(r.TurnID, handWritten(p, r.TurnID, "work.txt"))
-		if r, err = e.Accept(t.Context(), AcceptOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+		if r, err = e.Accept(t.Context(), govern.AcceptOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 			t.Fatalf("%+v %v", r, err)
 		}
 		return r
@@ -544,7 +545,7 @@ func TestAConflictMergedByHand(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(runtimeOf("conflicts and more"), `,"workspace":"worktree"`))
 			p.write("README.md", "of the operator\n")
-			r := p.step(OutcomeFailed)
+			r := p.step(govern.OutcomeFailed)
 			if r.Next != "drawbar govern accept --turn "+r.TurnID+" --resolution human_merge" {
 				t.Fatalf("%s: next %s", r.Code, r.Next)
 			}
@@ -553,8 +554,8 @@ func TestAConflictMergedByHand(t *testing.T) {
 				p.git("commit", "-qam", "merged")
 			}
 			p.forget()
-			r, err := p.engine().Accept(t.Context(), AcceptOptions{HumanMerge: true})
-			if err != nil || r.Outcome != OutcomeAccepted {
+			r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{HumanMerge: true})
+			if err != nil || r.Outcome != govern.OutcomeAccepted {
 				t.Fatalf("%+v %v", r, err)
 			}
 			p.agree(r)
@@ -575,10 +576,10 @@ func TestAConflictMergedByHand(t *testing.T) {
 		})
 	}
 	p := newProject(t, one(manualRuntime, ""))
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 	p.write("work.txt", "by hand\n")
 	p.stage(turn, handWritten(p, turn, "work.txt"))
-	if _, err := p.engine().Accept(t.Context(), AcceptOptions{HumanMerge: true}); err == nil || !strings.Contains(hint(err), "accept --turn "+turn) {
+	if _, err := p.engine().Accept(t.Context(), govern.AcceptOptions{HumanMerge: true}); err == nil || !strings.Contains(hint(err), "accept --turn "+turn) {
 		t.Errorf("a merge without a conflict: %v", err)
 	}
 }
@@ -587,31 +588,31 @@ func TestAConflictMergedByHand(t *testing.T) {
 func TestOneDispatchPerAttempt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(manualRuntime, ""))
-	turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
-	p.step(OutcomeAssigned, StepOptions{NoWait: true})
+	turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
+	p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
 	p.write("work.txt", "by hand\n")
 	p.stage(turn, handWritten(p, turn, "work.txt"))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	if n := len(p.events("turn_dispatched")); n != 1 {
 		t.Errorf("%d events turn_dispatched", n)
 	}
 	p.sound()
 
 	p = newProject(t, one(runtimeOf("ok"), ""))
-	if _, err := p.engine().Resume(t.Context(), StepOptions{}); err == nil {
+	if _, err := p.engine().Resume(t.Context(), govern.StepOptions{}); err == nil {
 		t.Log("nothing blocked, and a turn is ready")
 	}
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	if n := len(p.events("turn_dispatched")); n != 1 {
 		t.Errorf("%d events turn_dispatched of a program", n)
 	}
 
 	p = newProject(t, strings.Replace(one(runtimeOf("sleeps"), ""), `"rules"`, `"run_loop":{"startup_watchdog_ms":300},"rules"`, 1))
-	r := p.step(OutcomeBlocked)
+	r := p.step(govern.OutcomeBlocked)
 	if !strings.Contains(r.Next, "reissue") {
 		t.Errorf("next %s, do %s", r.Next, r.Hint)
 	}
-	if r, err := p.engine().Restart(t.Context(), RestartOptions{}); err != nil {
+	if r, err := p.engine().Restart(t.Context(), govern.RestartOptions{}); err != nil {
 		t.Error(err)
 	} else {
 		p.agree(r)

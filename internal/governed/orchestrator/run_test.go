@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/google/go-cmp/cmp"
 )
 
 // A run of three roles goes from planning to its end, with a person at two gates.
@@ -24,21 +24,21 @@ func TestThreeRolesToCompletion(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
 	e := p.engine()
-	run, err := e.Run(t.Context(), RunOptions{})
-	if err != nil || run.Stop != StopGateHeld || len(run.Turns) != 1 {
+	run, err := e.Run(t.Context(), govern.RunOptions{})
+	if err != nil || run.Stop != govern.StopGateHeld || len(run.Turns) != 1 {
 		t.Fatalf("%+v %v", run, err)
 	}
 	if st := p.state(); st.Status != protocol.RunPaused || text(st.BlockedOn) != "human_approval:planned" {
 		t.Fatalf("%s on %s", st.Status, text(st.BlockedOn))
 	}
-	r, err := e.Approve(t.Context(), ApproveOptions{By: protocol.Person{Name: "ann"}})
+	r, err := e.Approve(t.Context(), govern.ApproveOptions{By: protocol.Person{Name: "ann"}})
 	if err != nil || r.EnteredPhase != "implementation" {
 		t.Fatalf("%+v %v", r, err)
 	}
-	if run, err = e.Run(t.Context(), RunOptions{}); err != nil || run.Stop != StopGateHeld || len(run.Turns) != 2 {
+	if run, err = e.Run(t.Context(), govern.RunOptions{}); err != nil || run.Stop != govern.StopGateHeld || len(run.Turns) != 2 {
 		t.Fatalf("%+v %v", run, err)
 	}
-	if r, err = e.Approve(t.Context(), ApproveOptions{Completion: true, By: protocol.Person{Name: "ann"}}); err != nil || r.Outcome != OutcomeCompleted {
+	if r, err = e.Approve(t.Context(), govern.ApproveOptions{Completion: true, By: protocol.Person{Name: "ann"}}); err != nil || r.Outcome != govern.OutcomeCompleted {
 		t.Fatalf("%+v %v", r, err)
 	}
 	var roles []string
@@ -61,7 +61,7 @@ func TestThreeRolesToCompletion(t *testing.T) {
 			t.Errorf("the bundle is not kept: %v", err)
 		}
 	}
-	if s := p.step(OutcomeCompleted); s.TurnID != "" {
+	if s := p.step(govern.OutcomeCompleted); s.TurnID != "" {
 		t.Errorf("a completed run was carried on: %+v", s)
 	}
 	p.sound()
@@ -70,15 +70,15 @@ func TestThreeRolesToCompletion(t *testing.T) {
 func TestRunWithAutoApprove(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""))
-	run, err := p.engine().Run(t.Context(), RunOptions{AutoApprove: true})
-	if err != nil || run.Stop != StopCompleted || len(run.Turns) != 3 {
+	run, err := p.engine().Run(t.Context(), govern.RunOptions{AutoApprove: true})
+	if err != nil || run.Stop != govern.StopCompleted || len(run.Turns) != 3 {
 		t.Fatalf("%+v %v", run, err)
 	}
-	r, err := p.engine().Restart(t.Context(), RestartOptions{})
+	r, err := p.engine().Restart(t.Context(), govern.RestartOptions{})
 	if err != nil || r.RunID == run.Last.RunID || r.Status != protocol.RunActive {
 		t.Fatalf("a new run: %+v %v", r, err)
 	}
-	if run, err = p.engine().Run(t.Context(), RunOptions{AutoApprove: true, MaxTurns: 1}); err != nil || run.Stop != StopMaxTurns && run.Stop != StopBlocked {
+	if run, err = p.engine().Run(t.Context(), govern.RunOptions{AutoApprove: true, MaxTurns: 1}); err != nil || run.Stop != govern.StopMaxTurns && run.Stop != govern.StopBlocked {
 		t.Fatalf("%+v %v", run, err)
 	}
 	p.sound()
@@ -90,12 +90,12 @@ func TestMaxTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(runtimeOf("ok"), `,"run_loop":{"max_turns":3}`))
-			run, err := p.engine().Run(t.Context(), RunOptions{MaxTurns: limit})
+			run, err := p.engine().Run(t.Context(), govern.RunOptions{MaxTurns: limit})
 			want := limit
 			if want == 0 {
 				want = 3
 			}
-			if err != nil || run.Stop != StopMaxTurns || len(run.Turns) != want {
+			if err != nil || run.Stop != govern.StopMaxTurns || len(run.Turns) != want {
 				t.Fatalf("%s after %d: %v", run.Stop, len(run.Turns), err)
 			}
 			p.sound()
@@ -108,21 +108,21 @@ func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		worker, more, blocked string
-		want                  Outcome
+		want                  govern.Outcome
 		attempts, accepted    int
 		events                []string
 	}{
-		{worker: "result and exit 9", want: OutcomeAccepted, attempts: 1, accepted: 1},
-		{worker: "transient", want: OutcomeAccepted, attempts: 2, accepted: 1},
-		{worker: "always transient", want: OutcomeBlocked, attempts: 2, blocked: "dispatch:exit-75", events: []string{"run_blocked", "human_escalation_raised"}},
-		{worker: "exit 3", want: OutcomeBlocked, attempts: 1, blocked: "dispatch:exit-3", events: []string{"run_blocked", "human_escalation_raised"}},
-		{worker: "killed", want: OutcomeBlocked, attempts: 1, blocked: "dispatch:subprocess_failed"},
-		{worker: "repairs", want: OutcomeAccepted, attempts: 2, accepted: 1, events: []string{"acceptance_failed", "turn_rejected"}},
-		{worker: "never valid", want: OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev", events: []string{"acceptance_failed", "run_blocked"}},
-		{worker: "never valid", more: `,"x":1`, want: OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev"},
-		{worker: "undeclared", want: OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev"},
-		{worker: "writes the record", want: OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev"},
-		{worker: "commits itself", want: OutcomeAccepted, attempts: 1, accepted: 1},
+		{worker: "result and exit 9", want: govern.OutcomeAccepted, attempts: 1, accepted: 1},
+		{worker: "transient", want: govern.OutcomeAccepted, attempts: 2, accepted: 1},
+		{worker: "always transient", want: govern.OutcomeBlocked, attempts: 2, blocked: "dispatch:exit-75", events: []string{"run_blocked", "human_escalation_raised"}},
+		{worker: "exit 3", want: govern.OutcomeBlocked, attempts: 1, blocked: "dispatch:exit-3", events: []string{"run_blocked", "human_escalation_raised"}},
+		{worker: "killed", want: govern.OutcomeBlocked, attempts: 1, blocked: "dispatch:subprocess_failed"},
+		{worker: "repairs", want: govern.OutcomeAccepted, attempts: 2, accepted: 1, events: []string{"acceptance_failed", "turn_rejected"}},
+		{worker: "never valid", want: govern.OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev", events: []string{"acceptance_failed", "run_blocked"}},
+		{worker: "never valid", more: `,"x":1`, want: govern.OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev"},
+		{worker: "undeclared", want: govern.OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev"},
+		{worker: "writes the record", want: govern.OutcomeBlocked, attempts: 2, blocked: "escalation:retries-exhausted:dev"},
+		{worker: "commits itself", want: govern.OutcomeAccepted, attempts: 1, accepted: 1},
 	} {
 		t.Run(c.worker+c.more, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("no event %s", kind)
 				}
 			}
-			if c.want == OutcomeBlocked && !strings.HasPrefix(r.Next, "drawbar govern ") {
+			if c.want == govern.OutcomeBlocked && !strings.HasPrefix(r.Next, "drawbar govern ") {
 				t.Errorf("next is %q", r.Next)
 			}
 			p.sound()
@@ -151,7 +151,7 @@ func TestOutcomes(t *testing.T) {
 func TestRepairRound(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("repairs"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	again := p.read("prompt-of-repair.txt")
 	for _, want := range []string{"status", "certainly", "decisions"} {
 		if !strings.Contains(again, want) {
@@ -163,7 +163,7 @@ func TestRepairRound(t *testing.T) {
 		t.Errorf("the rejected result is not kept: %v %v", kept, err)
 	}
 	without := newProject(t, one(runtimeOf("repairs"), ""))
-	if r := without.step(OutcomeFailed, StepOptions{NoRepair: true}); len(r.Errors) == 0 || r.Attempt != 1 {
+	if r := without.step(govern.OutcomeFailed, govern.StepOptions{NoRepair: true}); len(r.Errors) == 0 || r.Attempt != 1 {
 		t.Errorf("%+v", r)
 	}
 	without.sound()
@@ -173,10 +173,10 @@ func TestRepairRound(t *testing.T) {
 func TestEditsBetweenTwoAttempts(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("works and dies"), ""))
-	p.step(OutcomeBlocked)
+	p.step(govern.OutcomeBlocked)
 	p.write("agentxchain.json", one(runtimeOf("ok"), ""))
 	p.write("README.md", "of the operator\n")
-	r := p.step(OutcomeAccepted, StepOptions{Resume: true})
+	r := p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
 	if !slices.Equal(r.Files, []string{"work.txt"}) {
 		t.Errorf("the turn is credited with %v", r.Files)
 	}
@@ -186,9 +186,9 @@ func TestEditsBetweenTwoAttempts(t *testing.T) {
 	p.sound()
 
 	p = newProject(t, one(runtimeOf("works and dies"), ""))
-	p.step(OutcomeBlocked)
+	p.step(govern.OutcomeBlocked)
 	p.write("agentxchain.json", one(runtimeOf("undeclared"), ""))
-	if r := p.step(OutcomeBlocked, StepOptions{Resume: true}); !strings.Contains(strings.Join(r.Errors, " "), "secret.txt") || strings.Contains(strings.Join(r.Errors, " "), "agentxchain.json") {
+	if r := p.step(govern.OutcomeBlocked, govern.StepOptions{Resume: true}); !strings.Contains(strings.Join(r.Errors, " "), "secret.txt") || strings.Contains(strings.Join(r.Errors, " "), "agentxchain.json") {
 		t.Errorf("%v", r.Errors)
 	}
 }
@@ -197,13 +197,13 @@ func TestEditsBetweenTwoAttempts(t *testing.T) {
 func TestResumeAfterABlock(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("exit 3"), ""))
-	p.step(OutcomeBlocked)
-	p.step(OutcomeBlocked) // says so again, and does nothing
+	p.step(govern.OutcomeBlocked)
+	p.step(govern.OutcomeBlocked) // says so again, and does nothing
 	if n := len(p.events("turn_dispatched")); n != 1 {
 		t.Errorf("a blocked turn was dispatched %d times", n)
 	}
 	p.write("agentxchain.json", one(runtimeOf("ok"), ""))
-	p.step(OutcomeAccepted, StepOptions{Resume: true})
+	p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
 	p.sound()
 }
 
@@ -212,7 +212,7 @@ func TestTimeout(t *testing.T) {
 	outside := t.TempDir()
 	rt := strings.Replace(runtimeOf("hangs"), `"env":{`, `"env":{"DRAWBAR_TEST_OUTSIDE":"`+outside+`",`, 1)
 	p := newProject(t, one(rt, ""))
-	r := p.step(OutcomeBlocked, StepOptions{Timeout: 700 * time.Millisecond})
+	r := p.step(govern.OutcomeBlocked, govern.StepOptions{Timeout: 700 * time.Millisecond})
 	if text(p.state().BlockedOn) != "dispatch:timeout" || r.Code != "timeout" {
 		t.Errorf("%s, blocked on %s", r.Code, text(p.state().BlockedOn))
 	}
@@ -230,9 +230,9 @@ func TestInterrupt(t *testing.T) {
 	rt := strings.Replace(runtimeOf("hangs"), `"env":{`, `"env":{"DRAWBAR_TEST_OUTSIDE":"`+outside+`",`, 1)
 	p := newProject(t, one(rt, ""))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan Report, 1)
+	done := make(chan govern.Report, 1)
 	go func() {
-		r, err := p.engine().Step(ctx, StepOptions{})
+		r, err := p.engine().Step(ctx, govern.StepOptions{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -248,7 +248,7 @@ func TestInterrupt(t *testing.T) {
 		return err == nil && len(s.Turns) == 1 && s.Turns[0].Carrier != nil && s.Turns[0].Carrier.PID == os.Getpid() && s.Turns[0].Live != nil
 	})
 	cancel()
-	if r := <-done; r.Outcome != OutcomeInterrupted || r.Next != "drawbar govern step" {
+	if r := <-done; r.Outcome != govern.OutcomeInterrupted || r.Next != "drawbar govern step" {
 		t.Errorf("%+v", r)
 	}
 	if !gone(string(pids)) {
@@ -260,7 +260,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	id := st.ActiveTurns.Keys()[0]
 	p.write("agentxchain.json", one(runtimeOf("ok"), ""))
-	if r := p.step(OutcomeAccepted); r.TurnID != id || r.Attempt != 1 {
+	if r := p.step(govern.OutcomeAccepted); r.TurnID != id || r.Attempt != 1 {
 		t.Errorf("the turn %s was not carried again: %+v", id, r)
 	}
 	p.sound()
@@ -272,9 +272,9 @@ func TestTwoTerminals(t *testing.T) {
 	outside := t.TempDir()
 	rt := strings.Replace(runtimeOf("waits for a file"), `"env":{`, `"env":{"DRAWBAR_TEST_OUTSIDE":"`+outside+`",`, 1)
 	p := newProject(t, one(rt, ""))
-	done := make(chan Report, 1)
+	done := make(chan govern.Report, 1)
 	go func() {
-		r, err := p.engine().Step(t.Context(), StepOptions{})
+		r, err := p.engine().Step(t.Context(), govern.StepOptions{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -283,11 +283,11 @@ func TestTwoTerminals(t *testing.T) {
 	eventually(t, "the worker starts", func() bool { _, err := os.Stat(filepath.Join(outside, "pids")); return err == nil })
 	id := p.state().ActiveTurns.Keys()[0]
 	for name, try := range map[string]func(*Local) error{
-		"step":    func(e *Local) error { _, err := e.Step(t.Context(), StepOptions{}); return err },
-		"accept":  func(e *Local) error { _, err := e.Accept(t.Context(), AcceptOptions{}); return err },
-		"reject":  func(e *Local) error { _, err := e.Reject(t.Context(), RejectOptions{}); return err },
+		"step":    func(e *Local) error { _, err := e.Step(t.Context(), govern.StepOptions{}); return err },
+		"accept":  func(e *Local) error { _, err := e.Accept(t.Context(), govern.AcceptOptions{}); return err },
+		"reject":  func(e *Local) error { _, err := e.Reject(t.Context(), govern.RejectOptions{}); return err },
 		"reissue": func(e *Local) error { _, err := e.Reissue(t.Context(), id, ""); return err },
-		"restart": func(e *Local) error { _, err := e.Restart(t.Context(), RestartOptions{}); return err },
+		"restart": func(e *Local) error { _, err := e.Restart(t.Context(), govern.RestartOptions{}); return err },
 	} {
 		err := try(p.engine())
 		if execution.CodeOf(err) != execution.CodeInvalidStateTransition || !strings.Contains(err.Error(), "process "+ownPID()) || hint(err) == "" {
@@ -297,7 +297,7 @@ func TestTwoTerminals(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := <-done; r.Outcome != OutcomeAccepted || r.TurnID != id {
+	if r := <-done; r.Outcome != govern.OutcomeAccepted || r.TurnID != id {
 		t.Errorf("%+v", r)
 	}
 	if left, _ := filepath.Glob(filepath.Join(p.root, protocol.LocksDir, "turn-*")); len(left) > 0 {
@@ -312,10 +312,10 @@ func ownPID() string { b, _ := json.Marshal(os.Getpid()); return string(b) }
 func TestManualTurnAcceptedElsewhere(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(manualRuntime, ""))
-	ready := p.step(OutcomeAssigned, StepOptions{NoWait: true})
-	done := make(chan Report, 1)
+	ready := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true})
+	done := make(chan govern.Report, 1)
 	go func() {
-		r, err := p.engine().Step(t.Context(), StepOptions{})
+		r, err := p.engine().Step(t.Context(), govern.StepOptions{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -329,10 +329,10 @@ func TestManualTurnAcceptedElsewhere(t *testing.T) {
 		if slices.Contains(p.accepted(), ready.TurnID) {
 			return true
 		}
-		_, last = p.engine().Accept(t.Context(), AcceptOptions{})
+		_, last = p.engine().Accept(t.Context(), govern.AcceptOptions{})
 		return last == nil
 	})
-	if r := <-done; r.Outcome != OutcomeAccepted || r.TurnID != ready.TurnID {
+	if r := <-done; r.Outcome != govern.OutcomeAccepted || r.TurnID != ready.TurnID {
 		t.Errorf("%+v (%v)", r, last)
 	}
 	if len(p.accepted()) != 1 {
@@ -362,12 +362,12 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 		e := p.engine()
 		go func() {
 			for n := 0; n < 3; {
-				r, err := e.Step(t.Context(), StepOptions{})
+				r, err := e.Step(t.Context(), govern.StepOptions{})
 				if err != nil && execution.CodeOf(err) != execution.CodeInvalidStateTransition {
 					errs <- err
 					return
 				}
-				if err == nil && r.Outcome == OutcomeAccepted {
+				if err == nil && r.Outcome == govern.OutcomeAccepted {
 					n++
 				} else {
 					time.Sleep(5 * time.Millisecond) // the other one carries the turn
@@ -428,7 +428,7 @@ func TestTheProposedRoleOfTheNextPhase(t *testing.T) {
 			p.write(".planning/PLAN.md", "# Plan\n")
 			p.git("add", "-A")
 			p.git("commit", "-qm", "plan")
-			r := p.byHand(OutcomeAccepted, func(r map[string]any) {
+			r := p.byHand(govern.OutcomeAccepted, func(r map[string]any) {
 				r["objections"] = []any{objection("OBJ-001", "low", "it may grow")}
 				r["phase_transition_request"], r["proposed_next_role"] = "implementation", c.propose
 			})
@@ -436,7 +436,7 @@ func TestTheProposedRoleOfTheNextPhase(t *testing.T) {
 				t.Errorf("the proposal was changed: %+v", r.Changes)
 			}
 			if c.approve {
-				if _, err := p.engine().Approve(t.Context(), ApproveOptions{Either: true}); err != nil {
+				if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
@@ -13,7 +14,7 @@ import (
 const defaultMaxTurns = 50
 
 // Run carries turns until a person is needed, a limit is reached, or the run ends.
-func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
+func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport, error) {
 	if o.DryRun {
 		return e.plan()
 	}
@@ -21,7 +22,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 	if limit <= 0 {
 		limit = e.maxTurns()
 	}
-	out := RunReport{Turns: []Report{}}
+	out := govern.RunReport{Turns: []govern.Report{}}
 	resume := o.Resume
 	for {
 		if stop := e.gateStop(ctx, &out, o); stop != "" {
@@ -29,10 +30,10 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 			return out, nil
 		}
 		if len(out.Turns) >= limit {
-			out.Stop = StopMaxTurns
+			out.Stop = govern.StopMaxTurns
 			return out, nil
 		}
-		rep, err := e.Step(ctx, StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
+		rep, err := e.Step(ctx, govern.StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
 		if err != nil {
 			return out, err
 		}
@@ -40,17 +41,17 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 		out.Last = rep
 		if rep.TurnID != "" {
 			out.Turns = append(out.Turns, rep)
-			e.note(Notice{Kind: NoticeKind(rep.Outcome), TurnID: rep.TurnID, Role: rep.Role, Text: rep.line()})
+			e.note(govern.Notice{Kind: govern.NoticeKind(rep.Outcome), TurnID: rep.TurnID, Role: rep.Role, Text: line(rep)})
 		}
 		switch rep.Outcome {
-		case OutcomeAssigned:
-			out.Stop = StopHumanTurn
+		case govern.OutcomeAssigned:
+			out.Stop = govern.StopHumanTurn
 			return out, nil
-		case OutcomeInterrupted:
-			out.Stop = StopInterrupted
+		case govern.OutcomeInterrupted:
+			out.Stop = govern.StopInterrupted
 			return out, nil
-		case OutcomeBlocked, OutcomeFailed:
-			out.Stop = StopBlocked
+		case govern.OutcomeBlocked, govern.OutcomeFailed:
+			out.Stop = govern.StopBlocked
 			return out, nil
 		}
 	}
@@ -58,7 +59,7 @@ func (e *Local) Run(ctx context.Context, o RunOptions) (RunReport, error) {
 
 // gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
 // unless it is one that only a person may let pass.
-func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) Stop {
+func (e *Local) gateStop(ctx context.Context, out *govern.RunReport, o govern.RunOptions) govern.Stop {
 	v, err := ledger.Read(e.root)
 	if err != nil {
 		return "" // the next step says it better
@@ -73,31 +74,31 @@ func (e *Local) gateStop(ctx context.Context, out *RunReport, o RunOptions) Stop
 	}
 	switch v.State.Status {
 	case protocol.RunCompleted:
-		out.Last.Outcome, out.Last.Status = OutcomeCompleted, protocol.RunCompleted
-		return StopCompleted
+		out.Last.Outcome, out.Last.Status = govern.OutcomeCompleted, protocol.RunCompleted
+		return govern.StopCompleted
 	case protocol.RunBlocked:
 		if v.State.ID() != "" && !o.Resume {
-			return StopBlocked
+			return govern.StopBlocked
 		}
 	case protocol.RunPaused:
 		g, _ := p.Config.Gate(pending(&v.State))
 		if !o.AutoApprove || g.Credentialed {
-			return StopGateHeld
+			return govern.StopGateHeld
 		}
-		rep, err := e.Approve(ctx, ApproveOptions{Either: true, By: protocol.Person{Name: "drawbar govern run --auto-approve"}})
+		rep, err := e.Approve(ctx, govern.ApproveOptions{Either: true, By: protocol.Person{Name: "drawbar govern run --auto-approve"}})
 		if err != nil {
 			e.warn(fmt.Sprintf("the gate could not be approved: %v", err))
-			return StopGateHeld
+			return govern.StopGateHeld
 		}
 		out.Last = rep
 		if rep.Pending != "" {
-			return StopGateHeld // another person's approval is missing
+			return govern.StopGateHeld // another person's approval is missing
 		}
 		switch rep.Outcome {
-		case OutcomeBlocked:
-			return StopBlocked
-		case OutcomeCompleted:
-			return StopCompleted
+		case govern.OutcomeBlocked:
+			return govern.StopBlocked
+		case govern.OutcomeCompleted:
+			return govern.StopCompleted
 		}
 	}
 	return ""
@@ -132,13 +133,13 @@ func (e *Local) look() (*transaction, error) {
 }
 
 // plan says what a run would do next, and changes nothing.
-func (e *Local) plan() (RunReport, error) {
+func (e *Local) plan() (govern.RunReport, error) {
 	t, err := e.look()
 	if err != nil {
-		return RunReport{}, err
+		return govern.RunReport{}, err
 	}
 	st, cfg := t.state(), t.run.Config
-	out := RunReport{Stop: StopPlan, Turns: []Report{}, Last: t.report(OutcomeDone), Permissions: cfg.Permissions()}
+	out := govern.RunReport{Stop: govern.StopPlan, Turns: []govern.Report{}, Last: t.report(govern.OutcomeDone), Permissions: cfg.Permissions()}
 	if err := t.mayRun(); err != nil {
 		return out, err
 	}
@@ -150,7 +151,7 @@ func (e *Local) plan() (RunReport, error) {
 	}
 	if st.ActiveTurns.Len() > 0 {
 		for _, turn := range st.ActiveTurns.All() {
-			out.Last.turn(turn)
+			about(&out.Last, turn)
 		}
 		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
 		return out, nil

@@ -6,86 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// Status is where a run stands.
-type Status struct {
-	Project     protocol.Project         `json:"project"`
-	Root        string                   `json:"root"`
-	RunID       string                   `json:"run_id,omitempty"`
-	Status      protocol.RunStatus       `json:"status"`
-	Phase       string                   `json:"phase"`
-	Phases      []string                 `json:"phases"`
-	Gates       protocol.Ordered[string] `json:"gates"`
-	Turns       []TurnStatus             `json:"active_turns"`
-	Accepted    int                      `json:"turn_sequence"`
-	LastTurn    string                   `json:"last_completed_turn_id,omitempty"`
-	LastCommit  string                   `json:"last_checkpoint,omitempty"`
-	BlockedOn   string                   `json:"blocked_on,omitempty"`
-	Reason      *protocol.BlockedReason  `json:"blocked_reason,omitempty"`
-	Pending     string                   `json:"pending_gate,omitempty"`
-	Approvers   []string                 `json:"approvers,omitempty"` // who decides on the pending gate; empty is anybody
-	Approvals   []protocol.Approval      `json:"approvals,omitempty"` // that it has, of those that it needs
-	Needed      int                      `json:"approvals_needed,omitempty"`
-	Declined    *protocol.Decline        `json:"last_decline,omitempty"`
-	Gate        *protocol.GateFailure    `json:"last_gate_failure,omitempty"`
-	Objections  []protocol.OpenObjection `json:"open_objections,omitempty"`
-	Budget      protocol.BudgetStatus    `json:"budget"`
-	NextRole    string                   `json:"next_role,omitempty"`
-	NextWhy     string                   `json:"next_role_reason,omitempty"`
-	Next        string                   `json:"next"`
-	Holder      *ledger.Holder           `json:"lock,omitempty"`        // who writes the record now
-	Unfinished  string                   `json:"unfinished,omitempty"`  // a transaction that the next command finishes
-	Warnings    []string                 `json:"warnings,omitempty"`    // about the configuration
-	Notes       []string                 `json:"notes,omitempty"`       // what another program left: a state, a worker, intents
-	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // what happens when an agent asks for a permission, by role
-	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project would run
-	StartedAt   protocol.Time            `json:"started_at"`
-	CompletedAt protocol.Time            `json:"completed_at"`
-}
-
-// TurnStatus is one active turn.
-type TurnStatus struct {
-	protocol.Turn
-	Carrier *Carrier `json:"carrier,omitempty"` // the process that carries it out
-	Live    *Live    `json:"live,omitempty"`
-	Staged  bool     `json:"staged"` // a result waits
-}
-
-// MarshalJSON writes the turn's fields and what is known of it now.
-func (s TurnStatus) MarshalJSON() ([]byte, error) {
-	b, err := protocol.Marshal(s.Turn)
-	if err != nil {
-		return nil, err
-	}
-	more, err := protocol.Marshal(struct {
-		Carrier *Carrier `json:"carrier,omitempty"`
-		Live    *Live    `json:"live,omitempty"`
-		Staged  bool     `json:"staged"`
-	}{s.Carrier, s.Live, s.Staged})
-	return append(append(b[:len(b)-1], ','), more[1:]...), err
-}
-
 // Status reads where the run stands.
-func (e *Local) Status(_ context.Context) (Status, error) {
+func (e *Local) Status(_ context.Context) (govern.Status, error) {
 	p, err := project.Load(e.root)
 	if err != nil {
-		return Status{}, err
+		return govern.Status{}, err
 	}
 	v, err := ledger.Read(e.root)
 	if err != nil {
-		return Status{}, err
+		return govern.Status{}, err
 	}
 	st := &v.State
-	s := Status{
+	s := govern.Status{
 		Project: p.Config.Project, Root: e.root, RunID: st.ID(), Status: st.Status, Phase: st.Phase, Phases: p.Config.Phases(), Gates: st.PhaseGateStatus,
 		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure,
 		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
-		Pending: pending(st), Turns: []TurnStatus{}, Permissions: p.Config.Permissions(),
+		Pending: pending(st), Turns: []govern.TurnStatus{}, Permissions: p.Config.Permissions(),
 	}
 	if g, ok := p.Config.Gate(s.Pending); ok && s.Pending != "" {
 		s.Approvers, s.Approvals, s.Needed = g.Approvers, approvals(st), g.Approvals()
@@ -114,12 +57,12 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 	run.State.Phase = s.Phase
 	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // of another program, or of before they were kept
 		if run.History, err = e.history.Read(v, st.ID()); err != nil {
-			return Status{}, err
+			return govern.Status{}, err
 		}
 	}
 	s.Objections = governance.OpenObjections(run)
 	for id, turn := range st.ActiveTurns.All() {
-		ts := TurnStatus{Turn: *turn, Carrier: carrier(e.root, id)}
+		ts := govern.TurnStatus{Turn: *turn, Carrier: carrier(e.root, id)}
 		if ts.Carrier != nil {
 			ts.Live = live(e.root, id)
 		} else if text := livingWorker(turn); text != "" {
@@ -140,9 +83,9 @@ func (e *Local) Status(_ context.Context) (Status, error) {
 
 // next is what to type while no other process carries a turn, as status says it.
 func (e *Local) next(run governance.Run) string {
-	var turns []TurnStatus
+	var turns []govern.TurnStatus
 	for id, turn := range run.State.ActiveTurns.All() {
-		ts := TurnStatus{Turn: *turn, Staged: e.staged(turn)}
+		ts := govern.TurnStatus{Turn: *turn, Staged: e.staged(turn)}
 		if c := carrier(e.root, id); c != nil && c.PID != os.Getpid() {
 			ts.Carrier = c
 		}
@@ -158,7 +101,7 @@ func (e *Local) staged(turn *protocol.Turn) bool {
 }
 
 // next is what to type: about a turn that another terminal carries, to look at it or to hand in what a person did.
-func next(run governance.Run, turns []TurnStatus) string {
+func next(run governance.Run, turns []govern.TurnStatus) string {
 	for _, t := range turns {
 		_, rt, _ := run.Config.RuntimeOf(t.AssignedRole)
 		if command := governance.NextCommand(run); t.Carrier == nil && t.Staged && strings.HasPrefix(command, governance.NextSubmit) {
@@ -197,9 +140,9 @@ func pending(st *protocol.State) string {
 }
 
 // report is where the run stands now, as the end of a command.
-func (t *transaction) report(outcome Outcome) Report {
+func (t *transaction) report(outcome govern.Outcome) govern.Report {
 	st := t.state()
-	return Report{
+	return govern.Report{
 		Outcome: outcome, RunID: st.ID(), Status: st.Status, Phase: st.Phase, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: t.gateFailure(),
 		Pending: pending(st), SpentUSD: st.BudgetStatus.SpentUSD, RemainingUSD: governance.Budget(t.run).RemainingUSD, Next: t.e.next(t.run),
 	}
@@ -214,19 +157,20 @@ func (t *transaction) gateFailure() *protocol.GateFailure {
 	return now
 }
 
-func (r *Report) turn(turn *protocol.Turn) {
+// about says which turn a report is about.
+func about(r *govern.Report, turn *protocol.Turn) {
 	r.TurnID, r.Role, r.RuntimeID, r.Attempt = turn.TurnID, turn.AssignedRole, turn.RuntimeID, turn.Attempt
 }
 
 // outcomeOf is how a command ended whose run now stands at st.
-func outcomeOf(st *protocol.State) Outcome {
+func outcomeOf(st *protocol.State) govern.Outcome {
 	switch st.Status {
 	case protocol.RunBlocked:
-		return OutcomeBlocked
+		return govern.OutcomeBlocked
 	case protocol.RunPaused:
-		return OutcomePaused
+		return govern.OutcomePaused
 	case protocol.RunCompleted:
-		return OutcomeCompleted
+		return govern.OutcomeCompleted
 	}
-	return OutcomeDone
+	return govern.OutcomeDone
 }

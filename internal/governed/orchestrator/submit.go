@@ -12,37 +12,16 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// Submission is what a person says of their turn. Ids, and the files that git saw change, are filled in.
-type Submission struct {
-	Status       protocol.ResultStatus // empty is completed
-	Summary      string
-	NeedsHuman   string // why a person has to decide
-	Objections   []protocol.Objection
-	Decisions    []protocol.Decision
-	Files        []string // nil is what git saw
-	Verification protocol.Verification
-	NextRole     string // empty is human
-	Phase        string // requested
-	Complete     bool
-}
-
-// SubmitOptions choose the turn that is handed in.
-type SubmitOptions struct {
-	Turn    string
-	Form    Submission
-	Replace bool // a draft that is there already; it is kept in the evidence
-	DryRun  bool // check and stage nothing
-}
-
 // Submit stages the result of a person's turn, when it is valid. Whoever waits for the turn takes it; else the next step does.
-func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err error) {
+func (e *Local) Submit(ctx context.Context, o govern.SubmitOptions) (rep govern.Report, err error) {
 	err = e.locked(ctx, "submit", func(t *transaction) error {
 		turn, err := t.persons(o.Turn)
 		if err != nil {
@@ -52,11 +31,11 @@ func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err er
 		if err != nil {
 			return err
 		}
-		rep = t.report(OutcomeDone)
-		rep.turn(turn)
+		rep = t.report(govern.OutcomeDone)
+		about(&rep, turn)
 		rep.Changes = changes
 		if valid.Result == nil {
-			rep.Outcome, rep.Code, rep.Stage, rep.Errors = OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
+			rep.Outcome, rep.Code, rep.Stage, rep.Errors = govern.OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
 			rep.Hint = "say it again: nothing was staged"
 			return nil
 		}
@@ -74,7 +53,7 @@ func (e *Local) Submit(ctx context.Context, o SubmitOptions) (rep Report, err er
 
 // CheckSubmission says what stands against one field of a submission that may be half filled in: a fault, or what it would be changed to.
 // It is empty where nothing does. It fails where there is no turn of a person to hand in.
-func (e *Local) CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error) {
+func (e *Local) CheckSubmission(ctx context.Context, o govern.SubmitOptions, field string) (fault string, err error) {
 	err = e.locked(ctx, "submit", func(t *transaction) error {
 		turn, err := t.persons(o.Turn)
 		if err != nil || field == "" {
@@ -110,7 +89,7 @@ func (t *transaction) persons(named string) (*protocol.Turn, error) {
 }
 
 // judgeSubmission makes the turn result of a submission and validates it.
-func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, s Submission) (data []byte, changes []protocol.Change,
+func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, s govern.Submission) (data []byte, changes []protocol.Change,
 	valid turnresult.Report, err error) {
 	if data, err = t.result(ctx, turn, s); err != nil {
 		return nil, nil, valid, err
@@ -125,7 +104,7 @@ func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, 
 }
 
 // result is the turn result of a submission.
-func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s Submission) ([]byte, error) {
+func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.Submission) ([]byte, error) {
 	if err := t.knowIDs(); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // What lies where the result is expected and is no file stays as it is, and so does a draft that nobody said to replace.
@@ -23,24 +24,24 @@ func TestSubmitTouchesNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(manualRuntime, ""))
-			turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+			turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 			path := filepath.Join(p.root, filepath.FromSlash(protocol.StagedFile(turn)))
 			put(p, path)
 			p.write("work.txt", "by hand\n")
 			before, _ := os.Lstat(path)
-			if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}}); err == nil || hint(err) == "" {
+			if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done"}}); err == nil || hint(err) == "" {
 				t.Errorf("%v, hint %q", err, hint(err))
 			}
 			if after, _ := os.Lstat(path); before.Mode() != after.Mode() || before.Size() != after.Size() || p.read("README.md") != "start\n" {
 				t.Error("something was written")
 			}
 			if name != "a draft" {
-				if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}, Replace: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+				if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done"}, Replace: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 					t.Errorf("replaced: %v", err)
 				}
 				return
 			}
-			if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}, Replace: true}); err != nil {
+			if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done"}, Replace: true}); err != nil {
 				t.Fatal(err)
 			}
 			kept, _ := filepath.Glob(filepath.Join(p.root, filepath.FromSlash(protocol.BundleDir(turn)), "*", "draft-*.json")) // the pattern is valid
@@ -61,23 +62,23 @@ func TestSubmit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(manualRuntime, more))
-			turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+			turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 			p.write(filepath.ToSlash(filepath.Join(p.state().ActiveTurns.At(turn).Worktree, "work.txt")), "by hand\n")
-			r, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done", Complete: true,
+			r, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done", Complete: true,
 				Verification: protocol.Verification{Status: protocol.VerificationPass, EvidenceSummary: "read"}}})
-			if err != nil || r.Outcome != OutcomeDone || !slices.Contains(r.Files, "work.txt") {
+			if err != nil || r.Outcome != govern.OutcomeDone || !slices.Contains(r.Files, "work.txt") {
 				t.Fatalf("%+v %v", r, err)
 			}
 			p.agree(r)
-			if r := p.step(OutcomeAccepted); r.Status != protocol.RunCompleted || !slices.Contains(r.Files, "work.txt") || p.read("work.txt") != "by hand\n" {
+			if r := p.step(govern.OutcomeAccepted); r.Status != protocol.RunCompleted || !slices.Contains(r.Files, "work.txt") || p.read("work.txt") != "by hand\n" {
 				t.Errorf("%+v", r)
 			}
 			p.sound()
 		})
 	}
 	p := newProject(t, one(runtimeOf("exit 3"), ""))
-	p.step(OutcomeBlocked)
-	if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: Submission{Summary: "done"}}); err == nil || !strings.Contains(err.Error(), "not by a person") {
+	p.step(govern.OutcomeBlocked)
+	if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done"}}); err == nil || !strings.Contains(err.Error(), "not by a person") {
 		t.Errorf("an agent's turn: %v", err)
 	}
 }
@@ -86,24 +87,24 @@ func TestSubmit(t *testing.T) {
 func TestWhatASubmissionBecomes(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(manualRuntime, ""))
-	submit := func(f Submission) string {
+	submit := func(f govern.Submission) string {
 		t.Helper()
-		turn := p.step(OutcomeAssigned, StepOptions{NoWait: true}).TurnID
+		turn := p.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
 		if f.Files == nil {
 			p.write("work.txt", turn)
 		}
 		p.write("TALK.md", "## by hand\n")
 		f.Summary = "done"
-		if r, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f, DryRun: true}); err != nil || r.Outcome != OutcomeDone || len(r.Warnings) == 0 {
+		if r, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: f, DryRun: true}); err != nil || r.Outcome != govern.OutcomeDone || len(r.Warnings) == 0 {
 			t.Fatalf("%+v %v", r, err)
 		}
 		if _, err := os.Stat(filepath.Join(p.root, filepath.FromSlash(protocol.StagedFile(turn)))); err == nil {
 			t.Error("a dry run staged it")
 		}
-		if r, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f}); err != nil || r.Outcome != OutcomeDone {
+		if r, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: f}); err != nil || r.Outcome != govern.OutcomeDone {
 			t.Fatalf("%+v %v", r, err)
 		}
-		if _, err := p.engine().Submit(t.Context(), SubmitOptions{Form: f}); err != nil {
+		if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: f}); err != nil {
 			t.Errorf("said once more: %v", err)
 		}
 		return strings.Join(strings.Fields(p.read(protocol.StagedFile(turn))), " ")
@@ -117,15 +118,15 @@ func TestWhatASubmissionBecomes(t *testing.T) {
 		}
 	}
 	decision := protocol.Decision{Category: "scope", Statement: "one program", Rationale: "the goal asks for no more"}
-	has(submit(Submission{Objections: []protocol.Objection{{Severity: "high", Statement: "it is slow"}}, Decisions: []protocol.Decision{decision}}),
+	has(submit(govern.Submission{Objections: []protocol.Objection{{Severity: "high", Statement: "it is slow"}}, Decisions: []protocol.Decision{decision}}),
 		`"id": "OBJ-001"`, `"id": "DEC-001"`, `"files_changed": [ "work.txt" ]`, `"type": "workspace"`, `"status": "skipped"`, `"proposed_next_role": "human"`)
-	p.step(OutcomeAccepted)
-	has(submit(Submission{NeedsHuman: "which colour", Files: []string{}, Objections: []protocol.Objection{{ID: "OBJ-001", Status: "resolved", Statement: "it is fast now"},
+	p.step(govern.OutcomeAccepted)
+	has(submit(govern.Submission{NeedsHuman: "which colour", Files: []string{}, Objections: []protocol.Objection{{ID: "OBJ-001", Status: "resolved", Statement: "it is fast now"},
 		{Severity: "low", Statement: "a typo"}}, Decisions: []protocol.Decision{decision}}),
 		`"id": "OBJ-001", "severity": "high"`, `"id": "OBJ-002"`, `"id": "DEC-002"`, `"status": "needs_human"`, `"needs_human_reason": "which colour"`, `"type": "review"`)
 
 	p = newProject(t, strings.Replace(one(manualRuntime, ""), `"authoritative"`, `"proposed"`, 1))
 	p.write(".gitignore", ".agentxchain/\n") // TALK.md is seen, and is nobody's work
 	p.git("commit", "-qam", "what git ignores")
-	has(submit(Submission{}), `"type": "patch"`, `"files_changed": [ "work.txt" ]`)
+	has(submit(govern.Submission{}), `"type": "patch"`, `"files_changed": [ "work.txt" ]`)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -15,7 +16,7 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "true"), ""))
 	e := p.engine()
-	j, rep, err := e.begin(t.Context(), StepOptions{})
+	j, rep, _, err := e.begin(t.Context(), govern.StepOptions{})
 	if err != nil || rep != nil {
 		t.Fatalf("%+v, %v", rep, err)
 	}
@@ -25,7 +26,7 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.engine().Escalate(t.Context(), EscalateOptions{Reason: "look"}); err != nil {
+	if _, err := p.engine().Escalate(t.Context(), govern.EscalateOptions{Reason: "look"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := process.Survivors(name)[name]; n == 0 {
@@ -34,7 +35,7 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 	if err := j.lease.release(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.engine().Step(t.Context(), StepOptions{Resume: true}); err != nil {
+	if _, err := p.engine().Step(t.Context(), govern.StepOptions{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := process.Survivors(name)[name]; n != 0 {

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/audit"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // recorded is a project with three accepted turns, an escalation and an audited hook. It is copied for every test.
@@ -19,12 +20,12 @@ func recorded(t *testing.T) *world {
 	t.Helper()
 	p := newProject(t, one(runtimeOf("own file"), `,"hooks":{"before_assignment":[{"name":"look","type":"process","command":["true"],"mode":"advisory","timeout_ms":30000}],"after_acceptance":[{"name":"see","type":"process","command":["true"],"mode":"advisory","timeout_ms":30000}]}`))
 	for range 2 {
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 	}
-	if _, err := p.engine().Escalate(t.Context(), EscalateOptions{Reason: "look"}); err != nil {
+	if _, err := p.engine().Escalate(t.Context(), govern.EscalateOptions{Reason: "look"}); err != nil {
 		t.Fatal(err)
 	}
-	p.step(OutcomeAccepted, StepOptions{Resume: true})
+	p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
 	return p
 }
 
@@ -93,7 +94,7 @@ func TestManipulationsAreNamed(t *testing.T) {
 		t.Fatalf("before: %+v\n%s", r, told(r))
 	}
 	foreign := newProject(t, one(runtimeOf("own file"), ""))
-	foreign.step(OutcomeAccepted)
+	foreign.step(govern.OutcomeAccepted)
 	last := func(p *world) string { ids := p.accepted(); return ids[len(ids)-1] }
 	upper := func(at int) func([]string) []string {
 		return func(l []string) []string { l[at] = strings.ToUpper(l[at]); return l }
@@ -158,7 +159,7 @@ func TestManipulationsAreNamed(t *testing.T) {
 			}
 		}, "is not in this repository", false},
 		{"an older copy of the record", func(p *world) {
-			p.step(OutcomeAccepted)
+			p.step(govern.OutcomeAccepted)
 			p.remove(protocol.Dir)
 			if err := os.CopyFS(filepath.Join(p.root, protocol.Dir), os.DirFS(filepath.Join(whole.root, protocol.Dir))); err != nil {
 				p.t.Fatal(err)
@@ -246,8 +247,8 @@ func TestHonestHistoriesAreNoFault(t *testing.T) {
 			if !r.OK || tc.want == "" && told(r) != "" || !strings.Contains(told(r), tc.want) {
 				t.Errorf("verify says (ok %v):\n%swant %q", r.OK, told(r), tc.want)
 			}
-			rep, err := p.engine().Step(t.Context(), StepOptions{})
-			if tc.step && (err != nil || rep.Outcome != OutcomeAccepted) {
+			rep, err := p.engine().Step(t.Context(), govern.StepOptions{})
+			if tc.step && (err != nil || rep.Outcome != govern.OutcomeAccepted) {
 				t.Errorf("step: %v %v, %v", rep.Outcome, rep.Errors, err)
 			}
 			if !tc.step && (err == nil || !strings.Contains(hint(err), "git switch main")) {
@@ -267,22 +268,22 @@ func TestLostWorkStopsDecisions(t *testing.T) {
 		p := whole.copy(t)
 		was := p.git("rev-parse", "HEAD")
 		p.git("reset", "-q", "--hard", "HEAD~2")
-		_, err := p.engine().Step(t.Context(), StepOptions{})
+		_, err := p.engine().Step(t.Context(), govern.StepOptions{})
 		if err == nil || !strings.Contains(err.Error(), "work is gone") || !strings.Contains(hint(err), "git merge "+was[:12]) && !strings.Contains(hint(err), "git merge ") {
 			t.Fatalf("%v, try %s", err, hint(err))
 		}
 		p.git("merge", "-q", was)
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 		p.sound()
 	})
 	t.Run("given up", func(t *testing.T) {
 		p := whole.copy(t)
 		p.git("reset", "-q", "--hard", "HEAD~2")
 		lost := p.accepted()[1:]
-		if _, err := p.engine().Restart(t.Context(), RestartOptions{AdoptState: true}); err != nil {
+		if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{AdoptState: true}); err != nil {
 			t.Fatal(err)
 		}
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 		r := verified(t, p)
 		for _, id := range lost {
 			if !strings.Contains(told(r), id) {
@@ -299,20 +300,20 @@ func TestLostWorkStopsDecisions(t *testing.T) {
 		p.remove(protocol.Dir + "/archive")
 		e := p.engine()
 		for name, do := range map[string]func() error{
-			"step":     func() error { _, err := e.Step(t.Context(), StepOptions{}); return err },
-			"approve":  func() error { _, err := e.Approve(t.Context(), ApproveOptions{Either: true}); return err },
-			"accept":   func() error { _, err := e.Accept(t.Context(), AcceptOptions{}); return err },
-			"escalate": func() error { _, err := e.Escalate(t.Context(), EscalateOptions{Reason: "x"}); return err },
-			"restart":  func() error { _, err := e.Restart(t.Context(), RestartOptions{}); return err },
+			"step":     func() error { _, err := e.Step(t.Context(), govern.StepOptions{}); return err },
+			"approve":  func() error { _, err := e.Approve(t.Context(), govern.ApproveOptions{Either: true}); return err },
+			"accept":   func() error { _, err := e.Accept(t.Context(), govern.AcceptOptions{}); return err },
+			"escalate": func() error { _, err := e.Escalate(t.Context(), govern.EscalateOptions{Reason: "x"}); return err },
+			"restart":  func() error { _, err := e.Restart(t.Context(), govern.RestartOptions{}); return err },
 		} {
 			if err := do(); err == nil || !strings.Contains(err.Error(), "chain.jsonl is gone") || !strings.Contains(hint(err), "--adopt-state") {
 				t.Errorf("%s: %v, try %s", name, err, hint(err))
 			}
 		}
-		if _, err := e.Restart(t.Context(), RestartOptions{AdoptState: true}); err != nil {
+		if _, err := e.Restart(t.Context(), govern.RestartOptions{AdoptState: true}); err != nil {
 			t.Fatal(err)
 		}
-		p.step(OutcomeAccepted)
+		p.step(govern.OutcomeAccepted)
 		if r := verified(t, p); !r.OK || r.Prior != 3 {
 			t.Errorf("verify: %+v\n%s", r, told(r))
 		}
@@ -323,14 +324,14 @@ func TestLostWorkStopsDecisions(t *testing.T) {
 func TestRecordsOfTwoClones(t *testing.T) {
 	a := newProject(t, one(runtimeOf("own file"), ""))
 	b := a.copy(t)
-	a.step(OutcomeAccepted)
-	b.step(OutcomeAccepted)
+	a.step(govern.OutcomeAccepted)
+	b.step(govern.OutcomeAccepted)
 	a.git("pull", "-q", "--no-rebase", "--no-edit", b.root, "main")
 	r := verified(t, a)
 	if !r.OK || !strings.Contains(told(r), "foreign: 1 checkpoints below HEAD belong to run "+b.state().ID()) {
 		t.Errorf("verify (ok %v):\n%s", r.OK, told(r))
 	}
-	a.step(OutcomeAccepted)
+	a.step(govern.OutcomeAccepted)
 	if r := verified(t, a); !r.OK {
 		t.Errorf("verify:\n%s", told(r))
 	}
@@ -339,9 +340,9 @@ func TestRecordsOfTwoClones(t *testing.T) {
 // TestClockThatWasSetBack: the record's times never go back, and a person hears why they stand still.
 func TestClockThatWasSetBack(t *testing.T) {
 	p := newProject(t, one(runtimeOf("ok"), ""))
-	p.step(OutcomeAccepted)
+	p.step(govern.OutcomeAccepted)
 	back := p.engine(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(-48 * time.Hour) } })
-	if r, err := back.Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeAccepted {
+	if r, err := back.Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if all := strings.Join(p.heard("warning"), "\n"); !strings.Contains(all, "the clock of this machine says") {

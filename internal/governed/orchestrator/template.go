@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // SetTemplate gives the project another template, and notes it in the record. What changes while a turn is active would be taken for
 // its work.
-func (e *Local) SetTemplate(ctx context.Context, id string) (c project.TemplateChange, err error) {
+func (e *Local) SetTemplate(ctx context.Context, id string) (c govern.TemplateChange, err error) {
+	var plan project.TemplatePlan
 	err = e.locked(ctx, "template set", func(t *transaction) error {
 		if t.state().ActiveTurns.Len() > 0 {
 			return execution.Errorf(execution.CodeInvalidStateTransition, "a turn is active, and what changes now would be taken for its work").
 				WithHint("%s", governance.NextCommand(t.run))
 		}
-		if c, err = project.PlanTemplate(t.project, id); err != nil || c.From == c.To {
+		plan, err = project.PlanTemplate(t.project, id)
+		if c = plan.TemplateChange; err != nil || c.From == c.To {
 			return err
 		}
 		note := protocol.LedgerNote{Type: "template_set", RunID: t.state().ID(), Timestamp: t.e.now()}
@@ -29,7 +32,7 @@ func (e *Local) SetTemplate(ctx context.Context, id string) (c project.TemplateC
 		if err != nil {
 			return err
 		}
-		if err := c.Apply(t.project); err != nil {
+		if err := plan.Apply(t.project); err != nil {
 			return err
 		}
 		t.effects = append(t.effects, governance.AppendNote{Note: note})

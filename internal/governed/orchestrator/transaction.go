@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
@@ -32,8 +33,8 @@ type transaction struct {
 	run     governance.Run
 	work    *workspace.Workspace
 	effects []governance.Effect
-	before  protocol.State // as it was read
-	told    []Notice       // what is told once it is on disk
+	before  protocol.State  // as it was read
+	told    []govern.Notice // what is told once it is on disk
 
 	rewritten map[string][]byte // files that are written anew with the next commit
 	removed   []string          // files that are removed with it
@@ -43,8 +44,9 @@ type transaction struct {
 
 	adopted bool // the state is one that another program wrote
 
-	restored string // what was put back because something else than drawbar had written the state
-	tampered string // how a hook that could only advise tampered with the record
+	restored string  // what was put back because something else than drawbar had written the state
+	repeat   *repeat // the turn is to be carried again
+	tampered string  // how a hook that could only advise tampered with the record
 }
 
 // clockSlack is how far clocks may be apart without a word.
@@ -129,7 +131,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 }
 
 // tell says something once the transaction is on disk.
-func (t *transaction) tell(n Notice) { t.told = append(t.told, n) }
+func (t *transaction) tell(n govern.Notice) { t.told = append(t.told, n) }
 
 func (t *transaction) state() *protocol.State { return &t.run.State }
 

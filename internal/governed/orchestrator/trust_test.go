@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
@@ -83,18 +84,21 @@ func TestNothingRunsUntrusted(t *testing.T) {
 	t.Parallel()
 	d := newDistrusted(t, "")
 	commands := map[string]func(context.Context, *Local) error{
-		"step":    func(ctx context.Context, e *Local) error { _, err := e.Step(ctx, StepOptions{}); return err },
-		"run":     func(ctx context.Context, e *Local) error { _, err := e.Run(ctx, RunOptions{}); return err },
-		"resume":  func(ctx context.Context, e *Local) error { _, err := e.Resume(ctx, StepOptions{}); return err },
-		"restart": func(ctx context.Context, e *Local) error { _, err := e.Restart(ctx, RestartOptions{}); return err },
-		"accept":  func(ctx context.Context, e *Local) error { _, err := e.Accept(ctx, AcceptOptions{}); return err },
+		"step":   func(ctx context.Context, e *Local) error { _, err := e.Step(ctx, govern.StepOptions{}); return err },
+		"run":    func(ctx context.Context, e *Local) error { _, err := e.Run(ctx, govern.RunOptions{}); return err },
+		"resume": func(ctx context.Context, e *Local) error { _, err := e.Resume(ctx, govern.StepOptions{}); return err },
+		"restart": func(ctx context.Context, e *Local) error {
+			_, err := e.Restart(ctx, govern.RestartOptions{})
+			return err
+		},
+		"accept": func(ctx context.Context, e *Local) error { _, err := e.Accept(ctx, govern.AcceptOptions{}); return err },
 		"approve": func(ctx context.Context, e *Local) error {
-			_, err := e.Approve(ctx, ApproveOptions{Either: true})
+			_, err := e.Approve(ctx, govern.ApproveOptions{Either: true})
 			return err
 		},
 		"reissue": func(ctx context.Context, e *Local) error { _, err := e.Reissue(ctx, "", "x"); return err },
 		"escalate": func(ctx context.Context, e *Local) error {
-			_, err := e.Escalate(ctx, EscalateOptions{Reason: "x"})
+			_, err := e.Escalate(ctx, govern.EscalateOptions{Reason: "x"})
 			return err
 		},
 		"unblock": func(ctx context.Context, e *Local) error { _, err := e.Unblock(ctx, ""); return err },
@@ -113,14 +117,14 @@ func TestNothingRunsUntrusted(t *testing.T) {
 	if s, err := d.engine().Status(t.Context()); err != nil || !strings.Contains(s.NotTrusted, "you have not trusted it") {
 		t.Errorf("status: %q, %v", s.NotTrusted, err)
 	}
-	if r, err := d.engine().Run(t.Context(), RunOptions{DryRun: true}); err != nil || r.Last.Role != "dev" {
+	if r, err := d.engine().Run(t.Context(), govern.RunOptions{DryRun: true}); err != nil || r.Last.Role != "dev" {
 		t.Errorf("dry run: %+v, %v", r, err)
 	}
 	d.trust()
 	if s, err := d.engine().Status(t.Context()); err != nil || s.NotTrusted != "" {
 		t.Errorf("status: %q, %v", s.NotTrusted, err)
 	}
-	if r, err := d.engine().Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeBlocked || d.ran() != "agent hook" {
+	if r, err := d.engine().Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeBlocked || d.ran() != "agent hook" {
 		t.Errorf("trusted: %+v, %v, ran %q", r, err, d.ran())
 	}
 }
@@ -132,10 +136,10 @@ func TestATurnCannotChangeWhatRuns(t *testing.T) {
 	d.write("agent.sh", d.touch("agent")+"\necho '"+strings.ReplaceAll(d.touch("changed"), "'", "")+"' > agent.sh\nexit 3\n")
 	d.git("commit", "-qam", "an agent that writes itself")
 	d.trust()
-	if r, err := d.engine().Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeBlocked {
+	if r, err := d.engine().Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeBlocked {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	_, err := d.engine().Step(t.Context(), StepOptions{Resume: true})
+	_, err := d.engine().Step(t.Context(), govern.StepOptions{Resume: true})
 	d.untrusted("the next step", err, "agent hook")
 	if err == nil || !strings.Contains(err.Error(), "it changed since you trusted it") {
 		t.Errorf("got %v", err)
@@ -149,7 +153,7 @@ func TestWhatRunsIsCheckedWhereItRuns(t *testing.T) {
 	d.write("agentxchain.json", strings.Replace(d.read("agentxchain.json"), d.touch("hook"), "echo "+strings.ReplaceAll(d.touch("exchanged"), "'", "")+" > agent.sh", 1))
 	d.git("commit", "-qam", "a hook that writes the agent")
 	d.trust()
-	_, err := d.engine().Step(t.Context(), StepOptions{})
+	_, err := d.engine().Step(t.Context(), govern.StepOptions{})
 	d.untrusted("the turn", err, "")
 }
 
@@ -158,7 +162,7 @@ func TestAWorktreeRunsWhatWasTrusted(t *testing.T) {
 	t.Parallel()
 	d := newDistrusted(t, `,"workspace":"worktree"`)
 	d.trust()
-	if r, err := d.engine().Step(t.Context(), StepOptions{}); err != nil || r.Outcome != OutcomeBlocked || d.ran() != "agent hook" {
+	if r, err := d.engine().Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeBlocked || d.ran() != "agent hook" {
 		t.Fatalf("got %+v, %v, ran %q", r, err, d.ran())
 	}
 
@@ -167,7 +171,7 @@ func TestAWorktreeRunsWhatWasTrusted(t *testing.T) {
 	d.write("agent.sh", "exit 0\n")
 	d.trust() // of what stands in the project; the commit has another
 	d.git("update-index", "--assume-unchanged", "agent.sh")
-	_, err := d.engine().Step(t.Context(), StepOptions{})
+	_, err := d.engine().Step(t.Context(), govern.StepOptions{})
 	d.untrusted("the worktree", err, "hook")
 	if committed == d.read("agent.sh") || err == nil || !strings.Contains(err.Error(), "the worktree of turn") {
 		t.Errorf("got %v", err)
@@ -181,6 +185,6 @@ func TestGateActionsNeedTrust(t *testing.T) {
 	d.write("agentxchain.json", strings.Replace(d.read("agentxchain.json"), `"gates":{"done":{"requires_verification_pass":true}}`,
 		fmt.Sprintf(`"gates":{"done":{"requires_human_approval":true,"gate_actions":[{"run":%q}]}}`, d.touch("gate")), 1))
 	d.git("commit", "-qam", "a gate with an action")
-	_, err := d.engine().Approve(t.Context(), ApproveOptions{Either: true})
+	_, err := d.engine().Approve(t.Context(), govern.ApproveOptions{Either: true})
 	d.untrusted("approve", err, "")
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
@@ -18,32 +19,13 @@ func progressFile(root, turn string) string {
 	return filepath.Join(root, filepath.FromSlash(protocol.Dir), "dispatch-progress-"+turn+".json")
 }
 
-// Live is how a turn goes that a process carries out now.
-type Live struct {
-	TurnID      string        `json:"turn_id"`
-	Role        string        `json:"role"`
-	Stage       string        `json:"stage"`
-	Worker      string        `json:"worker"`
-	PID         int           `json:"worker_pid,omitempty"`
-	StartedAt   protocol.Time `json:"started_at"`
-	UpdatedAt   protocol.Time `json:"updated_at"`
-	FirstOutput protocol.Time `json:"first_output_at"`
-	Stream      string        `json:"first_output_stream,omitempty"`
-	LastSign    protocol.Time `json:"last_activity_at"`
-	Deadline    protocol.Time `json:"deadline_at"`
-	Lines       int64         `json:"output_lines"`
-	Doing       string        `json:"doing,omitempty"`
-	CostUSD     *float64      `json:"cost_usd"`
-	Tokens      int64         `json:"tokens,omitempty"`
-}
-
 // watch hears a runtime and tells it on: to the caller, and to the progress file.
 type watch struct {
 	e *Local
 	j *job
 
 	mu      sync.Mutex
-	live    Live
+	live    govern.Live
 	written time.Time
 	later   *time.Timer
 	closed  bool
@@ -72,14 +54,14 @@ func (w *watch) FirstOutput(stream string) {
 }
 
 // Progress tells how it goes.
-func (w *watch) Progress(p turnruntime.Progress) {
+func (w *watch) Progress(p govern.Progress) {
 	w.mu.Lock()
 	entered := w.live.Stage != string(p.Stage)
 	w.live.Stage, w.live.Worker, w.live.Lines, w.live.Doing, w.live.CostUSD, w.live.Tokens = string(p.Stage), p.Worker, p.Lines, p.Doing, p.CostUSD, p.Tokens
 	w.live.StartedAt, w.live.LastSign, w.live.Deadline = protocol.At(p.Since), zero(p.LastSign), zero(p.Deadline)
 	w.write(entered)
 	w.mu.Unlock()
-	w.e.note(Notice{Kind: NoticeProgress, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
+	w.e.note(govern.Notice{Kind: govern.NoticeProgress, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Progress: &p})
 }
 
 func zero(t time.Time) protocol.Time {
@@ -91,7 +73,7 @@ func zero(t time.Time) protocol.Time {
 
 // Event passes an agent's event on.
 func (w *watch) Event(ev execution.Event) {
-	w.e.note(Notice{Kind: NoticeEvent, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
+	w.e.note(govern.Notice{Kind: govern.NoticeEvent, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
 }
 
 // write keeps the file at most a second behind: what comes too soon after the last time is written when the second is over. It
@@ -137,12 +119,12 @@ func (w *watch) close() {
 }
 
 // live reads the progress of a turn; nil when nobody carries it.
-func live(root, turn string) *Live {
+func live(root, turn string) *govern.Live {
 	b, err := os.ReadFile(progressFile(root, turn))
 	if err != nil {
 		return nil
 	}
-	var l Live
+	var l govern.Live
 	if json.Unmarshal(b, &l) != nil {
 		return nil
 	}

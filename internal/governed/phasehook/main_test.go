@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/transport/process"
+	"go.uber.org/goleak"
 )
 
 const hookEnv = "DRAWBAR_TEST_HOOK"

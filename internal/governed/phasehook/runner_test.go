@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func run(t *testing.T, r *Runner, phase string, c Call, hooks ...protocol.Hook) Outcome {

@@ -9,8 +9,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // protectedFiles are those of the record.

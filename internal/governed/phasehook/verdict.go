@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/secret"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // The limits of what a hook may say.

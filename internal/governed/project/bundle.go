@@ -11,9 +11,9 @@ import (
 	"strconv"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // Index is the dispatch index of a state: its active turns and where their files are. Warnings are by turn.

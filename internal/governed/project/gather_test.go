@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
+	"github.com/google/go-cmp/cmp"
 )
 
 const gatherConfig = `{"schema_version":"1.0","project":{"id":"p","name":"P"},

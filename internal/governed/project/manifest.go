@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/repofile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 const (

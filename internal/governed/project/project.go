@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // maxConfigSize bounds agentxchain.json.

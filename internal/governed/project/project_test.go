@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func place(t *testing.T, dir, name, text string) string {

@@ -11,8 +11,9 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/repofile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // guidanceHead begins what a template adds to a file; originalHeads are what the original program begins it with.
@@ -29,27 +30,21 @@ func (t Template) Planning() []string { return slices.Sorted(maps.Keys(t.plannin
 // Guided are the roles whose prompts the template adds to.
 func (t Template) Guided() []string { return slices.Sorted(maps.Keys(t.guidance)) }
 
-// TemplateChange is what another template changes in a project.
-type TemplateChange struct {
-	From    string   `json:"previous_template"`
-	To      string   `json:"new_template"`
-	Created []string `json:"files_created"`
-	Kept    []string `json:"files_skipped"` // planning files that are there
-	Added   []string `json:"guidance_added"`
-	Skipped []string `json:"guidance_skipped"` // what is not there, or has guidance already
-
+// TemplatePlan is a change to another template, and the files that it writes.
+type TemplatePlan struct {
+	govern.TemplateChange
 	write map[string][]byte
 }
 
 // PlanTemplate says what the template would change in a project: its planning files that are missing, and guidance at the end of
 // prompts and of SYSTEM_SPEC.md. A template with a team of its own is for new projects.
-func PlanTemplate(p *Project, id string) (TemplateChange, error) {
+func PlanTemplate(p *Project, id string) (TemplatePlan, error) {
 	i := slices.IndexFunc(templates, func(t Template) bool { return t.ID == id })
 	if i < 0 {
-		return TemplateChange{}, execution.Errorf(execution.CodeValidation, "there is no template %q", id).WithHint("one of %s", strings.Join(templateIDs(), ", "))
+		return TemplatePlan{}, execution.Errorf(execution.CodeValidation, "there is no template %q", id).WithHint("one of %s", strings.Join(templateIDs(), ", "))
 	}
 	t := templates[i]
-	c := TemplateChange{From: p.Config.Template, To: id, Created: []string{}, Kept: []string{}, Added: []string{}, Skipped: []string{}, write: map[string][]byte{}}
+	c := TemplatePlan{govern.TemplateChange{From: p.Config.Template, To: id, Created: []string{}, Kept: []string{}, Added: []string{}, Skipped: []string{}}, map[string][]byte{}}
 	if c.From == "" {
 		c.From = templates[0].ID
 	}
@@ -82,7 +77,7 @@ func PlanTemplate(p *Project, id string) (TemplateChange, error) {
 }
 
 // add plans guidance at the end of a file, unless the file is missing or has some.
-func (c *TemplateChange) add(root, name, what, text string) {
+func (c *TemplatePlan) add(root, name, what, text string) {
 	b, err := repofile.Read(root, name, guidedFile)
 	has := slices.ContainsFunc(append(slices.Clone(originalHeads), guidanceHead), func(head string) bool { return strings.Contains(string(b), head) })
 	if name == "" || err != nil || has {
@@ -94,7 +89,7 @@ func (c *TemplateChange) add(root, name, what, text string) {
 }
 
 // Apply writes the change, the configuration last: what was interrupted is finished by the same change again.
-func (c TemplateChange) Apply(p *Project) error {
+func (c TemplatePlan) Apply(p *Project) error {
 	if c.From == c.To {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/repofile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // Rules are the digests of the files that say what turns may do and what is asked of them: the configuration, the prompts of

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func scaffold(t *testing.T, o ScaffoldOptions) (string, *Project) {

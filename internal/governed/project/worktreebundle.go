@@ -3,8 +3,8 @@ package project
 import (
 	"fmt"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // CopyBundle copies a turn's sealed bundle into a worktree, at the same place below it, so that the paths of the assignment

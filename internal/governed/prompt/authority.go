@@ -1,7 +1,7 @@
 package prompt
 
 import (
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // authority says what the role may write, and how that is checked.

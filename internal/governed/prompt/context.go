@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Context is CONTEXT.md: where the run stands, what came before, and what the phase still needs. Its headers are fixed: a

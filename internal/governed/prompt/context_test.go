@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // whole gives a reviewer's turn a cause for every section of its context.

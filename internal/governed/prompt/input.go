@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // Input is everything a bundle is made of. Config is normalized, State holds the turn, History is that of the run in its

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 const talkHead = "# Talk\n\nWhat the turns of governed runs said, oldest first. Written by the orchestrator; the record is `" +

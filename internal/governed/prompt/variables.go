@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/near"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // Variable is a name that a role's prompt may use as {{name}}.

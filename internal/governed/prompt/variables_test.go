@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // TestVariables holds every variable against a value that only its own source has.

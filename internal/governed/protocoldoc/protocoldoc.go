@@ -1,5 +1,5 @@
 // Package protocoldoc makes docs/PROTOCOL.md, the tables of the governed protocol, from the code that implements it: the types of
-// internal/governed/governance/protocol with their comments, the words of the other packages below internal/governed/governance, and the
+// govern/protocol with their comments, the words of the other packages below internal/governed/governance, and the
 // variables of role prompts. Nothing that a table says is written here; the test fails when the file differs.
 package protocoldoc
 
@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Baseline notes what the workspace is like now: the head, whether it is clean apart from what protocol.BaselineExempt names,

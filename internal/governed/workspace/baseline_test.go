@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func TestBaseline(t *testing.T) {

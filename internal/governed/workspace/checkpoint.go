@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // ChainTrailer is the trailer of a checkpoint that names the head of the record's hash chain.

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func request(b *protocol.Baseline, paths ...string) CheckpointRequest {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Diff is the patch of the project's files from one commit to another as git writes it, or with stat how many lines it has a file.

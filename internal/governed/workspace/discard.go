@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Discard makes files as they were at the baseline, in the root or in a turn's worktree (see Observe): one that was not there is

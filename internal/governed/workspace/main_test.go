@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"go.uber.org/goleak"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func TestMain(m *testing.M) {

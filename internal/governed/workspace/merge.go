@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // mergedFile is kept with git's notes of a worktree: what a merge was about to write, so that one that was interrupted is

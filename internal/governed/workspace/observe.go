@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Actions of a FileChange.

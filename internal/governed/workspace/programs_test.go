@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // TestNoProgramOfATurnRuns lets a turn name programs in every place in which git looks for some. Whatever Drawbar asks git then, none

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // baseFile is kept with git's own notes of a worktree: the commit that the turn began from.

@@ -2,11 +2,10 @@
 package approve
 
 import (
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // New makes the command.
@@ -19,7 +18,7 @@ func New(app *cli.App) *cobra.Command {
 			"Without an argument it is whichever gate waits.",
 		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := orchestrator.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who(), Comment: comment}
+			o := govern.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who(), Comment: comment}
 			o.Completion = len(args) == 1 && args[0] == "completion"
 			return Approve(app, cmd, o)
 		},
@@ -31,7 +30,7 @@ func New(app *cli.App) *cobra.Command {
 }
 
 // Approve lets the gate pass and tells how that ended.
-func Approve(app *cli.App, cmd *cobra.Command, o orchestrator.ApproveOptions) error {
+func Approve(app *cli.App, cmd *cobra.Command, o govern.ApproveOptions) error {
 	if !o.DryRun {
 		yes, _ := cmd.Flags().GetBool("trust") // an alias has it not
 		if err := view.Trust(cmd.Context(), app, yes); err != nil {

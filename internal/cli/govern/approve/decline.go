@@ -1,16 +1,15 @@
 package approve
 
 import (
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // NewDecline makes the command.
 func NewDecline(app *cli.App) *cobra.Command {
-	var o orchestrator.DeclineOptions
+	var o govern.DeclineOptions
 	cmd := &cobra.Command{
 		Use: "decline [GATE]", Short: "Decline the pending gate: its turn goes back with your reason",
 		Long: "Say no to the gate that waits: the role that asked goes on with the reason in its prompt, or the role and the phase that you name.\n" +

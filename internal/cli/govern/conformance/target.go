@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/conformance"
 	"github.com/drawbar/drawbar/internal/governed/conformance/product"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // self is the word for this program as a command.

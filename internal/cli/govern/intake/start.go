@@ -1,16 +1,15 @@
 package intake
 
 import (
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 func start(app *cli.App) *cobra.Command {
-	var o orchestrator.StepOptions
+	var o govern.StepOptions
 	var again bool
 	cmd := &cobra.Command{
 		Use: "start", Short: "Make a turn ready for an approved or planned intent, without carrying it", Args: cli.Args(cobra.NoArgs),
@@ -34,7 +33,7 @@ func start(app *cli.App) *cobra.Command {
 			ctx, stop := view.Interruptible(cmd.Context())
 			defer stop()
 			if again && d.state.Status == protocol.RunCompleted {
-				if _, err := e.Restart(ctx, orchestrator.RestartOptions{}); err != nil {
+				if _, err := e.Restart(ctx, govern.RestartOptions{}); err != nil {
 					return err
 				}
 			}

@@ -2,12 +2,11 @@
 package objection
 
 import (
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // New makes the commands.
@@ -20,7 +19,7 @@ func New(app *cli.App) []*cobra.Command {
 }
 
 func rule(app *cli.App, name, short, status string) *cobra.Command {
-	o := orchestrator.ObjectionOptions{Status: status}
+	o := govern.ObjectionOptions{Status: status}
 	cmd := &cobra.Command{
 		Use: name + " OBJECTION", Short: short, Example: "  drawbar govern objections " + name + ` OBJ-001 --reason "the backup was tested"`,
 		Args: cli.Args(cobra.ExactArgs(1)),

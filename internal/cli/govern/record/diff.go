@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
+	"github.com/spf13/cobra"
 )
 
 // difference is the answer of turn diff and of diff.

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/spf13/cobra"
 )
 
 // objections lists them; what changes them is added by those above. "list" is the same by another name.

@@ -6,14 +6,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/audit"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/spf13/cobra"
 )
 
 // verification is the answer of verify.

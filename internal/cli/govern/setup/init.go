@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/spf13/cobra"
 )
 
 func initialize(app *cli.App) *cobra.Command {

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/spf13/cobra"
 )
 
 func template(app *cli.App) *cobra.Command {
@@ -170,10 +170,11 @@ func templateSet(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := project.PlanTemplate(p, args[0])
+			planned, err := project.PlanTemplate(p, args[0])
 			if err != nil {
 				return err
 			}
+			plan := planned.TemplateChange
 			if !dry && plan.From != plan.To {
 				show := func() { printTemplate(app, plan, true) }
 				if err := app.Confirm(cmd.Context(), yes, "do this?", cmd.CommandPath()+" "+args[0], show); err != nil {
@@ -196,7 +197,7 @@ func templateSet(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func printTemplate(app *cli.App, c project.TemplateChange, dry bool) {
+func printTemplate(app *cli.App, c govern.TemplateChange, dry bool) {
 	if c.From == c.To {
 		app.Printf("the template is %s already\n", c.To)
 		return

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // New makes the command.
@@ -34,7 +33,7 @@ func New(app *cli.App) *cobra.Command {
 	}
 }
 
-func print(app *cli.App, s orchestrator.Status, now time.Time) {
+func print(app *cli.App, s govern.Status, now time.Time) {
 	app.Printf("%s  %s\n", s.Project.Name, s.Root)
 	field := func(name, format string, args ...any) { app.Printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
 	if s.RunID == "" {
@@ -118,7 +117,7 @@ func print(app *cli.App, s orchestrator.Status, now time.Time) {
 	field("next", "%s", s.Next)
 }
 
-func turn(app *cli.App, t orchestrator.TurnStatus, now time.Time) {
+func turn(app *cli.App, t govern.TurnStatus, now time.Time) {
 	text := fmt.Sprintf("%s  %s  %s, attempt %d", t.TurnID, t.AssignedRole, t.Status, t.Attempt)
 	switch {
 	case t.Live != nil && t.Carrier != nil:

@@ -9,14 +9,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 	"github.com/drawbar/drawbar/transport/process"
+	"github.com/goccy/go-yaml"
 )
 
 // mostForm is how large a form may be.
@@ -146,8 +145,8 @@ func first(err error) string {
 }
 
 // submission is the form as the engine takes it.
-func (f form) submission() orchestrator.Submission {
-	s := orchestrator.Submission{Status: protocol.ResultStatus(f.Status), Summary: strings.TrimSpace(f.Summary), NeedsHuman: strings.TrimSpace(f.NeedsHuman),
+func (f form) submission() govern.Submission {
+	s := govern.Submission{Status: protocol.ResultStatus(f.Status), Summary: strings.TrimSpace(f.Summary), NeedsHuman: strings.TrimSpace(f.NeedsHuman),
 		Files: f.Files, NextRole: f.Next, Phase: f.Phase, Complete: f.Complete,
 		Verification: protocol.Verification{Status: f.Verify, EvidenceSummary: f.Evidence}}
 	for _, e := range f.Objections {

@@ -5,16 +5,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	var o orchestrator.SubmitOptions
+	var o govern.SubmitOptions
 	var f form
 	var from string
 	var empty, edit bool
@@ -67,7 +66,7 @@ func New(app *cli.App) *cobra.Command {
 				ctx, stop := view.Interruptible(cmd.Context())
 				defer stop()
 				if err := f.ask(ctx, app, func(field string) (string, error) {
-					return e.CheckSubmission(ctx, orchestrator.SubmitOptions{Turn: o.Turn, Form: f.submission()}, field)
+					return e.CheckSubmission(ctx, govern.SubmitOptions{Turn: o.Turn, Form: f.submission()}, field)
 				}); err != nil {
 					return err
 				}
@@ -86,7 +85,7 @@ func New(app *cli.App) *cobra.Command {
 			r, err := e.Submit(cmd.Context(), o)
 			done()
 			if edit {
-				if err == nil && r.Outcome == orchestrator.OutcomeDone && !o.DryRun {
+				if err == nil && r.Outcome == govern.OutcomeDone && !o.DryRun {
 					_ = os.Remove(from)
 				} else {
 					app.Notef("the form is kept; hand it in with: drawbar govern submit --from %s", from)

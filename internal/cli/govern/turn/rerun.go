@@ -5,18 +5,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // NewVerify is "verify turn", NewReplay the same of an accepted turn.
 func NewVerify(app *cli.App) *cobra.Command {
-	o := orchestrator.RerunOptions{}
+	o := govern.RerunOptions{}
 	cmd := rerun(app, &o)
 	cmd.Flags().BoolVar(&o.Accepted, "accepted", false, "an accepted turn, by the record (default: the last)")
 	return cmd
@@ -24,12 +23,12 @@ func NewVerify(app *cli.App) *cobra.Command {
 
 // NewReplay is "replay turn" of AgentXchain.
 func NewReplay(app *cli.App) *cobra.Command {
-	cmd := rerun(app, &orchestrator.RerunOptions{Accepted: true})
+	cmd := rerun(app, &govern.RerunOptions{Accepted: true})
 	cmd.Hidden = true
 	return cmd
 }
 
-func rerun(app *cli.App, o *orchestrator.RerunOptions) *cobra.Command {
+func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 	var limit string
 	cmd := &cobra.Command{
 		Use: "turn [TURN]", Short: "Run the evidence of a turn again and compare exit codes",
@@ -94,7 +93,7 @@ func limitOf(text string) (time.Duration, error) {
 	return d, err
 }
 
-func printRerun(app *cli.App, r orchestrator.Rerun) {
+func printRerun(app *cli.App, r govern.Rerun) {
 	app.Printf("%s  %s (%s)\n", r.Overall, r.TurnID, r.Role)
 	app.Printf("  it says    %s (%s, from the %s)\n", r.Declared, r.Normalized, strings.Replace(r.Source, "staged", "staged result", 1))
 	if r.Reason != "" {

@@ -6,11 +6,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
+	"github.com/spf13/cobra"
 )
 
 // New makes the commands.
@@ -23,7 +22,7 @@ func New(app *cli.App) []*cobra.Command {
 }
 
 // carry runs a command that may wait for a worker: Ctrl-C ends the worker and leaves the turn.
-func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, *orchestrator.Local) (orchestrator.Report, error)) error {
+func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, govern.Engine) (govern.Report, error)) error {
 	verbose, _ := cmd.Flags().GetBool("verbose") // few commands have it
 	if cmd.Flags().Lookup("trust") != nil {
 		yes, _ := cmd.Flags().GetBool("trust") // it is there
@@ -46,7 +45,7 @@ func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, *orchestra
 }
 
 func step(app *cli.App) *cobra.Command {
-	var o orchestrator.StepOptions
+	var o govern.StepOptions
 	var poll float64
 	cmd := &cobra.Command{
 		Use: "step", Short: "Carry out one turn: the waiting one, or the next",
@@ -64,7 +63,7 @@ func step(app *cli.App) *cobra.Command {
 				}
 				o.Poll = time.Duration(poll * float64(time.Second))
 			}
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Step(ctx, o) })
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Step(ctx, o) })
 		},
 	}
 	f := cmd.Flags()
@@ -89,7 +88,7 @@ func positive(cmd *cobra.Command, flag string, d time.Duration) error {
 }
 
 func run(app *cli.App) *cobra.Command {
-	var o orchestrator.RunOptions
+	var o govern.RunOptions
 	cmd := &cobra.Command{
 		Use: "run", Short: "Carry out turns until a person is needed or the run ends",
 		Long: "Carry turns until a gate waits for a person, the next turn is a person's, the run is blocked, the limit of turns is\n" +
@@ -133,12 +132,12 @@ func run(app *cli.App) *cobra.Command {
 }
 
 func resume(app *cli.App) *cobra.Command {
-	var o orchestrator.StepOptions
+	var o govern.StepOptions
 	cmd := &cobra.Command{
 		Use: "resume", Short: "Clear a block and prepare the next turn without running it",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Resume(ctx, o) })
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Resume(ctx, o) })
 		},
 	}
 	cmd.Flags().StringVar(&o.Role, "role", "", "role of the next turn")
@@ -148,14 +147,14 @@ func resume(app *cli.App) *cobra.Command {
 }
 
 func restart(app *cli.App) *cobra.Command {
-	var o orchestrator.RestartOptions
+	var o govern.RestartOptions
 	cmd := &cobra.Command{
 		Use: "restart", Short: "Resume a run whose process died, or begin a new one",
 		Long: "Take up a run whose process died: what was interrupted is finished, and drift of the repository is told. A completed run\n" +
 			"is followed by a new one; --new does that with a blocked run too.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				return e.Restart(ctx, o)
 			})
 		},
@@ -166,7 +165,7 @@ func restart(app *cli.App) *cobra.Command {
 }
 
 func accept(app *cli.App) *cobra.Command {
-	var o orchestrator.AcceptOptions
+	var o govern.AcceptOptions
 	var resolution string
 	cmd := &cobra.Command{
 		Use: "accept", Short: "Accept a turn's staged result into the record",
@@ -179,7 +178,7 @@ func accept(app *cli.App) *cobra.Command {
 			default:
 				return cli.Usage("--resolution %q is unknown", resolution).WithHint("%s --resolution human_merge", cmd.CommandPath())
 			}
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) { return e.Accept(ctx, o) })
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Accept(ctx, o) })
 		},
 	}
 	f := cmd.Flags()
@@ -190,15 +189,15 @@ func accept(app *cli.App) *cobra.Command {
 }
 
 func reject(app *cli.App) *cobra.Command {
-	var o orchestrator.RejectOptions
+	var o govern.RejectOptions
 	cmd := &cobra.Command{
 		Use: "reject", Short: "Reject a turn's result; it is tried again while attempts remain",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				r, err := e.Reject(ctx, o)
 				if err == nil { // rejected, or handed to a person where no attempt is left: it is what was asked for
-					r.Outcome = orchestrator.OutcomeDone
+					r.Outcome = govern.OutcomeDone
 				}
 				return r, err
 			})
@@ -217,7 +216,7 @@ func reissue(app *cli.App) *cobra.Command {
 		Use: "reissue", Short: "Replace a turn with a new one for the same role, from a fresh baseline",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				return e.Reissue(ctx, turn, reason)
 			})
 		},
@@ -235,7 +234,7 @@ func checkpoint(app *cli.App) *cobra.Command {
 			"meanwhile, and for projects that another program governed.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				return e.Checkpoint(ctx, turn)
 			})
 		},
@@ -245,15 +244,15 @@ func checkpoint(app *cli.App) *cobra.Command {
 }
 
 func escalate(app *cli.App) *cobra.Command {
-	var o orchestrator.EscalateOptions
+	var o govern.EscalateOptions
 	cmd := &cobra.Command{
 		Use: "escalate", Short: "Hand the run over to a person", Example: `  drawbar govern escalate --reason "the API key must be renewed" --action "renew it in the console"`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				r, err := e.Escalate(ctx, o)
-				if err == nil && r.Outcome == orchestrator.OutcomeBlocked {
-					r.Outcome = orchestrator.OutcomeDone
+				if err == nil && r.Outcome == govern.OutcomeBlocked {
+					r.Outcome = govern.OutcomeDone
 				}
 				return r, err
 			})
@@ -276,7 +275,7 @@ func unblock(app *cli.App) *cobra.Command {
 			if len(args) > 0 {
 				id = args[0]
 			}
-			return carry(app, cmd, func(ctx context.Context, e *orchestrator.Local) (orchestrator.Report, error) {
+			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				return e.Unblock(ctx, id)
 			})
 		},

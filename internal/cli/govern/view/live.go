@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
 // quietSpell is how often a command that nobody watches on a terminal says that somebody is at work.
@@ -42,33 +41,33 @@ func newLive(app *cli.App) *live {
 // work is who works on what.
 type work struct {
 	role string
-	p    turnruntime.Progress
+	p    govern.Progress
 }
 
 // Duration is a time for people, in whole seconds from a second on.
-func Duration(ms int64) string { return orchestrator.Took(ms) }
+func Duration(ms int64) string { return govern.Took(time.Duration(ms) * time.Millisecond) }
 
-func (l *live) notice(n orchestrator.Notice) {
+func (l *live) notice(n govern.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.asks && n.Kind != orchestrator.NoticeProgress {
+	for l.asks && n.Kind != govern.NoticeProgress {
 		l.quiet.Wait()
 	}
 	switch n.Kind {
-	case orchestrator.NoticeProgress:
+	case govern.NoticeProgress:
 		l.progress(n)
 		return
-	case orchestrator.NoticeEvent:
+	case govern.NoticeEvent:
 		if n.Event != nil && l.says != nil {
 			l.wipe()
 			l.says.Event(*n.Event)
 		}
 		return // else what the agent says is in its own record; the line of progress says what it does
-	case orchestrator.NoticeWarning:
+	case govern.NoticeWarning:
 		l.wipe()
 		l.app.Warnf("%s", n.Text)
 		return
-	case orchestrator.NoticeOutput, orchestrator.NoticeLog:
+	case govern.NoticeOutput, govern.NoticeLog:
 		l.wipe()
 		l.app.Notef("%s", n.Text)
 		return
@@ -78,7 +77,7 @@ func (l *live) notice(n orchestrator.Notice) {
 	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }
 
-func (l *live) progress(n orchestrator.Notice) {
+func (l *live) progress(n govern.Notice) {
 	first := l.now == nil || l.now.p.Turn != n.TurnID || l.now.p.Stage != n.Progress.Stage
 	l.now = &work{n.Role, *n.Progress}
 	l.now.p.Turn = n.TurnID
@@ -129,7 +128,7 @@ func (l *live) show(first bool) {
 	if l.last.IsZero() {
 		l.last = now
 	}
-	if first && l.now.p.Stage == turnruntime.StageWaiting || now.Sub(l.last) >= quietSpell {
+	if first && l.now.p.Stage == govern.StageWaiting || now.Sub(l.last) >= quietSpell {
 		l.app.Notef("%s", text)
 		l.last = now
 	}
@@ -143,19 +142,19 @@ func printable(r rune) rune {
 }
 
 // LiveLine is Line of a turn that another process carries out.
-func LiveLine(l orchestrator.Live, now time.Time) string {
-	return Line(l.Role, turnruntime.Progress{Worker: l.Worker, Stage: turnruntime.Stage(l.Stage), Since: l.StartedAt.Time, LastSign: l.LastSign.Time,
+func LiveLine(l govern.Live, now time.Time) string {
+	return Line(l.Role, govern.Progress{Worker: l.Worker, Stage: govern.Stage(l.Stage), Since: l.StartedAt.Time, LastSign: l.LastSign.Time,
 		Deadline: l.Deadline.Time, Doing: l.Doing, CostUSD: l.CostUSD, Tokens: l.Tokens}, now)
 }
 
 // Line says who works, since when, at what cost.
-func Line(role string, p turnruntime.Progress, now time.Time) string {
-	what := map[turnruntime.Stage]string{turnruntime.StageStarting: "is starting", turnruntime.StageStopping: "is stopped, at work"}[p.Stage]
+func Line(role string, p govern.Progress, now time.Time) string {
+	what := map[govern.Stage]string{govern.StageStarting: "is starting", govern.StageStopping: "is stopped, at work"}[p.Stage]
 	if what == "" {
 		what = "works"
 	}
 	who := p.Worker + " " + what
-	person := p.Stage == turnruntime.StageWaiting
+	person := p.Stage == govern.StageWaiting
 	if person {
 		who = "waits for " + p.Worker
 	}

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
 func TestLine(t *testing.T) {
@@ -16,19 +15,19 @@ func TestLine(t *testing.T) {
 	now := since.Add(80 * time.Second)
 	usd := 0.0123
 	for name, tt := range map[string]struct {
-		p    turnruntime.Progress
+		p    govern.Progress
 		want string
 	}{
-		"a person": {turnruntime.Progress{Worker: "a person", Stage: turnruntime.StageWaiting, Since: since, Deadline: since.Add(20 * time.Minute)},
+		"a person": {govern.Progress{Worker: "a person", Stage: govern.StageWaiting, Since: since, Deadline: since.Add(20 * time.Minute)},
 			"pm: waits for a person since 12:00:00 (1m20s), until 12:20:00"},
-		"a program that says nothing of money": {turnruntime.Progress{Worker: "agent.sh", Stage: turnruntime.StageRunning, Since: since, LastSign: now.Add(-time.Second)},
+		"a program that says nothing of money": {govern.Progress{Worker: "agent.sh", Stage: govern.StageRunning, Since: since, LastSign: now.Add(-time.Second)},
 			"pm: agent.sh works since 12:00:00 (1m20s), cost unknown"},
-		"an agent": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: since, Doing: "Edit", CostUSD: &usd, Tokens: 4200, LastSign: now},
+		"an agent": {govern.Progress{Worker: "claude", Stage: govern.StageRunning, Since: since, Doing: "Edit", CostUSD: &usd, Tokens: 4200, LastSign: now},
 			"pm: claude works since 12:00:00 (1m20s), Edit, $0.0123, 4200 tokens"},
-		"a silent one": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: since, CostUSD: &usd, LastSign: now.Add(-30 * time.Second)},
+		"a silent one": {govern.Progress{Worker: "claude", Stage: govern.StageRunning, Since: since, CostUSD: &usd, LastSign: now.Add(-30 * time.Second)},
 			"pm: claude works since 12:00:00 (1m20s), $0.0123, silent for 30s"},
-		"one that begins": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageStarting, Since: since}, "pm: claude is starting since 12:00:00 (1m20s), cost unknown"},
-		"one that is ended": {turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageStopping, Since: since, CostUSD: &usd},
+		"one that begins": {govern.Progress{Worker: "claude", Stage: govern.StageStarting, Since: since}, "pm: claude is starting since 12:00:00 (1m20s), cost unknown"},
+		"one that is ended": {govern.Progress{Worker: "claude", Stage: govern.StageStopping, Since: since, CostUSD: &usd},
 			"pm: claude is stopped, at work since 12:00:00 (1m20s), $0.0123"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +44,8 @@ func TestTheLineTicks(t *testing.T) {
 	l := newLive(&cli.App{Err: &out, Getenv: func(string) string { return "" }})
 	l.terminal = true
 	out.lock = &l.mu
-	l.notice(orchestrator.Notice{Kind: orchestrator.NoticeProgress, TurnID: "t", Role: "dev",
-		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now().Add(-time.Hour)}})
+	l.notice(govern.Notice{Kind: govern.NoticeProgress, TurnID: "t", Role: "dev",
+		Progress: &govern.Progress{Worker: "claude", Stage: govern.StageRunning, Since: time.Now().Add(-time.Hour)}})
 	wait := func(what string, ok func(string) bool) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Second); !ok(out.text()); time.Sleep(10 * time.Millisecond) {
@@ -60,8 +59,8 @@ func TestTheLineTicks(t *testing.T) {
 	l.asks = true
 	l.mu.Unlock()
 	before := out.text()
-	l.notice(orchestrator.Notice{Kind: orchestrator.NoticeProgress, TurnID: "t", Role: "dev",
-		Progress: &turnruntime.Progress{Worker: "claude", Stage: turnruntime.StageRunning, Since: time.Now(), Doing: "Edit"}})
+	l.notice(govern.Notice{Kind: govern.NoticeProgress, TurnID: "t", Role: "dev",
+		Progress: &govern.Progress{Worker: "claude", Stage: govern.StageRunning, Since: time.Now(), Doing: "Edit"}})
 	time.Sleep(1200 * time.Millisecond)
 	if after := out.text(); after != before {
 		t.Errorf("the line runs over a question: %q", after[len(before):])

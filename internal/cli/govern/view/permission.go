@@ -3,7 +3,7 @@ package view
 import (
 	"fmt"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Permission says what happens when an agent asks for a permission.

@@ -7,51 +7,51 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 )
 
 // Tell prints how a command ended and gives its exit code.
-func Tell(app *cli.App, r orchestrator.Report) error {
+func Tell(app *cli.App, r govern.Report) error {
 	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
 		return err
 	}
-	if r.Outcome == orchestrator.OutcomeAccepted && r.Code != "" { // it is accepted, and a script must not go on as if that were all
-		return code(orchestrator.OutcomeBlocked)
+	if r.Outcome == govern.OutcomeAccepted && r.Code != "" { // it is accepted, and a script must not go on as if that were all
+		return code(govern.OutcomeBlocked)
 	}
 	return code(r.Outcome)
 }
 
 // code is the exit code of an outcome: 0 for what was asked, 1 for what was not reached, 130 for an interruption.
-func code(outcome orchestrator.Outcome) error {
+func code(outcome govern.Outcome) error {
 	switch outcome {
-	case orchestrator.OutcomeInterrupted:
+	case govern.OutcomeInterrupted:
 		return &exitcode.Error{Code: execution.ExitInterruptedKey, Silent: true}
-	case orchestrator.OutcomeBlocked, orchestrator.OutcomeFailed, orchestrator.OutcomeRejected, orchestrator.OutcomePaused:
+	case govern.OutcomeBlocked, govern.OutcomeFailed, govern.OutcomeRejected, govern.OutcomePaused:
 		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
 	}
 	return nil
 }
 
 // TellRun prints how a run of many turns ended and gives its exit code: a run that waits for a person has done what was asked.
-func TellRun(app *cli.App, r orchestrator.RunReport) error {
+func TellRun(app *cli.App, r govern.RunReport) error {
 	err := app.Answer(r, func() { printRun(app, r) })
 	if err != nil {
 		return err
 	}
 	switch r.Stop {
-	case orchestrator.StopBlocked:
-		return code(orchestrator.OutcomeBlocked)
-	case orchestrator.StopInterrupted:
-		return code(orchestrator.OutcomeInterrupted)
+	case govern.StopBlocked:
+		return code(govern.OutcomeBlocked)
+	case govern.StopInterrupted:
+		return code(govern.OutcomeInterrupted)
 	}
 	return nil
 }
 
 // printRun shows a line for every turn, then why there is no other, and what to type.
-func printRun(app *cli.App, r orchestrator.RunReport) {
+func printRun(app *cli.App, r govern.RunReport) {
 	if len(r.Turns) > 0 {
 		t := app.ShortTable()
 		fmt.Fprintln(t, "TURN\tROLE\tOUTCOME\tTOOK\tCOST\tSUMMARY")
@@ -71,7 +71,7 @@ func printRun(app *cli.App, r orchestrator.RunReport) {
 		_ = t.Flush()
 	}
 	text := sentence(r.Stop)
-	if r.Stop == orchestrator.StopBlocked && r.Last.Status != protocol.RunBlocked {
+	if r.Stop == govern.StopBlocked && r.Last.Status != protocol.RunBlocked {
 		text = "The run stopped"
 	}
 	switch n := len(r.Turns); n {
@@ -85,40 +85,40 @@ func printRun(app *cli.App, r orchestrator.RunReport) {
 		text += fmt.Sprintf(" ($%.4f spent in all)", r.Last.SpentUSD)
 	}
 	app.Printf("%s\n", text)
-	if r.Stop == orchestrator.StopPlan {
+	if r.Stop == govern.StopPlan {
 		field(app, "would", r.Last.Summary)
 		for _, e := range r.Last.Errors {
 			field(app, "", "- "+e)
 		}
 		Permissions(r.Permissions, func(line string) { field(app, "agent", line) })
-	} else if r.Last.Outcome != orchestrator.OutcomeAccepted {
+	} else if r.Last.Outcome != govern.OutcomeAccepted {
 		why(app, r.Last)
 	}
 	where(app, r.Last)
 }
 
-func sentence(stop orchestrator.Stop) string {
+func sentence(stop govern.Stop) string {
 	switch stop {
-	case orchestrator.StopCompleted:
+	case govern.StopCompleted:
 		return "The run is completed"
-	case orchestrator.StopBlocked:
+	case govern.StopBlocked:
 		return "The run is blocked"
-	case orchestrator.StopGateHeld:
+	case govern.StopGateHeld:
 		return "A gate waits for a person"
-	case orchestrator.StopHumanTurn:
+	case govern.StopHumanTurn:
 		return "The next turn is a person's"
-	case orchestrator.StopMaxTurns:
+	case govern.StopMaxTurns:
 		return "The limit of turns is reached"
-	case orchestrator.StopInterrupted:
+	case govern.StopInterrupted:
 		return "Interrupted"
-	case orchestrator.StopPlan:
+	case govern.StopPlan:
 		return "Nothing was done (--dry-run)"
 	}
 	return string(stop)
 }
 
 // Print shows a report to a person.
-func Print(app *cli.App, r orchestrator.Report) {
+func Print(app *cli.App, r govern.Report) {
 	head := string(r.Outcome)
 	switch {
 	case r.TurnID != "":
@@ -127,7 +127,7 @@ func Print(app *cli.App, r orchestrator.Report) {
 			head += fmt.Sprintf(", attempt %d", r.Attempt)
 		}
 		head += ")"
-	case r.Outcome == orchestrator.OutcomeDone && r.Summary != "":
+	case r.Outcome == govern.OutcomeDone && r.Summary != "":
 		head, r.Summary = r.Summary, ""
 	case r.RunID != "":
 		head += "  " + r.RunID
@@ -159,7 +159,7 @@ func Print(app *cli.App, r orchestrator.Report) {
 }
 
 // why tells what kept a result out.
-func why(app *cli.App, r orchestrator.Report) {
+func why(app *cli.App, r govern.Report) {
 	if r.Code != "" {
 		text := r.Code
 		if r.Stage != "" {
@@ -174,7 +174,7 @@ func why(app *cli.App, r orchestrator.Report) {
 }
 
 // where tells where the run stands, and what to type.
-func where(app *cli.App, r orchestrator.Report) {
+func where(app *cli.App, r govern.Report) {
 	field(app, "phase", r.EnteredPhase)
 	if g := r.Gate; g != nil {
 		field(app, "gate", g.GateID+" does not pass:")

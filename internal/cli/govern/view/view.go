@@ -12,13 +12,10 @@ import (
 	"syscall"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
@@ -62,7 +59,7 @@ func Trust(ctx context.Context, app *cli.App, yes bool) error {
 
 // Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
 // ends: it takes the line of progress away.
-func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, done func(), err error) {
+func Engine(app *cli.App, command string, verbose bool) (e govern.Engine, done func(), err error) {
 	root, err := Root(app)
 	if err != nil {
 		return nil, nil, err
@@ -72,63 +69,16 @@ func Engine(app *cli.App, command string, verbose bool) (e *orchestrator.Local, 
 	if verbose {
 		l.says = cli.NewRenderer(&cli.App{Out: app.Err, Err: app.Err, Getenv: app.Getenv, NoColor: app.NoColor}, false, nil)
 	}
-	o := orchestrator.Options{
-		Agents: agents{app}, Owner: "drawbar govern " + command, Getenv: app.Getenv, Environ: os.Environ(), Notice: l.notice,
-	}
-	store, err := app.TrustStore()
-	if err != nil {
-		return nil, nil, err
-	}
-	o.Trust = store.Check
+	o := govern.Options{Agents: Agents(app), Owner: "drawbar govern " + command, Notice: l.notice}
 	if cli.IsTerminal(app.In) && !app.JSON {
 		o.Approve, o.Answer = l.approve, l.answer
 	}
-	e, err = orchestrator.Open(root, o)
+	e, err = drawbar.OpenProject(root, o)
 	return e, l.clear, err
 }
 
-// Agents lets runtimes of type agent ask what the client's agents can do.
-func Agents(app *cli.App) turnruntime.Agents { return agents{app} }
-
-// agents lets runtimes of type agent run what the client knows.
-type agents struct{ app *cli.App }
-
-// Sweep ends what runs left whose own process is gone.
-func (a agents) Sweep() error {
-	c, err := a.app.Client()
-	if err != nil {
-		return err
-	}
-	_, err = c.RemoveLeftovers()
-	return err
-}
-
-// ReadOutput reads what a known agent prints that was started by a command of its own.
-func (a agents) ReadOutput(line []byte) adapter.Output {
-	c, err := a.app.Client()
-	if err != nil {
-		return nil // the run itself says so where it needs one
-	}
-	return drawbar.GovernedAgents{Client: c}.ReadOutput(line)
-}
-
-// Negotiate answers what the agent could do, and that its program is there; it starts nothing.
-func (a agents) Negotiate(ctx context.Context, req execution.Request) (execution.Negotiation, error) {
-	c, err := a.app.Client()
-	if err != nil {
-		return execution.Negotiation{}, err
-	}
-	return drawbar.GovernedAgents{Client: c}.Negotiate(ctx, req)
-}
-
-// Run starts the agent. The run is recorded like any other.
-func (a agents) Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error) {
-	c, err := a.app.Client()
-	if err != nil {
-		return nil, err
-	}
-	return drawbar.GovernedAgents{Client: c}.Run(ctx, req, o)
-}
+// Agents lets runtimes of type agent run what the client knows.
+func Agents(app *cli.App) govern.Agents { return drawbar.GovernedAgents(app.Client) }
 
 // Interruptible ends its context at the first Ctrl-C or SIGTERM: the worker is stopped and the turn stays. A second one ends
 // the program as if nobody listened.

@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/conformance"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
@@ -24,7 +25,7 @@ func (w *world) engine() (*orchestrator.Local, error) {
 
 // command carries out a command of the engine, and answers with the state as it is then on disk. wants is what the command reports
 // when it did what was asked.
-func (w *world) command(fn func(*orchestrator.Local) (orchestrator.Report, error), wants ...orchestrator.Outcome) (fields, error) {
+func (w *world) command(fn func(*orchestrator.Local) (govern.Report, error), wants ...govern.Outcome) (fields, error) {
 	e, err := w.engine()
 	if err != nil {
 		return nil, err
@@ -62,12 +63,12 @@ func (w *world) asked(ctx context.Context, completion bool, in gate.Input) (stri
 	if err != nil {
 		return "", err
 	}
-	rep, err := e.Accept(ctx, orchestrator.AcceptOptions{})
+	rep, err := e.Accept(ctx, govern.AcceptOptions{})
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case rep.Outcome != orchestrator.OutcomeAccepted:
+	case rep.Outcome != govern.OutcomeAccepted:
 		return "", fmt.Errorf("the turn that asks is not accepted: %v", rep.Errors)
 	case rep.Gate != nil:
 		return gate.GateFailed, nil

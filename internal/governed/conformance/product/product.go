@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/conformance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // fields is an answer in the form of a fixture's expected.

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
-	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 )
 
 // accept accepts a staged result by the engine that ends governed turns. Why it does not is said in the words of the
@@ -47,7 +47,7 @@ func accept(ctx context.Context, w *world) (fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := engine.Accept(ctx, orchestrator.AcceptOptions{Turn: args.TurnID})
+	report, err := engine.Accept(ctx, govern.AcceptOptions{Turn: args.TurnID})
 	if err != nil {
 		return nil, err
 	}

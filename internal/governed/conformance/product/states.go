@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 )
@@ -26,7 +27,7 @@ func initialize(ctx context.Context, w *world) (fields, error) {
 		f["error_type"] = governance.CodeInvalidConfig
 		return w.withUnchanged(f)
 	}
-	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.StartRun(ctx) }, orchestrator.OutcomeDone)
+	return w.command(func(e *orchestrator.Local) (govern.Report, error) { return e.StartRun(ctx) }, govern.OutcomeDone)
 }
 
 func assign(ctx context.Context, w *world) (fields, error) {
@@ -36,21 +37,21 @@ func assign(ctx context.Context, w *world) (fields, error) {
 	if err := w.args(&args); err != nil {
 		return nil, err
 	}
-	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
-		return e.Assign(ctx, orchestrator.StepOptions{Role: args.Role})
-	}, orchestrator.OutcomeAssigned)
+	return w.command(func(e *orchestrator.Local) (govern.Report, error) {
+		return e.Assign(ctx, govern.StepOptions{Role: args.Role})
+	}, govern.OutcomeAssigned)
 }
 
 func approveTransition(ctx context.Context, w *world) (fields, error) {
-	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
-		return e.Approve(ctx, orchestrator.ApproveOptions{})
-	}, orchestrator.OutcomeDone)
+	return w.command(func(e *orchestrator.Local) (govern.Report, error) {
+		return e.Approve(ctx, govern.ApproveOptions{})
+	}, govern.OutcomeDone)
 }
 
 func approveCompletion(ctx context.Context, w *world) (fields, error) {
-	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
-		return e.Approve(ctx, orchestrator.ApproveOptions{Completion: true})
-	}, orchestrator.OutcomeCompleted)
+	return w.command(func(e *orchestrator.Local) (govern.Report, error) {
+		return e.Approve(ctx, govern.ApproveOptions{Completion: true})
+	}, govern.OutcomeCompleted)
 }
 
 func resolveBlocked(ctx context.Context, w *world) (fields, error) {
@@ -63,7 +64,7 @@ func resolveBlocked(ctx context.Context, w *world) (fields, error) {
 	if args.Action != "resume" {
 		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("a blocked run is resumed, not %q", args.Action)})
 	}
-	return w.command(func(e *orchestrator.Local) (orchestrator.Report, error) { return e.Unblock(ctx, "") }, orchestrator.OutcomeDone, orchestrator.OutcomePaused)
+	return w.command(func(e *orchestrator.Local) (govern.Report, error) { return e.Unblock(ctx, "") }, govern.OutcomeDone, govern.OutcomePaused)
 }
 
 // changeState asks for a change of the state by its cause, which happens in the engine, or by name, which no command does: the rules decide.
@@ -101,14 +102,14 @@ func (w *world) turnOf(role string) string {
 
 // exhaust has a turn rejected until no attempt is left.
 func (w *world) exhaust(ctx context.Context, turn string) (fields, error) {
-	return w.command(func(e *orchestrator.Local) (rep orchestrator.Report, err error) {
+	return w.command(func(e *orchestrator.Local) (rep govern.Report, err error) {
 		for range governance.Attempts(w.config, w.state.ActiveTurns.At(turn).AssignedRole) {
-			if rep, err = e.Reject(ctx, orchestrator.RejectOptions{Turn: turn, Reason: "retries_exhausted"}); err != nil || rep.Outcome == orchestrator.OutcomeBlocked {
+			if rep, err = e.Reject(ctx, govern.RejectOptions{Turn: turn, Reason: "retries_exhausted"}); err != nil || rep.Outcome == govern.OutcomeBlocked {
 				break
 			}
 		}
 		return rep, err
-	}, orchestrator.OutcomeBlocked)
+	}, govern.OutcomeBlocked)
 }
 
 // askAt has a turn ask for the phase behind a gate that a person decides on, and answers with the state after its acceptance.
@@ -151,9 +152,9 @@ func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, err
 		return nil, err
 	}
 	defer func() { _ = asking.close() }() // a folder of ours
-	return asking.command(func(e *orchestrator.Local) (orchestrator.Report, error) {
-		return e.Accept(ctx, orchestrator.AcceptOptions{})
-	}, orchestrator.OutcomeAccepted)
+	return asking.command(func(e *orchestrator.Local) (govern.Report, error) {
+		return e.Accept(ctx, govern.AcceptOptions{})
+	}, govern.OutcomeAccepted)
 }
 
 // change records what a step makes of the run, and answers with the state as it is then on disk.

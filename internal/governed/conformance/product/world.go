@@ -9,9 +9,9 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/conformance"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // world is the project of one fixture.

@@ -3,7 +3,7 @@ package charter
 import (
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Effective write paths: what a role can do on a runtime.

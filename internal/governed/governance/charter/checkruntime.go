@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 func (k *checker) runtimes() {

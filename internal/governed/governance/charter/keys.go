@@ -3,7 +3,7 @@ package charter
 import (
 	"sync"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Small makers keep the table readable. Each call makes a new node: nodes hold bounds that are pointers.

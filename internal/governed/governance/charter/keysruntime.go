@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // RuntimeTypes are the types a runtime may have; the last is Drawbar's own.

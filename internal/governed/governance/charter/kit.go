@@ -1,8 +1,8 @@
 package charter
 
 import (
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // Semantics are the rules that the content of an artifact can be held to.

@@ -1,7 +1,7 @@
 package charter
 
 import (
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Unbuilt lists what the configuration asks for, is legal, and is not carried out by this version: each by the key that

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // autoApprove is the action of approval_policy that opens a gate; every other one means a person.

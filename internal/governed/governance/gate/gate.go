@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Actions of a Decision.

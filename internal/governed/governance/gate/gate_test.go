@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // config reads a configuration and gives it the default kit when kit is true, as normalizing does.

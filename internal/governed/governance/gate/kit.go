@@ -4,7 +4,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Semantics that an artifact may be held to.

@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Sources of a requirement.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // TestNobodyReadsSoMuch hands in more than a record should hold of one turn.

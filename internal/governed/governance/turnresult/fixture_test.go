@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // fixturesDir is where the public conformance fixtures are, beside the module's folder.

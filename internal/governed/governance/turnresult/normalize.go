@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // steps mend what agents nearly get right, in the protocol's order; the numbers are those of the original. Its step 13 is not

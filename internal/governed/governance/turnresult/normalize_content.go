@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // decisions: ids by position, statement and rationale from the fields that agents put them in, a category that exists.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // gateName: a request that names an exit gate means the phase behind that gate, or the end of the run behind the last. A blank

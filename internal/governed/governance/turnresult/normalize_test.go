@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Every step by its change and its value; want is "field rationale" of all changes, then "key=JSON" of what became of the keys.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Input is a staged result and what it is held against. Raw is not changed by anything in this package.

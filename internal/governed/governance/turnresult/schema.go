@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // The enumerations of a result.

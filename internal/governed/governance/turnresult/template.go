@@ -1,7 +1,7 @@
 package turnresult
 
 import (
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Template is a result of this turn with placeholders for what only the agent knows, as the prompt shows it: ids filled in,

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // Validate checks a normalized result in the five stages of the protocol and stops at the first that finds a fault. A stage

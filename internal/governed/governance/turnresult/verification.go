@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // verificationStage checks that what the turn says of its checks is not contradicted by its own evidence.

@@ -11,8 +11,9 @@ import (
 
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 // How an agent hands its result over (Runtime.ResultMode).
@@ -55,7 +56,7 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 	for _, n := range order.notes {
 		d.say("%s", n)
 	}
-	j := a.deps.job(d, w, d.Runtime.Agent, StageStarting)
+	j := a.deps.job(d, w, d.Runtime.Agent, govern.StageStarting)
 	res, err := a.run(ctx, j, order, log)
 	if err == nil && res.lost() {
 		d.say("The session %s of role %s is gone; a new one begins.", order.req.Run.SessionID, d.RoleID)

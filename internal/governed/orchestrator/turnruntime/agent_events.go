@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 )
 
 // beat reports at intervals, and calls silent when the agent gives no sign of life within startup; 0 waits for ever. stop
@@ -29,9 +30,9 @@ func (a *agentRuntime) beat(j *job, startup time.Duration, log *transcript, sile
 				return
 			case <-watchdog.C:
 				if j.lastSign().IsZero() {
-					log.note("stopping: no sign of life within %s", short(a.deps.Now().Sub(begun)))
+					log.note("stopping: no sign of life within %s", govern.Took(a.deps.Now().Sub(begun)))
 					j.abort(errSilent)
-					j.stage(StageStopping)
+					j.stage(govern.StageStopping)
 					silent()
 				}
 			case <-beat.C:
@@ -64,7 +65,7 @@ func (a *agentRuntime) note(j *job, e execution.Event, log *transcript) {
 		j.sign("event", a.deps.Now())
 	default:
 		j.sign("event", a.deps.Now())
-		j.change(func(p *Progress) {
+		j.change(func(p *govern.Progress) {
 			p.Lines++
 			switch b := b.(type) {
 			case execution.CostEvent:

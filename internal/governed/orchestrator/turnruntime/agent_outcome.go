@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // ran is how a run of the agent ended.
@@ -82,7 +83,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	}
 	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern step --resume"
 	if r.silent {
-		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, short(a.deps.Now().Sub(j.begun)))
+		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, govern.Took(a.deps.Now().Sub(j.begun)))
 		return o, nil
 	}
 	switch {

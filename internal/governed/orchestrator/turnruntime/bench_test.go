@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // BenchmarkLocalCLI is a turn of a trivial shell agent: what a runtime adds to it.

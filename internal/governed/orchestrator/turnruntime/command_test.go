@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func hearing(t *testing.T, d Dispatch) heard {

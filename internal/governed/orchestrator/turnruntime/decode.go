@@ -1,7 +1,7 @@
 package turnruntime
 
 import (
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 )
 

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // job is one turn while it is carried out: what is known of it, and who hears of it.
@@ -20,15 +21,15 @@ type job struct {
 
 	mu     sync.Mutex
 	watch  Watch
-	p      Progress
+	p      govern.Progress
 	untold bool  // p has changed since it was told
 	cause  error // why the work was stopped by us
 }
 
-func (deps Deps) job(d Dispatch, w Watch, worker string, stage Stage) *job {
+func (deps Deps) job(d Dispatch, w Watch, worker string, stage govern.Stage) *job {
 	now := deps.Now()
 	j := &job{d: d, now: deps.Now, begun: now, limit: d.limit(now), watch: w}
-	j.p = Progress{Turn: d.Turn.TurnID, Role: d.RoleID, Runtime: d.RuntimeID, Worker: worker, Stage: stage, Since: now, At: now, Deadline: j.limit}
+	j.p = govern.Progress{Turn: d.Turn.TurnID, Role: d.RoleID, Runtime: d.RuntimeID, Worker: worker, Stage: stage, Since: now, At: now, Deadline: j.limit}
 	return j
 }
 
@@ -101,8 +102,8 @@ func (j *job) sign(stream string, at time.Time) {
 		j.p.LastSign = at
 	}
 	if first {
-		if j.p.Stage == StageStarting {
-			j.p.Stage = StageRunning
+		if j.p.Stage == govern.StageStarting {
+			j.p.Stage = govern.StageRunning
 		}
 		if j.watch != nil {
 			j.watch.FirstOutput(stream)
@@ -131,7 +132,7 @@ func (j *job) aborted() error {
 }
 
 // change changes what is known. It is told by tellChange, because it may come a thousand times a second.
-func (j *job) change(f func(*Progress)) {
+func (j *job) change(f func(*govern.Progress)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	f(&j.p)
@@ -148,7 +149,7 @@ func (j *job) tellChange() {
 }
 
 // stage tells that the work has come to another stage.
-func (j *job) stage(s Stage) {
+func (j *job) stage(s govern.Stage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.p.Stage = s
@@ -184,47 +185,4 @@ func (j *job) latency(m *protocol.AdapterMeta) *protocol.AdapterMeta {
 	ms := j.now().Sub(j.begun).Milliseconds()
 	m.LatencyMS = &ms
 	return m
-}
-
-// String is the progress in one line: who works, since when, at what cost.
-func (p Progress) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) %s for %s", p.Role, p.Runtime, p.Worker, p.Stage, short(p.At.Sub(p.Since)))
-	if p.Doing != "" {
-		fmt.Fprintf(&b, ": %s", p.Doing)
-	}
-	switch {
-	case p.Stage == StageWaiting:
-	case p.LastSign.IsZero():
-		b.WriteString(", no sign of life yet")
-	default:
-		fmt.Fprintf(&b, ", last sign of life %s ago", short(p.At.Sub(p.LastSign)))
-	}
-	if p.Tokens > 0 {
-		fmt.Fprintf(&b, ", %d tokens", p.Tokens)
-	}
-	if p.CostUSD != nil {
-		fmt.Fprintf(&b, ", $%.4f", *p.CostUSD)
-	}
-	if !p.Deadline.IsZero() {
-		if left := p.Deadline.Sub(p.At); left > 0 {
-			fmt.Fprintf(&b, ", %s left", short(left))
-		}
-	}
-	return b.String()
-}
-
-// short is a duration as a person reads it.
-func short(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(time.Second).String()
-	}
-	text := d.Round(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	return text
 }

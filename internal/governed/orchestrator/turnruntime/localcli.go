@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -65,7 +66,7 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 		d.say("%s", n)
 		log.note("%s", n)
 	}
-	j := l.deps.job(d, w, filepath.Base(p.program), StageStarting)
+	j := l.deps.job(d, w, filepath.Base(p.program), govern.StageStarting)
 	log.note("attempt %d: %s %q in %s, prompt by %s, until %s", max(1, d.Turn.Attempt), p.program, p.redact.Args(p.masked), p.dir,
 		p.transport, j.limit.UTC().Format(time.RFC3339))
 	reader, _ := l.deps.Agents.(adapter.OutputReader)
@@ -164,7 +165,7 @@ func (c *child) follow(ctx context.Context, h process.Handle) process.Exit {
 			return h.Wait()
 		case <-cancelled:
 			cancelled = nil
-			c.stage(StageStopping) // the process ends with its context
+			c.stage(govern.StageStopping) // the process ends with its context
 		case <-over.C:
 			c.stop(h, ClassTimeout, c.now().Sub(c.begun))
 		case <-tick.C:
@@ -211,8 +212,8 @@ func (c *child) stop(h process.Handle, class string, silent time.Duration) {
 		return
 	}
 	c.stopped, c.silent = class, silent
-	c.log.note("stopping: %s after %s; TERM, and KILL after %s", class, short(silent), short(max(0, c.grace)))
-	c.stage(StageStopping)
+	c.log.note("stopping: %s after %s; TERM, and KILL after %s", class, govern.Took(silent), govern.Took(max(0, c.grace)))
+	c.stage(govern.StageStopping)
 	h.Stop(c.grace)
 }
 
@@ -234,7 +235,7 @@ func (c *child) read(h process.Handle) {
 			c.sign(l.Stream.String(), c.now())
 		}
 		if len(lines) > 0 {
-			c.change(func(p *Progress) {
+			c.change(func(p *govern.Progress) {
 				p.Lines += int64(len(lines))
 				p.Doing, p.CostUSD, p.Tokens = c.stated.doing, c.stated.cost, c.stated.tokens()
 			})
@@ -290,14 +291,14 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 	}
 	switch c.stopped {
 	case ClassTimeout:
-		o.Detail = fmt.Sprintf("%s was stopped when its time of %s was over; %s", c.p.Worker, short(c.silent), missing)
+		o.Detail = fmt.Sprintf("%s was stopped when its time of %s was over; %s", c.p.Worker, govern.Took(c.silent), missing)
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 		return o
 	case ClassNoOutput:
-		o.Detail = fmt.Sprintf("%s was stopped: no sign of life within %s of its start", c.p.Worker, short(c.silent))
+		o.Detail = fmt.Sprintf("%s was stopped: no sign of life within %s of its start", c.p.Worker, govern.Took(c.silent))
 		return o
 	case ClassStalled:
-		o.Detail = fmt.Sprintf("%s was stopped: no sign of life for %s", c.p.Worker, short(c.silent))
+		o.Detail = fmt.Sprintf("%s was stopped: no sign of life for %s", c.p.Worker, govern.Took(c.silent))
 		return o
 	}
 	if o, ok := c.stated.outcome(c.d); ok {
@@ -343,5 +344,5 @@ func describe(e process.Exit) string {
 	if e.Err != nil {
 		text += fmt.Sprintf(" (%v)", e.Err)
 	}
-	return text + " after " + cmp.Or(short(e.Duration), "0s")
+	return text + " after " + cmp.Or(govern.Took(e.Duration), "0s")
 }

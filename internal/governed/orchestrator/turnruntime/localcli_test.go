@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func carry(t *testing.T, ctx context.Context, d Dispatch, w Watch) Outcome {
@@ -18,12 +19,12 @@ func carry(t *testing.T, ctx context.Context, d Dispatch, w Watch) Outcome {
 	return carryBy(t, ctx, nil, d, w)
 }
 
-func carryWith(t *testing.T, agents Agents, d Dispatch) Outcome {
+func carryWith(t *testing.T, agents govern.Agents, d Dispatch) Outcome {
 	t.Helper()
 	return carryBy(t, context.Background(), agents, d, &watcher{})
 }
 
-func carryBy(t *testing.T, ctx context.Context, agents Agents, d Dispatch, w Watch) Outcome {
+func carryBy(t *testing.T, ctx context.Context, agents govern.Agents, d Dispatch, w Watch) Outcome {
 	t.Helper()
 	rt, err := For(d.Runtime, Deps{Agents: agents})
 	if err != nil {

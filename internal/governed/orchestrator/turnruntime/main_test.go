@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/transport/process"
+	"go.uber.org/goleak"
 )
 
 const workerEnv = "DRAWBAR_TEST_WORKER"
@@ -159,7 +159,7 @@ type watcher struct {
 	mu       sync.Mutex
 	pids     []int
 	first    []string
-	progress []Progress
+	progress []govern.Progress
 	events   []execution.Event
 	seen     chan string // the stages, when somebody waits for them
 }
@@ -179,7 +179,7 @@ func (w *watcher) FirstOutput(stream string) {
 	}
 }
 
-func (w *watcher) Progress(p Progress) {
+func (w *watcher) Progress(p govern.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.progress = append(w.progress, p)

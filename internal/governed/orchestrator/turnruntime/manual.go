@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/fsnotify/fsnotify"
 )
 
 // defaultPoll is how often a result is looked for besides what the file system announces.
@@ -34,7 +34,7 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	if err := m.Check(d); err != nil {
 		return Outcome{}, err
 	}
-	j := m.deps.job(d, w, "a person", StageWaiting)
+	j := m.deps.job(d, w, "a person", govern.StageWaiting)
 	lines, err := Instruct(d, j.begun)
 	if err != nil {
 		return Outcome{}, err
@@ -73,7 +73,7 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 		case <-beat.C:
 			j.report()
 		case <-over.C:
-			detail := "nobody wrote a result within " + short(m.deps.Now().Sub(j.begun))
+			detail := "nobody wrote a result within " + govern.Took(m.deps.Now().Sub(j.begun))
 			if said != "" {
 				return Outcome{Class: ClassTimeout, Draft: true, Detail: detail + "; what is there is not ready: " + said, Meta: j.latency(nil),
 					Hint: "finish " + d.shown(d.StagedPath) + ", then: drawbar govern step"}, nil

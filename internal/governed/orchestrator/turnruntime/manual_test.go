@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // desk is where a person sits.
@@ -97,7 +98,7 @@ func TestManualWaitsForAResult(t *testing.T) {
 		t.Fatal("a person waits for the poll")
 	}
 	t.Logf("taken %v after it was written", time.Since(begun))
-	if len(w.pids) != 1 || w.pids[0] != 0 || len(w.first) != 1 || w.first[0] != "staged_result" || w.progress[0].Stage != StageWaiting || w.progress[0].Worker != "a person" {
+	if len(w.pids) != 1 || w.pids[0] != 0 || len(w.first) != 1 || w.first[0] != "staged_result" || w.progress[0].Stage != govern.StageWaiting || w.progress[0].Worker != "a person" {
 		t.Errorf("%+v", w)
 	}
 }

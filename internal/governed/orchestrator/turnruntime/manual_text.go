@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // instructions tell a person what to do for the turn, line by line.
@@ -53,7 +54,7 @@ func (d Dispatch) instructions(limit time.Duration) []string {
 		"  3. Fill in what stands between < and > in the template, then hand it in:",
 		fmt.Sprintf("       mv %s %s", quote(d.shown(d.templatePath())), quote(d.shown(d.StagedPath))),
 		"",
-		fmt.Sprintf("It is collected as soon as it is valid JSON, within %s. Ctrl-C leaves the turn as it is; go on with: drawbar govern step", short(limit)),
+		fmt.Sprintf("It is collected as soon as it is valid JSON, within %s. Ctrl-C leaves the turn as it is; go on with: drawbar govern step", govern.Took(limit)),
 	)
 	return lines
 }

@@ -10,9 +10,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -100,40 +100,13 @@ type Outcome struct {
 	Draft bool
 }
 
-// Progress is what is known while the work goes on.
-type Progress struct {
-	Turn, Role, Runtime string
-	Worker              string // what does the work: the program's or the agent's name, or "a person"
-	Stage               Stage
-	PID                 int
-	Since               time.Time // the work began
-	At                  time.Time
-	LastSign            time.Time // of life; zero before the first
-	Deadline            time.Time
-	Lines               int64    // of output, or events
-	Doing               string   // the tool or step that is under way, where that is known
-	CostUSD             *float64 // nil while unknown
-	Tokens              int64
-}
-
-// Stage is where the work stands.
-type Stage string
-
-// The stages.
-const (
-	StageWaiting  Stage = "waiting"  // for a person
-	StageStarting Stage = "starting" // no sign of life yet
-	StageRunning  Stage = "running"
-	StageStopping Stage = "stopping"
-)
-
 // Watch hears what happens. Calls come one at a time and must return soon.
 type Watch interface {
 	// Attached says that the work has begun; pid is 0 where no process of ours does it.
 	Attached(pid int)
 	// FirstOutput is the first sign of life: on stdout, stderr, as staged_result or as event.
 	FirstOutput(stream string)
-	Progress(Progress)
+	Progress(govern.Progress)
 	Event(execution.Event)
 }
 
@@ -146,21 +119,12 @@ type Runtime interface {
 	Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error)
 }
 
-// Agents runs the agents that Drawbar has adapters for.
-type Agents interface {
-	Negotiate(ctx context.Context, req execution.Request) (execution.Negotiation, error)
-	Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error)
-}
-
-// Sweeper is implemented by Agents that can end what runs left whose own process is gone.
-type Sweeper interface{ Sweep() error }
-
 // ProcessName is the name of a turn's program for process.EndSurvivors. A copy of a project has the same turns and other programs.
 func ProcessName(root, turn string) string { return "turn " + turn + " of " + root }
 
 // Deps are what the runtimes stand on. The zero value does for manual and local_cli.
 type Deps struct {
-	Agents Agents
+	Agents govern.Agents
 	Start  process.Runner   // nil is process.Launch
 	Now    func() time.Time // nil is time.Now
 }

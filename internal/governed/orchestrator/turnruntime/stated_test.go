@@ -16,10 +16,11 @@ import (
 	"github.com/drawbar/drawbar/adapter/claude"
 	"github.com/drawbar/drawbar/adapter/codex"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/govern"
 )
 
 // known are the agents whose output is read here, as a client knows them.
-type known struct{ Agents }
+type known struct{ govern.Agents }
 
 func (known) ReadOutput(line []byte) adapter.Output {
 	for _, a := range []adapter.Adapter{claude.New(cliagent.Options{}), codex.New(cliagent.Options{})} {

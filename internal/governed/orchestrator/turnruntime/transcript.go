@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
 const (

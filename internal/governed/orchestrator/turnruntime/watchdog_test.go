@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 func gone(t *testing.T, pid int) {
@@ -44,7 +45,7 @@ func TestTimeoutKillsTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, child)
-	if last := w.progress[len(w.progress)-1]; last.Stage != StageStopping {
+	if last := w.progress[len(w.progress)-1]; last.Stage != govern.StageStopping {
 		t.Errorf("%+v", last)
 	}
 }
@@ -152,12 +153,12 @@ func TestHeartbeats(t *testing.T) {
 	for name, tt := range map[string]struct {
 		as     string
 		change func(*Dispatch)
-		stage  Stage
+		stage  govern.Stage
 	}{
-		"before the first sign":          {"silent", func(d *Dispatch) { d.Runtime.StartupHeartbeatMS = ptr(100) }, StageStarting},
-		"before, by the loop":            {"silent", func(d *Dispatch) { d.Loop.StartupHeartbeatMS = ptr(100) }, StageStarting},
-		"after the first sign":           {"once", func(d *Dispatch) { d.Runtime.LivenessHeartbeatMS = ptr(100) }, StageRunning},
-		"after the first, by the loop":   {"once", func(d *Dispatch) { d.Loop.LivenessHeartbeatMS = ptr(100) }, StageRunning},
+		"before the first sign":          {"silent", func(d *Dispatch) { d.Runtime.StartupHeartbeatMS = ptr(100) }, govern.StageStarting},
+		"before, by the loop":            {"silent", func(d *Dispatch) { d.Loop.StartupHeartbeatMS = ptr(100) }, govern.StageStarting},
+		"after the first sign":           {"once", func(d *Dispatch) { d.Runtime.LivenessHeartbeatMS = ptr(100) }, govern.StageRunning},
+		"after the first, by the loop":   {"once", func(d *Dispatch) { d.Loop.LivenessHeartbeatMS = ptr(100) }, govern.StageRunning},
 		"none while nothing asks for it": {"once", func(*Dispatch) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +168,7 @@ func TestHeartbeats(t *testing.T) {
 			tt.change(&d)
 			w := &watcher{}
 			carry(t, context.Background(), d, w)
-			n := map[Stage]int{}
+			n := map[govern.Stage]int{}
 			for _, p := range w.progress {
 				n[p.Stage]++
 				if p.At.IsZero() || p.Deadline.IsZero() || p.String() == "" {
@@ -206,12 +207,12 @@ func TestCancelled(t *testing.T) {
 
 func TestProgressInWords(t *testing.T) {
 	at := time.Unix(1000, 0)
-	p := Progress{Role: "dev", Runtime: "local-dev", Worker: "claude", Stage: StageRunning, Since: at.Add(-150 * time.Second), At: at,
+	p := govern.Progress{Role: "dev", Runtime: "local-dev", Worker: "claude", Stage: govern.StageRunning, Since: at.Add(-150 * time.Second), At: at,
 		LastSign: at.Add(-5 * time.Second), Deadline: at.Add(10 * time.Minute), Doing: "Bash", CostUSD: ptr(0.12), Tokens: 1234}
 	if got, want := p.String(), "dev (local-dev, claude) running for 2m30s: Bash, last sign of life 5s ago, 1234 tokens, $0.1200, 10m left"; got != want {
 		t.Errorf("%q", got)
 	}
-	p = Progress{Role: "pm", Runtime: "m", Worker: "a person", Stage: StageWaiting, Since: at, At: at}
+	p = govern.Progress{Role: "pm", Runtime: "m", Worker: "a person", Stage: govern.StageWaiting, Since: at, At: at}
 	if got, want := p.String(), "pm (m, a person) waiting for 0s"; got != want {
 		t.Errorf("%q", got)
 	}

@@ -1,9 +1,9 @@
-package orchestrator
+package govern
 
 import (
 	"time"
 
-	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
+	"github.com/drawbar/drawbar/govern/protocol"
 )
 
 // StepOptions choose the turn of a step.
@@ -87,4 +87,34 @@ type ObjectionOptions struct {
 // EscalateOptions say what a person has to do.
 type EscalateOptions struct {
 	Turn, Reason, Detail, Action string
+}
+
+// Submission is what a person says of their turn. Ids, and the files that git saw change, are filled in.
+type Submission struct {
+	Status       protocol.ResultStatus // empty is completed
+	Summary      string
+	NeedsHuman   string // why a person has to decide
+	Objections   []protocol.Objection
+	Decisions    []protocol.Decision
+	Files        []string // nil is what git saw
+	Verification protocol.Verification
+	NextRole     string // empty is human
+	Phase        string // requested
+	Complete     bool
+}
+
+// SubmitOptions choose the turn that is handed in.
+type SubmitOptions struct {
+	Turn    string
+	Form    Submission
+	Replace bool // a draft that is there already; it is kept in the evidence
+	DryRun  bool // check and stage nothing
+}
+
+// RerunOptions say whose evidence is run again.
+type RerunOptions struct {
+	Turn     string        // empty is the only active turn, or the last accepted one
+	Accepted bool          // of the record, not of a staged result
+	Execute  bool          // without it the commands are only listed: a turn wrote them
+	Timeout  time.Duration // of one command
 }
