@@ -7,17 +7,16 @@ import (
 
 // QueuedDelegation is work that one role gave to another.
 type QueuedDelegation struct {
-	ID                 string   `json:"delegation_id"`       // the id that the delegating turn gave it; older files call the key id
-	ToRole             string   `json:"to_role"`             // role that gets a turn for it
-	Charter            string   `json:"charter"`             // what is to be done
-	AcceptanceContract []string `json:"acceptance_contract"` // conditions that the work has to meet
-	// decisions that the delegated turn has to make; the review lists missing ones
-	RequiredDecisionIDs []string `json:"required_decision_ids"`
-	ParentTurnID        string   `json:"parent_turn_id"`      // turn that delegated
-	ParentRole          string   `json:"parent_role"`         // role of that turn; it reviews the results
-	Status              string   `json:"status"`              // pending, active, completed or failed
-	ChildTurnID         *string  `json:"child_turn_id"`       // turn that has the delegation (null: none yet)
-	CreatedAt           Time     `json:"created_at,omitzero"` // when the delegating turn was accepted
+	ID                  string   `json:"delegation_id" doc:"the id that the delegating turn gave it; older files call the key id"`
+	ToRole              string   `json:"to_role" doc:"role that gets a turn for it"`
+	Charter             string   `json:"charter" doc:"what is to be done"`
+	AcceptanceContract  []string `json:"acceptance_contract" doc:"conditions that the work has to meet"`
+	RequiredDecisionIDs []string `json:"required_decision_ids" doc:"decisions that the turn has to make; the review lists missing ones"`
+	ParentTurnID        string   `json:"parent_turn_id" doc:"turn that delegated"`
+	ParentRole          string   `json:"parent_role" doc:"role of that turn; it reviews the results"`
+	Status              string   `json:"status" doc:"pending, active, completed or failed"`
+	ChildTurnID         *string  `json:"child_turn_id" doc:"turn that has the delegation (null: none yet)"`
+	CreatedAt           Time     `json:"created_at,omitzero" doc:"when the delegating turn was accepted"`
 	Extra               Extra    `json:"-"`
 }
 
@@ -55,9 +54,9 @@ func (q *QueuedDelegation) Child() string {
 
 // PendingReview is due when all delegations of a turn have ended: the parent's role gets a turn alone.
 type PendingReview struct {
-	ParentTurnID string             `json:"parent_turn_id"`     // turn whose delegations have all ended
-	ParentRole   string             `json:"parent_role"`        // role that gets the next turn, to review them
-	Results      []DelegationResult `json:"delegation_results"` // one for each delegation; older files call the key results
+	ParentTurnID string             `json:"parent_turn_id" doc:"turn whose delegations have all ended"`
+	ParentRole   string             `json:"parent_role" doc:"role that gets the next turn, to review them"`
+	Results      []DelegationResult `json:"delegation_results" doc:"one for each delegation; older files call the key results"`
 	Extra        Extra              `json:"-"`
 }
 
@@ -77,26 +76,25 @@ func (p PendingReview) MarshalJSON() ([]byte, error) { return writeKeep(p) }
 
 // DelegationReview is what the turn that reviews delegations gets of them.
 type DelegationReview struct {
-	ParentTurnID string             `json:"parent_turn_id"`        // turn that delegated
-	ParentRole   string             `json:"parent_role,omitempty"` // role of that turn, which reviews
-	Results      []DelegationResult `json:"results"`               // how each delegation ended
+	ParentTurnID string             `json:"parent_turn_id" doc:"turn that delegated"`
+	ParentRole   string             `json:"parent_role,omitempty" doc:"role of that turn, which reviews"`
+	Results      []DelegationResult `json:"results" doc:"how each delegation ended"`
 }
 
 // DelegationResult is how one delegation ended.
 type DelegationResult struct {
-	DelegationID         string   `json:"delegation_id"`                   // delegation that ended
-	ChildTurnID          string   `json:"child_turn_id"`                   // turn that did the work
-	ToRole               string   `json:"to_role"`                         // role of that turn
-	Charter              string   `json:"charter,omitempty"`               // what was to be done
-	AcceptanceContract   []string `json:"acceptance_contract,omitempty"`   // conditions that the work had to meet
-	RequiredDecisionIDs  []string `json:"required_decision_ids,omitempty"` // decisions that the turn had to make
-	Status               string   `json:"status"`                          // completed, or failed when the turn's result has another status
-	Summary              string   `json:"summary"`                         // the summary of the turn's result
-	FilesChanged         []string `json:"files_changed"`                   // files that the turn changed, relative to the project
-	SatisfiedDecisionIDs []string `json:"satisfied_decision_ids"`          // required decisions that the turn made
-	// required decisions that it did not make; with any, the review cannot ask for a next phase or the end
-	MissingDecisionIDs []string `json:"missing_decision_ids"`
-	Extra              Extra    `json:"-"`
+	DelegationID         string   `json:"delegation_id" doc:"delegation that ended"`
+	ChildTurnID          string   `json:"child_turn_id" doc:"turn that did the work"`
+	ToRole               string   `json:"to_role" doc:"role of that turn"`
+	Charter              string   `json:"charter,omitempty" doc:"what was to be done"`
+	AcceptanceContract   []string `json:"acceptance_contract,omitempty" doc:"conditions that the work had to meet"`
+	RequiredDecisionIDs  []string `json:"required_decision_ids,omitempty" doc:"decisions that the turn had to make"`
+	Status               string   `json:"status" doc:"completed, or failed when the turn's result has another status"`
+	Summary              string   `json:"summary" doc:"the summary of the turn's result"`
+	FilesChanged         []string `json:"files_changed" doc:"files that the turn changed, relative to the project"`
+	SatisfiedDecisionIDs []string `json:"satisfied_decision_ids" doc:"required decisions that the turn made"`
+	MissingDecisionIDs   []string `json:"missing_decision_ids" doc:"required decisions that it did not make; with any, the phase stays"`
+	Extra                Extra    `json:"-"`
 }
 
 func (r *DelegationResult) UnmarshalJSON(data []byte) error { return readKeep(data, r) }

@@ -4,51 +4,44 @@ import "encoding/json"
 
 // HistoryEntry is one line of history.jsonl: an accepted turn, or a reissued one (Status "reissued").
 type HistoryEntry struct {
-	TurnID     string      `json:"turn_id"`    // the accepted or reissued turn
-	RunID      string      `json:"run_id"`     // the run that it belongs to
-	Role       string      `json:"role"`       // the role that did the turn
-	Phase      string      `json:"phase"`      // the run's phase when the turn was accepted
-	RuntimeID  string      `json:"runtime_id"` // the entry of runtimes that did the work
-	Status     string      `json:"status"`     // status of the result, or reissued
-	Summary    string      `json:"summary"`    // the result's summary, or what the turn was reissued as and why
-	Decisions  []Decision  `json:"decisions"`  // the result's decisions, renumbered if an id was taken
-	Objections []Objection `json:"objections"` // the result's objections, renumbered if an id was taken
-	// observed paths and kept products of verification, without the orchestrator's files
-	FilesChanged           []string        `json:"files_changed"`
-	ArtifactsCreated       []string        `json:"artifacts_created"`       // as the result names them; may be empty
-	Verification           Verification    `json:"verification"`            // the turn's own account of its checks
-	NormalizedVerification NormalizedCheck `json:"normalized_verification"` // what the orchestrator makes of that account
-	// outcome of running the evidence again; absent unless a policy asks for it
-	VerificationReplay json.RawMessage `json:"verification_replay,omitempty"`
-	Artifact           ResultArtifact  `json:"artifact"`  // what the turn hands over
-	IntentID           *string         `json:"intent_id"` // the intake intent that the turn worked on, else null
-	// what the orchestrator saw change; absent if it could not look
-	ObservedArtifact       *Observed `json:"observed_artifact,omitempty"`
-	ProposedNextRole       string    `json:"proposed_next_role"`       // as the result says
-	PhaseTransitionRequest *string   `json:"phase_transition_request"` // the phase that the result asks for, else null
-	RunCompletionRequest   bool      `json:"run_completion_request"`   // whether the result asks to end the run
-	AssignedSequence       int       `json:"assigned_sequence"`        // turn_sequence when the accepted attempt began
-	AcceptedSequence       int       `json:"accepted_sequence"`        // turn_sequence of this acceptance; 0 for a reissued turn
-	Attempt                int       `json:"attempt,omitempty"`        // the attempt that was accepted or given up, from 1
-	ConcurrentWith         []string  `json:"concurrent_with"`          // ids of the turns that were active at the same time
-	// object with `files`: accepted paths of its own that the role changed again
-	ForwardRevision json.RawMessage `json:"forward_revision,omitempty"`
-	// object with `resolution`, `conflicting_files` and `accepted_since` of a merged conflict
-	ConflictResolution json.RawMessage `json:"conflict_resolution,omitempty"`
-	// measured over all attempts, else as the result says; absent if unknown
-	Cost        *Cost        `json:"cost,omitempty"`
-	AdapterMeta *AdapterMeta `json:"adapter_meta,omitempty"` // model, tokens and timing; from the runtime, else the result
-	StartedAt   Time         `json:"started_at"`             // first dispatch, else the assignment
-	AcceptedAt  Time         `json:"accepted_at"`            // when the turn was accepted or reissued
-	// milliseconds from started_at to accepted_at; 0 for a reissued turn
-	DurationMS        int64           `json:"duration_ms"`
-	DelegationsIssued []Delegation    `json:"delegations_issued,omitempty"` // the work that the turn hands to other roles
-	DelegationContext json.RawMessage `json:"delegation_context,omitempty"` // the delegation that the turn carried out, if any
-	DelegationReview  json.RawMessage `json:"delegation_review,omitempty"`  // the results of delegations that the turn reviewed, if any
-	Normalized        []Change        `json:"normalized,omitempty"`         // Drawbar's own: each change that normalization made to the result
-	CheckpointSHA     string          `json:"checkpoint_sha,omitempty"`     // commit of the turn's files; absent until there is one
-	CheckpointedAt    Time            `json:"checkpointed_at,omitzero"`     // when that commit was made
-	Extra             Extra           `json:"-"`
+	TurnID                 string          `json:"turn_id" doc:"the accepted or reissued turn"`
+	RunID                  string          `json:"run_id" doc:"the run that it belongs to"`
+	Role                   string          `json:"role" doc:"the role that did the turn"`
+	Phase                  string          `json:"phase" doc:"the run's phase when the turn was accepted"`
+	RuntimeID              string          `json:"runtime_id" doc:"the entry of runtimes that did the work"`
+	Status                 string          `json:"status" doc:"status of the result, or reissued"`
+	Summary                string          `json:"summary" doc:"the result's summary, or what the turn was reissued as and why"`
+	Decisions              []Decision      `json:"decisions" doc:"the result's decisions, renumbered if an id was taken"`
+	Objections             []Objection     `json:"objections" doc:"the result's objections, renumbered if an id was taken"`
+	FilesChanged           []string        `json:"files_changed" doc:"observed paths and kept products of verification"`
+	ArtifactsCreated       []string        `json:"artifacts_created" doc:"as the result names them; may be empty"`
+	Verification           Verification    `json:"verification" doc:"the turn's own account of its checks"`
+	NormalizedVerification NormalizedCheck `json:"normalized_verification" doc:"what the orchestrator makes of that account"`
+	VerificationReplay     json.RawMessage `json:"verification_replay,omitempty" doc:"how the evidence ended when a policy had it run again"`
+	Artifact               ResultArtifact  `json:"artifact" doc:"what the turn hands over"`
+	IntentID               *string         `json:"intent_id" doc:"the intake intent that the turn worked on, else null"`
+	ObservedArtifact       *Observed       `json:"observed_artifact,omitempty" doc:"what was seen to change; absent if nobody could look"`
+	ProposedNextRole       string          `json:"proposed_next_role" doc:"as the result says"`
+	PhaseTransitionRequest *string         `json:"phase_transition_request" doc:"the phase that the result asks for, else null"`
+	RunCompletionRequest   bool            `json:"run_completion_request" doc:"whether the result asks to end the run"`
+	AssignedSequence       int             `json:"assigned_sequence" doc:"turn_sequence when the accepted attempt began"`
+	AcceptedSequence       int             `json:"accepted_sequence" doc:"turn_sequence of this acceptance; 0 for a reissued turn"`
+	Attempt                int             `json:"attempt,omitempty" doc:"the attempt that was accepted or given up, from 1"`
+	ConcurrentWith         []string        `json:"concurrent_with" doc:"ids of the turns that were active at the same time"`
+	ForwardRevision        json.RawMessage `json:"forward_revision,omitempty" doc:"files: accepted paths that the role changed again"`
+	ConflictResolution     json.RawMessage `json:"conflict_resolution,omitempty" doc:"resolution, conflicting_files, accepted_since"`
+	Cost                   *Cost           `json:"cost,omitempty" doc:"measured over all attempts, else as the result says; absent if unknown"`
+	AdapterMeta            *AdapterMeta    `json:"adapter_meta,omitempty" doc:"model, tokens and timing; from the runtime, else the result"`
+	StartedAt              Time            `json:"started_at" doc:"first dispatch, else the assignment"`
+	AcceptedAt             Time            `json:"accepted_at" doc:"when the turn was accepted or reissued"`
+	DurationMS             int64           `json:"duration_ms" doc:"milliseconds from started_at to accepted_at; 0 for a reissued turn"`
+	DelegationsIssued      []Delegation    `json:"delegations_issued,omitempty" doc:"the work that the turn hands to other roles"`
+	DelegationContext      json.RawMessage `json:"delegation_context,omitempty" doc:"the delegation that the turn carried out, if any"`
+	DelegationReview       json.RawMessage `json:"delegation_review,omitempty" doc:"the results of delegations that the turn reviewed, if any"`
+	Normalized             []Change        `json:"normalized,omitempty" doc:"Drawbar's own: each change that normalization made to the result"`
+	CheckpointSHA          string          `json:"checkpoint_sha,omitempty" doc:"commit of the turn's files; absent until there is one"`
+	CheckpointedAt         Time            `json:"checkpointed_at,omitzero" doc:"when that commit was made"`
+	Extra                  Extra           `json:"-"`
 }
 
 // StatusReissued marks the history line of a turn that another one replaced.
@@ -59,59 +52,58 @@ func (h HistoryEntry) MarshalJSON() ([]byte, error)     { return writeKeep(h) }
 
 // NormalizedCheck is what the orchestrator makes of a turn's verification.
 type NormalizedCheck struct {
-	Status       string `json:"status"`       // pass, fail, skipped, attested_pass or not_reproducible
-	Reason       string `json:"reason"`       // why, in one sentence
-	Reproducible bool   `json:"reproducible"` // every command of the machine evidence ended with 0
+	Status       string `json:"status" doc:"pass, fail, skipped, attested_pass or not_reproducible"`
+	Reason       string `json:"reason" doc:"why, in one sentence"`
+	Reproducible bool   `json:"reproducible" doc:"every command of the machine evidence ended with 0"`
 }
 
 // Change is one change that normalization made to a staged result.
 type Change struct {
-	Field      string          `json:"field"`            // path in the result, such as decisions[0].id
-	Original   json.RawMessage `json:"original_value"`   // the value before; null if it was absent
-	Normalized json.RawMessage `json:"normalized_value"` // the value now
-	Rationale  string          `json:"rationale"`        // why it was changed
+	Field      string          `json:"field" doc:"path in the result, such as decisions[0].id"`
+	Original   json.RawMessage `json:"original_value" doc:"the value before; null if it was absent"`
+	Normalized json.RawMessage `json:"normalized_value" doc:"the value now"`
+	Rationale  string          `json:"rationale" doc:"why it was changed"`
 }
 
 // Observed is what really changed in the workspace.
 type Observed struct {
-	DerivedBy    string          `json:"derived_by"`    // always orchestrator
-	BaselineRef  string          `json:"baseline_ref"`  // `git:<commit>` of the baseline; `workspace:dirty` without one
-	AcceptedRef  string          `json:"accepted_ref"`  // `git:<commit>` of HEAD when the turn was collected
-	FilesChanged []string        `json:"files_changed"` // paths that differ from the baseline, relative to the root
-	FileMarkers  Ordered[string] `json:"file_markers"`  // path to marker, as in dirty_snapshot of a baseline
-	DiffSummary  string          `json:"diff_summary"`  // the changes in short, for people
-	// paths that concurrent turns changed; only other programs write it
-	Siblings []string `json:"attributed_to_concurrent_siblings,omitempty"`
+	DerivedBy    string          `json:"derived_by" doc:"always orchestrator"`
+	BaselineRef  string          `json:"baseline_ref" doc:"git:<commit> of the baseline; workspace:dirty without one"`
+	AcceptedRef  string          `json:"accepted_ref" doc:"git:<commit> of HEAD when the turn was collected"`
+	FilesChanged []string        `json:"files_changed" doc:"paths that differ from the baseline, relative to the root"`
+	FileMarkers  Ordered[string] `json:"file_markers" doc:"path to marker, as in dirty_snapshot of a baseline"`
+	DiffSummary  string          `json:"diff_summary" doc:"the changes in short, for people"`
+	Siblings     []string        `json:"attributed_to_concurrent_siblings,omitempty" doc:"of other turns; only other programs write it"`
 }
 
 // LedgerDecision is a decision in decision-ledger.jsonl.
 type LedgerDecision struct {
-	ID                string   `json:"id"`                   // DEC- and digits, unique in the ledger
-	TurnID            string   `json:"turn_id"`              // the turn that decided
-	RunID             string   `json:"run_id,omitempty"`     // the run that decided; absent in lines of other programs
-	Role              string   `json:"role"`                 // the role that decided
-	Phase             string   `json:"phase"`                // the run's phase at that time
-	RuntimeID         string   `json:"runtime_id"`           // the entry of runtimes that did the turn
-	Category          string   `json:"category"`             // implementation, architecture, scope, process, quality or release
-	Statement         string   `json:"statement"`            // what was decided
-	Rationale         string   `json:"rationale"`            // why
-	Durability        string   `json:"durability,omitempty"` // run or repo; absent is run
-	Overrides         string   `json:"overrides,omitempty"`  // id of the repository decision that this one replaces
-	ObjectionsAgainst []string `json:"objections_against"`   // always empty; written for other tools
-	Status            string   `json:"status"`               // always accepted
-	OverriddenBy      *string  `json:"overridden_by"`        // always null here; overrides are recorded in repo-decisions.jsonl
-	CreatedAt         Time     `json:"created_at"`           // when the turn was accepted
+	ID                string   `json:"id" doc:"DEC- and digits, unique in the ledger"`
+	TurnID            string   `json:"turn_id" doc:"the turn that decided"`
+	RunID             string   `json:"run_id,omitempty" doc:"the run that decided; absent in lines of other programs"`
+	Role              string   `json:"role" doc:"the role that decided"`
+	Phase             string   `json:"phase" doc:"the run's phase at that time"`
+	RuntimeID         string   `json:"runtime_id" doc:"the entry of runtimes that did the turn"`
+	Category          string   `json:"category" doc:"implementation, architecture, scope, process, quality or release"`
+	Statement         string   `json:"statement" doc:"what was decided"`
+	Rationale         string   `json:"rationale" doc:"why"`
+	Durability        string   `json:"durability,omitempty" doc:"run or repo; absent is run"`
+	Overrides         string   `json:"overrides,omitempty" doc:"id of the repository decision that this one replaces"`
+	ObjectionsAgainst []string `json:"objections_against" doc:"always empty; written for other tools"`
+	Status            string   `json:"status" doc:"always accepted"`
+	OverriddenBy      *string  `json:"overridden_by" doc:"always null here; overrides are recorded in repo-decisions.jsonl"`
+	CreatedAt         Time     `json:"created_at" doc:"when the turn was accepted"`
 }
 
 // LedgerNote is a system line of decision-ledger.jsonl: it has no id and is keyed by decision or by type.
 type LedgerNote struct {
-	Decision  string `json:"decision,omitempty"` // word for what happened, such as turn_reissued; absent if type is set
-	Type      string `json:"type,omitempty"`     // word for what happened, such as gate_failure; absent if decision is set
-	RunID     string `json:"run_id,omitempty"`   // the run it is about
-	TurnID    string `json:"turn_id,omitempty"`  // the turn it is about; absent if none
-	Role      string `json:"role,omitempty"`     // role of that turn
-	Phase     string `json:"phase,omitempty"`    // the run's phase at that time
-	Timestamp Time   `json:"timestamp"`          // when it happened; the other keys depend on the word
+	Decision  string `json:"decision,omitempty" doc:"word for what happened, such as turn_reissued; absent if type is set"`
+	Type      string `json:"type,omitempty" doc:"word for what happened, such as gate_failure; absent if decision is set"`
+	RunID     string `json:"run_id,omitempty" doc:"the run it is about"`
+	TurnID    string `json:"turn_id,omitempty" doc:"the turn it is about; absent if none"`
+	Role      string `json:"role,omitempty" doc:"role of that turn"`
+	Phase     string `json:"phase,omitempty" doc:"the run's phase at that time"`
+	Timestamp Time   `json:"timestamp" doc:"when it happened; the other keys depend on the word"`
 	Extra     Extra  `json:"-"`
 }
 
@@ -120,61 +112,61 @@ func (n LedgerNote) MarshalJSON() ([]byte, error)     { return writeKeep(n) }
 
 // RepoDecision is a line of repo-decisions.jsonl: a decision that outlives its run.
 type RepoDecision struct {
-	ID           string  `json:"id"`                      // as in decision-ledger.jsonl; the last line of an id counts
-	RunID        string  `json:"run_id"`                  // the run that decided
-	TurnID       string  `json:"turn_id"`                 // the turn that decided
-	Role         string  `json:"role"`                    // the role that decided, whose decision_authority protects it
-	Phase        string  `json:"phase,omitempty"`         // the run's phase at that time
-	Category     string  `json:"category"`                // implementation, architecture, scope, process, quality or release
-	Statement    string  `json:"statement"`               // what was decided
-	Rationale    string  `json:"rationale,omitempty"`     // why
-	Durability   string  `json:"durability"`              // always repo
-	Overrides    *string `json:"overrides,omitempty"`     // id of the decision that this one replaces
-	Status       string  `json:"status"`                  // active, or overridden once another replaces it
-	OverriddenBy *string `json:"overridden_by,omitempty"` // id of the decision that replaces this one; absent while active
-	CreatedAt    Time    `json:"created_at,omitzero"`     // when the turn was accepted
+	ID           string  `json:"id" doc:"as in decision-ledger.jsonl; the last line of an id counts"`
+	RunID        string  `json:"run_id" doc:"the run that decided"`
+	TurnID       string  `json:"turn_id" doc:"the turn that decided"`
+	Role         string  `json:"role" doc:"the role that decided, whose decision_authority protects it"`
+	Phase        string  `json:"phase,omitempty" doc:"the run's phase at that time"`
+	Category     string  `json:"category" doc:"implementation, architecture, scope, process, quality or release"`
+	Statement    string  `json:"statement" doc:"what was decided"`
+	Rationale    string  `json:"rationale,omitempty" doc:"why"`
+	Durability   string  `json:"durability" doc:"always repo"`
+	Overrides    *string `json:"overrides,omitempty" doc:"id of the decision that this one replaces"`
+	Status       string  `json:"status" doc:"active, or overridden once another replaces it"`
+	OverriddenBy *string `json:"overridden_by,omitempty" doc:"id of the decision that replaces this one; absent while active"`
+	CreatedAt    Time    `json:"created_at,omitzero" doc:"when the turn was accepted"`
 }
 
 // Event is one line of events.jsonl.
 type Event struct {
-	EventID   string          `json:"event_id"`   // "evt_" and random hex digits, unique
-	EventType string          `json:"event_type"` // see "Event types"
-	Timestamp Time            `json:"timestamp"`  // when it happened
-	RunID     string          `json:"run_id"`     // the run it is about; empty before the first
-	Phase     string          `json:"phase"`      // the run's phase at that time
-	Status    string          `json:"status"`     // status of the run at that time
-	Turn      *EventTurn      `json:"turn"`       // null for events about the run as a whole
-	IntentID  *string         `json:"intent_id"`  // the intake intent of that turn, else null
-	Payload   json.RawMessage `json:"payload"`    // an object whose keys depend on the type
+	EventID   string          `json:"event_id" doc:"\"evt_\" and random hex digits, unique"`
+	EventType string          `json:"event_type" doc:"see \"Event types\""`
+	Timestamp Time            `json:"timestamp" doc:"when it happened"`
+	RunID     string          `json:"run_id" doc:"the run it is about; empty before the first"`
+	Phase     string          `json:"phase" doc:"the run's phase at that time"`
+	Status    string          `json:"status" doc:"status of the run at that time"`
+	Turn      *EventTurn      `json:"turn" doc:"null for events about the run as a whole"`
+	IntentID  *string         `json:"intent_id" doc:"the intake intent of that turn, else null"`
+	Payload   json.RawMessage `json:"payload" doc:"an object whose keys depend on the type"`
 }
 
 // EventTurn is the turn that an event is about.
 type EventTurn struct {
-	TurnID           string `json:"turn_id"`                     // the turn the event is about
-	RoleID           string `json:"role_id,omitempty"`           // its role; absent if the turn is unknown
-	Attempt          int    `json:"attempt,omitempty"`           // the attempt under way, from 1
-	AssignedSequence int    `json:"assigned_sequence,omitempty"` // turn_sequence when the attempt began
+	TurnID           string `json:"turn_id" doc:"the turn the event is about"`
+	RoleID           string `json:"role_id,omitempty" doc:"its role; absent if the turn is unknown"`
+	Attempt          int    `json:"attempt,omitempty" doc:"the attempt under way, from 1"`
+	AssignedSequence int    `json:"assigned_sequence,omitempty" doc:"turn_sequence when the attempt began"`
 }
 
 // Session is session.json: where a restart begins. state.json is authoritative.
 type Session struct {
-	SessionID            string          `json:"session_id"`              // stays the same for the whole run
-	RunID                string          `json:"run_id"`                  // a session of another run is replaced
-	StartedAt            Time            `json:"started_at"`              // when the session was first written
-	LastCheckpointAt     Time            `json:"last_checkpoint_at"`      // when it was last written
-	CheckpointReason     string          `json:"checkpoint_reason"`       // what wrote it, such as turn_assigned, turn_accepted or blocked
-	RunStatus            RunStatus       `json:"run_status"`              // status of state.json
-	Phase                string          `json:"phase"`                   // phase of state.json
-	LastPhase            string          `json:"last_phase,omitempty"`    // the same as Phase
-	LastTurnID           *string         `json:"last_turn_id"`            // the turn assigned last; null before the first
-	LastCompletedTurnID  *string         `json:"last_completed_turn_id"`  // the turn accepted last; null if none was
-	ActiveTurnIDs        []string        `json:"active_turn_ids"`         // the turns under way
-	LastRole             *string         `json:"last_role"`               // role of LastTurnID; null before the first turn
-	PendingGate          *string         `json:"pending_gate"`            // the gate that a phase transition waits at, else null
-	PendingRunCompletion bool            `json:"pending_run_completion"`  // whether the end of the run waits for approval
-	Blocked              bool            `json:"blocked"`                 // whether the run is blocked
-	BaselineRef          SessionBaseline `json:"baseline_ref"`            // git as the last turn found it, with later checkpoint commits
-	AgentContext         json.RawMessage `json:"agent_context,omitempty"` // adapter (a runtime id) and dispatch_dir of the last turn
+	SessionID            string          `json:"session_id" doc:"stays the same for the whole run"`
+	RunID                string          `json:"run_id" doc:"a session of another run is replaced"`
+	StartedAt            Time            `json:"started_at" doc:"when the session was first written"`
+	LastCheckpointAt     Time            `json:"last_checkpoint_at" doc:"when it was last written"`
+	CheckpointReason     string          `json:"checkpoint_reason" doc:"what wrote it, such as turn_assigned, turn_accepted or blocked"`
+	RunStatus            RunStatus       `json:"run_status" doc:"status of state.json"`
+	Phase                string          `json:"phase" doc:"phase of state.json"`
+	LastPhase            string          `json:"last_phase,omitempty" doc:"the same as phase"`
+	LastTurnID           *string         `json:"last_turn_id" doc:"the turn assigned last; null before the first"`
+	LastCompletedTurnID  *string         `json:"last_completed_turn_id" doc:"the turn accepted last; null if none was"`
+	ActiveTurnIDs        []string        `json:"active_turn_ids" doc:"the turns under way"`
+	LastRole             *string         `json:"last_role" doc:"role of last_turn_id; null before the first turn"`
+	PendingGate          *string         `json:"pending_gate" doc:"the gate that a phase transition waits at, else null"`
+	PendingRunCompletion bool            `json:"pending_run_completion" doc:"whether the end of the run waits for approval"`
+	Blocked              bool            `json:"blocked" doc:"whether the run is blocked"`
+	BaselineRef          SessionBaseline `json:"baseline_ref" doc:"git as the last turn found it, with later checkpoint commits"`
+	AgentContext         json.RawMessage `json:"agent_context,omitempty" doc:"adapter (a runtime id) and dispatch_dir of the last turn"`
 	Extra                Extra           `json:"-"`
 }
 
@@ -183,33 +175,32 @@ func (s Session) MarshalJSON() ([]byte, error)     { return writeKeep(s) }
 
 // SessionBaseline is the repository at the last checkpoint.
 type SessionBaseline struct {
-	GitHead        *string `json:"git_head"`        // commit of HEAD, or of the last checkpoint; null without git
-	GitBranch      *string `json:"git_branch"`      // checked-out branch; null with a detached head
-	WorkspaceDirty *bool   `json:"workspace_dirty"` // whether files were uncommitted; null before the first turn
+	GitHead        *string `json:"git_head" doc:"commit of HEAD, or of the last checkpoint; null without git"`
+	GitBranch      *string `json:"git_branch" doc:"checked-out branch; null with a detached head"`
+	WorkspaceDirty *bool   `json:"workspace_dirty" doc:"whether files were uncommitted; null before the first turn"`
 }
 
 // RunSummary is one line of run-history.jsonl: a run that ended or was blocked.
 type RunSummary struct {
-	SchemaVersion string `json:"schema_version"` // version of this line, "0.1"
-	RunID         string `json:"run_id"`         // the run that ended or was replaced
-	ProjectID     string `json:"project_id"`     // id of the configuration's project
-	ProjectName   string `json:"project_name"`   // name of the configuration's project
-	Template      string `json:"template"`       // template of the configuration; generic if it names none
-	// completed, or the status in which another run replaced it: blocked or paused
-	Status          RunStatus       `json:"status"`
-	StartedAt       Time            `json:"started_at"`           // when the run started
-	CompletedAt     Time            `json:"completed_at"`         // when it was completed or replaced
-	DurationMS      int64           `json:"duration_ms"`          // milliseconds from started_at to completed_at
-	PhasesCompleted []string        `json:"phases_completed"`     // phases that the run completed, in the order of routing
-	TotalTurns      int             `json:"total_turns"`          // number of accepted turns
-	RolesUsed       []string        `json:"roles_used"`           // roles of accepted turns, each once, in order of first use
-	DecisionsCount  int             `json:"decisions_count"`      // number of decisions of accepted turns
-	TotalCostUSD    float64         `json:"total_cost_usd"`       // US dollars of all attempts
-	BudgetLimitUSD  *float64        `json:"budget_limit_usd"`     // budget.per_run_max_usd; null without a limit
-	BlockedReason   *string         `json:"blocked_reason"`       // blocked_on of the state; null for a completed run
-	GateResults     Ordered[string] `json:"gate_results"`         // gate id to pending, passed or failed
-	ConnectorUsed   *string         `json:"connector_used"`       // runtime type of the last accepted turn; null without one
-	ModelUsed       *string         `json:"model_used"`           // the last model that an accepted turn names; null if none does
-	Provenance      json.RawMessage `json:"provenance,omitempty"` // who or what started the run, as in the state
-	RecordedAt      Time            `json:"recorded_at"`          // when this line was written
+	SchemaVersion   string          `json:"schema_version" doc:"version of this line, \"0.1\""`
+	RunID           string          `json:"run_id" doc:"the run that ended or was replaced"`
+	ProjectID       string          `json:"project_id" doc:"id of the configuration's project"`
+	ProjectName     string          `json:"project_name" doc:"name of the configuration's project"`
+	Template        string          `json:"template" doc:"template of the configuration; generic if it names none"`
+	Status          RunStatus       `json:"status" doc:"completed, or the status in which another run replaced it: blocked or paused"`
+	StartedAt       Time            `json:"started_at" doc:"when the run started"`
+	CompletedAt     Time            `json:"completed_at" doc:"when it was completed or replaced"`
+	DurationMS      int64           `json:"duration_ms" doc:"milliseconds from started_at to completed_at"`
+	PhasesCompleted []string        `json:"phases_completed" doc:"phases that the run completed, in the order of routing"`
+	TotalTurns      int             `json:"total_turns" doc:"number of accepted turns"`
+	RolesUsed       []string        `json:"roles_used" doc:"roles of accepted turns, each once, in order of first use"`
+	DecisionsCount  int             `json:"decisions_count" doc:"number of decisions of accepted turns"`
+	TotalCostUSD    float64         `json:"total_cost_usd" doc:"US dollars of all attempts"`
+	BudgetLimitUSD  *float64        `json:"budget_limit_usd" doc:"budget.per_run_max_usd; null without a limit"`
+	BlockedReason   *string         `json:"blocked_reason" doc:"blocked_on of the state; null for a completed run"`
+	GateResults     Ordered[string] `json:"gate_results" doc:"gate id to pending, passed or failed"`
+	ConnectorUsed   *string         `json:"connector_used" doc:"runtime type of the last accepted turn; null without one"`
+	ModelUsed       *string         `json:"model_used" doc:"the last model that an accepted turn names; null if none does"`
+	Provenance      json.RawMessage `json:"provenance,omitempty" doc:"who or what started the run, as in the state"`
+	RecordedAt      Time            `json:"recorded_at" doc:"when this line was written"`
 }
