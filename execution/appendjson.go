@@ -164,7 +164,7 @@ func plainBytes(s string) (n int) {
 	has := func(word, c uint64) uint64 { return (word ^ c*ones) - ones }
 	for ; n+8 <= len(s); n += 8 {
 		w := binary.LittleEndian.Uint64([]byte(s[n : n+8]))
-		if (w|w-0x20*ones|has(w, '"')|has(w, '\\')|has(w, '<')|has(w, '>')|has(w, '&'))&highs != 0 {
+		if (w|(w-0x20*ones)|has(w, '"')|has(w, '\\')|has(w, '<')|has(w, '>')|has(w, '&'))&highs != 0 {
 			break
 		}
 	}

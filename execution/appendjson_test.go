@@ -64,6 +64,7 @@ func TestAppendJSON(t *testing.T) {
 // FuzzAppendJSON holds texts of every kind, in every place of an event, against encoding/json.
 func FuzzAppendJSON(f *testing.F) {
 	f.Add("plain text, longer than one word", "\x00\x1f\x7f\"\\\b\f\n\r\t<>&", []byte("{}"))
+	f.Add("eight by\x85tes of it", "\x80\x9f alone in a word", []byte(`[]`))
 	f.Add("\u2028\u2029\u00e9\U0001F600", "\xff\xc3(\xed\xa0\x80", []byte(`{"a":`))
 	f.Fuzz(func(t *testing.T, a, b string, raw []byte) {
 		for _, r := range bodyTable() {

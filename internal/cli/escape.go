@@ -44,5 +44,5 @@ func EscapeJSON(b []byte) []byte {
 
 // plain reports whether each of eight bytes is below DEL.
 func plain(eight uint64) bool {
-	return (eight|eight+0x0101010101010101)&0x8080808080808080 == 0
+	return (eight|(eight+0x0101010101010101))&0x8080808080808080 == 0
 }

@@ -98,16 +98,16 @@ func (in Attempted) apply(s *step) *Refused {
 	if in.Cost == (protocol.Cost{}) {
 		return nil
 	}
-	in.Cost = Price(s.run.Config, in.Model, in.Cost)
+	cost := Price(s.run.Config, in.Model, in.Cost)
 	sum := protocol.Cost{}
 	if t.Cost != nil {
 		sum = *t.Cost
 	}
-	sum.InputTokens += max(0, in.Cost.InputTokens)
-	sum.OutputTokens += max(0, in.Cost.OutputTokens)
-	sum.USD += max(0, in.Cost.USD)
+	sum.InputTokens += max(0, cost.InputTokens)
+	sum.OutputTokens += max(0, cost.OutputTokens)
+	sum.USD += max(0, cost.USD)
 	t.Cost = &sum
-	s.st.BudgetStatus.SpentUSD += max(0, in.Cost.USD)
+	s.st.BudgetStatus.SpentUSD += max(0, cost.USD)
 	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
 	return nil
 }

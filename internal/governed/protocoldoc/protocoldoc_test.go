@@ -154,8 +154,8 @@ func constants(t *testing.T) (map[string]map[string]bool, []string) {
 	for _, f := range parsed {
 		ast.Inspect(f, func(n ast.Node) bool {
 			c, ok := n.(*ast.CompositeLit)
-			if id, named := (*ast.Ident)(nil), false; ok {
-				if id, named = c.Type.(*ast.Ident); named && id.Name == "blockage" {
+			if ok {
+				if id, named := c.Type.(*ast.Ident); named && id.Name == "blockage" {
 					blocks[begins(c.Elts[0].(*ast.KeyValueExpr).Value, values)] = true
 				}
 			}
