@@ -33,22 +33,18 @@ func (c *Client) RemoveLeftovers() (Leftovers, error) {
 		return done, err
 	}
 	process.RemoveGroups()
-	ids, err := s.Newest(leftoverRuns)
+	lost, err := s.Lost(leftoverRuns)
 	if err != nil {
 		return done, err
 	}
 	var errs []error
-	for id := range process.Survivors(ids...) {
-		run, err := s.Get(id)
-		if err != nil || run.State != execution.OutcomeLost {
-			continue // it goes on, or ends just now
-		}
+	for id := range process.Survivors(lost...) {
 		n, err := process.EndSurvivors(id, leftoverKill)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("end the processes of the lost run %s: %w", id, err))
 		}
 		if n > 0 {
-			done.Ended[run.ID] = n
+			done.Ended[execution.RunID(id)] = n
 		}
 	}
 	dirs, err := cliagent.PrivateDirs()

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,11 +11,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/claude"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -34,19 +37,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// messagePieces are the pieces of one message. Each event states the text so far, which makes a single long one quadratic.
+const messagePieces = 50
+
 // fake is an agent that says n pieces of text in the vendor's format, as fast as it can.
 func fake(n string) {
 	var count int
 	fmt.Sscan(n, &count)
 	w := bufio.NewWriterSize(os.Stdout, 64<<10)
 	fmt.Fprintln(w, `{"type":"system","subtype":"init","cwd":"/","session_id":"3e9aff7c-30b8-4cef-81f9-f1ec28d4b8e5","tools":[],"mcp_servers":[],"model":"m","permissionMode":"default","uuid":"1"}`)
-	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"message_start","message":{"id":"msg_1","model":"m","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}},"session_id":"s","parent_tool_use_id":null,"uuid":"2"}`)
-	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"session_id":"s","parent_tool_use_id":null,"uuid":"3"}`)
-	for range count {
-		fmt.Fprintln(w, `{"type":"stream_event","event":{"delta":{"text":"word ","type":"text_delta"},"index":0,"type":"content_block_delta"},"session_id":"s","parent_tool_use_id":null,"uuid":"4"}`)
+	for said := 0; said < count; {
+		fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"message_start","message":{"id":"msg_1","model":"m","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}},"session_id":"s","parent_tool_use_id":null,"uuid":"2"}`)
+		fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"session_id":"s","parent_tool_use_id":null,"uuid":"3"}`)
+		for range min(messagePieces, count-said) {
+			fmt.Fprintln(w, `{"type":"stream_event","event":{"delta":{"text":"word ","type":"text_delta"},"index":0,"type":"content_block_delta"},"session_id":"s","parent_tool_use_id":null,"uuid":"4"}`)
+			said++
+		}
+		fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"content_block_stop","index":0},"session_id":"s","parent_tool_use_id":null,"uuid":"5"}`)
+		fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"message_stop"},"session_id":"s","parent_tool_use_id":null,"uuid":"6"}`)
 	}
-	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"content_block_stop","index":0},"session_id":"s","parent_tool_use_id":null,"uuid":"5"}`)
-	fmt.Fprintln(w, `{"type":"stream_event","event":{"type":"message_stop"},"session_id":"s","parent_tool_use_id":null,"uuid":"6"}`)
 	fmt.Fprintln(w, `{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"num_turns":1,"result":"done","session_id":"3e9aff7c-30b8-4cef-81f9-f1ec28d4b8e5","total_cost_usd":0.001,"usage":{"input_tokens":1,"output_tokens":1},"modelUsage":{},"permission_denials":[],"terminal_reason":"completed","uuid":"7"}`)
 	w.Flush()
 }
@@ -80,10 +89,45 @@ func command(b *testing.B, env []string, name string, args ...string) {
 	for b.Loop() {
 		cmd := exec.Command(name, args...)
 		cmd.Env = env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil {
+			b.Fatalf("%v\n%s", err, errs.Bytes())
 		}
 	}
+}
+
+// BenchmarkEmpty is the start of a Go program that does nothing.
+func BenchmarkEmpty(b *testing.B) {
+	dir := b.TempDir()
+	source := filepath.Join(dir, "empty.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, "empty"), source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	command(b, os.Environ(), filepath.Join(dir, "empty"))
+}
+
+// BenchmarkHookRelay is the command of an agent's hook, from its start to the run's answer.
+func BenchmarkHookRelay(b *testing.B) {
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	server, err := hookrelay.Open(func(context.Context, string, []byte) hookrelay.Answer { return hookrelay.Answer{} }, time.Minute)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = server.Close() })
+	file := filepath.Join(b.TempDir(), "relay")
+	if err := os.WriteFile(file, server.File(), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	command(b, os.Environ(), bin, "hook-relay", file, "!preToolUse")
 }
 
 // BenchmarkVersion is the start of the program.
@@ -111,14 +155,14 @@ func BenchmarkRunChild(b *testing.B) {
 	command(b, env, bin, "run", "claude", "hi")
 }
 
-// BenchmarkRunStream is a long answer through the whole program: 20,000 pieces.
+// BenchmarkRunStream is a long answer through the whole program: 200,000 pieces, as JSON and with its record.
 func BenchmarkRunStream(b *testing.B) {
 	bin, err := build()
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, env := world(b, 20000)
-	command(b, env, bin, "run", "claude", "hi")
+	_, env := world(b, 200_000)
+	command(b, env, bin, "run", "claude", "--json", "hi")
 }
 
 // BenchmarkChildren is 200 agents at once with 2,000 events each; none may be lost.

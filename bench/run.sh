@@ -7,7 +7,7 @@ count="${COUNT:-3}"
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-go test -run '^$' -bench 'Version|BareChild|RunChild|RunStream|Children' -benchtime 1s -count "$count" ./bench | tee -a "$out"
+go test -run '^$' -bench 'Empty|Version|HookRelay|BareChild|RunChild|RunStream|Children' -benchtime 1s -count "$count" ./bench | tee -a "$out"
 go test -run '^$' -bench Parse -cpu 1 -count "$count" ./adapter/claude ./adapter/codex | tee -a "$out"
 go test -run '^$' -bench 'LongLine|StartWait' -count "$count" ./transport/process | tee -a "$out"
 
@@ -17,10 +17,16 @@ awk '
 END {
   ms = 1e6
   printf "\n"
-  if (best["BenchmarkVersion"])  printf "drawbar version                %8.1f ms\n", best["BenchmarkVersion"]/ms
+  empty=best["BenchmarkEmpty"]
+  if (empty) {
+    printf "an empty Go program            %8.1f ms\n", empty/ms
+    printf "drawbar version                %8.1f ms   %.2f times, %.1f ms more\n", best["BenchmarkVersion"]/ms, best["BenchmarkVersion"]/empty, (best["BenchmarkVersion"]-empty)/ms
+    printf "the command of a hook          %8.1f ms   %.2f times, %.1f ms more\n", best["BenchmarkHookRelay"]/ms, best["BenchmarkHookRelay"]/empty, (best["BenchmarkHookRelay"]-empty)/ms
+  }
   if (best["BenchmarkBareChild"]) {
     printf "the bare agent                 %8.1f ms\n", best["BenchmarkBareChild"]/ms
     printf "the agent through drawbar run  %8.1f ms   %.2f times, %.1f ms more\n", best["BenchmarkRunChild"]/ms, best["BenchmarkRunChild"]/best["BenchmarkBareChild"], (best["BenchmarkRunChild"]-best["BenchmarkBareChild"])/ms
   }
+  if (best["BenchmarkRunStream"]) printf "200,000 lines with their record %7.1f ms\n", best["BenchmarkRunStream"]/ms
 }' "$out"
 command -v /usr/bin/time >/dev/null && { bin=$(mktemp); go build -trimpath -ldflags='-s -w' -o "$bin" ./cmd/drawbar; /usr/bin/time -f 'memory of drawbar version       %M KiB' "$bin" version >/dev/null; ls -l "$bin" | awk '{printf "size of the program            %8.1f MB\n", $5/1e6}'; rm -f "$bin"; }

@@ -14,6 +14,8 @@ import (
 	"github.com/drawbar/drawbar"
 	_ "github.com/drawbar/drawbar/adapter/all"
 	"github.com/drawbar/drawbar/internal/cli/demo"
+	_ "github.com/drawbar/drawbar/internal/cli/first/ahead"
+	_ "github.com/drawbar/drawbar/internal/cli/first/relay"
 	"github.com/drawbar/drawbar/internal/cli/root"
 )
 

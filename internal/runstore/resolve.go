@@ -106,15 +106,19 @@ func (s *Store) ids() ([]execution.RunID, error) {
 	return ids, nil
 }
 
-// Newest are the ids of the newest n runs, the newest first. It needs no database.
-func (s *Store) Newest(n int) ([]string, error) {
+// Lost are those of the newest n runs whose recorder is gone without a result, the newest first. It needs no database.
+func (s *Store) Lost(n int) ([]string, error) {
 	ids, err := s.ids()
 	slices.SortFunc(ids, func(a, b execution.RunID) int { return strings.Compare(string(b), string(a)) })
-	newest := make([]string, 0, min(n, len(ids)))
+	var lost []string
 	for _, id := range ids[:min(n, len(ids))] {
-		newest = append(newest, string(id))
+		if dir := s.runDir(id); !exists(filepath.Join(dir, resultName)) {
+			if run, err := s.load(dir); err == nil && run.State == execution.OutcomeLost {
+				lost = append(lost, string(id))
+			}
+		}
 	}
-	return newest, err
+	return lost, err
 }
 
 // nearest is the id with the fewest differing characters in the length of s, the newest of equals.

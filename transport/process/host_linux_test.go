@@ -35,9 +35,22 @@ func hostMain(args []string) {
 		}
 		for _, l := range lines {
 			if string(l.Data) == "ready" {
-				fmt.Printf("ready %d %d %d\n", p.PID(), p.child.(*kept).keeper.Pid, hostWatcher.proc.Pid)
+				fmt.Printf("ready %d %d %d\n", p.PID(), p.child.(*kept).keeper.Pid, watcherPID())
 			}
 		}
+	}
+}
+
+// watcherPID waits until the run has lasted, and has a watcher.
+func watcherPID() int {
+	for {
+		hostWatcher.mu.Lock()
+		proc := hostWatcher.proc
+		hostWatcher.mu.Unlock()
+		if proc != nil {
+			return proc.Pid
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -369,6 +382,42 @@ func TestKeeperStopped(t *testing.T) {
 	}
 }
 
+// reaped waits until a keeper is no child of ours any more. Wait does not wait for that.
+func reaped(t *testing.T, k *kept) {
+	t.Helper()
+	var s procStat
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		var ok bool
+		if s, ok = readStat(k.keeper.Pid); !ok || s.ppid != os.Getpid() {
+			return
+		}
+	}
+	t.Errorf("the keeper is left: %+v", s)
+}
+
+// TestStartAhead: the first process gets the keeper that was started ahead, the next one its own, and one that nobody needs ends.
+func TestStartAhead(t *testing.T) {
+	StartAhead()
+	early := <-ahead.ready
+	ready := make(chan *kept, 1)
+	ready <- early
+	ahead.ready = ready
+	first := start(t, fake(t, "true")).child.(*kept)
+	waiting := ahead.ready
+	StartAhead()
+	unused, err := ahead.take()
+	if err != nil || waiting != nil || first != early {
+		t.Fatalf("%v, %v, the first process has keeper %d, not %d", err, waiting, first.keeper.Pid, early.keeper.Pid)
+	}
+	if next := start(t, fake(t, "true")).child.(*kept); next.keeper.Pid == unused.keeper.Pid || next.keeper.Pid == first.keeper.Pid {
+		t.Errorf("keeper %d keeps two", next.keeper.Pid)
+	}
+	_ = unused.ctl.Close() // as the end of this program does
+	if state, err := unused.keeper.Wait(); err != nil || !state.Success() {
+		t.Errorf("an unused keeper: %v, %v", state, err)
+	}
+}
+
 // TestKeeperIsReaped: a run leaves neither a zombie nor a control group.
 func TestKeeperIsReaped(t *testing.T) {
 	t.Parallel()
@@ -376,9 +425,7 @@ func TestKeeperIsReaped(t *testing.T) {
 	k := p.child.(*kept)
 	all(t, p)
 	p.Wait()
-	if s, ok := readStat(k.keeper.Pid); ok && s.ppid == os.Getpid() {
-		t.Errorf("the keeper is left: %+v", s)
-	}
+	reaped(t, k)
 	if k.group.path == "" {
 		t.Log("no control group here; the rest is not tested")
 		return

@@ -44,34 +44,22 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	if !keeperReady.Load() || l.withoutKeeper {
 		return startDirect(l)
 	}
-	ctl, theirs, err := controlPair()
+	k, err := ahead.take()
 	if err != nil {
-		return nil, err
-	}
-	proc, err := os.StartProcess(keeperSelf, []string{keeperArg}, &os.ProcAttr{
-		Env: keeperEnviron(), Files: []*os.File{l.files[0], l.files[1], l.files[2], theirs},
-		Sys: keeperAttr(),
-	})
-	_ = theirs.Close()
-	if err != nil {
-		_ = ctl.Close()
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return startDirect(l) // no /proc, or no right to run again: best effort
 		}
-		return nil, fmt.Errorf("start the keeper: %w", err)
+		return nil, err
 	}
-	k := &kept{keeper: proc, ctl: ctl, group: cgroup{fd: -1}, limit: l.killLimit,
-		end: make(chan status, 1), gone: make(chan struct{})}
+	k.limit = l.killLimit
 	if !l.withoutGroup {
 		k.group = ownGroup(l.mark)
 	}
-	watching := make(chan string, 1)
-	go func() { watching <- hostWatcher.add(watched{l.mark, l.scratch}) }()
+	k.watch = hostWatcher.add(watched{l.mark, l.scratch})
 	refused, err := k.handshake(ctx, l)
-	k.watch = <-watching
 	if err != nil {
 		defer hostWatcher.ended(k.watch)
-		_ = ctl.Close() // tells a living keeper to end what it may have started
+		_ = k.ctl.Close() // tells a living keeper to end what it may have started
 		k.reap()
 		if !refused {
 			_, _ = newTreeOf(l.mark, 0, 0).kill(k.limit)
@@ -83,9 +71,74 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	return k, nil
 }
 
-// keeperAttr is for keepers and watchers. One that was stopped goes on when its host dies: it has work to do then.
-func keeperAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
+// startKeeper starts a keeper, which waits for its order.
+func startKeeper() (*kept, error) {
+	proc, ctl, err := startRole(keeperArg, "")
+	if err != nil {
+		return nil, fmt.Errorf("start the keeper: %w", err)
+	}
+	return &kept{keeper: proc, ctl: ctl, group: cgroup{fd: -1}, end: make(chan status, 1), gone: make(chan struct{})}, nil
+}
+
+// startRole starts this program again as a keeper or watcher that reads its orders from the other end of ctl.
+func startRole(role, dir string) (proc *os.Process, ctl *os.File, err error) {
+	ctl, theirs, err := controlPair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err == nil {
+		defer null.Close()
+		proc, err = os.StartProcess(keeperSelf, []string{role}, &os.ProcAttr{Dir: dir, Env: keeperEnviron(),
+			Files: []*os.File{null, null, null, theirs}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}})
+	}
+	if err != nil {
+		_ = ctl.Close()
+		return nil, nil, err
+	}
+	return proc, ctl, nil
+}
+
+// ahead is the keeper that was started before there is a program to start.
+var ahead keeperAhead
+
+type keeperAhead struct {
+	mu    sync.Mutex
+	ready chan *kept // nil when there is none
+}
+
+// StartAhead starts the keeper of the first process before that is known, for a program that starts one as soon as it can: the keeper
+// begins while the program still reads its configuration. One that is not used ends with the program. It does nothing where there
+// are no keepers.
+func StartAhead() {
+	if !keeperReady.Load() {
+		return
+	}
+	ready := make(chan *kept, 1)
+	ahead.mu.Lock()
+	ahead.ready = ready
+	ahead.mu.Unlock()
+	go func() {
+		defer close(ready)
+		if k, err := startKeeper(); err == nil {
+			ready <- k
+		}
+	}()
+}
+
+// take is a keeper that waits for its order.
+func (a *keeperAhead) take() (*kept, error) {
+	a.mu.Lock()
+	ready := a.ready
+	a.ready = nil
+	a.mu.Unlock()
+	if ready != nil {
+		if k := <-ready; k != nil {
+			return k, nil
+		}
+	}
+	return startKeeper()
 }
 
 // keeperEnviron is the environment of keepers and watchers.
@@ -105,9 +158,10 @@ func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error
 	}
 	release := context.AfterFunc(ctx, func() { _ = k.ctl.SetDeadline(time.Unix(1, 0)) })
 	m := message{}
-	_, err = k.ctl.Write(encodeOrder(order{
-		path: l.path, argv: l.argv, dir: l.dir, env: l.env, pty: l.pty, mark: l.mark, group: k.group.path, scratch: l.scratch,
-	}))
+	o := encodeOrder(order{path: l.path, argv: l.argv, dir: l.dir, env: l.env, pty: l.pty, mark: l.mark, group: k.group.path, scratch: l.scratch})
+	if err = sendFiles(k.ctl, o[:orderHead], l.files); err == nil {
+		_, err = k.ctl.Write(o[orderHead:])
+	}
 	if err == nil {
 		m, err = readMessage(k.ctl)
 	}
@@ -191,7 +245,7 @@ func (k *kept) finish() (int, error) {
 	}
 	if k.heard.done {
 		_ = k.ctl.Close()
-		k.reap()
+		go k.reap() // it has done its work, and ends
 		return k.heard.survivors, nil
 	}
 	_ = k.keeper.Kill()
@@ -211,6 +265,26 @@ func (k *kept) reap() {
 	late := time.AfterFunc(k.limit, func() { _ = k.keeper.Kill() })
 	_, _ = k.keeper.Wait()
 	late.Stop()
+}
+
+// sendFiles writes b and hands over the files with it.
+func sendFiles(ctl *os.File, b []byte, files [3]*os.File) error {
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	conn, err := ctl.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	if err := conn.Write(func(fd uintptr) bool {
+		sent = syscall.Sendmsg(int(fd), b, syscall.UnixRights(fds...), nil, 0)
+		return sent != syscall.EAGAIN
+	}); err != nil {
+		return err
+	}
+	return sent
 }
 
 // controlPair makes the control socket. Our end has deadlines; theirs blocks, as the keeper reads it only

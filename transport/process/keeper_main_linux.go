@@ -64,7 +64,7 @@ func runKeeper() {
 	writeSmall("/proc/self/comm", keeperArg)
 	o, ok := receiveOrder()
 	if !ok {
-		os.Exit(0) // the host is gone before anything began
+		os.Exit(0) // the host is gone before anything began, or needs no keeper
 	}
 	k := &keeper{pidfd: -1, group: cgroup{fd: -1}, killed: map[processID]bool{}, scratch: o.scratch}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -268,9 +268,10 @@ func send(news ...message) {
 	}
 }
 
+// receiveOrder waits for an order. The files that come with it become the standard streams.
 func receiveOrder() (order, bool) {
-	var head [8]byte
-	if !receive(head[:]) {
+	var head [orderHead]byte
+	if !receiveHead(head[:]) {
 		return order{}, false
 	}
 	b := make([]byte, number(head[:]))
@@ -278,6 +279,28 @@ func receiveOrder() (order, bool) {
 		return order{}, false
 	}
 	return decodeOrder(b)
+}
+
+func receiveHead(b []byte) bool {
+	oob := make([]byte, syscall.CmsgSpace(3*4))
+	for {
+		n, oobn, _, _, err := syscall.Recvmsg(controlFD, b, oob, syscall.MSG_CMSG_CLOEXEC)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return false
+		}
+		messages, _ := syscall.ParseSocketControlMessage(oob[:oobn])
+		for i := range messages {
+			fds, _ := syscall.ParseUnixRights(&messages[i])
+			for to, fd := range fds {
+				_ = syscall.Dup3(fd, to, 0)
+				_ = syscall.Close(fd)
+			}
+		}
+		return receive(b[n:])
+	}
 }
 
 func receive(b []byte) bool {

@@ -312,7 +312,7 @@ func (p *Process) Stop(grace time.Duration) {
 }
 
 // Wait waits for the end: the process is reaped, its streams were read to their end, nothing it started is left and no
-// goroutine of this package runs for it. Lines that Next has not returned yet stay available. Wait does not make a
+// goroutine of this package runs for it but one that reaps the keeper, which ends by itself. Lines that Next has not returned yet stay available. Wait does not make a
 // process end that waits for its output to be read; Stop does.
 func (p *Process) Wait() Exit {
 	<-p.done

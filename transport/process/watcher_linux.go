@@ -18,6 +18,8 @@ const (
 	watcherWrite = 200 * time.Millisecond
 	// watcherLives bounds how often a watcher that ends is replaced: where none lives, none helps.
 	watcherLives = 10
+	// watcherDelay is how long a run goes on before it has a watcher: a short one ends sooner, and starts faster without.
+	watcherDelay = 100 * time.Millisecond
 	// keeperPatience is how long the keepers of a dead host are left to do their work.
 	keeperPatience = 300 * time.Millisecond
 )
@@ -29,7 +31,8 @@ type watcher struct {
 	runs map[string]watched
 	proc *os.Process
 	ctl  *os.File
-	lost int // watchers that were killed
+	soon *time.Timer // starts it
+	lost int         // watchers that were killed
 }
 
 // watched is one process tree and the folders that go with it.
@@ -51,11 +54,23 @@ func (w *watcher) add(one watched) (id string) {
 		w.runs = map[string]watched{}
 	}
 	w.runs[id] = one
-	if w.proc != nil && w.send(id, one) == nil {
-		return id
+	switch {
+	case w.proc == nil && w.soon == nil:
+		w.soon = time.AfterFunc(watcherDelay, w.begin)
+	case w.proc != nil && w.send(id, one) != nil:
+		w.restart()
 	}
-	w.restart()
 	return id
+}
+
+// begin starts the watcher of runs that have lasted.
+func (w *watcher) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.soon = nil
+	if w.proc == nil && len(w.runs) > 0 {
+		w.restart()
+	}
 }
 
 // restart has a new watcher watch all there is. It is called with the lock held.
@@ -114,33 +129,21 @@ func (w *watcher) drop(id string) {
 	}
 }
 
-func (w *watcher) start() bool {
-	ours, theirs, err := controlPair()
+func (w *watcher) start() (ok bool) {
+	proc, ctl, err := startRole(watcherArg, "/")
 	if err != nil {
 		return false
 	}
-	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		_ = ours.Close()
-		return false
-	}
-	defer null.Close()
-	w.proc, err = os.StartProcess(keeperSelf, []string{watcherArg}, &os.ProcAttr{
-		Dir: "/", Env: keeperEnviron(), Files: []*os.File{null, null, null, theirs}, Sys: keeperAttr(),
-	})
-	if err != nil {
-		_ = ours.Close()
-		w.proc = nil
-		return false
-	}
-	w.ctl = ours
-	go w.revive(ours)
+	w.proc, w.ctl = proc, ctl
+	go w.revive(ctl)
 	return true
 }
 
 // stop ends the watcher before it sees the end of its socket, which would mean the end of the host.
 func (w *watcher) stop() {
+	if w.soon != nil && w.soon.Stop() {
+		w.soon = nil
+	}
 	if w.proc == nil {
 		return
 	}

@@ -23,6 +23,9 @@ type message struct {
 
 const messageSize = 17
 
+// orderHead is the length of the part of an order that says how long the rest is.
+const orderHead = 8
+
 func appendMessage(b []byte, m message) []byte {
 	b = append(b, m.op)
 	b = appendNumber(b, uint64(m.a))
@@ -53,7 +56,7 @@ func encodeOrder(o order) []byte {
 			size += 8 + len(s)
 		}
 	}
-	b := make([]byte, 8, 256+size+len(o.path)+len(o.dir)+len(o.group))
+	b := make([]byte, orderHead, 256+size+len(o.path)+len(o.dir)+len(o.group))
 	flags := uint64(0)
 	if o.pty {
 		flags = 1
@@ -68,7 +71,7 @@ func encodeOrder(o order) []byte {
 			b = appendString(b, s)
 		}
 	}
-	appendNumber(b[:0], uint64(len(b)-8))
+	appendNumber(b[:0], uint64(len(b)-orderHead))
 	return b
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/demo"
 	"github.com/drawbar/drawbar/internal/cli/doctor"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/first"
 	"github.com/drawbar/drawbar/internal/cli/govern"
 	"github.com/drawbar/drawbar/internal/cli/hooks"
 	"github.com/drawbar/drawbar/internal/cli/host"
@@ -45,12 +45,9 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/wait"
 )
 
-// Version is set at build time by the linker; a build without it says so.
-var Version = ""
-
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	app := &cli.App{In: in, Out: out, Err: errs, Getenv: os.Getenv, Version: buildVersion()}
+	app := &cli.App{In: in, Out: out, Err: errs, Getenv: os.Getenv, Version: first.Version()}
 	cmd := tree(app, named(args))
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
@@ -70,16 +67,6 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 		app.Fail(err)
 	}
 	return exitcode.Of(err)
-}
-
-func buildVersion() string {
-	if Version != "" {
-		return Version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 // The groups of commands, in the order in which people meet them.

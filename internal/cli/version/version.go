@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/first"
 )
 
 // New makes the command.
@@ -16,7 +17,7 @@ func New(app *cli.App) *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{"version": app.Version, "schemaVersion": execution.SchemaVersion, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-			return app.Answer(v, func() { app.Printf("drawbar %s (%s, %s)\n", v["version"], v["go"], v["platform"]) })
+			return app.Answer(v, func() { app.Printf("%s", first.Line()) })
 		},
 	}
 }
