@@ -21,11 +21,11 @@ func (f tokensForm) usage() (execution.Usage, bool) {
 	return total(u), true
 }
 
-// counts are those in files and in what codex exec prints.
-var counts jsonscan.Shape[tokensForm]
+// tokensShape is for counts in files and in what codex exec prints.
+var tokensShape jsonscan.Shape[tokensForm]
 
 func usageOf(v jsonscan.Value) (execution.Usage, bool) {
-	f, _ := counts.Of(v)
+	f, _ := tokensShape.Of(v)
 	return f.usage()
 }
 
