@@ -80,7 +80,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	case "system":
 		c.Link(v.UUID.Str(), parentOf(&v), nil, false)
 		if v.Subtype.IsStr("compact_boundary") {
-			d.b.Event(execution.ContextCompacted{TokensSaved: max(0, sessionfile.Int(v.CompactMetadata.PreTokens)-sessionfile.Int(v.CompactMetadata.PostTokens))})
+			d.b.Event(execution.ContextCompacted{TokensSaved: max(0, v.CompactMetadata.PreTokens.Count()-v.CompactMetadata.PostTokens.Count())})
 		}
 	case "attachment":
 		d.attachment(c, &v)
@@ -163,7 +163,7 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {
 				id = fmt.Sprintf("%s#%d", uuid, results)
 			}
 			r := c.Result(id, block.ToolUseID.Str(), at)
-			r.Output, r.DurationMs = sessionfile.Text(block.Content), sessionfile.Int(v.ToolUseResult.DurationMs)
+			r.Output, r.DurationMs = sessionfile.Text(block.Content), v.ToolUseResult.DurationMs.Count()
 			r.IsError, _ = block.IsError.Bool()
 			c.Link(id, parentOf(v), c.Find(id), true)
 		case "image", "document":
@@ -217,9 +217,9 @@ func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v *recordForm) {
 	var u sessionUsageForm
 	if sessionUsageShape.From(v.Message.Usage, &u) {
 		// Every record of an answer repeats its usage; the last one is complete.
-		usage := execution.Usage{Input: sessionfile.Int(u.InputTokens), Output: sessionfile.Int(u.OutputTokens),
-			Cached: sessionfile.Int(u.CacheReadInputTokens), CacheWrite: sessionfile.Int(u.CacheCreationInputTokens),
-			Thinking: sessionfile.Int(u.OutputTokensDetails.ThinkingTokens)}
+		usage := execution.Usage{Input: u.InputTokens.Count(), Output: u.OutputTokens.Count(),
+			Cached: u.CacheReadInputTokens.Count(), CacheWrite: u.CacheCreationInputTokens.Count(),
+			Thinking: u.OutputTokensDetails.ThinkingTokens.Count()}
 		usage.Total = usage.Input + usage.Output + usage.Cached + usage.CacheWrite
 		m.TokenUsage = &usage
 	}

@@ -147,12 +147,12 @@ func (l *usageLog) call(f *usageLineForm, give func(*adapter.UsageRecord)) {
 	if r.Project != "" {
 		l.mem.Project = r.Project
 	}
-	r.Input, r.Output, r.CacheRead = usagescan.Count(f.Message.Usage.InputTokens), usagescan.Count(f.Message.Usage.OutputTokens),
-		usagescan.Count(f.Message.Usage.CacheReadInputTokens)
-	r.CacheWrite1h = usagescan.Count(f.Message.Usage.CacheCreation.Ephemeral1hInputTokens)
-	r.CacheWrite = max(usagescan.Count(f.Message.Usage.CacheCreation.Ephemeral5mInputTokens),
-		usagescan.Count(f.Message.Usage.CacheCreationInputTokens)-r.CacheWrite1h, 0)
-	r.Thinking = min(usagescan.Count(f.Message.Usage.OutputTokensDetails.ThinkingTokens), r.Output)
+	r.Input, r.Output, r.CacheRead = f.Message.Usage.InputTokens.Count(), f.Message.Usage.OutputTokens.Count(),
+		f.Message.Usage.CacheReadInputTokens.Count()
+	r.CacheWrite1h = f.Message.Usage.CacheCreation.Ephemeral1hInputTokens.Count()
+	r.CacheWrite = max(f.Message.Usage.CacheCreation.Ephemeral5mInputTokens.Count(),
+		f.Message.Usage.CacheCreationInputTokens.Count()-r.CacheWrite1h, 0)
+	r.Thinking = min(f.Message.Usage.OutputTokensDetails.ThinkingTokens.Count(), r.Output)
 	if f.Message.Usage.Speed.IsStr("fast") && r.Model != "" {
 		r.Model = l.names.OfBytes(append([]byte(r.Model), "-fast"...)) // another price
 	}
@@ -198,9 +198,9 @@ func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id,
 		}
 		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t.Model), Session: of.Session, Project: of.Project,
 			SubAgent: of.SubAgent, Copied: of.Copied,
-			Input: usagescan.Count(t.InputTokens), Output: usagescan.Count(t.OutputTokens), CacheRead: usagescan.Count(t.CacheReadInputTokens),
-			CacheWrite1h: usagescan.Count(t.CacheCreation.Ephemeral1hInputTokens)}
-		r.CacheWrite = max(usagescan.Count(t.CacheCreation.Ephemeral5mInputTokens), usagescan.Count(t.CacheCreationInputTokens)-r.CacheWrite1h, 0)
+			Input: t.InputTokens.Count(), Output: t.OutputTokens.Count(), CacheRead: t.CacheReadInputTokens.Count(),
+			CacheWrite1h: t.CacheCreation.Ephemeral1hInputTokens.Count()}
+		r.CacheWrite = max(t.CacheCreation.Ephemeral5mInputTokens.Count(), t.CacheCreationInputTokens.Count()-r.CacheWrite1h, 0)
 		if len(id) > 0 {
 			r.Key = new(usagescan.Hash).Text("claude advice").Bytes(id).Bytes(request).Int(int64(i)).Key()
 			r.Twin = new(usagescan.Hash).Text("advice twin").Text(r.Session).Bytes(id).Int(int64(i)).Sum()

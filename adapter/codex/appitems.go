@@ -158,7 +158,7 @@ func (p *appParser) simple(c *conversation, id, tool string, input []byte, outpu
 		o.begin(id, tool, input)
 	}
 	if completed {
-		o.end(id, tool, p.names.Str(v.Status), v.Error.Get("message").Str(), raw(output), count(v.DurationMs))
+		o.end(id, tool, p.names.Str(v.Status), v.Error.Get("message").Str(), raw(output), v.DurationMs.Count())
 	}
 }
 
@@ -180,7 +180,7 @@ func (p *appParser) commandItem(c *conversation, id string, v *appItemForm, comp
 		if !whole {
 			rest = ""
 		}
-		o.command(id, status, rest, whole, v.AggregatedOutput, v.ExitCode, count(v.DurationMs))
+		o.command(id, status, rest, whole, v.AggregatedOutput, v.ExitCode, v.DurationMs.Count())
 	}
 }
 

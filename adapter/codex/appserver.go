@@ -273,7 +273,7 @@ func (p *appParser) rateLimits(s *cliagent.Sink) bool {
 	for _, window := range []string{"primary", "secondary"} {
 		w := limits.Get(window)
 		if used, ok := w.Get("usedPercent").Float(); ok && used >= 100 {
-			e.Limit, e.ResetsAt = strings.TrimPrefix(e.Limit+"/"+window, "/"), max(e.ResetsAt, count(w.Get("resetsAt"))*1000)
+			e.Limit, e.ResetsAt = strings.TrimPrefix(e.Limit+"/"+window, "/"), max(e.ResetsAt, w.Get("resetsAt").Count()*1000)
 			if e.Status == "" {
 				e.Status = "rate_limit_reached"
 			}

@@ -174,7 +174,7 @@ func (d *sessionDecoder) meta(payload jsonscan.Value) {
 	if d.b.Summary.Parent == "" {
 		d.b.Summary.ForkedFrom = v.ForkedFromID.Str()
 	}
-	d.own = sessionfile.Int(v.SubagentHistoryStartOrdinal)
+	d.own = v.SubagentHistoryStartOrdinal.Count()
 }
 
 func (d *sessionDecoder) number(what string) string {
@@ -318,7 +318,7 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 			o.failed = true
 		}
 		if dur := item.Get("duration"); dur.Kind() == jsonscan.Object {
-			o.durationMs = sessionfile.Int(dur.Get("secs"))*1000 + sessionfile.Int(dur.Get("nanos"))/1e6
+			o.durationMs = dur.Get("secs").Count()*1000 + dur.Get("nanos").Count()/1e6
 		}
 		if id := item.Get("id").Str(); id != "" && o != (outcome{}) && len(d.outcomes) < 1000 {
 			d.outcomes[id] = o
@@ -335,7 +335,7 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 	case "thread_name_updated":
 		d.b.Title(sessionfile.TitleFromUser, orText(payload.Get("thread_name").Str(), payload.Get("name").Str()))
 	case "thread_rolled_back":
-		d.rollback(sessionfile.Int(payload.Get("num_turns")))
+		d.rollback(payload.Get("num_turns").Count())
 	default:
 		if !silentEvents[kind] {
 			d.b.Unknown("event_msg/" + kind)

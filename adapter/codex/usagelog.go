@@ -109,8 +109,8 @@ func readTokens(v jsonscan.Value) (loggedTokens, bool) {
 	if !ok {
 		return loggedTokens{}, false
 	}
-	return loggedTokens{usagescan.Count(t.InputTokens), usagescan.Count(t.CachedInputTokens), usagescan.Count(t.CacheWriteInputTokens),
-		usagescan.Count(t.OutputTokens), usagescan.Count(t.ReasoningOutputTokens)}, true
+	return loggedTokens{t.InputTokens.Count(), t.CachedInputTokens.Count(), t.CacheWriteInputTokens.Count(),
+		t.OutputTokens.Count(), t.ReasoningOutputTokens.Count()}, true
 }
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {

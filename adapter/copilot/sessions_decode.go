@@ -96,7 +96,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	case "session.compaction_complete":
 		if ok, _ := data.Get("success").Bool(); ok {
 			summary := data.Get("summaryContent").Str()
-			d.b.Event(execution.ContextCompacted{Summary: summary, TokensSaved: sessionfile.Int(data.Get("tokensRemoved"))})
+			d.b.Event(execution.ContextCompacted{Summary: summary, TokensSaved: data.Get("tokensRemoved").Count()})
 			m = c.Note(v.ID.Str(), summary, at)
 		}
 	case "session.shutdown":
@@ -154,9 +154,9 @@ func (d *sessionDecoder) used(v jsonscan.Value) {
 	if !ok || len(d.usage) > 1000 {
 		return
 	}
-	u := execution.Usage{Output: sessionfile.Int(t.OutputTokens), Cached: sessionfile.Int(t.CacheReadTokens),
-		CacheWrite: sessionfile.Int(t.CacheWriteTokens), Thinking: sessionfile.Int(t.ReasoningTokens)}
-	u.Input = max(0, sessionfile.Int(t.InputTokens)-u.Cached-u.CacheWrite)
+	u := execution.Usage{Output: t.OutputTokens.Count(), Cached: t.CacheReadTokens.Count(),
+		CacheWrite: t.CacheWriteTokens.Count(), Thinking: t.ReasoningTokens.Count()}
+	u.Input = max(0, t.InputTokens.Count()-u.Cached-u.CacheWrite)
 	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 	d.usage[t.APICallID.Str()] = u
 }

@@ -95,8 +95,8 @@ type metricForm struct{ Usage jsonscan.Value }
 var metricShape jsonscan.Shape[metricForm]
 
 func readTokens(t *tokenForm) tokens {
-	return tokens{usagescan.Count(t.InputTokens), usagescan.Count(t.OutputTokens), usagescan.Count(t.CacheReadTokens),
-		usagescan.Count(t.CacheWriteTokens), usagescan.Count(t.ReasoningTokens)}
+	return tokens{t.InputTokens.Count(), t.OutputTokens.Count(), t.CacheReadTokens.Count(),
+		t.CacheWriteTokens.Count(), t.ReasoningTokens.Count()}
 }
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {

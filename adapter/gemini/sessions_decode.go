@@ -197,9 +197,9 @@ func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) 
 	}
 	var t sessionTokenForm
 	if sessionTokenShape.From(v.Tokens, &t) {
-		u := execution.Usage{Cached: sessionfile.Int(t.Cached), Thinking: sessionfile.Int(t.Thoughts)}
-		u.Input = max(0, sessionfile.Int(t.Input)-u.Cached) + sessionfile.Int(t.Tool)
-		u.Output = sessionfile.Int(t.Output) + u.Thinking
+		u := execution.Usage{Cached: t.Cached.Count(), Thinking: t.Thoughts.Count()}
+		u.Input = max(0, t.Input.Count()-u.Cached) + t.Tool.Count()
+		u.Output = t.Output.Count() + u.Thinking
 		u.Total = u.Input + u.Output + u.Cached
 		m.TokenUsage = &u
 	}

@@ -8,22 +8,11 @@ import (
 
 var statsShape jsonscan.Shape[struct{ TotalTokens, InputTokens, OutputTokens, Cached jsonscan.Value }]
 
-// maxCount is far above any number of tokens and far below what sums could overflow.
-const maxCount = 1 << 50
-
-func count(v jsonscan.Value) int64 {
-	n, _ := v.Int()
-	if n < 0 || n > maxCount {
-		return 0
-	}
-	return n
-}
-
 // usageOf reads the tokens of one model in this project's terms. Gemini counts what came from the cache as input, and leaves
 // thinking out of the output: it is what is left of the total.
 func usageOf(v jsonscan.Value) execution.Usage {
 	n, _ := statsShape.Of(v)
-	total, input, output, cached := count(n.TotalTokens), count(n.InputTokens), count(n.OutputTokens), count(n.Cached)
+	total, input, output, cached := n.TotalTokens.Count(), n.InputTokens.Count(), n.OutputTokens.Count(), n.Cached.Count()
 	u := execution.Usage{Cached: min(cached, input)}
 	u.Input = input - u.Cached
 	u.Thinking = max(0, total-input-output)

@@ -93,11 +93,11 @@ func (l *usageLog) message(f *usageLineForm, give func(*adapter.UsageRecord)) {
 	}
 	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Model), Session: cmp.Or(l.mem.Session, l.session),
 		Project: l.project, SubAgent: l.subAgent}
-	input := usagescan.Count(t.Input)
-	r.CacheRead = min(usagescan.Count(t.Cached), input)
-	r.Input = input - r.CacheRead + usagescan.Count(t.Tool) // prompts of tools are apart
-	r.Thinking = usagescan.Count(t.Thoughts)
-	r.Output = usagescan.Count(t.Output) + r.Thinking
+	input := t.Input.Count()
+	r.CacheRead = min(t.Cached.Count(), input)
+	r.Input = input - r.CacheRead + t.Tool.Count() // prompts of tools are apart
+	r.Thinking = t.Thoughts.Count()
+	r.Output = t.Output.Count() + r.Thinking
 	if id := f.ID.Str(); id != "" {
 		r.Key = new(usagescan.Hash).Text("gemini").Text(id).Key()
 	}

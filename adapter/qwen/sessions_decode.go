@@ -105,9 +105,9 @@ func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
 		d.b.Summary.Model = m.Model
 	}
 	if t := &v.UsageMetadata; t.Whole.Kind() == jsonscan.Object {
-		prompt, total := sessionfile.Int(t.PromptTokenCount), sessionfile.Int(t.TotalTokenCount)
-		u := execution.Usage{Cached: min(prompt, sessionfile.Int(t.CachedContentTokenCount)),
-			Thinking: sessionfile.Int(t.ThoughtsTokenCount), Output: sessionfile.Int(t.CandidatesTokenCount)}
+		prompt, total := t.PromptTokenCount.Count(), t.TotalTokenCount.Count()
+		u := execution.Usage{Cached: min(prompt, t.CachedContentTokenCount.Count()),
+			Thinking: t.ThoughtsTokenCount.Count(), Output: t.CandidatesTokenCount.Count()}
 		// Whether the candidates include the thoughts depends on the model's API; the total does not.
 		if total > prompt {
 			u.Output = total - prompt
@@ -173,7 +173,7 @@ func (d *sessionDecoder) system(v *sessionRecordForm) {
 		}
 	case "chat_compression":
 		info := v.SystemPayload.Get("info")
-		saved := sessionfile.Int(info.Get("originalTokenCount")) - sessionfile.Int(info.Get("newTokenCount"))
+		saved := info.Get("originalTokenCount").Count() - info.Get("newTokenCount").Count()
 		d.b.Event(execution.ContextCompacted{TokensSaved: max(0, saved)})
 		d.c.Note(v.UUID.Str(), "the context was compressed", sessionfile.Time(v.Timestamp))
 	case "notification", "cron", "mid_turn_user_message":

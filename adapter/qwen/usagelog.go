@@ -91,8 +91,8 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	}
 	var t eventForm
 	if eventShape.From(f.SystemPayload.UIEvent, &t) && t.EventName.IsStr("qwen-code.api_response") {
-		u := usage{usagescan.Count(t.InputTokenCount), usagescan.Count(t.OutputTokenCount), usagescan.Count(t.CachedContentTokenCount),
-			usagescan.Count(t.ThoughtsTokenCount), usagescan.Count(t.TotalTokenCount)}
+		u := usage{t.InputTokenCount.Count(), t.OutputTokenCount.Count(), t.CachedContentTokenCount.Count(),
+			t.ThoughtsTokenCount.Count(), t.TotalTokenCount.Count()}
 		r.Model, r.SubAgent = l.names.Of(t.Model), t.SubagentName.Kind() == jsonscan.String
 		if id := t.ResponseID.Str(); id != "" {
 			r.Key = new(usagescan.Hash).Text("qwen").Text(id).Key()
@@ -106,8 +106,8 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 		u.into(&r, give)
 	}
 	if m := &f.UsageMetadata; f.Type.IsStr("assistant") && m.Whole.Kind() == jsonscan.Object {
-		u := usage{usagescan.Count(m.PromptTokenCount), usagescan.Count(m.CandidatesTokenCount),
-			usagescan.Count(m.CachedContentTokenCount), usagescan.Count(m.ThoughtsTokenCount), usagescan.Count(m.TotalTokenCount)}
+		u := usage{m.PromptTokenCount.Count(), m.CandidatesTokenCount.Count(),
+			m.CachedContentTokenCount.Count(), m.ThoughtsTokenCount.Count(), m.TotalTokenCount.Count()}
 		if take(&l.mem.Answers, u) {
 			return true
 		}

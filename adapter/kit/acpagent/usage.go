@@ -17,8 +17,8 @@ func Usage(v jsonscan.Value) (execution.Usage, bool) {
 	if !ok || !n.InputTokens.Exists() && !n.OutputTokens.Exists() {
 		return execution.Usage{}, false
 	}
-	u := execution.Usage{Input: count(n.InputTokens), Output: count(n.OutputTokens), Thinking: count(n.ThoughtTokens),
-		Cached: count(n.CachedReadTokens), CacheWrite: count(n.CachedWriteTokens)}
+	u := execution.Usage{Input: n.InputTokens.Count(), Output: n.OutputTokens.Count(), Thinking: n.ThoughtTokens.Count(),
+		Cached: n.CachedReadTokens.Count(), CacheWrite: n.CachedWriteTokens.Count()}
 	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 	return u, true
 }
@@ -42,15 +42,6 @@ func DefaultPromptUsage(result jsonscan.Value) (execution.Usage, bool) {
 // DefaultCallUsage reads the usage in the _meta of an update.
 func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
 	return Usage(update.Get("_meta").Get("usage"))
-}
-
-// count is a number of tokens or the like; anything else counts as nothing.
-func count(v jsonscan.Value) int64 {
-	n, _ := v.Int()
-	if n < 0 || n > 1<<50 {
-		return 0
-	}
-	return n
 }
 
 // countTurn counts what a turn used, unless its calls have said so.
@@ -131,7 +122,7 @@ const contextFull = 0.9
 // usage is the state of the context window, and what the session has cost so far.
 func (p *parser) usage(s *cliagent.Sink) {
 	u := p.v.Params.Update.Whole
-	used, size := count(u.Get("used")), count(u.Get("size"))
+	used, size := u.Get("used").Count(), u.Get("size").Count()
 	if part := float64(used) / float64(max(size, 1)); size > 0 {
 		if part >= contextFull && !p.full && p.running {
 			s.Emit(execution.ContextLimitWarning{UsedTokens: used, MaxTokens: size, PctUsed: part * 100})
