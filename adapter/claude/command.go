@@ -55,17 +55,17 @@ func (p *parser) finish(s *cliagent.Sink) {
 	}
 }
 
-var lifecycleKeys = jsonscan.NewKeySet("command_uuid", "state")
+var lifecycleShape jsonscan.Shape[struct{ CommandUUID, State jsonscan.Value }]
 
 // lifecycle is how a message fares. Versions that report this report it of every message.
 func (p *parser) lifecycle(line []byte, s *cliagent.Sink) bool {
-	var v [2]jsonscan.Value
-	if jsonscan.Fields(line, v[:], lifecycleKeys) != nil || !v[0].Exists() {
+	v, ok := lifecycleShape.Read(line)
+	if !ok || !v.CommandUUID.Exists() {
 		return false
 	}
 	p.acknowledges = true
-	uuid := p.Names.Str(v[0])
-	switch state, _ := v[1].Plain(); string(state) {
+	uuid := p.Names.Str(v.CommandUUID)
+	switch state, _ := v.State.Plain(); string(state) {
 	case "queued":
 	case "started":
 		p.taken(uuid, s)

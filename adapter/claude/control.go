@@ -21,44 +21,53 @@ type question struct {
 	asks    bool // it wants text
 }
 
-var askKeys = jsonscan.NewKeySet("request_id", "request.subtype", "request.tool_name", "request.display_name", "request.input",
-	"request.description", "request.tool_use_id", "request.agent_id", "request.mcp_server.name")
+type askForm struct {
+	RequestID jsonscan.Value
+	Request   struct {
+		Subtype, ToolName, DisplayName, Input, Description, ToolUseID, AgentID jsonscan.Value
+		MCPServer                                                              struct{ Name jsonscan.Value }
+	}
+}
+
+var askShape jsonscan.Shape[askForm]
 
 // controlRequest is Claude asking. Whatever is not understood is answered with an error, because Claude waits.
 func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
-	var v [9]jsonscan.Value
-	if jsonscan.Fields(line, v[:], askKeys) != nil || v[0].Kind() != jsonscan.String {
+	var v askForm
+	if !askShape.Into(line, &v) || v.RequestID.Kind() != jsonscan.String {
 		return false
 	}
-	if !v[1].IsStr("can_use_tool") {
-		s.Write(respond(v[0].Str(), nil, fmt.Sprintf("the request %q is not supported", v[1].Str())))
+	if !v.Request.Subtype.IsStr("can_use_tool") {
+		s.Write(respond(v.RequestID.Str(), nil, fmt.Sprintf("the request %q is not supported", v.Request.Subtype.Str())))
 		return false
 	}
 	p.ensureTurn(s)
-	q := &question{request: v[0].Str(), call: v[6].Str(), name: v[2].Str(), input: bytes.Clone(v[4].Raw())}
+	q := &question{request: v.RequestID.Str(), call: v.Request.ToolUseID.Str(), name: v.Request.ToolName.Str(),
+		input: bytes.Clone(v.Request.Input.Raw())}
 	if q.input == nil {
 		q.input = json.RawMessage("{}")
 	}
-	parent := p.tasks[v[7].Str()]
+	parent := p.tasks[v.Request.AgentID.Str()]
 	// A sub-agent's question can overtake the line of its call.
 	if q.call != "" && q.name != "AskUserQuestion" {
 		c := p.Calls.Start(q.call, q.name, parent, s)
 		parent = c.Parent
-		p.Calls.Called(c, v[4], s)
+		p.Calls.Called(c, v.Request.Input, s)
 	}
 	id := execution.QuestionID(q.request)
 	p.questions[id] = q
 	if q.name == "AskUserQuestion" {
 		q.asks = true
-		text, options := asked(v[4])
+		text, options := asked(v.Request.Input)
 		s.EmitFrom(parent, execution.InputRequired{ID: id, Question: text, Context: options, Source: execution.InputFromAgent})
 		return true
 	}
-	action := cmp.Or(v[3].Str(), q.name)
+	action := cmp.Or(v.Request.DisplayName.Str(), q.name)
 	if c := p.Calls.Open(q.call); c != nil && c.MCP {
 		action = c.Server + ": " + action
 	}
-	s.EmitFrom(parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v[4], v[5].Str()), ToolName: q.name,
+	s.EmitFrom(parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v.Request.Input, v.Request.Description.Str()),
+		ToolName:   q.name,
 		ToolCallID: q.call, Input: q.input, Risk: risk(q.name)})
 	return true
 }
@@ -119,22 +128,25 @@ func (p *parser) controlCancel(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-var responseKeys = jsonscan.NewKeySet("response.subtype", "response.request_id", "response.error")
+var responseShape jsonscan.Shape[struct {
+	Response struct{ Subtype, RequestID, Error jsonscan.Value }
+}]
 
 // controlResponse answers what was asked of Claude. It also repeats our own answers.
 func (p *parser) controlResponse(line []byte, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if jsonscan.Fields(line, v[:], responseKeys) != nil || !v[0].Exists() {
+	v, ok := responseShape.Read(line)
+	if !ok || !v.Response.Subtype.Exists() {
 		return false
 	}
-	if !v[0].IsStr("error") {
+	if !v.Response.Subtype.IsStr("error") {
 		return true
 	}
-	switch id := v[1].Str(); {
+	switch id := v.Response.RequestID.Str(); {
 	case id == handshakeID:
-		s.Fail(execution.Errorf(execution.CodeInternal, "claude refused the handshake: %s", v[2].Str()))
+		s.Fail(execution.Errorf(execution.CodeInternal, "claude refused the handshake: %s", v.Response.Error.Str()))
 	case strings.HasPrefix(id, interruptID):
-		s.Emit(execution.ErrorEvent{Code: execution.CodeInvalidStateTransition, Message: "interrupt: " + v[2].Str(), Recoverable: true})
+		s.Emit(execution.ErrorEvent{Code: execution.CodeInvalidStateTransition, Message: "interrupt: " + v.Response.Error.Str(),
+			Recoverable: true})
 	}
 	return true
 }

@@ -28,7 +28,7 @@ func (n *notice) mend(s *cliagent.Sink) {
 
 // failureCode finds the word for a failed turn: by Claude's reason, by the status of the model API, by the word of the
 // message in the model's place, by texts of versions that say it no other way.
-func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, o *outcome) execution.ErrorCode {
+func (p *parser) failureCode(v *resultForm, subtype string, o *outcome) execution.ErrorCode {
 	if code := cmp.Or(ends[subtype], ends[o.terminal]); code != "" {
 		return code
 	}
@@ -36,7 +36,7 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 	if code := failures.Text(text); code != "" {
 		return code
 	}
-	if code := failures.Status(cliagent.Count(v[resultStatus])); code != "" {
+	if code := failures.Status(cliagent.Count(v.APIErrorStatus)); code != "" {
 		return code
 	}
 	if p.synthetic != nil {
@@ -50,7 +50,7 @@ func (p *parser) failureCode(v *[resultKeyCount]jsonscan.Value, subtype string, 
 	case o.terminal == "api_error" || o.terminal == "model_error" || o.terminal == "malformed_tool_use_exhausted" ||
 		strings.HasPrefix(text, "api error"):
 		return execution.CodeProvider
-	case v[resultStartup].Kind() == jsonscan.String || o.terminal == "turn_setup_failed":
+	case v.StartupFailureReason.Kind() == jsonscan.String || o.terminal == "turn_setup_failed":
 		return execution.CodeConfig
 	}
 	return execution.CodeAgentCrash

@@ -4,102 +4,110 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var assistantKeys = jsonscan.NewKeySet("message.id", "message.model", "message.content", "message.usage", "error",
-	"api_error_status", "timestamp")
+var assistantShape jsonscan.Shape[struct {
+	Error, APIErrorStatus, Timestamp jsonscan.Value
+	Message                          struct{ ID, Model, Content, Usage jsonscan.Value }
+}]
 
-var contentKeys = jsonscan.NewKeySet("type", "text", "thinking", "id", "name", "input", "tool_use_id", "content", "is_error")
+type contentForm struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
+
+var contentShape jsonscan.Shape[contentForm]
 
 // assistant is a whole message, or one content block of it: a message comes in as many lines as it has blocks, all with
 // its id. Of a streamed message only the tool calls are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
-	var v [7]jsonscan.Value
-	if jsonscan.Fields(line, v[:], assistantKeys) != nil {
+	v, ok := assistantShape.Read(line)
+	if !ok {
 		return false
 	}
 	st := p.Stream()
-	if v[1].IsStr("<synthetic>") {
+	if v.Message.Model.IsStr("<synthetic>") {
 		p.ensureTurn(s)
 		p.first = false
 		if st.Parent == "" {
-			p.synthetic = &notice{text: contentText(v[2]), word: v[4].Str(), status: cliagent.Count(v[5])}
+			p.synthetic = &notice{text: contentText(v.Message.Content), word: v.Error.Str(), status: cliagent.Count(v.APIErrorStatus)}
 		}
 		return true
 	}
-	if v[2].Kind() != jsonscan.Array {
+	if v.Message.Content.Kind() != jsonscan.Array {
 		return false
 	}
 	p.spoken(s)
-	if id := p.Names.Str(v[0]); id != st.Message || st.Message == "" || !st.Open && !st.Streamed {
+	if id := p.Names.Str(v.Message.ID); id != st.Message || st.Message == "" || !st.Open && !st.Streamed {
 		p.endMessage(st, s)
 		st.Streamed = false
 		p.StartStep(st, id, s)
-		p.Count(st.Parent, usageOf(v[3]), s)
+		p.Count(st.Parent, usageOf(v.Message.Usage), s)
 	}
-	at := cliagent.Moment(v[6])
+	at := cliagent.Moment(v.Timestamp)
 	known := true
-	for _, element := range v[2].Array {
-		var c [9]jsonscan.Value
-		element.Fields(c[:], contentKeys)
-		typ, _ := c[0].Plain()
+	for _, element := range v.Message.Content.Array {
+		var c contentForm
+		contentShape.From(element, &c)
+		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "text":
 			if !st.Streamed {
-				p.Text(st, c[1].Str(), s)
+				p.Text(st, c.Text.Str(), s)
 			}
 		case "thinking":
 			if !st.Streamed {
-				p.Thinking(st, c[2].Str(), s)
+				p.Thinking(st, c.Thinking.Str(), s)
 			}
 		case "tool_use", "server_tool_use":
-			call := p.Calls.Start(p.Names.Str(c[3]), p.Names.Str(c[4]), st.Parent, s)
+			call := p.Calls.Start(p.Names.Str(c.ID), p.Names.Str(c.Name), st.Parent, s)
 			call.At = at
-			p.Calls.Called(call, c[5], s)
+			p.Calls.Called(call, c.Input, s)
 		case "redacted_thinking", "fallback", "container_upload":
 		default:
 			if !strings.HasSuffix(string(typ), "_tool_result") {
 				known = false
 				continue
 			}
-			failed, _ := c[8].Bool()
-			p.toolDone(toolEnd{id: p.Names.Str(c[6]), parent: st.Parent, content: c[7], failed: failed, at: at}, s)
+			failed, _ := c.IsError.Bool()
+			p.toolDone(toolEnd{id: p.Names.Str(c.ToolUseID), parent: st.Parent, content: c.Content, failed: failed, at: at}, s)
 		}
 	}
 	return known
 }
 
-var userKeys = jsonscan.NewKeySet("message.content", "tool_use_result", "tool_result_meta", "isReplay", "uuid", "timestamp")
+var userShape jsonscan.Shape[struct {
+	ToolUseResult, ToolResultMeta, UUID, Timestamp jsonscan.Value
+	IsReplay                                       jsonscan.Value `scan:"isReplay"`
+	Message                                        struct{ Content jsonscan.Value }
+}]
 
 // user is what goes to the model besides its own words: results of tools, and messages that Claude repeats to say that
 // it took them.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
-	var v [6]jsonscan.Value
-	if jsonscan.Fields(line, v[:], userKeys) != nil || !v[0].Exists() {
+	v, ok := userShape.Read(line)
+	if !ok || !v.Message.Content.Exists() {
 		return false
 	}
-	if replay, _ := v[3].Bool(); replay {
-		p.taken(p.Names.Str(v[4]), s)
+	if replay, _ := v.IsReplay.Bool(); replay {
+		p.taken(p.Names.Str(v.UUID), s)
 		return true
 	}
-	if v[0].Kind() != jsonscan.Array {
-		return v[0].Kind() == jsonscan.String // a summary, the output of a slash command
+	if v.Message.Content.Kind() != jsonscan.Array {
+		return v.Message.Content.Kind() == jsonscan.String // a summary, the output of a slash command
 	}
 	known := true
-	for _, element := range v[0].Array {
-		var c [9]jsonscan.Value
-		element.Fields(c[:], contentKeys)
-		typ, _ := c[0].Plain()
+	for _, element := range v.Message.Content.Array {
+		var c contentForm
+		contentShape.From(element, &c)
+		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "tool_result":
-			failed, _ := c[8].Bool()
+			failed, _ := c.IsError.Bool()
 			p.ensureTurn(s)
-			p.toolDone(toolEnd{id: p.Names.Str(c[6]), parent: p.Stream().Parent, content: c[7], detail: v[1], meta: v[2],
-				failed: failed, at: cliagent.Moment(v[5])}, s)
+			p.toolDone(toolEnd{id: p.Names.Str(c.ToolUseID), parent: p.Stream().Parent, content: c.Content, detail: v.ToolUseResult,
+				meta:   v.ToolResultMeta,
+				failed: failed, at: cliagent.Moment(v.Timestamp)}, s)
 		case "text":
-			if p.V[streamjson.Parent].Kind() != jsonscan.String && strings.HasPrefix(c[1].Str(), "[Request interrupted by user") {
+			if p.V.ParentToolUseID.Kind() != jsonscan.String && strings.HasPrefix(c.Text.Str(), "[Request interrupted by user") {
 				p.stopped = true
 			}
 		case "image", "document": // the prompt of a sub-agent, notes of Claude to its model, attachments
@@ -117,9 +125,9 @@ func contentText(v jsonscan.Value) string {
 	}
 	var parts []string
 	for _, element := range v.Array {
-		var c [9]jsonscan.Value
-		if element.Fields(c[:], contentKeys) && c[0].IsStr("text") {
-			parts = append(parts, c[1].Str())
+		var c contentForm
+		if contentShape.From(element, &c) && c.Type.IsStr("text") {
+			parts = append(parts, c.Text.Str())
 		}
 	}
 	return strings.Join(parts, "\n")

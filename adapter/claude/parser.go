@@ -82,7 +82,7 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 
 // message dispatches a line. False means that it, or a part of it, is not known.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
-	typ, _ := p.V[streamjson.Type].Plain()
+	typ, _ := p.V.Type.Plain()
 	switch string(typ) {
 	case "stream_event":
 		return p.streamEvent(s)

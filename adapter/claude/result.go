@@ -24,33 +24,18 @@ type outcome struct {
 	stop       string // the model's
 }
 
-const (
-	resultSubtype = iota
-	resultIsError
-	resultText
-	resultTerminal
-	resultStatus
-	resultErrors
-	resultStop
-	resultCost
-	resultUsage
-	resultModels
-	resultModelsSince
-	resultStructured
-	resultDenials
-	resultStartup
-	resultSession
-	resultKeyCount
-)
+type resultForm struct {
+	Subtype, IsError, Result, TerminalReason, APIErrorStatus, Errors, StopReason, TotalCostUSD, Usage jsonscan.Value
+	ModelUsageSinceLastResult, StructuredOutput, PermissionDenials, StartupFailureReason, SessionID   jsonscan.Value
+	ModelUsage                                                                                        jsonscan.Value `scan:"modelUsage"`
+}
 
-var resultKeys = jsonscan.NewKeySet("subtype", "is_error", "result", "terminal_reason", "api_error_status", "errors", "stop_reason",
-	"total_cost_usd", "usage", "modelUsage", "model_usage_since_last_result", "structured_output", "permission_denials",
-	"startup_failure_reason", "session_id")
+var resultShape jsonscan.Shape[resultForm]
 
 // result is the end of a turn, or of a run that could not begin.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
-	var v [resultKeyCount]jsonscan.Value
-	if jsonscan.Fields(line, v[:], resultKeys) != nil || !v[resultSubtype].Exists() {
+	var v resultForm
+	if !resultShape.Into(line, &v) || !v.Subtype.Exists() {
 		return false
 	}
 	p.first = false
@@ -59,7 +44,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	headless := p.session == "" && p.ran(&v)
 	if headless {
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "claude: the line that begins the session is missing; the result names it"})
-		p.begun(v[resultSession].Str(), s)
+		p.begun(v.SessionID.Str(), s)
 	}
 	if p.session == "" {
 		// No session, no turn: an unknown session, a setting that is refused.
@@ -73,7 +58,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	if headless && o.code == "" && p.Last == "" && o.text != "" {
 		p.Text(&p.Main, o.text, s) // its message is missing
 	}
-	for _, d := range v[resultDenials].Array {
+	for _, d := range v.PermissionDenials.Array {
 		p.deny(d.Get("tool_use_id"), d.Get("tool_name"), "", s)
 	}
 	cost := p.account(&v, s)
@@ -92,12 +77,12 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 
 // ran reports whether a result without a session before it is that of a session all the same: something was used or answered.
 // A session that Claude could not begin has an id there, too.
-func (p *parser) ran(v *[resultKeyCount]jsonscan.Value) bool {
-	if v[resultSession].Str() == "" {
+func (p *parser) ran(v *resultForm) bool {
+	if v.SessionID.Str() == "" {
 		return false
 	}
-	failed, _ := v[resultIsError].Bool()
-	return !failed && v[resultSubtype].IsStr("success") || p.open || !usageOf(v[resultUsage]).IsZero()
+	failed, _ := v.IsError.Bool()
+	return !failed && v.Subtype.IsStr("success") || p.open || !usageOf(v.Usage).IsZero()
 }
 
 // endStreams ends what the turn leaves open. A sub-agent in the background goes on.
@@ -114,13 +99,13 @@ func (p *parser) endStreams(s *cliagent.Sink) {
 
 // judge reads from what Claude says how the turn ended. Its subtype alone means little: a failed call of the model API is a
 // "success" that is an error.
-func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
-	o := &outcome{reason: execution.TurnCompleted, text: v[resultText].Str(), terminal: v[resultTerminal].Str(), stop: v[resultStop].Str()}
-	if v[resultStructured].Exists() && v[resultStructured].Kind() != jsonscan.Null {
-		o.structured = bytes.Clone(v[resultStructured].Raw())
+func (p *parser) judge(v *resultForm) *outcome {
+	o := &outcome{reason: execution.TurnCompleted, text: v.Result.Str(), terminal: v.TerminalReason.Str(), stop: v.StopReason.Str()}
+	if v.StructuredOutput.Exists() && v.StructuredOutput.Kind() != jsonscan.Null {
+		o.structured = bytes.Clone(v.StructuredOutput.Raw())
 	}
-	subtype := v[resultSubtype].Str()
-	failed, _ := v[resultIsError].Bool()
+	subtype := v.Subtype.Str()
+	failed, _ := v.IsError.Bool()
 	if strings.HasPrefix(o.terminal, "aborted") {
 		o.reason, o.code, o.message = execution.TurnInterrupted, execution.CodeInterrupted, "the turn was interrupted"
 		o.text = cmp.Or(o.text, p.Last)
@@ -152,18 +137,18 @@ func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
 }
 
 // failureText is Claude's own account of a failure.
-func failureText(v *[resultKeyCount]jsonscan.Value) string {
+func failureText(v *resultForm) string {
 	var lines []string
-	for _, e := range v[resultErrors].Array {
+	for _, e := range v.Errors.Array {
 		if text := e.Str(); text != "" && !strings.HasPrefix(text, "[ede_diagnostic]") {
 			lines = append(lines, strings.TrimPrefix(text, "Error: "))
 		}
 	}
-	return cmp.Or(strings.Join(lines, "; "), v[resultText].Str(), "claude ended the turn with an error and did not say which")
+	return cmp.Or(strings.Join(lines, "; "), v.Result.Str(), "claude ended the turn with an error and did not say which")
 }
 
 // account reports what the turn used beyond what was reported call by call, and what it cost.
-func (p *parser) account(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) *execution.Cost {
+func (p *parser) account(v *resultForm, s *cliagent.Sink) *execution.Cost {
 	used, usd := p.used(v)
 	p.Count("", used.Sub(p.Counted), s)
 	p.Counted = execution.Usage{}
@@ -184,20 +169,20 @@ func (p *parser) account(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) *e
 
 // used is what was used since the last result. The totals of Claude grow over the process, and in newer versions over
 // the whole session, earlier processes included; these versions also state the difference.
-func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *float64) {
-	if v[resultModelsSince].Kind() == jsonscan.Object {
-		return modelUsage(v[resultModelsSince])
+func (p *parser) used(v *resultForm) (execution.Usage, *float64) {
+	if v.ModelUsageSinceLastResult.Kind() == jsonscan.Object {
+		return modelUsage(v.ModelUsageSinceLastResult)
 	}
 	var usd *float64
-	if total, ok := v[resultCost].Float(); ok {
+	if total, ok := v.TotalCostUSD.Float(); ok {
 		delta := max(0, total-p.spent)
 		p.spent, usd = total, &delta
 	}
-	if v[resultModels].Kind() == jsonscan.Object {
-		for name := range v[resultModels].Object { // all that a lone result says of the model
+	if v.ModelUsage.Kind() == jsonscan.Object {
+		for name := range v.ModelUsage.Object { // all that a lone result says of the model
 			p.priced = cmp.Or(p.priced, string(name))
 		}
-		total, known := modelUsage(v[resultModels])
+		total, known := modelUsage(v.ModelUsage)
 		if known == nil {
 			usd = nil
 		}
@@ -205,21 +190,27 @@ func (p *parser) used(v *[resultKeyCount]jsonscan.Value) (execution.Usage, *floa
 		p.stated = total
 		return delta, usd
 	}
-	return usageOf(v[resultUsage]), usd
+	return usageOf(v.Usage), usd
 }
 
-var modelKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "thinkingTokens", "costUSD", "costBasis")
+var modelShape jsonscan.Shape[struct {
+	_                                                                                         jsonscan.Camel
+	InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens, ThinkingTokens jsonscan.Value
+	CostBasis                                                                                 jsonscan.Value
+	CostUSD                                                                                   jsonscan.Value `scan:"costUSD"`
+}]
 
 // modelUsage sums a usage object by model. usd is nil where Claude says that it guessed a price.
 func modelUsage(models jsonscan.Value) (u execution.Usage, usd *float64) {
 	total, guessed := 0.0, false
 	for _, m := range models.Object {
-		var f [7]jsonscan.Value
-		m.Fields(f[:], modelKeys)
-		u = u.Add(sum(execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Cached: cliagent.Count(f[2]), CacheWrite: cliagent.Count(f[3]), Thinking: cliagent.Count(f[4])}))
-		c, _ := f[5].Float()
+		f, _ := modelShape.Of(m)
+		u = u.Add(sum(execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
+			Cached: cliagent.Count(f.CacheReadInputTokens), CacheWrite: cliagent.Count(f.CacheCreationInputTokens),
+			Thinking: cliagent.Count(f.ThinkingTokens)}))
+		c, _ := f.CostUSD.Float()
 		total += c
-		guessed = guessed || f[6].IsStr(guessedCost)
+		guessed = guessed || f.CostBasis.IsStr(guessedCost)
 	}
 	if !guessed {
 		usd = &total

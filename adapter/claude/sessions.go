@@ -56,14 +56,20 @@ func listSessions(l *sessionfile.Lister) {
 // maxSubagentFile bounds the file that describes a sub-agent.
 const maxSubagentFile = 1 << 20
 
-var subagentKeys = jsonscan.NewKeySet("agentType", "description", "toolUseId")
+type subagentForm struct {
+	_                                 jsonscan.Camel
+	AgentType, Description, ToolUseID jsonscan.Value
+}
+
+var subagentShape jsonscan.Shape[subagentForm]
 
 // describeSubagent reads the file beside a sub-agent's. Without it only the id is known.
 func describeSubagent(h adapter.Host, path string) adapter.Subagent {
 	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
-	var v [3]jsonscan.Value
-	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json", maxSubagentFile); err == nil && jsonscan.Fields(text, v[:], subagentKeys) == nil {
-		a.Name, a.Description, a.ToolCallID = v[0].Str(), v[1].Str(), v[2].Str()
+	var v subagentForm
+	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json",
+		maxSubagentFile); err == nil && subagentShape.Into(text, &v) {
+		a.Name, a.Description, a.ToolCallID = v.AgentType.Str(), v.Description.Str(), v.ToolUseID.Str()
 	}
 	return a
 }

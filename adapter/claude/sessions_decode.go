@@ -11,47 +11,33 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-const (
-	recType = iota
-	recUUID
-	recParent
-	recLogicalParent
-	recSidechain
-	recAgent
-	recMeta
-	recCompactSummary
-	recTime
-	recCwd
-	recSession
-	recRequestSession
-	recForked
-	recRole
-	recMessageID
-	recModel
-	recContent
-	recUsage
-	recStop
-	recSubtype
-	recAITitle
-	recCustomTitle
-	recSummary
-	recCost
-	recCostUnknown
-	recAttachment
-	recBefore
-	recAfter
-	recDuration
-	recCount
-)
+type recordForm struct {
+	_                                                                                         jsonscan.Camel
+	Type, UUID, ParentUUID, LogicalParentUUID, IsSidechain, AgentID, IsMeta, IsCompactSummary jsonscan.Value
+	Timestamp, Cwd, SessionID, RequestSessionID, Subtype, AiTitle, CustomTitle, Summary       jsonscan.Value
+	HasUnknownModelCost, Attachment                                                           jsonscan.Value
+	TotalCostUSD                                                                              jsonscan.Value `scan:"totalCostUSD"`
+	ForkedFrom                                                                                struct{ SessionID jsonscan.Value }
+	Message                                                                                   struct {
+		_                                           jsonscan.Snake
+		Role, ID, Model, Content, Usage, StopReason jsonscan.Value
+	}
+	CompactMetadata struct{ PreTokens, PostTokens jsonscan.Value }
+	ToolUseResult   struct{ DurationMs jsonscan.Value }
+}
 
-var recordKeys = jsonscan.NewKeySet("type", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "agentId", "isMeta", "isCompactSummary",
-	"timestamp", "cwd", "sessionId", "requestSessionId", "forkedFrom.sessionId", "message.role", "message.id", "message.model", "message.content",
-	"message.usage", "message.stop_reason", "subtype", "aiTitle", "customTitle", "summary", "totalCostUSD", "hasUnknownModelCost", "attachment",
-	"compactMetadata.preTokens", "compactMetadata.postTokens", "toolUseResult.durationMs")
+var recordShape jsonscan.Shape[recordForm]
 
-var sessionUsageKeys = jsonscan.NewKeySet("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens_details.thinking_tokens")
+type sessionUsageForm struct {
+	InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens jsonscan.Value
+	OutputTokensDetails                                                       struct{ ThinkingTokens jsonscan.Value }
+}
 
-var sessionBlockKeys = jsonscan.NewKeySet("type", "text", "thinking", "id", "name", "input", "tool_use_id", "content", "is_error")
+var sessionUsageShape jsonscan.Shape[sessionUsageForm]
+
+type sessionBlockForm struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
+
+var sessionBlockShape jsonscan.Shape[sessionBlockForm]
 
 // silentRecords say nothing about the conversation.
 var silentRecords = map[string]bool{"queue-operation": true, "last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true,
@@ -68,47 +54,47 @@ type sessionDecoder struct {
 
 // Line reads a record.
 func (d *sessionDecoder) Line(text []byte) bool {
-	var v [recCount]jsonscan.Value
-	if jsonscan.Fields(text, v[:], recordKeys) != nil {
+	var v recordForm
+	if !recordShape.Into(text, &v) {
 		return false
 	}
-	kind := v[recType].Str()
+	kind := v.Type.Str()
 	c := d.c
-	if side, _ := v[recSidechain].Bool(); side && d.main {
+	if side, _ := v.IsSidechain.Bool(); side && d.main {
 		// Older versions keep sub-agents in the session's file, or in a file of their own that names the session.
 		if strings.HasPrefix(d.b.File.ID, "agent-") {
-			d.b.Summary.Parent = v[recSession].Str()
+			d.b.Summary.Parent = v.SessionID.Str()
 		} else {
-			c = d.b.Subagent(cmp.Or(v[recAgent].Str(), "sidechain"), nil)
+			c = d.b.Subagent(cmp.Or(v.AgentID.Str(), "sidechain"), nil)
 		}
 	}
 	switch kind {
 	case "user", "assistant", "system", "attachment":
-		d.common(v[:])
+		d.common(&v)
 	}
 	switch kind {
 	case "user":
-		d.user(c, v[:])
+		d.user(c, &v)
 	case "assistant":
-		d.assistant(c, v[:])
+		d.assistant(c, &v)
 	case "system":
-		c.Link(v[recUUID].Str(), parentOf(v[:]), nil, false)
-		if v[recSubtype].IsStr("compact_boundary") {
-			d.b.Event(execution.ContextCompacted{TokensSaved: max(0, sessionfile.Int(v[recBefore])-sessionfile.Int(v[recAfter]))})
+		c.Link(v.UUID.Str(), parentOf(&v), nil, false)
+		if v.Subtype.IsStr("compact_boundary") {
+			d.b.Event(execution.ContextCompacted{TokensSaved: max(0, v.CompactMetadata.PreTokens.Count()-v.CompactMetadata.PostTokens.Count())})
 		}
 	case "attachment":
-		d.attachment(c, v[:])
+		d.attachment(c, &v)
 	case "summary":
-		d.b.Title(sessionfile.TitleFromAgent, v[recSummary].Str())
+		d.b.Title(sessionfile.TitleFromAgent, v.Summary.Str())
 	case "ai-title":
-		d.b.Title(sessionfile.TitleFromAgent, v[recAITitle].Str())
+		d.b.Title(sessionfile.TitleFromAgent, v.AiTitle.Str())
 	case "custom-title":
-		d.b.Title(sessionfile.TitleFromUser, v[recCustomTitle].Str())
+		d.b.Title(sessionfile.TitleFromUser, v.CustomTitle.Str())
 	case "cost-state":
-		if usd, ok := v[recCost].Float(); ok && d.main {
+		if usd, ok := v.TotalCostUSD.Float(); ok && d.main {
 			cost := execution.Cost{TotalUSD: &usd, Source: execution.CostFromAgent}
 			// A sum that leaves models out is no price.
-			if unknown, _ := v[recCostUnknown].Bool(); unknown {
+			if unknown, _ := v.HasUnknownModelCost.Bool(); unknown {
 				cost = execution.Cost{Unpriced: true}
 			}
 			d.b.Summary.Cost = &cost
@@ -122,26 +108,26 @@ func (d *sessionDecoder) Line(text []byte) bool {
 }
 
 // common reads what every record of the tree has.
-func (d *sessionDecoder) common(v []jsonscan.Value) {
-	d.b.At(sessionfile.Time(v[recTime]))
+func (d *sessionDecoder) common(v *recordForm) {
+	d.b.At(sessionfile.Time(v.Timestamp))
 	if !d.main {
 		return
 	}
-	if cwd := v[recCwd].Str(); cwd != "" {
+	if cwd := v.Cwd.Str(); cwd != "" {
 		d.b.Summary.Cwd = cwd
 	}
 	// A fork copies the records of its parent and says so in each; the answers of a fork made without a person only name the
 	// session that asked for them. The later record is of the nearer session.
-	if from := v[recForked].Str(); from != "" {
+	if from := v.ForkedFrom.SessionID.Str(); from != "" {
 		d.b.Summary.ForkedFrom = from
-	} else if from := v[recRequestSession].Str(); from != "" && !v[recSession].IsStr(from) {
+	} else if from := v.RequestSessionID.Str(); from != "" && !v.SessionID.IsStr(from) {
 		d.b.Summary.ForkedFrom = from
 	}
 }
 
 // parentOf is the record before; behind a compaction it is named otherwise.
-func parentOf(v []jsonscan.Value) string {
-	return cmp.Or(v[recParent].Str(), v[recLogicalParent].Str())
+func parentOf(v *recordForm) string {
+	return cmp.Or(v.ParentUUID.Str(), v.LogicalParentUUID.Str())
 }
 
 // notes begin texts that Claude writes into the user's part of the conversation.
@@ -156,40 +142,40 @@ func isNote(text string) bool {
 	return false
 }
 
-func (d *sessionDecoder) user(c *sessionfile.Conversation, v []jsonscan.Value) {
-	uuid, at := v[recUUID].Str(), sessionfile.Time(v[recTime])
+func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {
+	uuid, at := v.UUID.Str(), sessionfile.Time(v.Timestamp)
 	var said []string
 	results := 0
-	if v[recContent].Kind() == jsonscan.String {
-		said = append(said, v[recContent].Str())
+	if v.Message.Content.Kind() == jsonscan.String {
+		said = append(said, v.Message.Content.Str())
 	}
-	var block [9]jsonscan.Value
-	for _, e := range v[recContent].Array {
-		if !e.Fields(block[:], sessionBlockKeys) {
+	var block sessionBlockForm
+	for _, e := range v.Message.Content.Array {
+		if !sessionBlockShape.From(e, &block) {
 			continue
 		}
-		switch block[0].Str() {
+		switch block.Type.Str() {
 		case "text":
-			said = append(said, block[1].Str())
+			said = append(said, block.Text.Str())
 		case "tool_result":
 			id := uuid
 			if results++; results > 1 && id != "" {
 				id = fmt.Sprintf("%s#%d", uuid, results)
 			}
-			r := c.Result(id, block[6].Str(), at)
-			r.Output, r.DurationMs = sessionfile.Text(block[7]), sessionfile.Int(v[recDuration])
-			r.IsError, _ = block[8].Bool()
+			r := c.Result(id, block.ToolUseID.Str(), at)
+			r.Output, r.DurationMs = sessionfile.Text(block.Content), v.ToolUseResult.DurationMs.Count()
+			r.IsError, _ = block.IsError.Bool()
 			c.Link(id, parentOf(v), c.Find(id), true)
 		case "image", "document":
-			said = append(said, "["+block[0].Str()+"]")
+			said = append(said, "["+block.Type.Str()+"]")
 		}
 	}
 	text := strings.Join(said, "\n")
 	if results > 0 {
 		return // a text beside results is a reminder of Claude's
 	}
-	meta, _ := v[recMeta].Bool()
-	summary, _ := v[recCompactSummary].Bool()
+	meta, _ := v.IsMeta.Bool()
+	summary, _ := v.IsCompactSummary.Bool()
 	var m *adapter.SessionMessage
 	if meta || summary || isNote(text) {
 		m = c.Note(uuid, text, at)
@@ -199,59 +185,61 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v []jsonscan.Value) {
 	c.Link(uuid, parentOf(v), m, true)
 }
 
-func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v []jsonscan.Value) {
-	uuid := v[recUUID].Str()
-	m := c.Message(cmp.Or(v[recMessageID].Str(), uuid), adapter.RoleAssistant, sessionfile.Time(v[recTime]))
+func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v *recordForm) {
+	uuid := v.UUID.Str()
+	m := c.Message(cmp.Or(v.Message.ID.Str(), uuid), adapter.RoleAssistant, sessionfile.Time(v.Timestamp))
 	c.Link(uuid, parentOf(v), m, true)
-	if model := v[recModel].Str(); model != "" && model != "<synthetic>" {
+	if model := v.Message.Model.Str(); model != "" && model != "<synthetic>" {
 		m.Model = model
 		if d.main {
 			d.b.Summary.Model = model
 		}
 	}
-	if v[recContent].Kind() == jsonscan.String {
-		m.Content = sessionfile.AddText(m.Content, v[recContent].Str())
+	if v.Message.Content.Kind() == jsonscan.String {
+		m.Content = sessionfile.AddText(m.Content, v.Message.Content.Str())
 	}
 	spoke := false
-	var block [9]jsonscan.Value
-	for _, e := range v[recContent].Array {
-		if !e.Fields(block[:], sessionBlockKeys) {
+	var block sessionBlockForm
+	for _, e := range v.Message.Content.Array {
+		if !sessionBlockShape.From(e, &block) {
 			continue
 		}
-		switch block[0].Str() {
+		switch block.Type.Str() {
 		case "text":
-			m.Content = sessionfile.AddText(m.Content, block[1].Str())
+			m.Content = sessionfile.AddText(m.Content, block.Text.Str())
 			spoke = true
 		case "thinking":
-			m.Thinking = sessionfile.AddText(m.Thinking, block[2].Str())
+			m.Thinking = sessionfile.AddText(m.Thinking, block.Thinking.Str())
 		case "tool_use", "server_tool_use", "mcp_tool_use":
-			c.Call(m, block[3].Str(), block[4].Str(), block[5].Raw())
+			c.Call(m, block.ID.Str(), block.Name.Str(), block.Input.Raw())
 		}
 	}
-	var u [5]jsonscan.Value
-	if v[recUsage].Fields(u[:], sessionUsageKeys) {
+	var u sessionUsageForm
+	if sessionUsageShape.From(v.Message.Usage, &u) {
 		// Every record of an answer repeats its usage; the last one is complete.
-		usage := execution.Usage{Input: sessionfile.Int(u[0]), Output: sessionfile.Int(u[1]), Cached: sessionfile.Int(u[2]), CacheWrite: sessionfile.Int(u[3]), Thinking: sessionfile.Int(u[4])}
+		usage := execution.Usage{Input: u.InputTokens.Count(), Output: u.OutputTokens.Count(),
+			Cached: u.CacheReadInputTokens.Count(), CacheWrite: u.CacheCreationInputTokens.Count(),
+			Thinking: u.OutputTokensDetails.ThinkingTokens.Count()}
 		usage.Total = usage.Input + usage.Output + usage.Cached + usage.CacheWrite
 		m.TokenUsage = &usage
 	}
-	if spoke && d.main && c == d.b.Main && v[recStop].IsStr("end_turn") {
+	if spoke && d.main && c == d.b.Main && v.Message.StopReason.IsStr("end_turn") {
 		d.b.TurnEnd(execution.TurnCompleted)
 	}
 }
 
 // attachment is what Claude puts beside the conversation. A message that was typed while it worked is among it.
-func (d *sessionDecoder) attachment(c *sessionfile.Conversation, v []jsonscan.Value) {
-	uuid := v[recUUID].Str()
+func (d *sessionDecoder) attachment(c *sessionfile.Conversation, v *recordForm) {
+	uuid := v.UUID.Str()
 	var m *adapter.SessionMessage
-	if a := v[recAttachment]; a.Get("type").IsStr("queued_command") {
+	if a := v.Attachment; a.Get("type").IsStr("queued_command") {
 		text := sessionfile.Text(a.Get("prompt"))
 		switch {
 		case text == "":
 		case isNote(text), a.Get("commandMode").IsStr("task-notification"):
-			m = c.Note(uuid, text, sessionfile.Time(v[recTime]))
+			m = c.Note(uuid, text, sessionfile.Time(v.Timestamp))
 		default:
-			m = c.Prompt(uuid, text, sessionfile.Time(v[recTime]))
+			m = c.Prompt(uuid, text, sessionfile.Time(v.Timestamp))
 		}
 	}
 	c.Link(uuid, parentOf(v), m, false)

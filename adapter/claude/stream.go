@@ -19,7 +19,7 @@ func (p *parser) Keep(*streamjson.Stream, streamjson.Kind, []byte, *cliagent.Sin
 // streamEvent is one piece of a message as the model API sends it.
 func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	st := p.Stream()
-	typ, _ := p.V[streamjson.EventType].Plain()
+	typ, _ := p.V.Event.Type.Plain()
 	switch string(typ) {
 	case "content_block_delta":
 		return p.Delta(st, s)
@@ -30,11 +30,11 @@ func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	case "message_start":
 		p.spoken(s)
 		p.endMessage(st, s)
-		st.Streamed, st.Usage, st.Final = true, usageOf(p.V[streamjson.StartUsage]), false
-		p.StartStep(st, p.Names.Str(p.V[streamjson.MessageID]), s)
+		st.Streamed, st.Usage, st.Final = true, usageOf(p.V.Event.Message.Usage), false
+		p.StartStep(st, p.Names.Str(p.V.Event.Message.ID), s)
 		return true
 	case "message_delta":
-		st.Usage, st.Final = update(st.Usage, usageOf(p.V[streamjson.DeltaUsage])), true
+		st.Usage, st.Final = update(st.Usage, usageOf(p.V.Event.Usage)), true
 		return true
 	case "message_stop":
 		p.endMessage(st, s)
@@ -55,16 +55,20 @@ func (p *parser) endMessage(st *streamjson.Stream, s *cliagent.Sink) {
 	p.EndStep(st, s)
 }
 
-var usageKeys = jsonscan.NewKeySet("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-	"output_tokens_details.thinking_tokens")
+var usageShape jsonscan.Shape[struct {
+	InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens jsonscan.Value
+	OutputTokensDetails                                                       struct{ ThinkingTokens jsonscan.Value }
+}]
 
 // usageOf reads a usage object of the model API.
 func usageOf(v jsonscan.Value) execution.Usage {
-	var f [5]jsonscan.Value
-	if !v.Fields(f[:], usageKeys) {
+	f, ok := usageShape.Of(v)
+	if !ok {
 		return execution.Usage{}
 	}
-	return sum(execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Cached: cliagent.Count(f[2]), CacheWrite: cliagent.Count(f[3]), Thinking: cliagent.Count(f[4])})
+	return sum(execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
+		Cached: cliagent.Count(f.CacheReadInputTokens), CacheWrite: cliagent.Count(f.CacheCreationInputTokens),
+		Thinking: cliagent.Count(f.OutputTokensDetails.ThinkingTokens)})
 }
 
 // sum fills in the total.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -26,7 +25,7 @@ var toldSystem = map[string]bool{"informational": true, "notification": true, "m
 
 // system is a note of the program itself.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
-	subtype := p.V[streamjson.Subtype].Str()
+	subtype := p.V.Subtype.Str()
 	switch subtype {
 	case "init":
 		return p.begin(line, s)
@@ -51,19 +50,19 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	return ignoredSystem[subtype] || strings.HasPrefix(subtype, "ui_")
 }
 
-var initKeys = jsonscan.NewKeySet("session_id", "model", "cwd", "claude_code_version", "mcp_servers")
+var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, ClaudeCodeVersion, MCPServers jsonscan.Value }]
 
 // begin is the line before each turn; the first one tells the session.
 func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if jsonscan.Fields(line, v[:], initKeys) != nil || v[0].Kind() != jsonscan.String {
+	v, ok := initShape.Read(line)
+	if !ok || v.SessionID.Kind() != jsonscan.String {
 		return false
 	}
-	p.model, p.Calls.Cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
-	if id := v[0].Str(); id != p.session {
+	p.model, p.Calls.Cwd, p.version = v.Model.Str(), v.Cwd.Str(), v.ClaudeCodeVersion.Str()
+	if id := v.SessionID.Str(); id != p.session {
 		p.begun(id, s)
 	}
-	for _, server := range v[4].Array {
+	for _, server := range v.MCPServers.Array {
 		name, status := server.Get("name").Str(), server.Get("status").Str()
 		if p.Calls.Servers[name] == status {
 			continue
@@ -89,33 +88,34 @@ func (p *parser) begun(id string, s *cliagent.Sink) {
 	s.BeginSession(start)
 }
 
-var retryKeys = jsonscan.NewKeySet("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
+var retryShape jsonscan.Shape[struct{ Attempt, MaxRetries, RetryDelayMs, ErrorStatus, Error jsonscan.Value }]
 
 func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if jsonscan.Fields(line, v[:], retryKeys) != nil {
+	v, ok := retryShape.Read(line)
+	if !ok {
 		return false
 	}
 	p.ensureTurn(s)
 	p.first = false
 	p.retries++
-	status, word := cliagent.Count(v[3]), v[4].Str()
+	status, word := cliagent.Count(v.ErrorStatus), v.Error.Str()
 	code := cmp.Or(codeOf(status, word), execution.CodeProvider)
-	s.Emit(execution.Retry{Attempt: int(cliagent.Count(v[0])), MaxAttempts: int(cliagent.Count(v[1])), Reason: reason(status, word),
-		DelayMs: cliagent.Count(v[2]), Code: code})
+	s.Emit(execution.Retry{Attempt: int(cliagent.Count(v.Attempt)), MaxAttempts: int(cliagent.Count(v.MaxRetries)),
+		Reason:  reason(status, word),
+		DelayMs: cliagent.Count(v.RetryDelayMs), Code: code})
 	return true
 }
 
-var deniedKeys = jsonscan.NewKeySet("tool_use_id", "tool_name", "message")
+var deniedShape jsonscan.Shape[struct{ ToolUseID, ToolName, Message jsonscan.Value }]
 
 // permissionDenied is a refusal that Claude made without asking anybody.
 func (p *parser) permissionDenied(line []byte, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if jsonscan.Fields(line, v[:], deniedKeys) != nil {
+	v, ok := deniedShape.Read(line)
+	if !ok {
 		return false
 	}
-	why, _, _ := strings.Cut(v[2].Str(), " IMPORTANT:") // what follows is for the model
-	p.deny(v[0], v[1], why, s)
+	why, _, _ := strings.Cut(v.Message.Str(), " IMPORTANT:") // what follows is for the model
+	p.deny(v.ToolUseID, v.ToolName, why, s)
 	return true
 }
 
@@ -123,30 +123,34 @@ func (p *parser) deny(id, name jsonscan.Value, why string, s *cliagent.Sink) {
 	p.Calls.Deny(p.Calls.Expect(id.Str(), ""), name.Str(), why, s)
 }
 
-var compactKeys = jsonscan.NewKeySet("compact_metadata.pre_tokens", "compact_metadata.post_tokens")
+var compactShape jsonscan.Shape[struct {
+	CompactMetadata struct{ PreTokens, PostTokens jsonscan.Value }
+}]
 
 func (p *parser) compacted(line []byte, s *cliagent.Sink) bool {
-	var v [2]jsonscan.Value
-	if jsonscan.Fields(line, v[:], compactKeys) != nil {
+	v, ok := compactShape.Read(line)
+	if !ok {
 		return false
 	}
 	e := execution.ContextCompacted{}
-	if v[1].Exists() {
-		e.TokensSaved = max(0, cliagent.Count(v[0])-cliagent.Count(v[1]))
+	if v.CompactMetadata.PostTokens.Exists() {
+		e.TokensSaved = max(0, cliagent.Count(v.CompactMetadata.PreTokens)-cliagent.Count(v.CompactMetadata.PostTokens))
 	}
 	s.Emit(e)
 	return true
 }
 
-var taskKeys = jsonscan.NewKeySet("task_id", "tool_use_id", "status", "summary")
+type taskForm struct{ TaskID, ToolUseID, Status, Summary jsonscan.Value }
+
+var taskShape jsonscan.Shape[taskForm]
 
 // taskStarted ties the id under which a sub-agent asks to the call that started it.
 func (p *parser) taskStarted(line []byte) bool {
-	var v [4]jsonscan.Value
-	if jsonscan.Fields(line, v[:], taskKeys) != nil {
+	var v taskForm
+	if !taskShape.Into(line, &v) {
 		return false
 	}
-	if id, call := v[0].Str(), v[1].Str(); id != "" && call != "" {
+	if id, call := v.TaskID.Str(), v.ToolUseID.Str(); id != "" && call != "" {
 		p.tasks[id] = call
 	}
 	return true
@@ -154,31 +158,37 @@ func (p *parser) taskStarted(line []byte) bool {
 
 // taskEnded is the answer of a sub-agent in the background; any other task has a tool result.
 func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
-	var v [4]jsonscan.Value
-	if jsonscan.Fields(line, v[:], taskKeys) != nil {
+	var v taskForm
+	if !taskShape.Into(line, &v) {
 		return false
 	}
-	c := p.Calls.Open(v[1].Str())
+	c := p.Calls.Open(v.ToolUseID.Str())
 	if c == nil || !c.Async {
 		return true
 	}
 	if st := p.Sub(c.ID); st != nil {
 		p.endMessage(st, s)
 	}
-	p.Calls.AgentEnd(c, !v[2].IsStr("completed"), v[3].Str(), s)
+	p.Calls.AgentEnd(c, !v.Status.IsStr("completed"), v.Summary.Str(), s)
 	return true
 }
 
-var limitKeys = jsonscan.NewKeySet("rate_limit_info.status", "rate_limit_info.resetsAt", "rate_limit_info.rateLimitType")
+var limitShape jsonscan.Shape[struct {
+	RateLimitInfo struct {
+		_                               jsonscan.Camel
+		Status, ResetsAt, RateLimitType jsonscan.Value
+	}
+}]
 
 // rateLimit is the state of a subscription's limit. One that allows everything limits nothing.
 func (p *parser) rateLimit(line []byte, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if jsonscan.Fields(line, v[:], limitKeys) != nil || !v[0].Exists() {
+	v, ok := limitShape.Read(line)
+	if !ok || !v.RateLimitInfo.Status.Exists() {
 		return false
 	}
-	if !v[0].IsStr("allowed") {
-		s.Emit(execution.RateLimited{Status: v[0].Str(), ResetsAt: cliagent.Count(v[1]) * 1000, Limit: v[2].Str()})
+	if !v.RateLimitInfo.Status.IsStr("allowed") {
+		s.Emit(execution.RateLimited{Status: v.RateLimitInfo.Status.Str(), ResetsAt: cliagent.Count(v.RateLimitInfo.ResetsAt) * 1000,
+			Limit: v.RateLimitInfo.RateLimitType.Str()})
 	}
 	return true
 }

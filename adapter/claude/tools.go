@@ -30,13 +30,15 @@ type toolEnd struct {
 	at         time.Time
 }
 
-var metaKeys = jsonscan.NewKeySet("id", "non_execution_kind")
+type metaForm struct{ ID, NonExecutionKind jsonscan.Value }
+
+var metaShape jsonscan.Shape[metaForm]
 
 // refused reports that the tool never ran.
 func (e toolEnd) refused() bool {
 	for _, element := range e.meta.Array {
-		var v [2]jsonscan.Value
-		if element.Fields(v[:], metaKeys) && v[0].IsStr(e.id) && v[1].Kind() == jsonscan.String {
+		var v metaForm
+		if metaShape.From(element, &v) && v.ID.IsStr(e.id) && v.NonExecutionKind.Kind() == jsonscan.String {
 			return true
 		}
 	}
@@ -74,7 +76,12 @@ func plainError(text string) string {
 	return strings.TrimSuffix(text, "</tool_use_error>")
 }
 
-var shellKeys = jsonscan.NewKeySet("stdout", "stderr", "backgroundTaskId")
+type shellForm struct {
+	_                                jsonscan.Camel
+	Stdout, Stderr, BackgroundTaskID jsonscan.Value
+}
+
+var shellShape jsonscan.Shape[shellForm]
 
 // command is the end of a command, nil if it never ran. Claude states no exit code of its own: success means 0, and a failure
 // begins with "Exit code N". Both streams arrive as one, except where it keeps them apart.
@@ -88,14 +95,14 @@ func (p *parser) command(c *toolcall.Call, e toolEnd, text string) *toolcall.Exi
 	case !exited:
 		code, rest = -1, plainError(text)
 	}
-	var v [3]jsonscan.Value
+	var v shellForm
 	exit := &toolcall.Exit{Stdout: rest, Code: code}
-	if e.detail.Fields(v[:], shellKeys) {
-		exit.Stdout, exit.Stderr = v[0].Str(), v[1].Str()
+	if shellShape.From(e.detail, &v) {
+		exit.Stdout, exit.Stderr = v.Stdout.Str(), v.Stderr.Str()
 	} else if !e.failed {
 		exit.Stdout = text
 	}
-	exit.Exited = v[2].Kind() != jsonscan.String // else it runs on in the background
+	exit.Exited = v.BackgroundTaskID.Kind() != jsonscan.String // else it runs on in the background
 	return exit
 }
 
@@ -118,19 +125,22 @@ func summary(text string) string {
 	return strings.TrimSpace(text)
 }
 
-var patchKeys = jsonscan.NewKeySet("oldStart", "oldLines", "newStart", "newLines", "lines")
+var patchShape jsonscan.Shape[struct {
+	_                                             jsonscan.Camel
+	OldStart, OldLines, NewStart, NewLines, Lines jsonscan.Value
+}]
 
 // unified writes Claude's hunks as a unified diff without file names.
 func unified(patch jsonscan.Value) string {
 	var b strings.Builder
 	for _, hunk := range patch.Array {
-		var v [5]jsonscan.Value
-		if !hunk.Fields(v[:], patchKeys) {
+		v, ok := patchShape.Of(hunk)
+		if !ok {
 			continue
 		}
-		b.WriteString("@@ -" + strconv.FormatInt(cliagent.Count(v[0]), 10) + "," + strconv.FormatInt(cliagent.Count(v[1]), 10) +
-			" +" + strconv.FormatInt(cliagent.Count(v[2]), 10) + "," + strconv.FormatInt(cliagent.Count(v[3]), 10) + " @@\n")
-		for _, l := range v[4].Array {
+		b.WriteString("@@ -" + strconv.FormatInt(cliagent.Count(v.OldStart), 10) + "," + strconv.FormatInt(cliagent.Count(v.OldLines), 10) +
+			" +" + strconv.FormatInt(cliagent.Count(v.NewStart), 10) + "," + strconv.FormatInt(cliagent.Count(v.NewLines), 10) + " @@\n")
+		for _, l := range v.Lines.Array {
 			b.WriteString(l.Str())
 			b.WriteByte('\n')
 		}
@@ -138,15 +148,15 @@ func unified(patch jsonscan.Value) string {
 	return b.String()
 }
 
-var progressKeys = jsonscan.NewKeySet("tool_use_id")
+var progressShape jsonscan.Shape[struct{ ToolUseID jsonscan.Value }]
 
 // toolProgress is a sign of life of a tool that takes its time.
 func (p *parser) toolProgress(line []byte, s *cliagent.Sink) bool {
-	var v [1]jsonscan.Value
-	if jsonscan.Fields(line, v[:], progressKeys) != nil {
+	v, ok := progressShape.Read(line)
+	if !ok {
 		return false
 	}
-	if c := p.Calls.Open(v[0].Str()); c != nil && c.Ready {
+	if c := p.Calls.Open(v.ToolUseID.Str()); c != nil && c.Ready {
 		p.Calls.Run(c, s)
 	}
 	return true

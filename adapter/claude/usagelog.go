@@ -79,70 +79,61 @@ func (l *usageLog) Worth(head []byte) bool {
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-const (
-	uType = iota
-	uTimestamp
-	uSession
-	uRequest
-	uSidechain
-	uCwd
-	uCost
-	uID
-	uModel
-	uUsage
-	uInput
-	uOutput
-	uCacheRead
-	uCacheWrite
-	uWrite5m
-	uWrite1h
-	uThinking
-	uSpeed
-	uIterations
-	uProgress
-	uModelUsage
-	uGuessed
-	uFields
-)
-
 // One pass over a line finds all.
-var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "sessionId", "requestId", "isSidechain", "cwd", "costUSD", "message.id",
-	"message.model", "message.usage", "message.usage.input_tokens", "message.usage.output_tokens", "message.usage.cache_read_input_tokens",
-	"message.usage.cache_creation_input_tokens", "message.usage.cache_creation.ephemeral_5m_input_tokens",
-	"message.usage.cache_creation.ephemeral_1h_input_tokens", "message.usage.output_tokens_details.thinking_tokens", "message.usage.speed",
-	"message.usage.iterations", "data.message", "modelUsage", "hasUnknownModelCost")
+type usageLineForm struct {
+	_                                                                                        jsonscan.Camel
+	Type, Timestamp, SessionID, RequestID, IsSidechain, Cwd, ModelUsage, HasUnknownModelCost jsonscan.Value
+	CostUSD                                                                                  jsonscan.Value `scan:"costUSD"`
+	Message                                                                                  struct {
+		ID, Model jsonscan.Value
+		Usage     struct {
+			_                                                                                            jsonscan.Snake
+			InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens, Speed, Iterations jsonscan.Value
+			Whole                                                                                        jsonscan.Value `scan:"."`
+			CacheCreation                                                                                struct {
+				Ephemeral5mInputTokens jsonscan.Value `scan:"ephemeral_5m_input_tokens"`
+				Ephemeral1hInputTokens jsonscan.Value `scan:"ephemeral_1h_input_tokens"`
+			}
+			OutputTokensDetails struct{ ThinkingTokens jsonscan.Value }
+		}
+	}
+	Data struct{ Message jsonscan.Value }
+}
+
+var usageLineShape jsonscan.Shape[usageLineForm]
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
-	var f [uFields]jsonscan.Value
-	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+	var f usageLineForm
+	if !usageLineShape.Into(line, &f) {
 		return false
 	}
 	if l.mem.Born == 0 {
-		l.mem.Born = usagescan.Millis(f[uTimestamp])
+		l.mem.Born = usagescan.Millis(f.Timestamp)
 	}
 	switch {
-	case f[uUsage].Kind() == jsonscan.Object:
+	case f.Message.Usage.Whole.Kind() == jsonscan.Object:
 		l.call(&f, give)
-	case f[uProgress].Kind() == jsonscan.Object:
+	case f.Data.Message.Kind() == jsonscan.Object:
 		// A sub-agent's answer as its parent was told of it.
-		session, cwd := f[uSession], f[uCwd]
-		if f[uProgress].Fields(f[:], usageLineKeys); f[uUsage].Kind() == jsonscan.Object {
-			if !f[uSession].Exists() {
-				f[uSession] = session
+		session, cwd := f.SessionID, f.Cwd
+		if usageLineShape.From(f.Data.Message, &f); f.Message.Usage.Whole.Kind() == jsonscan.Object {
+			if !f.SessionID.Exists() {
+				f.SessionID = session
 			}
-			if !f[uCwd].Exists() {
-				f[uCwd] = cwd
+			if !f.Cwd.Exists() {
+				f.Cwd = cwd
 			}
 			l.call(&f, give)
 		}
-	case f[uModelUsage].Kind() == jsonscan.Object && f[uType].IsStr("cost-state"):
+	case f.ModelUsage.Kind() == jsonscan.Object && f.Type.IsStr("cost-state"):
 		l.statement(&f, give)
 	}
 	return true
 }
 
-func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
-	l.rec = adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Model: l.names.Of(f[uModel]), Session: l.names.Of(f[uSession]), Project: l.names.Of(f[uCwd])}
+func (l *usageLog) call(f *usageLineForm, give func(*adapter.UsageRecord)) {
+	l.rec = adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Message.Model),
+		Session: l.names.Of(f.SessionID), Project: l.names.Of(f.Cwd)}
 	r := &l.rec
 	if r.Time == 0 {
 		return
@@ -150,23 +141,25 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageReco
 	if r.Session == "" {
 		r.Session = l.session
 	}
-	r.SubAgent, _ = f[uSidechain].Bool()
+	r.SubAgent, _ = f.IsSidechain.Bool()
 	r.Copied = r.Time < l.mem.Born
 	l.mem.Time = max(l.mem.Time, r.Time)
 	if r.Project != "" {
 		l.mem.Project = r.Project
 	}
-	r.Input, r.Output, r.CacheRead = usagescan.Count(f[uInput]), usagescan.Count(f[uOutput]), usagescan.Count(f[uCacheRead])
-	r.CacheWrite1h = usagescan.Count(f[uWrite1h])
-	r.CacheWrite = max(usagescan.Count(f[uWrite5m]), usagescan.Count(f[uCacheWrite])-r.CacheWrite1h, 0)
-	r.Thinking = min(usagescan.Count(f[uThinking]), r.Output)
-	if f[uSpeed].IsStr("fast") && r.Model != "" {
+	r.Input, r.Output, r.CacheRead = f.Message.Usage.InputTokens.Count(), f.Message.Usage.OutputTokens.Count(),
+		f.Message.Usage.CacheReadInputTokens.Count()
+	r.CacheWrite1h = f.Message.Usage.CacheCreation.Ephemeral1hInputTokens.Count()
+	r.CacheWrite = max(f.Message.Usage.CacheCreation.Ephemeral5mInputTokens.Count(),
+		f.Message.Usage.CacheCreationInputTokens.Count()-r.CacheWrite1h, 0)
+	r.Thinking = min(f.Message.Usage.OutputTokensDetails.ThinkingTokens.Count(), r.Output)
+	if f.Message.Usage.Speed.IsStr("fast") && r.Model != "" {
 		r.Model = l.names.OfBytes(append([]byte(r.Model), "-fast"...)) // another price
 	}
-	if usd, ok := f[uCost].Float(); ok && usd >= 0 {
+	if usd, ok := f.CostUSD.Float(); ok && usd >= 0 {
 		r.Stated, r.Cost = true, usd
 	}
-	id, request := plain(f[uID]), plain(f[uRequest])
+	id, request := plain(f.Message.ID), plain(f.RequestID)
 	if len(id) > 0 {
 		h := new(usagescan.Hash).Text("claude").Bytes(id)
 		if len(request) > 0 {
@@ -181,37 +174,33 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, give func(*adapter.UsageReco
 	if r.Tokens() > 0 || r.Cost > 0 {
 		give(r)
 	}
-	if f[uIterations].Kind() == jsonscan.Array && len(f[uIterations].Raw()) > len("[]") {
-		l.advice(f[uIterations], *r, id, request, give)
+	if f.Message.Usage.Iterations.Kind() == jsonscan.Array && len(f.Message.Usage.Iterations.Raw()) > len("[]") {
+		l.advice(f.Message.Usage.Iterations, *r, id, request, give)
 	}
 }
 
-const (
-	tType = iota
-	tModel
-	tInput
-	tOutput
-	tCacheRead
-	tCacheWrite
-	tWrite5m
-	tWrite1h
-	tFields
-)
+type iterationForm struct {
+	Type, Model, InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens jsonscan.Value
+	CacheCreation                                                                          struct {
+		Ephemeral5mInputTokens jsonscan.Value `scan:"ephemeral_5m_input_tokens"`
+		Ephemeral1hInputTokens jsonscan.Value `scan:"ephemeral_1h_input_tokens"`
+	}
+}
 
-var iterationKeys = jsonscan.NewKeySet("type", "model", "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-	"cache_creation.ephemeral_5m_input_tokens", "cache_creation.ephemeral_1h_input_tokens")
+var iterationShape jsonscan.Shape[iterationForm]
 
 // advice are calls of another model inside a call, whose tokens are not in the call's own.
 func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id, request []byte, give func(*adapter.UsageRecord)) {
 	iterations.Array(func(i int, v jsonscan.Value) bool {
-		var t [tFields]jsonscan.Value
-		if v.Fields(t[:], iterationKeys); !t[tType].IsStr("advisor_message") {
+		var t iterationForm
+		if iterationShape.From(v, &t); !t.Type.IsStr("advisor_message") {
 			return true
 		}
-		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t[tModel]), Session: of.Session, Project: of.Project, SubAgent: of.SubAgent, Copied: of.Copied,
-			Input: usagescan.Count(t[tInput]), Output: usagescan.Count(t[tOutput]), CacheRead: usagescan.Count(t[tCacheRead]),
-			CacheWrite1h: usagescan.Count(t[tWrite1h])}
-		r.CacheWrite = max(usagescan.Count(t[tWrite5m]), usagescan.Count(t[tCacheWrite])-r.CacheWrite1h, 0)
+		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t.Model), Session: of.Session, Project: of.Project,
+			SubAgent: of.SubAgent, Copied: of.Copied,
+			Input: t.InputTokens.Count(), Output: t.OutputTokens.Count(), CacheRead: t.CacheReadInputTokens.Count(),
+			CacheWrite1h: t.CacheCreation.Ephemeral1hInputTokens.Count()}
+		r.CacheWrite = max(t.CacheCreation.Ephemeral5mInputTokens.Count(), t.CacheCreationInputTokens.Count()-r.CacheWrite1h, 0)
 		if len(id) > 0 {
 			r.Key = new(usagescan.Hash).Text("claude advice").Bytes(id).Bytes(request).Int(int64(i)).Key()
 			r.Twin = new(usagescan.Hash).Text("advice twin").Text(r.Session).Bytes(id).Int(int64(i)).Sum()
@@ -223,24 +212,25 @@ func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id,
 	})
 }
 
-var modelSumKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
+var modelSumShape jsonscan.Shape[struct {
+	_                                                                         jsonscan.Camel
+	InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens jsonscan.Value
+	CostUSD                                                                   jsonscan.Value `scan:"costUSD"`
+}]
 
 // statement reads what Claude says the session cost so far, by model, when a process ends. It goes on over resumes; a fork's
 // first one holds what was copied too.
-func (l *usageLog) statement(f *[uFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
-	session := l.names.Of(f[uSession])
+func (l *usageLog) statement(f *usageLineForm, give func(*adapter.UsageRecord)) {
+	session := l.names.Of(f.SessionID)
 	if session == "" {
 		session = l.session
 	}
 	now := map[string]statedSum{}
-	f[uModelUsage].Object(func(name []byte, v jsonscan.Value) bool {
-		var t [5]jsonscan.Value
-		v.Fields(t[:], modelSumKeys)
-		var n [5]float64
-		for i := range n {
-			n[i], _ = t[i].Float()
-		}
-		sum := statedSum{n[0], n[1], n[2], n[3], n[4]}
+	f.ModelUsage.Object(func(name []byte, v jsonscan.Value) bool {
+		t, _ := modelSumShape.Of(v)
+		number := func(v jsonscan.Value) float64 { n, _ := v.Float(); return n }
+		sum := statedSum{number(t.InputTokens), number(t.OutputTokens), number(t.CacheReadInputTokens), number(t.CacheCreationInputTokens),
+			number(t.CostUSD)}
 		model := l.names.OfBytes(name)
 		now[model] = sum
 		if before := l.mem.Stated[model]; before.Cost <= sum.Cost && before.Input <= sum.Input && before.Output <= sum.Output {
@@ -248,7 +238,7 @@ func (l *usageLog) statement(f *[uFields]jsonscan.Value, give func(*adapter.Usag
 		}
 		r := adapter.UsageRecord{Statement: true, Stated: true, Time: l.mem.Time, Session: session, Project: l.mem.Project, Model: model,
 			Input: whole(sum.Input), Output: whole(sum.Output), CacheRead: whole(sum.CacheRead), CacheWrite: whole(sum.CacheWrite), Cost: sum.Cost}
-		if guessed, _ := f[uGuessed].Bool(); !guessed && r.Cost >= 0 && r.Time > 0 && (r.Tokens() > 0 || r.Cost > 0) {
+		if guessed, _ := f.HasUnknownModelCost.Bool(); !guessed && r.Cost >= 0 && r.Time > 0 && (r.Tokens() > 0 || r.Cost > 0) {
 			give(&r)
 		}
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// appItem is an item of codex app-server.
-type appItem struct {
+// appItemForm is an item of codex app-server.
+type appItemForm struct {
 	_                                                               jsonscan.Camel
 	Type, ID, Text, Status, Summary, Content                        jsonscan.Value
 	Command, Cwd, ProcessID, AggregatedOutput, ExitCode, DurationMs jsonscan.Value
@@ -20,12 +20,12 @@ type appItem struct {
 	Kind, AgentThreadID, AgentPath                                  jsonscan.Value
 }
 
-var appItems jsonscan.Shape[appItem]
+var appItemShape jsonscan.Shape[appItemForm]
 
 // item reads the start or the end of an item. False means that it is not known.
 func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
-	var v appItem
-	if !appItems.From(p.v.Params.Item, &v) || v.ID.Kind() != jsonscan.String {
+	var v appItemForm
+	if !appItemShape.From(p.v.Params.Item, &v) || v.ID.Kind() != jsonscan.String {
 		return false
 	}
 	c := p.of(p.v.Params.ThreadID)
@@ -153,16 +153,16 @@ func (p *appParser) starts(c *conversation, id string, completed bool, o source)
 }
 
 // simple is a tool call without events of its own besides those of a tool call.
-func (p *appParser) simple(c *conversation, id, tool string, input []byte, output jsonscan.Value, v *appItem, completed bool, o source) {
+func (p *appParser) simple(c *conversation, id, tool string, input []byte, output jsonscan.Value, v *appItemForm, completed bool, o source) {
 	if p.starts(c, id, completed, o) {
 		o.begin(id, tool, input)
 	}
 	if completed {
-		o.end(id, tool, p.names.Str(v.Status), v.Error.Get("message").Str(), raw(output), count(v.DurationMs))
+		o.end(id, tool, p.names.Str(v.Status), v.Error.Get("message").Str(), raw(output), v.DurationMs.Count())
 	}
 }
 
-func (p *appParser) commandItem(c *conversation, id string, v *appItem, completed bool, o source) {
+func (p *appParser) commandItem(c *conversation, id string, v *appItemForm, completed bool, o source) {
 	f := c.flows[id]
 	if f == nil {
 		f = c.start(id, flowCommand, o)
@@ -180,12 +180,12 @@ func (p *appParser) commandItem(c *conversation, id string, v *appItem, complete
 		if !whole {
 			rest = ""
 		}
-		o.command(id, status, rest, whole, v.AggregatedOutput, v.ExitCode, count(v.DurationMs))
+		o.command(id, status, rest, whole, v.AggregatedOutput, v.ExitCode, v.DurationMs.Count())
 	}
 }
 
 // activity is what became of a sub-agent, in versions that report it apart from tool calls.
-func (p *appParser) activity(id string, v *appItem, o source) {
+func (p *appParser) activity(id string, v *appItemForm, o source) {
 	thread, path := v.AgentThreadID.Str(), v.AgentPath.Str()
 	switch {
 	case thread == "":

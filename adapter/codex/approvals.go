@@ -95,14 +95,14 @@ func (p *appParser) pose(r *request, key string) *question {
 	return q
 }
 
-var askedCommands jsonscan.Shape[struct {
+var commandShape jsonscan.Shape[struct {
 	_                            jsonscan.Camel
 	ItemID, Command, Cwd, Reason jsonscan.Value
 	NetworkApprovalContext       struct{ Host jsonscan.Value }
 }]
 
 func (p *appParser) askCommand(r *request, params jsonscan.Value, s *cliagent.Sink) bool {
-	v, ok := askedCommands.Of(params)
+	v, ok := commandShape.Of(params)
 	if !ok {
 		return false
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// appLine is what a line of codex app-server says. One pass finds all of it.
-type appLine struct {
+// lineForm is what a line of codex app-server says. One pass finds all of it.
+type lineForm struct {
 	_                         jsonscan.Camel
 	ID, Method, Result, Error jsonscan.Value
 	Params                    struct {
@@ -21,7 +21,7 @@ type appLine struct {
 	}
 }
 
-var appLines jsonscan.Shape[appLine]
+var lineShape jsonscan.Shape[lineForm]
 
 // idle are notifications that say nothing a run has to know.
 var idle = func() map[string]bool {
@@ -50,7 +50,7 @@ type appParser struct {
 	key   string      // to log in with, empty for the login that is there
 	input []inputItem // of the first turn
 	names *jsonscan.Interner
-	v     appLine // that is being read
+	v     lineForm // that is being read
 	err   stderr
 
 	calls  jsonrpc.Calls[call] // requests of ours that wait for their answer
@@ -116,7 +116,7 @@ func (p *appParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	case src == process.Stderr:
 		p.err.line(line, s)
 	case len(line) == 0:
-	case !appLines.Into(line, &p.v) || !p.message(s):
+	case !lineShape.Into(line, &p.v) || !p.message(s):
 		if len(strings.TrimSpace(string(line))) > 0 {
 			s.Unknown(src, line)
 		}
@@ -234,7 +234,7 @@ func (p *appParser) threadStarted() bool {
 // faultForm is why a turn or a model call failed.
 type faultForm struct{ Message, CodexErrorInfo, AdditionalDetails jsonscan.Value }
 
-var callFaults jsonscan.Shape[struct {
+var callFaultShape jsonscan.Shape[struct {
 	_         jsonscan.Camel
 	Error     faultForm
 	WillRetry jsonscan.Value
@@ -242,7 +242,7 @@ var callFaults jsonscan.Shape[struct {
 
 // error is a note that a call is tried again, or the failure that turn/completed repeats.
 func (p *appParser) error(s *cliagent.Sink) bool {
-	v, _ := callFaults.Of(p.v.Params.Whole)
+	v, _ := callFaultShape.Of(p.v.Params.Whole)
 	if !v.Error.Message.Exists() {
 		return false
 	}
@@ -273,7 +273,7 @@ func (p *appParser) rateLimits(s *cliagent.Sink) bool {
 	for _, window := range []string{"primary", "secondary"} {
 		w := limits.Get(window)
 		if used, ok := w.Get("usedPercent").Float(); ok && used >= 100 {
-			e.Limit, e.ResetsAt = strings.TrimPrefix(e.Limit+"/"+window, "/"), max(e.ResetsAt, count(w.Get("resetsAt"))*1000)
+			e.Limit, e.ResetsAt = strings.TrimPrefix(e.Limit+"/"+window, "/"), max(e.ResetsAt, w.Get("resetsAt").Count()*1000)
 			if e.Status == "" {
 				e.Status = "rate_limit_reached"
 			}

@@ -116,7 +116,7 @@ func codeOfText(text string) execution.ErrorCode {
 
 type apiBody struct{ message, code string }
 
-var apiErrors jsonscan.Shape[struct {
+var apiShape jsonscan.Shape[struct {
 	Error  struct{ Message, Code, Type jsonscan.Value }
 	Detail jsonscan.Value
 }]
@@ -126,7 +126,7 @@ func apiError(message string) (apiBody, bool) {
 	if !strings.HasPrefix(message, "{") {
 		return apiBody{}, false
 	}
-	v, _ := apiErrors.Read([]byte(message))
+	v, _ := apiShape.Read([]byte(message))
 	b := apiBody{message: cmp.Or(v.Error.Message.Str(), v.Detail.Str()), code: v.Error.Code.Str() + " " + v.Error.Type.Str()}
 	return b, b.message != ""
 }

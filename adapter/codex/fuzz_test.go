@@ -67,7 +67,7 @@ func FuzzPrinted(f *testing.F) {
 		for line := range bytes.Lines(input) {
 			// Lines that repeat what others say, and what is shown at its end.
 			fuzzLine(t, p, s, bytes.TrimSuffix(line, []byte("\n")), func(line []byte) bool {
-				v, ok := printedLines.Read(line)
+				v, ok := printedShape.Read(line)
 				return ok && (v.Type.IsStr("error") || v.Type.IsStr("turn.started") || strings.HasPrefix(v.Type.Str(), "item."))
 			})
 		}
@@ -89,13 +89,13 @@ var handled = []string{"item/agentMessage/delta", "item/plan/delta", "item/reaso
 func FuzzAppServer(f *testing.F) {
 	seeds(f, "testdata/wire/*.wire")
 	f.Add([]byte(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"}}}` + "\n" + formAsked + "\n" + inputAsked))
-	var scratch appLine
+	var scratch lineForm
 	silent := func(line []byte) bool {
 		// What makes no event is known by its method, or answers something that was asked.
 		if len(bytes.TrimSpace(line)) == 0 {
 			return true
 		}
-		if !appLines.Into(line, &scratch) {
+		if !lineShape.Into(line, &scratch) {
 			return false
 		}
 		if method := scratch.Method; method.Exists() {

@@ -51,7 +51,7 @@ func (p *appParser) begin(s *cliagent.Sink) {
 	p.ask(s, call{method: method}, params)
 }
 
-var threads jsonscan.Shape[struct {
+var threadShape jsonscan.Shape[struct {
 	_          jsonscan.Camel
 	Thread     struct{ ID, ForkedFromID jsonscan.Value }
 	Model, Cwd jsonscan.Value
@@ -60,7 +60,7 @@ var threads jsonscan.Shape[struct {
 // threadReady is the thread of the conversation. Developer instructions take effect at the start of a thread only; for
 // an older one they become part of its history.
 func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagent.Sink) bool {
-	v, _ := threads.Of(result)
+	v, _ := threadShape.Of(result)
 	id := v.Thread.ID.Str()
 	if id == "" {
 		s.Fail(execution.Errorf(execution.CodeInvalidOutput, "codex: %s: the answer names no thread", method))

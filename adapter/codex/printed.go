@@ -10,10 +10,10 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// printedLines are the lines of codex exec --json.
-var printedLines jsonscan.Shape[printedLine]
+// printedShape are the lines of codex exec --json.
+var printedShape jsonscan.Shape[printedForm]
 
-type printedLine struct {
+type printedForm struct {
 	Type, ThreadID, Message jsonscan.Value
 	Usage                   tokensForm
 	Error                   struct{ Message jsonscan.Value }
@@ -55,13 +55,13 @@ func (p *printed) Command(execution.Command, *cliagent.Sink) error {
 
 // Line is one line of Codex's output.
 func (p *printed) Line(src process.Stream, line []byte, s *cliagent.Sink) {
-	if v, ok := printedLines.Read(line); !ok || !p.event(&v, s) {
+	if v, ok := printedShape.Read(line); !ok || !p.event(&v, s) {
 		s.Unknown(src, line)
 	}
 }
 
 // event reads a line. False means that it is not known.
-func (p *printed) event(v *printedLine, s *cliagent.Sink) bool {
+func (p *printed) event(v *printedForm, s *cliagent.Sink) bool {
 	switch v.Type.Str() {
 	case "thread.started":
 		p.thread = v.ThreadID.Str()
@@ -113,7 +113,7 @@ func (p *printed) endTurn(f *cliagent.Failure, s *cliagent.Sink) {
 }
 
 // item reads the start or the end of an item. False means that it is not known.
-func (p *printed) item(v *printedLine, completed bool, s *cliagent.Sink) bool {
+func (p *printed) item(v *printedForm, completed bool, s *cliagent.Sink) bool {
 	typ, id := v.Item.Type.Str(), v.Item.ID.Str()
 	tool, called := printedTools[typ]
 	switch {

@@ -13,24 +13,33 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var recordKeys = jsonscan.NewKeySet("type", "timestamp", "ordinal", "payload", "payload.type", "id", "instructions", "record_type")
+type recordForm struct {
+	Type, Timestamp, Ordinal, ID, Instructions, RecordType jsonscan.Value
+	Payload                                                struct {
+		Type  jsonscan.Value
+		Whole jsonscan.Value `scan:"."`
+	}
+}
 
-const (
-	recType = iota
-	recTime
-	recOrdinal
-	recPayload
-	recKind
-	recID
-	recInstructions
-	recState
-	recCount
-)
+var recordShape jsonscan.Shape[recordForm]
 
-var metaKeys = jsonscan.NewKeySet("id", "cwd", "forked_from_id", "parent_thread_id", "timestamp", "subagent_history_start_ordinal", "source.subagent.thread_spawn.parent_thread_id", "forked_from_ordinal_exclusive")
+var metaShape jsonscan.Shape[struct {
+	ID, Cwd, ForkedFromID, ParentThreadID, Timestamp, SubagentHistoryStartOrdinal jsonscan.Value
+	ForkedFromOrdinalExclusive                                                    jsonscan.Value
+	Source                                                                        struct {
+		Subagent struct {
+			ThreadSpawn struct{ ParentThreadID jsonscan.Value }
+		}
+	}
+}]
 
-var itemKeys = jsonscan.NewKeySet("type", "id", "role", "content", "name", "namespace", "arguments", "input", "call_id", "output", "summary",
-	"internal_chat_message_metadata_passthrough.content_item_kinds", "action", "author")
+type itemForm struct {
+	Type, ID, Role, Content, Name, Namespace, Arguments, Input, CallID, Output, Summary, Action jsonscan.Value
+	Author                                                                                      jsonscan.Value
+	InternalChatMessageMetadataPassthrough                                                      struct{ ContentItemKinds jsonscan.Value }
+}
+
+var itemShape jsonscan.Shape[itemForm]
 
 // silentEvents tell the screen what other records tell too, or nothing about the conversation.
 var silentEvents = map[string]bool{"user_message": true, "agent_message": true, "agent_reasoning": true, "agent_reasoning_raw_content": true,
@@ -71,52 +80,52 @@ type sessionDecoder struct {
 
 // Line reads a record.
 func (d *sessionDecoder) Line(text []byte) bool {
-	var v [recCount]jsonscan.Value
-	if jsonscan.Fields(text, v[:], recordKeys) != nil {
+	var v recordForm
+	if !recordShape.Into(text, &v) {
 		return false
 	}
-	at := sessionfile.Time(v[recTime])
-	kind := v[recType].Str()
+	at := sessionfile.Time(v.Timestamp)
+	kind := v.Type.Str()
 	if kind == "session_meta" {
-		d.meta(v[recPayload])
-		d.b.At(cmpTime(sessionfile.Time(v[recPayload].Get("timestamp")), at))
+		d.meta(v.Payload.Whole)
+		d.b.At(cmpTime(sessionfile.Time(v.Payload.Whole.Get("timestamp")), at))
 		return true
 	}
-	ordinal, numbered := v[recOrdinal].Int()
+	ordinal, numbered := v.Ordinal.Int()
 	if numbered && (d.below > 0 && ordinal >= d.below || ordinal < d.own) {
 		return true
 	}
 	d.b.At(at)
 	switch kind {
 	case "response_item":
-		d.item(v[recPayload], at)
+		d.item(v.Payload.Whole, at)
 	case "event_msg":
-		d.event(v[recKind].Str(), v[recPayload])
+		d.event(v.Payload.Type.Str(), v.Payload.Whole)
 	case "turn_context":
-		if model := v[recPayload].Get("model").Str(); model != "" {
+		if model := v.Payload.Whole.Get("model").Str(); model != "" {
 			d.b.Summary.Model = model
 		}
-		if cwd := v[recPayload].Get("cwd").Str(); cwd != "" {
+		if cwd := v.Payload.Whole.Get("cwd").Str(); cwd != "" {
 			d.b.Summary.Cwd = cwd
 		}
 	case "token_usage_record":
 		d.records = true
-		d.usage(v[recPayload].Get("usage"))
+		d.usage(v.Payload.Whole.Get("usage"))
 	case "compacted":
-		d.c.Note(d.number("compacted"), v[recPayload].Get("message").Str(), at)
-		d.b.Event(execution.ContextCompacted{Summary: v[recPayload].Get("message").Str()})
+		d.c.Note(d.number("compacted"), v.Payload.Whole.Get("message").Str(), at)
+		d.b.Event(execution.ContextCompacted{Summary: v.Payload.Whole.Get("message").Str()})
 	case "":
 		// The first releases began a file with the meta, without a type.
-		if v[recState].Exists() {
+		if v.RecordType.Exists() {
 			break
 		}
-		if !v[recID].Exists() {
+		if !v.ID.Exists() {
 			d.b.Unknown("")
 		}
 	default:
 		switch {
 		case silentRecords[kind]:
-		case !v[recPayload].Exists() && isItem(kind): // and wrote items bare
+		case !v.Payload.Whole.Exists() && isItem(kind): // and wrote items bare
 			line, err := jsonscan.Parse(text)
 			if err != nil {
 				return false
@@ -143,11 +152,11 @@ func isItem(kind string) bool {
 // meta begins a file. That of another thread begins what this one goes on from, or is part of the history that was copied
 // for a sub-agent.
 func (d *sessionDecoder) meta(payload jsonscan.Value) {
-	var v [8]jsonscan.Value
-	if !payload.Fields(v[:], metaKeys) {
+	v, ok := metaShape.Of(payload)
+	if !ok {
 		return
 	}
-	if id := v[0].Str(); id != d.b.File.ID && id != "" {
+	if id := v.ID.Str(); id != d.b.File.ID && id != "" {
 		if !d.begun {
 			if d.ancestors == nil {
 				d.ancestors = map[string]int64{}
@@ -160,12 +169,12 @@ func (d *sessionDecoder) meta(payload jsonscan.Value) {
 		return
 	}
 	d.begun, d.below = true, 0
-	d.b.Summary.Cwd = cmp.Or(v[1].Str(), d.b.Summary.Cwd)
-	d.b.Summary.Parent = cmp.Or(v[3].Str(), v[6].Str())
+	d.b.Summary.Cwd = cmp.Or(v.Cwd.Str(), d.b.Summary.Cwd)
+	d.b.Summary.Parent = cmp.Or(v.ParentThreadID.Str(), v.Source.Subagent.ThreadSpawn.ParentThreadID.Str())
 	if d.b.Summary.Parent == "" {
-		d.b.Summary.ForkedFrom = v[2].Str()
+		d.b.Summary.ForkedFrom = v.ForkedFromID.Str()
 	}
-	d.own = sessionfile.Int(v[5])
+	d.own = v.SubagentHistoryStartOrdinal.Count()
 }
 
 func (d *sessionDecoder) number(what string) string {
@@ -186,18 +195,18 @@ func (d *sessionDecoder) speak(id string, at time.Time) *adapter.SessionMessage 
 }
 
 func (d *sessionDecoder) item(payload jsonscan.Value, at time.Time) {
-	var v [14]jsonscan.Value
-	if !payload.Fields(v[:], itemKeys) {
+	var v itemForm
+	if !itemShape.From(payload, &v) {
 		return
 	}
-	kind, id := v[0].Str(), v[1].Str()
+	kind, id := v.Type.Str(), v.ID.Str()
 	switch {
 	case kind == "message":
-		d.message(v[:], id, at)
+		d.message(&v, id, at)
 	case kind == "agent_message": // between agents
 		d.answer = ""
 		var parts []string
-		for _, e := range v[3].Array {
+		for _, e := range v.Content.Array {
 			parts = append(parts, orText(e.Get("text").Str(), e.Get("encrypted_content").Str()))
 		}
 		if text := strings.Join(parts, "\n"); d.b.Summary.Parent != "" {
@@ -207,20 +216,20 @@ func (d *sessionDecoder) item(payload jsonscan.Value, at time.Time) {
 		}
 	case kind == "reasoning":
 		m := d.speak(id, at)
-		m.Thinking = sessionfile.AddText(m.Thinking, orText(sessionfile.Text(v[10]), sessionfile.Text(v[3])))
+		m.Thinking = sessionfile.AddText(m.Thinking, orText(sessionfile.Text(v.Summary), sessionfile.Text(v.Content)))
 	case strings.HasSuffix(kind, "_output"):
 		d.answer = ""
-		call := v[8].Str()
+		call := v.CallID.Str()
 		o := d.outcomes[call]
 		r := d.c.Result(orText(id, d.number("output")), call, at)
-		r.Output, r.IsError, r.DurationMs = output(v[9]), o.failed, o.durationMs
+		r.Output, r.IsError, r.DurationMs = output(v.Output), o.failed, o.durationMs
 		delete(d.outcomes, call)
 	case strings.HasSuffix(kind, "_call"):
-		name := orText(v[4].Str(), strings.TrimSuffix(kind, "_call"))
-		if space := v[5].Str(); space != "" {
+		name := orText(v.Name.Str(), strings.TrimSuffix(kind, "_call"))
+		if space := v.Namespace.Str(); space != "" {
 			name = space + "." + name
 		}
-		d.c.Call(d.speak(id, at), orText(v[8].Str(), id), name, input(v[:]))
+		d.c.Call(d.speak(id, at), orText(v.CallID.Str(), id), name, input(&v))
 	case kind == "ghost_snapshot", kind == "compaction", kind == "compaction_summary", kind == "contextTextscompaction":
 	default:
 		d.b.Unknown("response_item/" + kind)
@@ -235,8 +244,8 @@ func orText(text, otherwise string) string {
 }
 
 // input is the input of a call as JSON. Codex keeps the arguments of functions as text.
-func input(v []jsonscan.Value) []byte {
-	for _, text := range []string{v[6].Str(), v[7].Str()} {
+func input(v *itemForm) []byte {
+	for _, text := range []string{v.Arguments.Str(), v.Input.Str()} {
 		if text == "" {
 			continue
 		}
@@ -246,7 +255,7 @@ func input(v []jsonscan.Value) []byte {
 		b, _ := json.Marshal(text) // a string always encodes
 		return b
 	}
-	return v[12].Raw()
+	return v.Action.Raw()
 }
 
 // output is what a tool gave, in any of the shapes of the releases.
@@ -264,15 +273,15 @@ func output(v jsonscan.Value) string {
 var contextTexts = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<skill>", "<turn_aborted>",
 	"<subagent_notification>", "<user_shell_command>", "<model_switch>", "<multi_agent_mode>", "<apps_instructions>", "<skills_instructions>"}
 
-func (d *sessionDecoder) message(v []jsonscan.Value, id string, at time.Time) {
-	text := sessionfile.Text(v[3])
-	switch v[2].Str() {
+func (d *sessionDecoder) message(v *itemForm, id string, at time.Time) {
+	text := sessionfile.Text(v.Content)
+	switch v.Role.Str() {
 	case "assistant":
 		m := d.speak(id, at)
 		m.Content = sessionfile.AddText(m.Content, text)
 	case "user":
 		d.answer = ""
-		if kinds := v[11]; kinds.Kind() == jsonscan.Array {
+		if kinds := v.InternalChatMessageMetadataPassthrough.ContentItemKinds; kinds.Kind() == jsonscan.Array {
 			typed := false
 			for _, k := range kinds.Array {
 				typed = typed || strings.HasPrefix(k.Str(), "user.")
@@ -309,7 +318,7 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 			o.failed = true
 		}
 		if dur := item.Get("duration"); dur.Kind() == jsonscan.Object {
-			o.durationMs = sessionfile.Int(dur.Get("secs"))*1000 + sessionfile.Int(dur.Get("nanos"))/1e6
+			o.durationMs = dur.Get("secs").Count()*1000 + dur.Get("nanos").Count()/1e6
 		}
 		if id := item.Get("id").Str(); id != "" && o != (outcome{}) && len(d.outcomes) < 1000 {
 			d.outcomes[id] = o
@@ -326,7 +335,7 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 	case "thread_name_updated":
 		d.b.Title(sessionfile.TitleFromUser, orText(payload.Get("thread_name").Str(), payload.Get("name").Str()))
 	case "thread_rolled_back":
-		d.rollback(sessionfile.Int(payload.Get("num_turns")))
+		d.rollback(payload.Get("num_turns").Count())
 	default:
 		if !silentEvents[kind] {
 			d.b.Unknown("event_msg/" + kind)

@@ -44,7 +44,7 @@ func (p *appParser) unannounced(s *cliagent.Sink) {
 	p.beginTurn(p.turn, s)
 }
 
-var endedTurns jsonscan.Shape[struct {
+var turnShape jsonscan.Shape[struct {
 	_          jsonscan.Camel
 	ID, Status jsonscan.Value
 	Error      faultForm
@@ -52,7 +52,7 @@ var endedTurns jsonscan.Shape[struct {
 
 // turnCompleted is the end of a turn.
 func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
-	v, _ := endedTurns.Of(p.v.Params.Turn)
+	v, _ := turnShape.Of(p.v.Params.Turn)
 	if !v.ID.Exists() {
 		return false
 	}

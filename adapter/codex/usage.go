@@ -12,35 +12,26 @@ type tokensForm struct {
 
 // usage is the count in this project's terms: Codex counts what came from and went to the cache as input. False without a count.
 func (f tokensForm) usage() (execution.Usage, bool) {
-	u := execution.Usage{Cached: count(f.CachedInputTokens), CacheWrite: count(f.CacheWriteInputTokens), Output: count(f.OutputTokens),
-		Thinking: count(f.ReasoningOutputTokens)}
+	u := execution.Usage{Cached: f.CachedInputTokens.Count(), CacheWrite: f.CacheWriteInputTokens.Count(), Output: f.OutputTokens.Count(),
+		Thinking: f.ReasoningOutputTokens.Count()}
 	if !f.InputTokens.Exists() {
 		return execution.Usage{}, false
 	}
-	u.Input = max(0, count(f.InputTokens)-u.Cached-u.CacheWrite)
+	u.Input = max(0, f.InputTokens.Count()-u.Cached-u.CacheWrite)
 	return total(u), true
 }
 
-// counts are those in files and in what codex exec prints.
-var counts jsonscan.Shape[tokensForm]
+// tokensShape is for counts in files and in what codex exec prints.
+var tokensShape jsonscan.Shape[tokensForm]
 
 func usageOf(v jsonscan.Value) (execution.Usage, bool) {
-	f, _ := counts.Of(v)
+	f, _ := tokensShape.Of(v)
 	return f.usage()
 }
 
 func total(u execution.Usage) execution.Usage {
 	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 	return u
-}
-
-// count is a number of tokens or the like; anything else counts as nothing.
-func count(v jsonscan.Value) int64 {
-	n, _ := v.Int()
-	if n < 0 || n > 1<<50 {
-		return 0
-	}
-	return n
 }
 
 // meter turns the totals of a thread, which count since its first turn ever, into what this run used.

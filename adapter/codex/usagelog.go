@@ -86,75 +86,70 @@ func (*usageLog) Worth(head []byte) bool {
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-const (
-	uType = iota
-	uTimestamp
-	uPayloadType
-	uModel
-	uCwd
-	uID
-	uFork
-	uSource
-	uThreadSource
-	uResponse
-	uTotal
-	uLast
-	uThreadTotal
-	uUsage
-	uInfoModel
-	uFields
-)
+type usageLineForm struct {
+	Type, Timestamp jsonscan.Value
+	Payload         struct {
+		Type, Model, Cwd, ID, ForkedFromID, ThreadSource, ResponseID, ThreadTokenUsage, Usage jsonscan.Value
+		Source                                                                                struct{ Subagent jsonscan.Value }
+		Info                                                                                  struct {
+			TotalTokenUsage, LastTokenUsage,
+			Model jsonscan.Value
+		}
+	}
+}
 
-var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "payload.type", "payload.model", "payload.cwd", "payload.id", "payload.forked_from_id",
-	"payload.source.subagent", "payload.thread_source", "payload.response_id", "payload.info.total_token_usage", "payload.info.last_token_usage",
-	"payload.thread_token_usage", "payload.usage", "payload.info.model")
+var usageLineShape jsonscan.Shape[usageLineForm]
 
-var tokenKeys = jsonscan.NewKeySet("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
+var tokenShape jsonscan.Shape[struct {
+	InputTokens, CachedInputTokens, CacheWriteInputTokens, OutputTokens, ReasoningOutputTokens jsonscan.Value
+}]
 
 func readTokens(v jsonscan.Value) (loggedTokens, bool) {
-	var t [5]jsonscan.Value
-	if !v.Fields(t[:], tokenKeys) {
+	t, ok := tokenShape.Of(v)
+	if !ok {
 		return loggedTokens{}, false
 	}
-	return loggedTokens{usagescan.Count(t[0]), usagescan.Count(t[1]), usagescan.Count(t[2]), usagescan.Count(t[3]), usagescan.Count(t[4])}, true
+	return loggedTokens{t.InputTokens.Count(), t.CachedInputTokens.Count(), t.CacheWriteInputTokens.Count(),
+		t.OutputTokens.Count(), t.ReasoningOutputTokens.Count()}, true
 }
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
-	var f [uFields]jsonscan.Value
-	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+	var f usageLineForm
+	if !usageLineShape.Into(line, &f) {
 		return false
 	}
 	switch {
-	case f[uType].IsStr("session_meta"):
+	case f.Type.IsStr("session_meta"):
 		l.meta(&f)
-	case f[uType].IsStr("turn_context"):
-		l.mem.Model = cmp.Or(l.names.Of(f[uModel]), l.mem.Model)
-		l.mem.Project = cmp.Or(l.names.Of(f[uCwd]), l.mem.Project)
-	case f[uType].IsStr("token_usage_record"):
-		if last, ok := readTokens(f[uUsage]); ok {
-			total, ok := readTokens(f[uThreadTotal])
+	case f.Type.IsStr("turn_context"):
+		l.mem.Model = cmp.Or(l.names.Of(f.Payload.Model), l.mem.Model)
+		l.mem.Project = cmp.Or(l.names.Of(f.Payload.Cwd), l.mem.Project)
+	case f.Type.IsStr("token_usage_record"):
+		if last, ok := readTokens(f.Payload.Usage); ok {
+			total, ok := readTokens(f.Payload.ThreadTokenUsage)
 			l.call(&f, total, ok, last, true, give)
 		}
-	case f[uType].IsStr("event_msg") && f[uPayloadType].IsStr("token_count"):
-		total, hasTotal := readTokens(f[uTotal])
-		last, hasLast := readTokens(f[uLast])
+	case f.Type.IsStr("event_msg") && f.Payload.Type.IsStr("token_count"):
+		total, hasTotal := readTokens(f.Payload.Info.TotalTokenUsage)
+		last, hasLast := readTokens(f.Payload.Info.LastTokenUsage)
 		l.call(&f, total, hasTotal, last, hasLast, give)
 	}
 	return true
 }
 
-func (l *usageLog) meta(f *[uFields]jsonscan.Value) {
+func (l *usageLog) meta(f *usageLineForm) {
 	if l.mem.Begun {
 		return
 	}
 	l.mem.Begun = true
-	l.mem.Session = cmp.Or(l.names.Of(f[uID]), l.mem.Session)
-	l.mem.Fork = l.names.Of(f[uFork])
-	l.mem.Project = l.names.Of(f[uCwd])
-	l.mem.SubAgent = f[uSource].Exists() && f[uSource].Kind() != jsonscan.Null || f[uThreadSource].IsStr("subagent")
+	l.mem.Session = cmp.Or(l.names.Of(f.Payload.ID), l.mem.Session)
+	l.mem.Fork = l.names.Of(f.Payload.ForkedFromID)
+	l.mem.Project = l.names.Of(f.Payload.Cwd)
+	l.mem.SubAgent = f.Payload.Source.Subagent.Exists() && f.Payload.Source.Subagent.Kind() != jsonscan.Null || f.Payload.ThreadSource.IsStr("subagent")
 }
 
-func (l *usageLog) call(f *[uFields]jsonscan.Value, total loggedTokens, hasTotal bool, last loggedTokens, hasLast bool, give func(*adapter.UsageRecord)) {
+func (l *usageLog) call(f *usageLineForm, total loggedTokens, hasTotal bool, last loggedTokens, hasLast bool,
+	give func(*adapter.UsageRecord)) {
 	before := l.mem.Total
 	if hasTotal {
 		if before != nil && *before == total {
@@ -177,8 +172,9 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, total loggedTokens, hasTotal
 	if use == (loggedTokens{}) {
 		return
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Session: l.mem.Session, Fork: l.mem.Fork, Project: l.mem.Project, SubAgent: l.mem.SubAgent,
-		Model: cmp.Or(l.names.Of(f[uInfoModel]), l.names.Of(f[uModel]), l.mem.Model)}
+	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Session: l.mem.Session, Fork: l.mem.Fork, Project: l.mem.Project,
+		SubAgent: l.mem.SubAgent,
+		Model:    cmp.Or(l.names.Of(f.Payload.Info.Model), l.names.Of(f.Payload.Model), l.mem.Model)}
 	if r.Time == 0 {
 		return
 	}
@@ -194,7 +190,7 @@ func (l *usageLog) call(f *[uFields]jsonscan.Value, total loggedTokens, hasTotal
 	}
 	l.mem.Chain = chain.Parts()
 	r.Key, r.InFamily = chain.Key(), true
-	if response, ok := f[uResponse].Plain(); ok && len(response) > 0 {
+	if response, ok := f.Payload.ResponseID.Plain(); ok && len(response) > 0 {
 		r.Key, r.InFamily = new(usagescan.Hash).Text("codex").Bytes(response).Key(), false
 	}
 	give(&r)

@@ -29,15 +29,19 @@ type callFailure struct {
 	message   string
 }
 
-var callKeys = jsonscan.NewKeySet("statusCode", "failureKind", "errorMessage")
+var callShape jsonscan.Shape[struct {
+	_                                     jsonscan.Camel
+	StatusCode, FailureKind, ErrorMessage jsonscan.Value
+}]
 
 // callFailed notes a failed model call. What becomes of it, the next line says.
 func (p *parser) callFailed(data jsonscan.Value) bool {
-	var v [3]jsonscan.Value
-	if !data.Fields(v[:], callKeys) {
+	v, ok := callShape.Of(data)
+	if !ok {
 		return false
 	}
-	p.call = &callFailure{status: cliagent.Count(v[0]), transport: v[1].IsStr("transport"), message: providerMessage(v[2].Str())}
+	p.call = &callFailure{status: cliagent.Count(v.StatusCode), transport: v.FailureKind.IsStr("transport"),
+		message: providerMessage(v.ErrorMessage.Str())}
 	return true
 }
 
@@ -102,17 +106,20 @@ func codeOfRetry(reason string) execution.ErrorCode {
 	return execution.CodeProvider
 }
 
-var errorKeys = jsonscan.NewKeySet("errorType", "message", "statusCode", "errorCode")
+var errorShape jsonscan.Shape[struct {
+	_                                         jsonscan.Camel
+	ErrorType, Message, StatusCode, ErrorCode jsonscan.Value
+}]
 
 // sessionError is what ends a turn, as a rule.
 func (p *parser) sessionError(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [4]jsonscan.Value
-	if !data.Fields(v[:], errorKeys) || v[1].Kind() != jsonscan.String {
+	v, ok := errorShape.Of(data)
+	if !ok || v.Message.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
-	f := &failure{message: strings.TrimSpace(v[1].Str())}
-	f.code = p.codeOfError(v[0].Str(), v[3].Str(), strings.ToLower(f.message), cliagent.Count(v[2]))
+	f := &failure{message: strings.TrimSpace(v.Message.Str())}
+	f.code = p.codeOfError(v.ErrorType.Str(), v.ErrorCode.Str(), strings.ToLower(f.message), cliagent.Count(v.StatusCode))
 	p.failure = f
 	return true
 }

@@ -58,7 +58,7 @@ func (p *parser) messageStart(s *cliagent.Sink) bool {
 	st := p.stream()
 	p.endThought(st, s)
 	p.endMessage(st, "", s)
-	p.startMessage(st, p.names.Str(p.values[keyMessageID]), s)
+	p.startMessage(st, p.names.Str(p.values.Data.MessageID), s)
 	return true
 }
 
@@ -70,16 +70,16 @@ func (p *parser) startMessage(st *stream, id string, s *cliagent.Sink) {
 
 // delta is the most frequent line of all.
 func (p *parser) delta(s *cliagent.Sink) bool {
-	if p.values[keyDelta].Kind() != jsonscan.String {
+	if p.values.Data.DeltaContent.Kind() != jsonscan.String {
 		return false
 	}
 	st := p.stream()
 	if st.said == nil {
 		p.spoken(s)
 		p.endThought(st, s)
-		p.startMessage(st, p.names.Str(p.values[keyMessageID]), s)
+		p.startMessage(st, p.names.Str(p.values.Data.MessageID), s)
 	}
-	if delta, all := grow(st.said, p.values[keyDelta]); delta != "" {
+	if delta, all := grow(st.said, p.values.Data.DeltaContent); delta != "" {
 		s.EmitFrom(st.parent, execution.TextDelta{Delta: delta, Accumulated: all})
 	}
 	return true
@@ -110,31 +110,34 @@ func (p *parser) endMessage(st *stream, whole string, s *cliagent.Sink) {
 	s.EmitFrom(st.parent, execution.MessageStop{Text: whole})
 }
 
-var messageKeys = jsonscan.NewKeySet("content", "reasoningText", "toolRequests", "model", "messageId")
+var messageShape jsonscan.Shape[struct {
+	_                                                      jsonscan.Camel
+	Content, ReasoningText, ToolRequests, Model, MessageID jsonscan.Value
+}]
 
 // messageDone is a whole message. Of a streamed one only the tool calls are new.
 func (p *parser) messageDone(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if !data.Fields(v[:], messageKeys) {
+	v, ok := messageShape.Of(data)
+	if !ok {
 		return false
 	}
 	p.spoken(s)
 	st := p.stream()
-	if model := v[3].Str(); model != "" && !st.sub {
+	if model := v.Model.Str(); model != "" && !st.sub {
 		p.model = model
 	}
 	p.endThought(st, s)
-	if thought := v[1].Str(); thought != "" && !st.mused {
+	if thought := v.ReasoningText.Str(); thought != "" && !st.mused {
 		p.wholeThinking(st, thought, s)
 	}
-	text := v[0].Str()
+	text := v.Content.Str()
 	if st.said == nil && text != "" {
-		p.startMessage(st, v[4].Str(), s)
+		p.startMessage(st, v.MessageID.Str(), s)
 		st.said.WriteString(text)
 		s.EmitFrom(st.parent, execution.TextDelta{Delta: text, Accumulated: text})
 	}
 	p.endMessage(st, text, s)
-	for _, request := range v[2].Array {
+	for _, request := range v.ToolRequests.Array {
 		p.toolRequested(st, request, s)
 	}
 	return true
@@ -142,7 +145,7 @@ func (p *parser) messageDone(data jsonscan.Value, s *cliagent.Sink) bool {
 
 // thought is a piece of thinking.
 func (p *parser) thought(s *cliagent.Sink) bool {
-	if p.values[keyDelta].Kind() != jsonscan.String {
+	if p.values.Data.DeltaContent.Kind() != jsonscan.String {
 		return false
 	}
 	p.spoken(s)
@@ -152,7 +155,7 @@ func (p *parser) thought(s *cliagent.Sink) bool {
 		st.thought.Grow(firstPiece)
 		s.EmitFrom(st.parent, execution.ThinkingStart{Effort: p.req.Run.ThinkingEffort})
 	}
-	if delta, all := grow(st.thought, p.values[keyDelta]); delta != "" {
+	if delta, all := grow(st.thought, p.values.Data.DeltaContent); delta != "" {
 		s.EmitFrom(st.parent, execution.ThinkingDelta{Delta: delta, Accumulated: all})
 	}
 	return true

@@ -12,18 +12,16 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// The members that decide what a line is, and all that a streamed piece needs. One pass finds them.
-const (
-	keyType = iota
-	keyAgent
-	keyData
-	keyDelta
-	keyMessageID
-	keyTime
-	lineKeyCount
-)
+type lineForm struct {
+	_                        jsonscan.Camel
+	Type, AgentID, Timestamp jsonscan.Value
+	Data                     struct {
+		DeltaContent, MessageID jsonscan.Value
+		Whole                   jsonscan.Value `scan:"."`
+	}
+}
 
-var lineKeys = jsonscan.NewKeySet("type", "agentId", "data", "data.deltaContent", "data.messageId", "timestamp")
+var lineShape jsonscan.Shape[lineForm]
 
 // ignoredTypes are lines that say nothing about the conversation, or repeat what another line says.
 var ignoredTypes = map[string]bool{"agent.interrupted": true, "assistant.intent": true, "assistant.server_tool_progress": true,
@@ -48,7 +46,7 @@ type parser struct {
 	lingers bool // a model call has ended, and neither a tool nor another call has begun since
 
 	names  *jsonscan.Interner
-	values [lineKeyCount]jsonscan.Value
+	values lineForm
 
 	begun bool // the session is reported
 	open  bool // the turn runs
@@ -86,7 +84,7 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	if src == process.Stderr || jsonscan.Fields(line, p.values[:], lineKeys) != nil || !p.message(line, s) {
+	if src == process.Stderr || !lineShape.Into(line, &p.values) || !p.message(line, s) {
 		s.Unknown(src, line)
 	}
 }
@@ -112,8 +110,8 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 
 // message dispatches a line. False means that it is not known.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
-	typ, _ := p.values[keyType].Plain()
-	data := p.values[keyData]
+	typ, _ := p.values.Type.Plain()
+	data := p.values.Data.Whole
 	switch string(typ) {
 	case "assistant.message_delta":
 		return p.delta(s)
@@ -285,17 +283,17 @@ func (p *parser) Command(cmd execution.Command, _ *cliagent.Sink) error {
 
 // stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
 func (p *parser) stream() *stream {
-	if p.values[keyAgent].Kind() != jsonscan.String {
+	if p.values.AgentID.Kind() != jsonscan.String {
 		return &p.main
 	}
-	id := p.names.Str(p.values[keyAgent])
+	id := p.names.Str(p.values.AgentID)
 	st := p.subs[id]
 	if st == nil {
 		st = &stream{sub: true}
 		p.subs[id] = st
 	}
 	if st.parent == "" {
-		st.parent = p.values[keyData].Get("parentToolCallId").Str()
+		st.parent = p.values.Data.Whole.Get("parentToolCallId").Str()
 	}
 	return st
 }

@@ -18,33 +18,39 @@ type final struct {
 	metadata map[string]any
 }
 
-var resultKeys = jsonscan.NewKeySet("sessionId", "exitCode", "usage.premiumRequests", "usage.totalApiDurationMs", "usage.codeChanges.linesAdded",
-	"usage.codeChanges.linesRemoved", "usage.codeChanges.filesModified")
+var resultShape jsonscan.Shape[struct {
+	_                   jsonscan.Camel
+	SessionID, ExitCode jsonscan.Value
+	Usage               struct {
+		PremiumRequests, TotalAPIDurationMs jsonscan.Value
+		CodeChanges                         struct{ LinesAdded, LinesRemoved, FilesModified jsonscan.Value }
+	}
+}]
 
 // result is the last line.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
-	var v [7]jsonscan.Value
-	if jsonscan.Fields(line, v[:], resultKeys) != nil || !v[1].Exists() {
+	v, ok := resultShape.Read(line)
+	if !ok || !v.ExitCode.Exists() {
 		return false
 	}
-	code, ok := v[1].Int()
+	code, ok := v.ExitCode.Int()
 	if !ok {
 		return false
 	}
-	if id := v[0].Str(); id != "" && id != p.session {
+	if id := v.SessionID.Str(); id != "" && id != p.session {
 		// What was reported was the id that Copilot was told to use; the one that it says it used is the truth.
 		p.session = id
 		p.begun = false
 	}
 	p.begin(s)
 	f := &final{code: code, metadata: map[string]any{}}
-	for key, value := range map[string]jsonscan.Value{"premiumRequests": v[2], "apiDurationMs": v[3], "linesAdded": v[4], "linesRemoved": v[5]} {
+	for key, value := range map[string]jsonscan.Value{"premiumRequests": v.Usage.PremiumRequests, "apiDurationMs": v.Usage.TotalAPIDurationMs, "linesAdded": v.Usage.CodeChanges.LinesAdded, "linesRemoved": v.Usage.CodeChanges.LinesRemoved} {
 		if n, ok := value.Float(); ok {
 			f.metadata[key] = n
 		}
 	}
 	var files []string
-	for _, file := range v[6].Array {
+	for _, file := range v.Usage.CodeChanges.FilesModified.Array {
 		files = append(files, file.Str())
 	}
 	if len(files) > 0 {
@@ -63,7 +69,12 @@ type usage struct {
 	known   bool
 }
 
-var modelUsageKeys = jsonscan.NewKeySet("usage.inputTokens", "usage.outputTokens", "usage.cacheReadTokens", "usage.cacheWriteTokens", "usage.reasoningTokens")
+var modelUsageShape jsonscan.Shape[struct {
+	Usage struct {
+		_                                                                             jsonscan.Camel
+		InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, ReasoningTokens jsonscan.Value
+	}
+}]
 
 // readUsage sums the usage file by model. Its input has the cached tokens in it.
 func readUsage(file []byte) (u usage) {
@@ -72,12 +83,13 @@ func readUsage(file []byte) (u usage) {
 		return usage{}
 	}
 	for _, m := range whole.Get("modelMetrics").Object {
-		var f [5]jsonscan.Value
-		if !m.Fields(f[:], modelUsageKeys) || !f[0].Exists() {
+		f, ok := modelUsageShape.Of(m)
+		if !ok || !f.Usage.InputTokens.Exists() {
 			continue
 		}
-		read, write := cliagent.Count(f[2]), cliagent.Count(f[3])
-		one := execution.Usage{Input: max(0, cliagent.Count(f[0])-read-write), Output: cliagent.Count(f[1]), Cached: read, CacheWrite: write, Thinking: cliagent.Count(f[4])}
+		read, write := cliagent.Count(f.Usage.CacheReadTokens), cliagent.Count(f.Usage.CacheWriteTokens)
+		one := execution.Usage{Input: max(0, cliagent.Count(f.Usage.InputTokens)-read-write), Output: cliagent.Count(f.Usage.OutputTokens),
+			Cached: read, CacheWrite: write, Thinking: cliagent.Count(f.Usage.ReasoningTokens)}
 		one.Total = one.Input + one.Output + one.Cached + one.CacheWrite
 		u.total, u.known = u.total.Add(one), true
 	}

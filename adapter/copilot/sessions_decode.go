@@ -11,13 +11,31 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var sessionRecordKeys = jsonscan.NewKeySet("type", "data", "id", "timestamp", "parentId", "agentId")
+var sessionRecordShape jsonscan.Shape[struct {
+	_                                            jsonscan.Camel
+	Type, Data, ID, Timestamp, ParentID, AgentID jsonscan.Value
+}]
 
-var sessionUsageKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens", "apiCallId")
+var sessionUsageShape jsonscan.Shape[struct {
+	_                                                                                        jsonscan.Camel
+	InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, ReasoningTokens, APICallID jsonscan.Value
+}]
 
-var sessionAnswerKeys = jsonscan.NewKeySet("messageId", "model", "content", "toolRequests", "reasoningText", "apiCallId", "outputTokens")
+var sessionAnswerShape jsonscan.Shape[struct {
+	_                                                                               jsonscan.Camel
+	MessageID, Model, Content, ToolRequests, ReasoningText, APICallID, OutputTokens jsonscan.Value
+}]
 
-var sessionResultKeys = jsonscan.NewKeySet("toolCallId", "success", "result.content", "error.message", "error", "shellExecution.exitCode", "toolName")
+var sessionResultShape jsonscan.Shape[struct {
+	_                             jsonscan.Camel
+	ToolCallID, Success, ToolName jsonscan.Value
+	Result                        struct{ Content jsonscan.Value }
+	Error                         struct {
+		Message jsonscan.Value
+		Whole   jsonscan.Value `scan:"."`
+	}
+	ShellExecution struct{ ExitCode jsonscan.Value }
+}]
 
 // silentPrefixes begin the types of records that say nothing about the conversation.
 var silentPrefixes = []string{"session.", "hook.", "permission.", "mcp.", "mcp_app.", "model.", "assistant.", "user_input.", "elicitation.", "external_tool.",
@@ -46,14 +64,14 @@ func newSessionDecoder(b *sessionfile.Builder, c *sessionfile.Conversation) *ses
 
 // Line reads a record. workspace.yaml alone is a session in which nothing was said.
 func (d *sessionDecoder) Line(text []byte) bool {
-	var v [6]jsonscan.Value
-	if jsonscan.Fields(text, v[:], sessionRecordKeys) != nil {
+	v, ok := sessionRecordShape.Read(text)
+	if !ok {
 		return strings.HasSuffix(d.b.File.Path, workspaceFile)
 	}
-	kind, data, at := v[0].Str(), v[1], sessionfile.Time(v[3])
+	kind, data, at := v.Type.Str(), v.Data, sessionfile.Time(v.Timestamp)
 	d.b.At(at)
 	c := d.c
-	agent := v[5].Str()
+	agent := v.AgentID.Str()
 	if agent != "" {
 		c = d.b.Subagent(agent, nil)
 	}
@@ -74,20 +92,20 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	case "session.usage_record":
 		d.used(data.Get("usage"))
 	case "session.error":
-		m = c.Note(v[2].Str(), data.Get("message").Str(), at)
+		m = c.Note(v.ID.Str(), data.Get("message").Str(), at)
 	case "session.compaction_complete":
 		if ok, _ := data.Get("success").Bool(); ok {
 			summary := data.Get("summaryContent").Str()
-			d.b.Event(execution.ContextCompacted{Summary: summary, TokensSaved: sessionfile.Int(data.Get("tokensRemoved"))})
-			m = c.Note(v[2].Str(), summary, at)
+			d.b.Event(execution.ContextCompacted{Summary: summary, TokensSaved: data.Get("tokensRemoved").Count()})
+			m = c.Note(v.ID.Str(), summary, at)
 		}
 	case "session.shutdown":
 		// It ends the session for the program that ran it. Resumed, it goes on.
 		d.b.Event(execution.SessionEnd{SessionID: d.b.File.ID, TurnCount: d.b.Turns()})
 	case "user.message":
-		m = c.Prompt(cmp.Or(data.Get("messageId").Str(), v[2].Str()), data.Get("content").Str(), at)
+		m = c.Prompt(cmp.Or(data.Get("messageId").Str(), v.ID.Str()), data.Get("content").Str(), at)
 	case "assistant.message":
-		m = d.answer(c, data, v[2].Str(), at, agent == "")
+		m = d.answer(c, data, v.ID.Str(), at, agent == "")
 	case "assistant.turn_end":
 		if agent == "" && d.calls == 0 {
 			d.b.TurnEnd(execution.TurnCompleted)
@@ -95,7 +113,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	case "abort":
 		d.b.TurnEnd(execution.TurnInterrupted)
 	case "tool.execution_complete":
-		m = d.result(c, data, v[2].Str(), at)
+		m = d.result(c, data, v.ID.Str(), at)
 	case "subagent.started":
 		if agent != "" {
 			d.b.Subagent(agent, func(a *adapter.Subagent) {
@@ -104,13 +122,13 @@ func (d *sessionDecoder) Line(text []byte) bool {
 			})
 		}
 	case "system.notification":
-		m = c.Note(v[2].Str(), data.Get("content").Str(), at)
+		m = c.Note(v.ID.Str(), data.Get("content").Str(), at)
 	default:
 		if !knownSessionType(kind) {
 			d.b.Unknown(kind)
 		}
 	}
-	c.Link(v[2].Str(), v[4].Str(), m, agent == "" && m != nil)
+	c.Link(v.ID.Str(), v.ParentID.Str(), m, agent == "" && m != nil)
 	return true
 }
 
@@ -132,55 +150,56 @@ func knownSessionType(kind string) bool {
 }
 
 func (d *sessionDecoder) used(v jsonscan.Value) {
-	var t [6]jsonscan.Value
-	if !v.Fields(t[:], sessionUsageKeys) || len(d.usage) > 1000 {
+	t, ok := sessionUsageShape.Of(v)
+	if !ok || len(d.usage) > 1000 {
 		return
 	}
-	u := execution.Usage{Output: sessionfile.Int(t[1]), Cached: sessionfile.Int(t[2]), CacheWrite: sessionfile.Int(t[3]), Thinking: sessionfile.Int(t[4])}
-	u.Input = max(0, sessionfile.Int(t[0])-u.Cached-u.CacheWrite)
+	u := execution.Usage{Output: t.OutputTokens.Count(), Cached: t.CacheReadTokens.Count(),
+		CacheWrite: t.CacheWriteTokens.Count(), Thinking: t.ReasoningTokens.Count()}
+	u.Input = max(0, t.InputTokens.Count()-u.Cached-u.CacheWrite)
 	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-	d.usage[t[5].Str()] = u
+	d.usage[t.APICallID.Str()] = u
 }
 
 func (d *sessionDecoder) answer(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time, main bool) *adapter.SessionMessage {
-	var v [7]jsonscan.Value
-	if !data.Fields(v[:], sessionAnswerKeys) {
+	v, ok := sessionAnswerShape.Of(data)
+	if !ok {
 		return nil
 	}
 	// An answer may come in chunks that share its id.
-	m := c.Message(cmp.Or(v[0].Str(), event), adapter.RoleAssistant, at)
-	m.Content = sessionfile.AddText(m.Content, v[2].Str())
-	m.Thinking = sessionfile.AddText(m.Thinking, v[4].Str())
-	m.Model = v[1].Str()
+	m := c.Message(cmp.Or(v.MessageID.Str(), event), adapter.RoleAssistant, at)
+	m.Content = sessionfile.AddText(m.Content, v.Content.Str())
+	m.Thinking = sessionfile.AddText(m.Thinking, v.ReasoningText.Str())
+	m.Model = v.Model.Str()
 	if m.Model != "" && main {
 		d.b.Summary.Model = m.Model
 	}
 	n := 0
-	for _, e := range v[3].Array {
+	for _, e := range v.ToolRequests.Array {
 		n++
 		c.Call(m, e.Get("toolCallId").Str(), e.Get("name").Str(), e.Get("arguments").Raw())
 	}
 	if main {
 		d.calls = n
 	}
-	if u, ok := d.usage[v[5].Str()]; ok {
-		delete(d.usage, v[5].Str())
+	if u, ok := d.usage[v.APICallID.Str()]; ok {
+		delete(d.usage, v.APICallID.Str())
 		m.TokenUsage = &u
 	}
 	return m
 }
 
 func (d *sessionDecoder) result(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time) *adapter.SessionMessage {
-	var v [7]jsonscan.Value
-	if !data.Fields(v[:], sessionResultKeys) {
+	v, ok := sessionResultShape.Of(data)
+	if !ok {
 		return nil
 	}
-	r := c.Result(event, v[0].Str(), at)
-	r.Output = cmp.Or(sessionfile.Text(v[2]), sessionfile.Text(v[3]), sessionfile.Text(v[4]))
-	if ok, said := v[1].Bool(); said && !ok {
+	r := c.Result(event, v.ToolCallID.Str(), at)
+	r.Output = cmp.Or(sessionfile.Text(v.Result.Content), sessionfile.Text(v.Error.Message), sessionfile.Text(v.Error.Whole))
+	if ok, said := v.Success.Bool(); said && !ok {
 		r.IsError = true
 	}
-	if code, ok := v[5].Int(); ok && code != 0 {
+	if code, ok := v.ShellExecution.ExitCode.Int(); ok && code != 0 {
 		r.IsError = true
 	}
 	return c.Find(event)

@@ -7,23 +7,26 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var shellKeys = jsonscan.NewKeySet("toolCallId", "stream", "text")
+var shellShape jsonscan.Shape[struct {
+	_                        jsonscan.Camel
+	ToolCallID, Stream, Text jsonscan.Value
+}]
 
 // shellOutput is what a command writes, as it writes it.
 func (p *parser) shellOutput(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if !data.Fields(v[:], shellKeys) || v[0].Kind() != jsonscan.String {
+	v, ok := shellShape.Of(data)
+	if !ok || v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
-	c := p.calls.Open(p.names.Str(v[0]))
+	c := p.calls.Open(p.names.Str(v.ToolCallID))
 	if c == nil {
 		return true // of a command in the background whose call has its result
 	}
 	p.calls.Run(c, s)
-	if v[1].IsStr("stderr") {
-		c.Stderr(v[2].Str(), s)
+	if v.Stream.IsStr("stderr") {
+		c.Stderr(v.Text.Str(), s)
 	} else {
-		c.Stdout(v[2].Str(), s)
+		c.Stdout(v.Text.Str(), s)
 	}
 	return true
 }

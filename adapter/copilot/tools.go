@@ -29,33 +29,41 @@ func (p *parser) identify(c *toolcall.Call, server, tool string) {
 	}
 }
 
-var toolDeltaKeys = jsonscan.NewKeySet("toolCallId", "toolName", "inputDelta")
+var toolDeltaShape jsonscan.Shape[struct {
+	_                                jsonscan.Camel
+	ToolCallID, ToolName, InputDelta jsonscan.Value
+}]
 
 // toolDelta is a piece of a call's input.
 func (p *parser) toolDelta(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if !data.Fields(v[:], toolDeltaKeys) || v[0].Kind() != jsonscan.String {
+	v, ok := toolDeltaShape.Of(data)
+	if !ok || v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.spoken(s)
 	st := p.stream()
 	p.endThought(st, s)
-	c := p.calls.Add(p.names.Str(v[0]), p.names.Str(v[1]), st.parent)
+	c := p.calls.Add(p.names.Str(v.ToolCallID), p.names.Str(v.ToolName), st.parent)
 	if p.identify(c, "", ""); c.MCP || c.Ready {
 		return true
 	}
 	c.Start(s)
-	delta, all := grow(&c.Input, v[2])
+	delta, all := grow(&c.Input, v.InputDelta)
 	c.Piece(delta, all, s)
 	return true
 }
 
-var requestKeys = jsonscan.NewKeySet("toolCallId", "name", "arguments", "mcpServerName", "mcpToolName", "toolName")
+type requestForm struct {
+	_                                                                 jsonscan.Camel
+	ToolCallID, Name, Arguments, MCPServerName, MCPToolName, ToolName jsonscan.Value
+}
+
+var requestShape jsonscan.Shape[requestForm]
 
 // toolRequested is a call of a whole message.
 func (p *parser) toolRequested(st *stream, request jsonscan.Value, s *cliagent.Sink) {
-	var v [6]jsonscan.Value
-	if request.Fields(v[:], requestKeys) && v[0].Kind() == jsonscan.String {
+	var v requestForm
+	if requestShape.From(request, &v) && v.ToolCallID.Kind() == jsonscan.String {
 		p.toolReady(st, &v, s)
 	}
 }
@@ -63,22 +71,22 @@ func (p *parser) toolRequested(st *stream, request jsonscan.Value, s *cliagent.S
 // toolStarted is a call that begins, or waits for its permission. Calls of sub-agents and of Copilot itself may come
 // without a message before them.
 func (p *parser) toolStarted(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [6]jsonscan.Value
-	if !data.Fields(v[:], requestKeys) || v[0].Kind() != jsonscan.String {
+	var v requestForm
+	if !requestShape.From(data, &v) || v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
-	p.toolReady(p.stream(), &v, s).At = cliagent.Moment(p.values[keyTime])
+	p.toolReady(p.stream(), &v, s).At = cliagent.Moment(p.values.Timestamp)
 	return true
 }
 
 // toolReady is a call with its whole input; the first report counts.
-func (p *parser) toolReady(st *stream, v *[6]jsonscan.Value, s *cliagent.Sink) *toolcall.Call {
-	c := p.calls.Add(p.names.Str(v[0]), cmp.Or(p.names.Str(v[1]), p.names.Str(v[5])), st.parent)
+func (p *parser) toolReady(st *stream, v *requestForm, s *cliagent.Sink) *toolcall.Call {
+	c := p.calls.Add(p.names.Str(v.ToolCallID), cmp.Or(p.names.Str(v.Name), p.names.Str(v.ToolName)), st.parent)
 	if !c.Ready {
-		c.Name = cmp.Or(c.Name, p.names.Str(v[5]))
-		p.identify(c, v[3].Str(), v[4].Str())
-		p.calls.Called(c, v[2], s)
+		c.Name = cmp.Or(c.Name, p.names.Str(v.ToolName))
+		p.identify(c, v.MCPServerName.Str(), v.MCPToolName.Str())
+		p.calls.Called(c, v.Arguments, s)
 	}
 	return c
 }
@@ -86,24 +94,35 @@ func (p *parser) toolReady(st *stream, v *[6]jsonscan.Value, s *cliagent.Sink) *
 // refused are the codes of calls that never ran because nobody allowed them.
 var refused = map[string]bool{"denied": true, "rejected": true}
 
-var doneKeys = jsonscan.NewKeySet("toolCallId", "success", "result.content", "result.detailedContent", "error.message", "error.code", "shellExecution.exitCode",
-	"fileEdits", "result")
+type doneForm struct {
+	_                              jsonscan.Camel
+	ToolCallID, Success, FileEdits jsonscan.Value
+	Result                         struct {
+		Content, DetailedContent jsonscan.Value
+		Whole                    jsonscan.Value `scan:"."`
+	}
+	Error          struct{ Message, Code jsonscan.Value }
+	ShellExecution struct{ ExitCode jsonscan.Value }
+}
+
+var doneShape jsonscan.Shape[doneForm]
 
 // toolDone is the end of a call.
 func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [9]jsonscan.Value
-	if !data.Fields(v[:], doneKeys) || v[0].Kind() != jsonscan.String {
+	var v doneForm
+	if !doneShape.From(data, &v) || v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
-	c := p.calls.Expect(p.names.Str(v[0]), p.stream().parent)
-	content := v[2].Str()
-	code, exited := v[6].Int()
-	end := toolcall.End{Output: toolcall.Raw(v[2], "null"), Failed: !isTrue(v[1]), Error: content, At: cliagent.Moment(p.values[keyTime])}
+	c := p.calls.Expect(p.names.Str(v.ToolCallID), p.stream().parent)
+	content := v.Result.Content.Str()
+	code, exited := v.ShellExecution.ExitCode.Int()
+	end := toolcall.End{Output: toolcall.Raw(v.Result.Content, "null"), Failed: !isTrue(v.Success), Error: content,
+		At: cliagent.Moment(p.values.Timestamp)}
 	switch {
 	case end.Failed:
-		end.Error = cmp.Or(v[4].Str(), content, "copilot does not say why it failed")
-		if refused[v[5].Str()] {
+		end.Error = cmp.Or(v.Error.Message.Str(), content, "copilot does not say why it failed")
+		if refused[v.Error.Code.Str()] {
 			why, _, _ := strings.Cut(end.Error, " Retry in an interactive session")
 			p.calls.Deny(c, c.Label(), why, s)
 		}
@@ -113,14 +132,14 @@ func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	if c.Kind == toolcall.Shell && exited { // one that was refused never ran; one in the background runs on
 		end.Command = &toolcall.Exit{Stdout: written(content), Code: int(code), Exited: true}
 	}
-	if contents := v[8].Get("contents"); c.MCP && contents.Exists() {
+	if contents := v.Result.Whole.Get("contents"); c.MCP && contents.Exists() {
 		end.Output = toolcall.Raw(contents, "null")
 	}
 	p.calls.End(c, end, s)
 	if c.Kind == toolcall.Read && !end.Failed {
 		c.File(execution.FileRead{Path: c.Path}, s)
 	}
-	files(c, v[7], v[3].Str(), s)
+	files(c, v.FileEdits, v.Result.DetailedContent.Str(), s)
 	return true
 }
 
@@ -147,23 +166,26 @@ func files(c *toolcall.Call, edits jsonscan.Value, diff string, s *cliagent.Sink
 	}
 }
 
-var subagentKeys = jsonscan.NewKeySet("toolCallId", "agentName", "error", "cancelled")
+var subagentShape jsonscan.Shape[struct {
+	_                                       jsonscan.Camel
+	ToolCallID, AgentName, Error, Cancelled jsonscan.Value
+}]
 
 // subagentDone is the end of a sub-agent. One whose call is still open is told by the call's result, which has its answer.
 func (p *parser) subagentDone(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v [4]jsonscan.Value
-	if !data.Fields(v[:], subagentKeys) || v[0].Kind() != jsonscan.String {
+	v, ok := subagentShape.Of(data)
+	if !ok || v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
 	st := p.stream()
 	p.endStep(st, s)
-	c := p.calls.Expect(v[0].Str(), "")
-	c.Agent = cmp.Or(c.Agent, v[1].Str())
-	switch why := v[2].Str(); {
+	c := p.calls.Expect(v.ToolCallID.Str(), "")
+	c.Agent = cmp.Or(c.Agent, v.AgentName.Str())
+	switch why := v.Error.Str(); {
 	case why != "":
 		c.AgentEnd(true, why, s)
-	case isTrue(v[3]):
+	case isTrue(v.Cancelled):
 		c.AgentEnd(true, "it was cancelled", s)
 	default:
 		c.AgentEnd(false, st.answer, s)

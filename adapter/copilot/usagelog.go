@@ -70,70 +70,65 @@ func (*usageLog) Worth(head []byte) bool {
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-const (
-	uType = iota
-	uTimestamp
-	uCwd
-	uNewCwd
-	uUsage
-	uMetrics
-	uFields
-)
+type usageLineForm struct {
+	Type, Timestamp jsonscan.Value
+	Data            struct {
+		_                        jsonscan.Camel
+		Cwd, Usage, ModelMetrics jsonscan.Value
+		Context                  struct{ Cwd jsonscan.Value }
+	}
+}
 
-var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "data.context.cwd", "data.cwd", "data.usage", "data.modelMetrics")
+var usageLineShape jsonscan.Shape[usageLineForm]
 
-const (
-	tInput = iota
-	tOutput
-	tRead
-	tWritten
-	tReasoning
-	tModel
-	tCallID
-	tUsageID
-	tInitiator
-	tFields
-)
+type tokenForm struct {
+	_                                                                                               jsonscan.Camel
+	InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, ReasoningTokens, Model, APICallID jsonscan.Value
+	Initiator                                                                                       jsonscan.Value
+	Accounting                                                                                      struct{ UsageID jsonscan.Value }
+}
 
-var tokenKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens", "model", "apiCallId",
-	"accounting.usageId", "initiator")
+var tokenShape jsonscan.Shape[tokenForm]
 
-var metricKeys = jsonscan.NewKeySet("usage")
+type metricForm struct{ Usage jsonscan.Value }
 
-func readTokens(t *[tFields]jsonscan.Value) tokens {
-	return tokens{usagescan.Count(t[tInput]), usagescan.Count(t[tOutput]), usagescan.Count(t[tRead]), usagescan.Count(t[tWritten]), usagescan.Count(t[tReasoning])}
+var metricShape jsonscan.Shape[metricForm]
+
+func readTokens(t *tokenForm) tokens {
+	return tokens{t.InputTokens.Count(), t.OutputTokens.Count(), t.CacheReadTokens.Count(),
+		t.CacheWriteTokens.Count(), t.ReasoningTokens.Count()}
 }
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
-	var f [uFields]jsonscan.Value
-	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+	var f usageLineForm
+	if !usageLineShape.Into(line, &f) {
 		return false
 	}
-	at := usagescan.Millis(f[uTimestamp])
+	at := usagescan.Millis(f.Timestamp)
 	switch {
-	case f[uType].IsStr("session.start"), f[uType].IsStr("session.resume"), f[uType].IsStr("session.context_changed"):
-		l.mem.Project = cmp.Or(l.names.Of(f[uCwd]), l.names.Of(f[uNewCwd]), l.mem.Project)
+	case f.Type.IsStr("session.start"), f.Type.IsStr("session.resume"), f.Type.IsStr("session.context_changed"):
+		l.mem.Project = cmp.Or(l.names.Of(f.Data.Context.Cwd), l.names.Of(f.Data.Cwd), l.mem.Project)
 	case at == 0:
-	case f[uType].IsStr("session.usage_record"):
-		var t [tFields]jsonscan.Value
-		if f[uUsage].Fields(t[:], tokenKeys) {
+	case f.Type.IsStr("session.usage_record"):
+		var t tokenForm
+		if tokenShape.From(f.Data.Usage, &t) {
 			l.call(at, &t, give)
 		}
-	case f[uType].IsStr("session.shutdown"):
-		l.sums(at, f[uMetrics], give)
+	case f.Type.IsStr("session.shutdown"):
+		l.sums(at, f.Data.ModelMetrics, give)
 	}
 	return true
 }
 
-func (l *usageLog) call(at int64, t *[tFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
-	n, model := readTokens(t), l.names.Of(t[tModel])
+func (l *usageLog) call(at int64, t *tokenForm, give func(*adapter.UsageRecord)) {
+	n, model := readTokens(t), l.names.Of(t.Model)
 	if l.mem.Calls == nil {
 		l.mem.Calls = map[string]tokens{}
 	}
 	l.mem.Calls[model] = l.mem.Calls[model].plus(n)
 	r := l.record(at, model, n)
-	r.SubAgent = t[tInitiator].IsStr("sub-agent")
-	if id := cmp.Or(t[tUsageID].Str(), t[tCallID].Str()); id != "" {
+	r.SubAgent = t.Initiator.IsStr("sub-agent")
+	if id := cmp.Or(t.Accounting.UsageID.Str(), t.APICallID.Str()); id != "" {
 		r.Key = new(usagescan.Hash).Text("copilot").Text(id).Key()
 	}
 	if r.Tokens() > 0 {
@@ -147,10 +142,10 @@ func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*adapter.Usa
 	}
 	now := map[string]tokens{}
 	metrics.Object(func(name []byte, v jsonscan.Value) bool {
-		var m [1]jsonscan.Value
-		var t [tFields]jsonscan.Value
-		v.Fields(m[:], metricKeys)
-		m[0].Fields(t[:], tokenKeys)
+		var m metricForm
+		var t tokenForm
+		metricShape.From(v, &m)
+		tokenShape.From(m.Usage, &t)
 		model, sum := l.names.OfBytes(name), readTokens(&t)
 		now[model] = sum
 		if before := l.mem.Sums[model]; before.under(sum) {

@@ -114,7 +114,9 @@ type apiBody struct {
 	message string
 }
 
-var apiKeys = jsonscan.NewKeySet("error.code", "error.message")
+var apiShape jsonscan.Shape[struct {
+	Error struct{ Code, Message jsonscan.Value }
+}]
 
 // apiError finds the body of the model API's answer in a text. Its message may be such a body again.
 func apiError(text string) (b apiBody, ok bool) {
@@ -127,15 +129,15 @@ func apiError(text string) (b apiBody, ok bool) {
 		if json.NewDecoder(strings.NewReader(text[at:])).Decode(&body) != nil {
 			break
 		}
-		var v [2]jsonscan.Value
-		if jsonscan.Fields(body, v[:], apiKeys) != nil || v[1].Kind() != jsonscan.String {
+		v, is := apiShape.Read(body)
+		if !is || v.Error.Message.Kind() != jsonscan.String {
 			break
 		}
 		ok = true
-		if status, is := v[0].Int(); is {
+		if status, is := v.Error.Code.Int(); is {
 			b.status = status
 		}
-		b.message = v[1].Str()
+		b.message = v.Error.Message.Str()
 		text = b.message
 	}
 	return b, ok

@@ -10,29 +10,13 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// What a line of stream-json says. One pass finds all of it.
-const (
-	lineType = iota
-	lineTime
-	lineSession
-	lineModel
-	lineRole
-	lineContent
-	lineTool
-	lineCall
-	lineParameters
-	lineStatus
-	lineOutput
-	lineErrorType
-	lineErrorMessage
-	lineSeverity
-	lineMessage
-	lineStats
-	lineKeyCount
-)
+type lineForm struct {
+	Type, Timestamp, SessionID, Model, Role, Content, ToolName, ToolID, Parameters, Status, Output jsonscan.Value
+	Severity, Message, Stats                                                                       jsonscan.Value
+	Error                                                                                          struct{ Type, Message jsonscan.Value }
+}
 
-var lineKeys = jsonscan.NewKeySet("type", "timestamp", "session_id", "model", "role", "content", "tool_name", "tool_id", "parameters",
-	"status", "output", "error.type", "error.message", "severity", "message", "stats")
+var lineShape jsonscan.Shape[lineForm]
 
 var _ cliagent.Parser = (*oneShot)(nil)
 
@@ -40,7 +24,7 @@ var _ cliagent.Parser = (*oneShot)(nil)
 type oneShot struct {
 	req   execution.Request
 	names *jsonscan.Interner
-	v     [lineKeyCount]jsonscan.Value
+	v     lineForm
 	err   stderr
 
 	session string
@@ -75,7 +59,7 @@ func (p *oneShot) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	case src == process.Stderr:
 		p.err.line(line, s)
 	case len(line) == 0:
-	case jsonscan.Fields(line, p.v[:], lineKeys) != nil || !p.event(s):
+	case !lineShape.Into(line, &p.v) || !p.event(s):
 		if len(strings.TrimSpace(string(line))) > 0 {
 			s.Unknown(src, line)
 		}
@@ -92,7 +76,7 @@ func (p *oneShot) Command(cmd execution.Command, s *cliagent.Sink) error {
 
 // event reads a line. False means that it is not known.
 func (p *oneShot) event(s *cliagent.Sink) bool {
-	typ, _ := p.v[lineType].Plain()
+	typ, _ := p.v.Type.Plain()
 	switch string(typ) {
 	case "message":
 		return p.message(s)
@@ -111,12 +95,12 @@ func (p *oneShot) event(s *cliagent.Sink) bool {
 }
 
 func (p *oneShot) init(s *cliagent.Sink) bool {
-	id := p.v[lineSession].Str()
+	id := p.v.SessionID.Str()
 	if id == "" || p.begun {
 		return false
 	}
 	p.begun, p.session = true, id
-	if model := p.v[lineModel].Str(); model != "" {
+	if model := p.v.Model.Str(); model != "" {
 		p.model = model
 	}
 	s.BeginSession(cliagent.Continued(p.req, execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.req.Run.Cwd}))
@@ -148,14 +132,14 @@ func (p *oneShot) active() bool { return p.begun && !p.ended }
 
 // message is a piece of text, or the prompt that Gemini repeats.
 func (p *oneShot) message(s *cliagent.Sink) bool {
-	content := p.v[lineContent]
+	content := p.v.Content
 	if content.Kind() != jsonscan.String || !p.active() {
 		return false
 	}
-	if p.v[lineRole].IsStr("user") {
+	if p.v.Role.IsStr("user") {
 		return true
 	}
-	if !p.v[lineRole].IsStr("assistant") {
+	if !p.v.Role.IsStr("assistant") {
 		return false
 	}
 	p.ensureStep(s)
@@ -180,11 +164,11 @@ func (p *oneShot) endMessage(s *cliagent.Sink) {
 
 // complain is a warning, or an error behind which a result follows.
 func (p *oneShot) complain(s *cliagent.Sink) bool {
-	message := p.v[lineMessage].Str()
+	message := p.v.Message.Str()
 	if message == "" || !p.active() {
 		return false
 	}
-	if p.v[lineSeverity].IsStr("error") {
+	if p.v.Severity.IsStr("error") {
 		p.warned = message
 	}
 	if strings.HasPrefix(message, "Loop detected") {
@@ -196,7 +180,7 @@ func (p *oneShot) complain(s *cliagent.Sink) bool {
 
 // result is the end of the turn and of the conversation.
 func (p *oneShot) result(s *cliagent.Sink) bool {
-	status := p.v[lineStatus]
+	status := p.v.Status
 	if status.Kind() != jsonscan.String || p.ended {
 		return false
 	}
@@ -220,7 +204,7 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 	} else {
 		p.endMessage(s)
 	}
-	p.count(p.v[lineStats], s)
+	p.count(p.v.Stats, s)
 	end := execution.TurnEnd{TurnIndex: 0, Reason: execution.TurnCompleted, Text: p.text}
 	if p.failure != nil {
 		end.Reason, end.Error = p.failure.reason(), p.failure.Result()
@@ -234,14 +218,14 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 
 // fault is why the turn failed: what the result says, or the complaint before a result that says nothing.
 func (p *oneShot) fault() *failure {
-	message := p.v[lineErrorMessage].Str()
+	message := p.v.Error.Message.Str()
 	if message == "" {
 		message = p.warned
 	}
 	if message == "" {
 		message = "gemini failed without saying why"
 	}
-	return failureOf(p.v[lineErrorType].Str(), message)
+	return failureOf(p.v.Error.Type.Str(), message)
 }
 
 // Exit says how the run ended. Without a word of Gemini it says nothing, and the kit reads the exit: a code of 0 after a

@@ -10,28 +10,30 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var sessionRecordKeys = jsonscan.NewKeySet("sessionId", "startTime", "lastUpdated", "kind", "messages", "summary", "$set", "$rewindTo", "id", "type", "projectHash")
+type sessionRecordForm struct {
+	_                                                                                 jsonscan.Camel
+	SessionID, StartTime, LastUpdated, Kind, Messages, Summary, ID, Type, ProjectHash jsonscan.Value
+	Set                                                                               jsonscan.Value `scan:"$set"`
+	RewindTo                                                                          jsonscan.Value `scan:"$rewindTo"`
+}
 
-const (
-	recSession = iota
-	recStart
-	recUpdated
-	recKind
-	recMessages
-	recSummary
-	recSet
-	recRewind
-	recID
-	recType
-	recHash
-	recCount
-)
+var sessionRecordShape jsonscan.Shape[sessionRecordForm]
 
-var sessionMessageKeys = jsonscan.NewKeySet("id", "type", "timestamp", "content", "thoughts", "tokens", "model", "toolCalls")
+type sessionMessageForm struct {
+	_                                                                jsonscan.Camel
+	ID, Type, Timestamp, Content, Thoughts, Tokens, Model, ToolCalls jsonscan.Value
+}
 
-var sessionTokenKeys = jsonscan.NewKeySet("input", "output", "cached", "thoughts", "tool")
+var sessionMessageShape jsonscan.Shape[sessionMessageForm]
 
-var sessionCallKeys = jsonscan.NewKeySet("id", "name", "args", "result", "status", "resultDisplay")
+type sessionTokenForm struct{ Input, Output, Cached, Thoughts, Tool jsonscan.Value }
+
+var sessionTokenShape jsonscan.Shape[sessionTokenForm]
+
+var sessionCallShape jsonscan.Shape[struct {
+	_                                             jsonscan.Camel
+	ID, Name, Args, Result, Status, ResultDisplay jsonscan.Value
+}]
 
 // sessionDecoder reads Gemini's records: messages that are written again when they grow, patches of the session, and
 // rewinds. A session that is resumed begins again with a header and its messages as the model gets them.
@@ -43,29 +45,29 @@ type sessionDecoder struct {
 
 // Line reads a record.
 func (d *sessionDecoder) Line(text []byte) bool {
-	var v [recCount]jsonscan.Value
-	if jsonscan.Fields(text, v[:], sessionRecordKeys) != nil {
+	var v sessionRecordForm
+	if !sessionRecordShape.Into(text, &v) {
 		return false
 	}
 	switch {
-	case v[recRewind].Exists():
-		d.rewind(v[recRewind].Str())
-	case v[recSet].Exists():
-		var set [recCount]jsonscan.Value
-		v[recSet].Fields(set[:], sessionRecordKeys)
-		d.patch(set[:])
-	case v[recID].Exists() && v[recType].Exists():
+	case v.RewindTo.Exists():
+		d.rewind(v.RewindTo.Str())
+	case v.Set.Exists():
+		var set sessionRecordForm
+		sessionRecordShape.From(v.Set, &set)
+		d.patch(&set)
+	case v.ID.Exists() && v.Type.Exists():
 		line, err := jsonscan.Parse(text)
 		if err != nil {
 			return false
 		}
 		d.message(line)
-	case v[recSession].Exists() || v[recHash].Exists():
-		if id := v[recSession].Str(); id != "" && d.main && strings.HasPrefix(id, d.b.File.ID) {
+	case v.SessionID.Exists() || v.ProjectHash.Exists():
+		if id := v.SessionID.Str(); id != "" && d.main && strings.HasPrefix(id, d.b.File.ID) {
 			d.b.Summary.SessionID, d.b.Summary.UnifiedID = id, sessionAgent+":"+id
 		}
-		d.b.At(sessionfile.Time(v[recStart]))
-		d.patch(v[:])
+		d.b.At(sessionfile.Time(v.StartTime))
+		d.patch(&v)
 	default:
 		d.b.Unknown("")
 	}
@@ -73,17 +75,17 @@ func (d *sessionDecoder) Line(text []byte) bool {
 }
 
 // patch changes what is known of the session.
-func (d *sessionDecoder) patch(v []jsonscan.Value) {
-	d.b.At(sessionfile.Time(v[recUpdated]))
-	if s := v[recSummary].Str(); s != "" && d.main {
+func (d *sessionDecoder) patch(v *sessionRecordForm) {
+	d.b.At(sessionfile.Time(v.LastUpdated))
+	if s := v.Summary.Str(); s != "" && d.main {
 		d.b.Title(sessionfile.TitleFromAgent, s)
 	}
-	if v[recMessages].Kind() != jsonscan.Array {
+	if v.Messages.Kind() != jsonscan.Array {
 		return
 	}
 	// The list is the whole conversation: what is not in it has been taken out of it.
 	kept, calls := map[*adapter.SessionMessage]bool{}, map[string]bool{}
-	for _, e := range v[recMessages].Array {
+	for _, e := range v.Messages.Array {
 		for _, m := range d.message(e) {
 			kept[m] = true
 			for _, t := range m.ToolCalls {
@@ -110,19 +112,19 @@ func (d *sessionDecoder) rewind(id string) {
 
 // message puts a message in, or over what is known of it, and gives the messages that it became.
 func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage {
-	var v [8]jsonscan.Value
-	if !value.Fields(v[:], sessionMessageKeys) {
+	var v sessionMessageForm
+	if !sessionMessageShape.From(value, &v) {
 		return nil
 	}
-	id, at := v[0].Str(), sessionfile.Time(v[2])
+	id, at := v.ID.Str(), sessionfile.Time(v.Timestamp)
 	d.b.At(at)
-	switch kind := v[1].Str(); kind {
+	switch kind := v.Type.Str(); kind {
 	case "user":
-		return d.user(id, v[3], at)
+		return d.user(id, v.Content, at)
 	case "gemini":
-		return d.answer(id, v[:], at)
+		return d.answer(id, &v, at)
 	case "info", "error", "warning":
-		return []*adapter.SessionMessage{d.c.Note(id, sessionfile.Text(v[3]), at)}
+		return []*adapter.SessionMessage{d.c.Note(id, sessionfile.Text(v.Content), at)}
 	default:
 		d.b.Unknown(kind)
 	}
@@ -172,50 +174,50 @@ func (d *sessionDecoder) result(r jsonscan.Value, at time.Time) *adapter.Session
 	return d.c.Find(id)
 }
 
-func (d *sessionDecoder) answer(id string, v []jsonscan.Value, at time.Time) []*adapter.SessionMessage {
+func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) []*adapter.SessionMessage {
 	known := d.c.Find(id)
 	m := d.c.Message(id, adapter.RoleAssistant, at)
 	out := []*adapter.SessionMessage{m}
 	// A message of a resumed session has lost its usage, model and calls; what was known of them stays.
-	if known == nil || v[3].Kind() == jsonscan.String {
-		m.Content = sessionText(v[3])
+	if known == nil || v.Content.Kind() == jsonscan.String {
+		m.Content = sessionText(v.Content)
 	}
 	var thoughts []string
-	for _, t := range v[4].Array {
+	for _, t := range v.Thoughts.Array {
 		thoughts = append(thoughts, strings.TrimSpace(t.Get("subject").Str()+" "+t.Get("description").Str()))
 	}
 	if len(thoughts) > 0 {
 		m.Thinking = strings.Join(thoughts, "\n")
 	}
-	if model := v[6].Str(); model != "" {
+	if model := v.Model.Str(); model != "" {
 		m.Model = model
 		if d.main {
 			d.b.Summary.Model = model
 		}
 	}
-	var t [5]jsonscan.Value
-	if v[5].Fields(t[:], sessionTokenKeys) {
-		u := execution.Usage{Cached: sessionfile.Int(t[2]), Thinking: sessionfile.Int(t[3])}
-		u.Input = max(0, sessionfile.Int(t[0])-u.Cached) + sessionfile.Int(t[4])
-		u.Output = sessionfile.Int(t[1]) + u.Thinking
+	var t sessionTokenForm
+	if sessionTokenShape.From(v.Tokens, &t) {
+		u := execution.Usage{Cached: t.Cached.Count(), Thinking: t.Thoughts.Count()}
+		u.Input = max(0, t.Input.Count()-u.Cached) + t.Tool.Count()
+		u.Output = t.Output.Count() + u.Thinking
 		u.Total = u.Input + u.Output + u.Cached
 		m.TokenUsage = &u
 	}
-	for _, e := range v[7].Array {
-		var call [6]jsonscan.Value
-		if !e.Fields(call[:], sessionCallKeys) {
+	for _, e := range v.ToolCalls.Array {
+		call, ok := sessionCallShape.Of(e)
+		if !ok {
 			continue
 		}
-		d.c.Call(m, call[0].Str(), call[1].Str(), call[2].Raw())
-		for _, r := range call[3].Array {
+		d.c.Call(m, call.ID.Str(), call.Name.Str(), call.Args.Raw())
+		for _, r := range call.Result.Array {
 			if r := r.Get("functionResponse"); r.Kind() == jsonscan.Object {
 				rm := d.result(r, at)
-				rm.ToolResult.IsError = rm.ToolResult.IsError || call[4].IsStr("error") || call[4].IsStr("cancelled")
+				rm.ToolResult.IsError = rm.ToolResult.IsError || call.Status.IsStr("error") || call.Status.IsStr("cancelled")
 				out = append(out, rm)
 			}
 		}
 	}
-	for _, e := range v[3].Array { // the model's own form has the calls in the content
+	for _, e := range v.Content.Array { // the model's own form has the calls in the content
 		if call := e.Get("functionCall"); call.Kind() == jsonscan.Object {
 			d.c.Call(m, call.Get("id").Str(), call.Get("name").Str(), call.Get("args").Raw())
 		}

@@ -26,15 +26,15 @@ var tools = toolcall.New(toolcall.Table{
 
 // toolUse is a call with its whole input.
 func (p *oneShot) toolUse(s *cliagent.Sink) bool {
-	id, name := p.v[lineCall].Str(), p.names.Str(p.v[lineTool])
+	id, name := p.v.ToolID.Str(), p.names.Str(p.v.ToolName)
 	if id == "" || name == "" || !p.active() || p.calls.Open(id) != nil {
 		return false
 	}
 	p.ensureStep(s)
 	p.endMessage(s)
 	c := p.calls.Start(id, name, "", s)
-	c.At = cliagent.Moment(p.v[lineTime])
-	p.calls.Called(c, p.v[lineParameters], s)
+	c.At = cliagent.Moment(p.v.Timestamp)
+	p.calls.Called(c, p.v.Parameters, s)
 	if mode(p.req.Run) == execution.ApprovalYolo {
 		p.calls.Run(c, s) // nothing stands between the call and the command
 	}
@@ -43,20 +43,20 @@ func (p *oneShot) toolUse(s *cliagent.Sink) bool {
 
 // toolResult is the end of a call. The model call that made it has ended by then. Whether write_file found a file there is not shown.
 func (p *oneShot) toolResult(s *cliagent.Sink) bool {
-	c := p.calls.Open(p.v[lineCall].Str())
-	if c == nil || p.v[lineStatus].Kind() != jsonscan.String || !p.active() {
+	c := p.calls.Open(p.v.ToolID.Str())
+	if c == nil || p.v.Status.Kind() != jsonscan.String || !p.active() {
 		return false
 	}
 	p.endStep(s)
-	output := p.v[lineOutput].Str()
-	end := toolcall.End{Output: toolcall.Raw(p.v[lineOutput], `""`), Failed: !p.v[lineStatus].IsStr("success"), Summary: output,
-		At: cliagent.Moment(p.v[lineTime])}
+	output := p.v.Output.Str()
+	end := toolcall.End{Output: toolcall.Raw(p.v.Output, `""`), Failed: !p.v.Status.IsStr("success"), Summary: output,
+		At: cliagent.Moment(p.v.Timestamp)}
 	switch {
 	case end.Failed:
-		end.Error = cmp.Or(p.v[lineErrorMessage].Str(), output, "the call failed")
+		end.Error = cmp.Or(p.v.Error.Message.Str(), output, "the call failed")
 		if p.refused(c) {
 			p.calls.Deny(c, c.Label(), "it needs a permission and nobody is there to give it: "+end.Error, s)
-		} else if p.v[lineErrorType].IsStr("shell_execute_error") {
+		} else if p.v.Error.Type.IsStr("shell_execute_error") {
 			p.calls.Run(c, s)
 		}
 	case c.Kind == toolcall.Shell:
@@ -72,7 +72,7 @@ var unasked = map[string]bool{toolShell: true, "write_file": true, "replace": tr
 
 // refused reports whether a call that failed did so for want of a permission.
 func (p *oneShot) refused(c *toolcall.Call) bool {
-	switch kind, _ := p.v[lineErrorType].Plain(); string(kind) {
+	switch kind, _ := p.v.Error.Type.Plain(); string(kind) {
 	case "policy_violation":
 		return true
 	case "tool_not_registered":
@@ -90,5 +90,5 @@ func (p *oneShot) command(output string) *toolcall.Exit {
 		}
 	}
 	// Without any output it was shown in a form that does not reach this stream.
-	return &toolcall.Exit{Stdout: output, Exited: output == "" && p.v[lineOutput].Kind() == jsonscan.String}
+	return &toolcall.Exit{Stdout: output, Exited: output == "" && p.v.Output.Kind() == jsonscan.String}
 }

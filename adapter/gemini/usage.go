@@ -6,25 +6,13 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var statsKeys = jsonscan.NewKeySet("total_tokens", "input_tokens", "output_tokens", "cached")
-
-// maxCount is far above any number of tokens and far below what sums could overflow.
-const maxCount = 1 << 50
-
-func count(v jsonscan.Value) int64 {
-	n, _ := v.Int()
-	if n < 0 || n > maxCount {
-		return 0
-	}
-	return n
-}
+var statsShape jsonscan.Shape[struct{ TotalTokens, InputTokens, OutputTokens, Cached jsonscan.Value }]
 
 // usageOf reads the tokens of one model in this project's terms. Gemini counts what came from the cache as input, and leaves
 // thinking out of the output: it is what is left of the total.
 func usageOf(v jsonscan.Value) execution.Usage {
-	var n [4]jsonscan.Value
-	v.Fields(n[:], statsKeys)
-	total, input, output, cached := count(n[0]), count(n[1]), count(n[2]), count(n[3])
+	n, _ := statsShape.Of(v)
+	total, input, output, cached := n.TotalTokens.Count(), n.InputTokens.Count(), n.OutputTokens.Count(), n.Cached.Count()
 	u := execution.Usage{Cached: min(cached, input)}
 	u.Input = input - u.Cached
 	u.Thinking = max(0, total-input-output)

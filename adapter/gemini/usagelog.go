@@ -53,34 +53,30 @@ func (*usageLog) Worth(head []byte) bool {
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-const (
-	uType = iota
-	uTimestamp
-	uID
-	uModel
-	uTokens
-	uSession
-	uMessages
-	uSetMessages
-	uFields
-)
+type usageLineForm struct {
+	_                                                       jsonscan.Camel
+	Type, Timestamp, ID, Model, Tokens, SessionID, Messages jsonscan.Value
+	Set                                                     struct{ Messages jsonscan.Value } `scan:"$set"`
+}
 
-var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "id", "model", "tokens", "sessionId", "messages", `$set.messages`)
+var usageLineShape jsonscan.Shape[usageLineForm]
 
-var tokenKeys = jsonscan.NewKeySet("input", "output", "cached", "thoughts", "tool")
+type tokenForm struct{ Input, Output, Cached, Thoughts, Tool jsonscan.Value }
+
+var tokenShape jsonscan.Shape[tokenForm]
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
-	var f [uFields]jsonscan.Value
-	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+	var f usageLineForm
+	if !usageLineShape.Into(line, &f) {
 		return false
 	}
-	if s := l.names.Of(f[uSession]); s != "" && !l.subAgent {
+	if s := l.names.Of(f.SessionID); s != "" && !l.subAgent {
 		l.mem.Session = s
 	}
-	for _, messages := range []jsonscan.Value{f[uMessages], f[uSetMessages]} {
+	for _, messages := range []jsonscan.Value{f.Messages, f.Set.Messages} {
 		messages.Array(func(_ int, m jsonscan.Value) bool {
-			var f [uFields]jsonscan.Value
-			if m.Fields(f[:], usageLineKeys) {
+			var f usageLineForm
+			if usageLineShape.From(m, &f) {
 				l.message(&f, give)
 			}
 			return true
@@ -90,18 +86,19 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-func (l *usageLog) message(f *[uFields]jsonscan.Value, give func(*adapter.UsageRecord)) {
-	var t [5]jsonscan.Value
-	if !f[uType].IsStr("gemini") || !f[uTokens].Fields(t[:], tokenKeys) {
+func (l *usageLog) message(f *usageLineForm, give func(*adapter.UsageRecord)) {
+	var t tokenForm
+	if !f.Type.IsStr("gemini") || !tokenShape.From(f.Tokens, &t) {
 		return
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Model: l.names.Of(f[uModel]), Session: cmp.Or(l.mem.Session, l.session), Project: l.project, SubAgent: l.subAgent}
-	input := usagescan.Count(t[0])
-	r.CacheRead = min(usagescan.Count(t[2]), input)
-	r.Input = input - r.CacheRead + usagescan.Count(t[4]) // prompts of tools are apart
-	r.Thinking = usagescan.Count(t[3])
-	r.Output = usagescan.Count(t[1]) + r.Thinking
-	if id := f[uID].Str(); id != "" {
+	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Model), Session: cmp.Or(l.mem.Session, l.session),
+		Project: l.project, SubAgent: l.subAgent}
+	input := t.Input.Count()
+	r.CacheRead = min(t.Cached.Count(), input)
+	r.Input = input - r.CacheRead + t.Tool.Count() // prompts of tools are apart
+	r.Thinking = t.Thoughts.Count()
+	r.Output = t.Output.Count() + r.Thinking
+	if id := f.ID.Str(); id != "" {
 		r.Key = new(usagescan.Hash).Text("gemini").Text(id).Key()
 	}
 	if r.Time > 0 && r.Tokens() > 0 {

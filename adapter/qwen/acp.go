@@ -135,18 +135,22 @@ func messageNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	return n, true
 }
 
-var callUsageKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "totalTokens")
+var callUsageShape jsonscan.Shape[struct {
+	_                                                                       jsonscan.Camel
+	InputTokens, OutputTokens, ThoughtTokens, CachedReadTokens, TotalTokens jsonscan.Value
+}]
 
 // callUsage reads the tokens of a model call, of which the input holds those of the cache, and the output mostly the
 // thoughts: the total tells.
 func callUsage(update jsonscan.Value) (execution.Usage, bool) {
-	var f [5]jsonscan.Value
-	if !update.Get("_meta").Get("usage").Fields(f[:], callUsageKeys) || !f[0].Exists() && !f[1].Exists() {
+	f, ok := callUsageShape.Of(update.Get("_meta").Get("usage"))
+	if !ok || !f.InputTokens.Exists() && !f.OutputTokens.Exists() {
 		return execution.Usage{}, false
 	}
-	u := execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1]), Thinking: cliagent.Count(f[2])}
-	u.Cached = min(cliagent.Count(f[3]), u.Input)
-	if apart := cliagent.Count(f[4]) - u.Input - u.Output; apart > 0 && u.Input > 0 {
+	u := execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
+		Thinking: cliagent.Count(f.ThoughtTokens)}
+	u.Cached = min(cliagent.Count(f.CachedReadTokens), u.Input)
+	if apart := cliagent.Count(f.TotalTokens) - u.Input - u.Output; apart > 0 && u.Input > 0 {
 		u.Output += apart
 		u.Thinking = max(u.Thinking, apart)
 	}

@@ -10,43 +10,49 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var assistantKeys = jsonscan.NewKeySet("message.id", "message.content", "message.usage")
+type assistantForm struct {
+	Message struct{ ID, Content, Usage jsonscan.Value }
+}
 
-var contentKeys = jsonscan.NewKeySet("type", "text", "thinking", "id", "name", "input", "tool_use_id", "content", "is_error")
+var assistantShape jsonscan.Shape[assistantForm]
+
+type contentForm struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
+
+var contentShape jsonscan.Shape[contentForm]
 
 // assistant is a whole message: blocks of one kind. Of a streamed message only its tokens and its tool calls are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
+	var v assistantForm
 	st := p.Stream()
-	if jsonscan.Fields(line, v[:], assistantKeys) != nil || v[1].Kind() != jsonscan.Array {
+	if !assistantShape.Into(line, &v) || v.Message.Content.Kind() != jsonscan.Array {
 		return false
 	}
 	if st.Final && !st.Streamed {
 		p.endStep(st, s)
 	}
-	p.startStep(st, p.Names.Str(v[0]), s)
+	p.startStep(st, p.Names.Str(v.Message.ID), s)
 	if st.Streamed {
 		p.CloseBlocks(st, s)
 	}
-	used := usageOf(v[2])
+	used := usageOf(v.Message.Usage)
 	known := true
-	for _, element := range v[1].Array {
-		var c [9]jsonscan.Value
-		element.Fields(c[:], contentKeys)
-		typ, _ := c[0].Plain()
+	for _, element := range v.Message.Content.Array {
+		var c contentForm
+		contentShape.From(element, &c)
+		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "text":
 			if !st.Streamed {
-				p.wholeText(st, c[1].Str(), used.IsZero(), s)
+				p.wholeText(st, c.Text.Str(), used.IsZero(), s)
 			}
 		case "thinking":
-			if text := c[2].Str(); !st.Streamed && text != "" {
+			if text := c.Thinking.Str(); !st.Streamed && text != "" {
 				p.spoken(s)
 				p.Thinking(st, text, s)
 			}
 		case "tool_use":
 			p.spoken(s)
-			p.Calls.Called(p.Calls.Start(p.Names.Str(c[3]), p.Names.Str(c[4]), st.Parent, s), c[5], s)
+			p.Calls.Called(p.Calls.Start(p.Names.Str(c.ID), p.Names.Str(c.Name), st.Parent, s), c.Input, s)
 		default:
 			known = false
 		}
@@ -79,18 +85,18 @@ func (p *parser) wholeText(st *streamjson.Stream, text string, free bool, s *cli
 	p.notice = held
 }
 
-var usageKeys = jsonscan.NewKeySet("input_tokens", "output_tokens", "cache_read_input_tokens", "total_tokens")
+var usageShape jsonscan.Shape[struct{ InputTokens, OutputTokens, CacheReadInputTokens, TotalTokens jsonscan.Value }]
 
 // usageOf reads Qwen's usage. In spite of their names the input tokens hold those of the cache. Some model APIs count
 // thinking apart from the output; only the total has it then.
 func usageOf(v jsonscan.Value) execution.Usage {
-	var f [4]jsonscan.Value
-	if !v.Fields(f[:], usageKeys) {
+	f, ok := usageShape.Of(v)
+	if !ok {
 		return execution.Usage{}
 	}
-	u := execution.Usage{Input: cliagent.Count(f[0]), Output: cliagent.Count(f[1])}
-	u.Cached = min(cliagent.Count(f[2]), u.Input)
-	if thinking := cliagent.Count(f[3]) - u.Input - u.Output; thinking > 0 && u.Input > 0 {
+	u := execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens)}
+	u.Cached = min(cliagent.Count(f.CacheReadInputTokens), u.Input)
+	if thinking := cliagent.Count(f.TotalTokens) - u.Input - u.Output; thinking > 0 && u.Input > 0 {
 		u.Thinking, u.Output = thinking, u.Output+thinking
 	}
 	u.Input -= u.Cached
@@ -103,29 +109,33 @@ func sum(u execution.Usage) execution.Usage {
 	return u
 }
 
-var userKeys = jsonscan.NewKeySet("message.content")
+type userForm struct {
+	Message struct{ Content jsonscan.Value }
+}
+
+var userShape jsonscan.Shape[userForm]
 
 // user is what goes to the model besides its own words: results of tools, the prompt of a sub-agent, notes about what runs in
 // the background.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
-	var v [1]jsonscan.Value
+	var v userForm
 	st := p.Stream()
-	if jsonscan.Fields(line, v[:], userKeys) != nil || v[0].Kind() != jsonscan.Array {
+	if !userShape.Into(line, &v) || v.Message.Content.Kind() != jsonscan.Array {
 		return false
 	}
 	known := true
-	for _, element := range v[0].Array {
-		var c [9]jsonscan.Value
-		element.Fields(c[:], contentKeys)
-		typ, _ := c[0].Plain()
+	for _, element := range v.Message.Content.Array {
+		var c contentForm
+		contentShape.From(element, &c)
+		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "tool_result":
 			p.ensureTurn(s)
 			p.endStep(st, s) // a tool runs when the model has said all it wanted to
-			failed, _ := c[8].Bool()
-			p.toolDone(p.Names.Str(c[6]), st.Parent, c[7], failed, s)
+			failed, _ := c.IsError.Bool()
+			p.toolDone(p.Names.Str(c.ToolUseID), st.Parent, c.Content, failed, s)
 		case "text":
-			p.note = c[1].Str()
+			p.note = c.Text.Str()
 		default:
 			known = false
 		}

@@ -22,26 +22,17 @@ type outcome struct {
 	message    string
 }
 
-const (
-	resultSubtype = iota
-	resultIsError
-	resultText
-	resultError
-	resultUsage
-	resultStructured
-	resultDenials
-	resultTurns
-	resultDuration
-	resultKeyCount
-)
+type resultForm struct {
+	Subtype, IsError, Result, Usage, StructuredResult, PermissionDenials, NumTurns, DurationMs jsonscan.Value
+	Error                                                                                      struct{ Message jsonscan.Value }
+}
 
-var resultKeys = jsonscan.NewKeySet("subtype", "is_error", "result", "error.message", "usage", "structured_result", "permission_denials",
-	"num_turns", "duration_ms")
+var resultShape jsonscan.Shape[resultForm]
 
 // result is the end of the turn, or of a run that could not begin. The failure of a sub-agent has the same form.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
-	var v [resultKeyCount]jsonscan.Value
-	if jsonscan.Fields(line, v[:], resultKeys) != nil || !v[resultSubtype].Exists() {
+	var v resultForm
+	if !resultShape.Into(line, &v) || !v.Subtype.Exists() {
 		return false
 	}
 	if p.ofSubagent(&v, s) {
@@ -58,10 +49,10 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	}
 	p.flush(s)
 	p.endStreams(s)
-	for _, d := range v[resultDenials].Array {
+	for _, d := range v.PermissionDenials.Array {
 		p.Calls.Deny(p.Calls.Expect(d.Get("tool_use_id").Str(), ""), d.Get("tool_name").Str(), "", s)
 	}
-	p.account(usageOf(v[resultUsage]), s)
+	p.account(usageOf(v.Usage), s)
 	p.announce(o, s)
 	p.endTurn(o, s)
 	return true
@@ -69,8 +60,8 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 
 // ofSubagent recognizes the failure of a sub-agent: it took no time and no turns, and the call that started it has no
 // result yet, which the end of the turn never leaves behind. That result does not say that it failed.
-func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink) bool {
-	if failed, _ := v[resultIsError].Bool(); !failed || cliagent.Count(v[resultTurns]) != 0 || cliagent.Count(v[resultDuration]) != 0 || p.session == "" {
+func (p *parser) ofSubagent(v *resultForm, s *cliagent.Sink) bool {
+	if failed, _ := v.IsError.Bool(); !failed || cliagent.Count(v.NumTurns) != 0 || cliagent.Count(v.DurationMs) != 0 || p.session == "" {
 		return false
 	}
 	var open []*toolcall.Call
@@ -79,7 +70,7 @@ func (p *parser) ofSubagent(v *[resultKeyCount]jsonscan.Value, s *cliagent.Sink)
 			open = append(open, c)
 		}
 	}
-	message := v[resultError].Str()
+	message := v.Error.Message.Str()
 	switch len(open) {
 	case 0:
 		return false
@@ -114,18 +105,18 @@ func (p *parser) endTurn(o *outcome, s *cliagent.Sink) {
 
 // judge reads from what Qwen says how the turn ended. Old versions call a failed call of the model API a success whose
 // text is the notice of the failure.
-func (p *parser) judge(v *[resultKeyCount]jsonscan.Value) *outcome {
-	o := &outcome{reason: execution.TurnCompleted, text: v[resultText].Str()}
-	isError, _ := v[resultIsError].Bool()
+func (p *parser) judge(v *resultForm) *outcome {
+	o := &outcome{reason: execution.TurnCompleted, text: v.Result.Str()}
+	isError, _ := v.IsError.Bool()
 	switch {
-	case isError || !v[resultSubtype].IsStr("success"):
-		o.message = cmp.Or(v[resultError].Str(), "qwen ended the turn with an error and did not say which")
+	case isError || !v.Subtype.IsStr("success"):
+		o.message = cmp.Or(v.Error.Message.Str(), "qwen ended the turn with an error and did not say which")
 	case p.notice != nil && strings.HasSuffix(o.text, p.notice.text):
 		o.message = p.notice.text
 	case strings.HasPrefix(o.text, noticeMark) && p.Last == "":
 		o.message = o.text // the line of the notice is lost
 	default:
-		p.structuredOf(o, v[resultStructured])
+		p.structuredOf(o, v.StructuredResult)
 		return o
 	}
 	o.reason, o.text = execution.TurnFailed, ""

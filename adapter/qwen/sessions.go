@@ -75,17 +75,23 @@ func listSubagents(l *sessionfile.Lister, project, id string, helpers map[string
 // maxSubagentFile bounds the file that describes a sub-agent.
 const maxSubagentFile = 1 << 20
 
-var subagentKeys = jsonscan.NewKeySet("agentId", "subagentName", "description", "toolUseId")
+type subagentForm struct {
+	_                                             jsonscan.Camel
+	AgentID, SubagentName, Description, ToolUseID jsonscan.Value
+}
+
+var subagentShape jsonscan.Shape[subagentForm]
 
 // describeSubagent reads the file beside a sub-agent's. Without it only the id is known.
 func describeSubagent(h adapter.Host, path string) adapter.Subagent {
 	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
-	var v [4]jsonscan.Value
-	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json", maxSubagentFile); err == nil && jsonscan.Fields(text, v[:], subagentKeys) == nil {
-		if id := v[0].Str(); id != "" {
+	var v subagentForm
+	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json",
+		maxSubagentFile); err == nil && subagentShape.Into(text, &v) {
+		if id := v.AgentID.Str(); id != "" {
 			a.ID = id
 		}
-		a.Name, a.Description, a.ToolCallID = v[1].Str(), v[2].Str(), v[3].Str()
+		a.Name, a.Description, a.ToolCallID = v.SubagentName.Str(), v.Description.Str(), v.ToolUseID.Str()
 	}
 	return a
 }

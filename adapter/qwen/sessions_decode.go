@@ -11,29 +11,16 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var sessionRecordKeys = jsonscan.NewKeySet("type", "subtype", "uuid", "parentUuid", "timestamp", "cwd", "model", "message.parts", "usageMetadata",
-	"toolCallResult.callId", "toolCallResult.status", "toolCallResult.executionStatus", "forkedFrom.sessionId", "systemPayload", "provenance")
+type sessionRecordForm struct {
+	_                                                                                 jsonscan.Camel
+	Type, Subtype, UUID, ParentUUID, Timestamp, Cwd, Model, SystemPayload, Provenance jsonscan.Value
+	Message                                                                           struct{ Parts jsonscan.Value }
+	ToolCallResult                                                                    struct{ CallID, Status, ExecutionStatus jsonscan.Value }
+	UsageMetadata                                                                     countsForm
+	ForkedFrom                                                                        struct{ SessionID jsonscan.Value }
+}
 
-const (
-	recType = iota
-	recSubtype
-	recUUID
-	recParent
-	recTime
-	recCwd
-	recModel
-	recParts
-	recUsage
-	recCall
-	recStatus
-	recExecution
-	recForked
-	recPayload
-	recProvenance
-	recCount
-)
-
-var sessionUsageKeys = jsonscan.NewKeySet("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount", "cachedContentTokenCount")
+var sessionRecordShape jsonscan.Shape[sessionRecordForm]
 
 // silentSubtypes say nothing about the conversation.
 var silentSubtypes = map[string]bool{"slash_command": true, "ui_telemetry": true, "at_command": true, "attribution_snapshot": true,
@@ -52,36 +39,36 @@ type sessionDecoder struct {
 
 // Line reads a record.
 func (d *sessionDecoder) Line(text []byte) bool {
-	var v [recCount]jsonscan.Value
-	if jsonscan.Fields(text, v[:], sessionRecordKeys) != nil {
+	var v sessionRecordForm
+	if !sessionRecordShape.Into(text, &v) {
 		return false
 	}
-	at := sessionfile.Time(v[recTime])
+	at := sessionfile.Time(v.Timestamp)
 	d.b.At(at)
 	if d.main {
-		d.b.Summary.Cwd = cmp.Or(v[recCwd].Str(), d.b.Summary.Cwd)
-		d.b.Summary.ForkedFrom = cmp.Or(v[recForked].Str(), d.b.Summary.ForkedFrom)
+		d.b.Summary.Cwd = cmp.Or(v.Cwd.Str(), d.b.Summary.Cwd)
+		d.b.Summary.ForkedFrom = cmp.Or(v.ForkedFrom.SessionID.Str(), d.b.Summary.ForkedFrom)
 	}
-	uuid, parent := v[recUUID].Str(), v[recParent].Str()
+	uuid, parent := v.UUID.Str(), v.ParentUUID.Str()
 	var m *adapter.SessionMessage
 	leaf := true
-	switch kind := v[recType].Str(); kind {
+	switch kind := v.Type.Str(); kind {
 	case "user":
-		said, _, _ := sessionParts(v[recParts])
+		said, _, _ := sessionParts(v.Message.Parts)
 		switch {
 		case said == "":
-		case v[recProvenance].IsStr("system"), v[recSubtype].IsStr("notification"), v[recSubtype].IsStr("cron"):
+		case v.Provenance.IsStr("system"), v.Subtype.IsStr("notification"), v.Subtype.IsStr("cron"):
 			m = d.c.Note(uuid, said, at)
 		default:
 			m = d.c.Prompt(uuid, strings.TrimSuffix(said, "\n\n"), at) // Qwen puts them behind a prompt of standard input
 		}
 	case "assistant":
-		m = d.answer(v[:])
+		m = d.answer(&v)
 	case "tool_result":
-		m = d.results(v[:])
+		m = d.results(&v)
 	case "system":
 		leaf = false
-		d.system(v[:])
+		d.system(&v)
 	default:
 		d.b.Unknown(kind)
 		leaf = false
@@ -107,20 +94,20 @@ func sessionParts(parts jsonscan.Value) (said, thought string, calls []jsonscan.
 	return said, thought, calls
 }
 
-func (d *sessionDecoder) answer(v []jsonscan.Value) *adapter.SessionMessage {
-	m := d.c.Message(v[recUUID].Str(), adapter.RoleAssistant, sessionfile.Time(v[recTime]))
-	said, thought, calls := sessionParts(v[recParts])
+func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
+	m := d.c.Message(v.UUID.Str(), adapter.RoleAssistant, sessionfile.Time(v.Timestamp))
+	said, thought, calls := sessionParts(v.Message.Parts)
 	m.Content, m.Thinking = said, thought
 	for _, call := range calls {
 		d.c.Call(m, call.Get("id").Str(), call.Get("name").Str(), call.Get("args").Raw())
 	}
-	if m.Model = v[recModel].Str(); m.Model != "" && d.main {
+	if m.Model = v.Model.Str(); m.Model != "" && d.main {
 		d.b.Summary.Model = m.Model
 	}
-	var t [5]jsonscan.Value
-	if v[recUsage].Fields(t[:], sessionUsageKeys) {
-		prompt, total := sessionfile.Int(t[0]), sessionfile.Int(t[3])
-		u := execution.Usage{Cached: min(prompt, sessionfile.Int(t[4])), Thinking: sessionfile.Int(t[2]), Output: sessionfile.Int(t[1])}
+	if t := &v.UsageMetadata; t.Whole.Kind() == jsonscan.Object {
+		prompt, total := t.PromptTokenCount.Count(), t.TotalTokenCount.Count()
+		u := execution.Usage{Cached: min(prompt, t.CachedContentTokenCount.Count()),
+			Thinking: t.ThoughtsTokenCount.Count(), Output: t.CandidatesTokenCount.Count()}
 		// Whether the candidates include the thoughts depends on the model's API; the total does not.
 		if total > prompt {
 			u.Output = total - prompt
@@ -136,11 +123,11 @@ func (d *sessionDecoder) answer(v []jsonscan.Value) *adapter.SessionMessage {
 }
 
 // results are the answers of tools, of which a record has one or more.
-func (d *sessionDecoder) results(v []jsonscan.Value) *adapter.SessionMessage {
-	uuid, at := v[recUUID].Str(), sessionfile.Time(v[recTime])
+func (d *sessionDecoder) results(v *sessionRecordForm) *adapter.SessionMessage {
+	uuid, at := v.UUID.Str(), sessionfile.Time(v.Timestamp)
 	var first *adapter.SessionMessage
 	n := 0
-	for _, e := range v[recParts].Array {
+	for _, e := range v.Message.Parts.Array {
 		r := e.Get("functionResponse")
 		if r.Kind() != jsonscan.Object {
 			continue
@@ -149,7 +136,7 @@ func (d *sessionDecoder) results(v []jsonscan.Value) *adapter.SessionMessage {
 		if n++; n > 1 {
 			id = fmt.Sprintf("%s#%d", uuid, n)
 		}
-		res := d.c.Result(id, cmp.Or(r.Get("id").Str(), v[recCall].Str()), at)
+		res := d.c.Result(id, cmp.Or(r.Get("id").Str(), v.ToolCallResult.CallID.Str()), at)
 		if res.ToolName == "" {
 			res.ToolName = r.Get("name").Str()
 		}
@@ -161,7 +148,7 @@ func (d *sessionDecoder) results(v []jsonscan.Value) *adapter.SessionMessage {
 		} else {
 			res.Output = string(response.Raw())
 		}
-		for _, status := range []jsonscan.Value{v[recStatus], v[recExecution]} {
+		for _, status := range []jsonscan.Value{v.ToolCallResult.Status, v.ToolCallResult.ExecutionStatus} {
 			res.IsError = res.IsError || status.IsStr("error") || status.IsStr("cancelled")
 		}
 		if first == nil {
@@ -171,10 +158,10 @@ func (d *sessionDecoder) results(v []jsonscan.Value) *adapter.SessionMessage {
 	return first
 }
 
-func (d *sessionDecoder) system(v []jsonscan.Value) {
-	switch kind := v[recSubtype].Str(); kind {
+func (d *sessionDecoder) system(v *sessionRecordForm) {
+	switch kind := v.Subtype.Str(); kind {
 	case "custom_title":
-		payload := v[recPayload]
+		payload := v.SystemPayload
 		from := sessionfile.TitleFromUser
 		if s := payload.Get("titleSource").Str(); s == "auto" || s == "generated" {
 			from = sessionfile.TitleFromAgent
@@ -182,19 +169,19 @@ func (d *sessionDecoder) system(v []jsonscan.Value) {
 		d.b.Title(from, payload.Get("customTitle").Str())
 	case "parent_session":
 		if d.main {
-			d.b.Summary.Parent = cmp.Or(v[recPayload].Get("parentSessionId").Str(), d.b.Summary.Parent)
+			d.b.Summary.Parent = cmp.Or(v.SystemPayload.Get("parentSessionId").Str(), d.b.Summary.Parent)
 		}
 	case "chat_compression":
-		info := v[recPayload].Get("info")
-		saved := sessionfile.Int(info.Get("originalTokenCount")) - sessionfile.Int(info.Get("newTokenCount"))
+		info := v.SystemPayload.Get("info")
+		saved := info.Get("originalTokenCount").Count() - info.Get("newTokenCount").Count()
 		d.b.Event(execution.ContextCompacted{TokensSaved: max(0, saved)})
-		d.c.Note(v[recUUID].Str(), "the context was compressed", sessionfile.Time(v[recTime]))
+		d.c.Note(v.UUID.Str(), "the context was compressed", sessionfile.Time(v.Timestamp))
 	case "notification", "cron", "mid_turn_user_message":
-		if text := sessionfile.Text(v[recPayload].Get("displayText")); text != "" {
+		if text := sessionfile.Text(v.SystemPayload.Get("displayText")); text != "" {
 			if kind == "mid_turn_user_message" {
-				d.c.Prompt(v[recUUID].Str(), text, sessionfile.Time(v[recTime]))
+				d.c.Prompt(v.UUID.Str(), text, sessionfile.Time(v.Timestamp))
 			} else {
-				d.c.Note(v[recUUID].Str(), text, sessionfile.Time(v[recTime]))
+				d.c.Note(v.UUID.Str(), text, sessionfile.Time(v.Timestamp))
 			}
 		}
 	default:

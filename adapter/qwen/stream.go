@@ -27,7 +27,7 @@ func (p *parser) Keep(st *streamjson.Stream, kind streamjson.Kind, piece []byte,
 // streamEvent is one piece of a message. What a sub-agent says comes in one go, so that its whole lines suffice.
 func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	st := p.Stream()
-	typ, _ := p.V[streamjson.EventType].Plain()
+	typ, _ := p.V.Event.Type.Plain()
 	switch string(typ) {
 	case "goal_state", "tool_progress": // the state of a feature that nobody asked for; signs of life
 		return true
@@ -48,7 +48,7 @@ func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	case "message_start":
 		p.endStep(st, s)
 		st.Streamed = true
-		p.startStep(st, p.Names.Str(p.V[streamjson.MessageID]), s)
+		p.startStep(st, p.Names.Str(p.V.Event.Message.ID), s)
 	case "message_stop":
 		p.CloseBlocks(st, s)
 		st.Streamed = false

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -17,7 +16,7 @@ var toldSystem = map[string]bool{"worktree_started": true, "worktree_restored": 
 
 // system is a note of the program itself.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
-	subtype := p.V[streamjson.Subtype].Str()
+	subtype := p.V.Subtype.Str()
 	switch subtype {
 	case "init":
 		return p.start(line, s)
@@ -42,23 +41,23 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-var initKeys = jsonscan.NewKeySet("session_id", "model", "cwd", "qwen_code_version", "mcp_servers")
+var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, QwenCodeVersion, MCPServers jsonscan.Value }]
 
 // start tells the session and opens the turn.
 func (p *parser) start(line []byte, s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if jsonscan.Fields(line, v[:], initKeys) != nil || v[0].Kind() != jsonscan.String {
+	v, ok := initShape.Read(line)
+	if !ok || v.SessionID.Kind() != jsonscan.String {
 		return false
 	}
-	p.model, p.Calls.Cwd, p.version = v[1].Str(), v[2].Str(), v[3].Str()
-	for _, server := range v[4].Array {
+	p.model, p.Calls.Cwd, p.version = v.Model.Str(), v.Cwd.Str(), v.QwenCodeVersion.Str()
+	for _, server := range v.MCPServers.Array {
 		name, status := server.Get("name").Str(), server.Get("status").Str()
 		p.Calls.Servers[name] = status
 		if status == "disconnected" {
 			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "MCP server " + name + ": " + status})
 		}
 	}
-	if id := v[0].Str(); id != p.session {
+	if id := v.SessionID.Str(); id != p.session {
 		p.begun(id, s)
 	}
 	p.ensureTurn(s)
@@ -78,85 +77,100 @@ func (p *parser) begun(id string, s *cliagent.Sink) {
 // tellsExitCodes reports whether this version says how a command ended. The old ones that are read here show its output only.
 func (p *parser) tellsExitCodes() bool { return !strings.HasPrefix(p.version, "0.15.") }
 
-var retryKeys = jsonscan.NewKeySet("data.attempt", "data.maxRetries", "data.delayMs", "data.preserveText", "data.reason")
+var retryShape jsonscan.Shape[struct {
+	Data struct {
+		_                                                  jsonscan.Camel
+		Attempt, MaxRetries, DelayMs, PreserveText, Reason jsonscan.Value
+	}
+}]
 
 // retry is a model call that is tried again. What it said until then stands, and the model goes on behind it
 // (preserveText), or was ended already and counts for nothing. A retry that waits is told twice: with its delay,
 // and when it happens.
 func (p *parser) retry(line []byte, s *cliagent.Sink) bool {
-	var v [5]jsonscan.Value
-	if jsonscan.Fields(line, v[:], retryKeys) != nil || !v[3].Exists() {
+	v, ok := retryShape.Read(line)
+	if !ok || !v.Data.PreserveText.Exists() {
 		return false
 	}
-	if v[4].IsStr("model_fallback") {
+	if v.Data.Reason.IsStr("model_fallback") {
 		return true // has a line of its own
 	}
 	p.ensureTurn(s)
-	if p.announced && !v[0].Exists() {
+	if p.announced && !v.Data.Attempt.Exists() {
 		p.announced = false
 		return true
 	}
-	p.announced = v[0].Exists()
+	p.announced = v.Data.Attempt.Exists()
 	p.retries++
-	r := execution.Retry{Attempt: int(cliagent.Count(v[0])), MaxAttempts: int(cliagent.Count(v[1])), DelayMs: cliagent.Count(v[2])}
+	r := execution.Retry{Attempt: int(cliagent.Count(v.Data.Attempt)), MaxAttempts: int(cliagent.Count(v.Data.MaxRetries)),
+		DelayMs: cliagent.Count(v.Data.DelayMs)}
 	if p.announced {
 		r.Reason, r.Code = "the model API limits the rate of requests", execution.CodeRateLimited
 	} else {
 		r.Attempt, r.Reason, r.Code = p.retries, "the answer of the model broke off", execution.CodeProvider
 	}
 	s.Emit(r)
-	if keep, _ := v[3].Bool(); !keep {
+	if keep, _ := v.Data.PreserveText.Bool(); !keep {
 		p.endStep(&p.Main, s)
 	}
 	return true
 }
 
-var fallbackKeys = jsonscan.NewKeySet("data.fromModel", "data.toModel", "data.statusCode")
+var fallbackShape jsonscan.Shape[struct {
+	Data struct {
+		_                              jsonscan.Camel
+		FromModel, ToModel, StatusCode jsonscan.Value
+	}
+}]
 
 // fallback is another model taking over.
 func (p *parser) fallback(line []byte, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if jsonscan.Fields(line, v[:], fallbackKeys) != nil || !v[1].Exists() {
+	v, ok := fallbackShape.Read(line)
+	if !ok || !v.Data.ToModel.Exists() {
 		return false
 	}
 	p.ensureTurn(s)
 	p.retries++
-	p.model = v[1].Str()
-	s.Emit(execution.Retry{Attempt: p.retries, Code: cliagent.CodeOfStatus(cliagent.Count(v[2])),
-		Reason: "model " + v[0].Str() + " has no capacity; " + p.model + " takes over"})
+	p.model = v.Data.ToModel.Str()
+	s.Emit(execution.Retry{Attempt: p.retries, Code: cliagent.CodeOfStatus(cliagent.Count(v.Data.StatusCode)),
+		Reason: "model " + v.Data.FromModel.Str() + " has no capacity; " + p.model + " takes over"})
 	return true
 }
 
-var taskKeys = jsonscan.NewKeySet("data.task_id", "data.tool_use_id", "data.status")
+type taskForm struct {
+	Data struct{ TaskID, ToolUseID, Status jsonscan.Value }
+}
+
+var taskShape jsonscan.Shape[taskForm]
 
 // taskStarted is something that works on behind the call that started it: a sub-agent in the background.
 func (p *parser) taskStarted(line []byte) bool {
-	var v [3]jsonscan.Value
-	if jsonscan.Fields(line, v[:], taskKeys) != nil || !v[0].Exists() {
+	var v taskForm
+	if !taskShape.Into(line, &v) || !v.Data.TaskID.Exists() {
 		return false
 	}
-	if c := p.Calls.Open(v[1].Str()); c != nil && c.Kind == toolcall.Agent {
+	if c := p.Calls.Open(v.Data.ToolUseID.Str()); c != nil && c.Kind == toolcall.Agent {
 		c.Async = true
-		p.tasks[v[0].Str()] = c.ID
+		p.tasks[v.Data.TaskID.Str()] = c.ID
 	}
 	return true
 }
 
 // taskEnded is the end of a sub-agent in the background; any other task has a tool result.
 func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
-	var v [3]jsonscan.Value
-	if jsonscan.Fields(line, v[:], taskKeys) != nil || !v[0].Exists() {
+	var v taskForm
+	if !taskShape.Into(line, &v) || !v.Data.TaskID.Exists() {
 		return false
 	}
-	id := v[0].Str()
+	id := v.Data.TaskID.Str()
 	c := p.Calls.Open(p.tasks[id])
-	if c == nil || v[2].IsStr("running") {
+	if c == nil || v.Data.Status.IsStr("running") {
 		return true
 	}
 	delete(p.tasks, id)
 	if st := p.Sub(c.ID); st != nil {
 		p.endStep(st, s)
 	}
-	p.Calls.AgentEnd(c, !v[2].IsStr("completed"), p.note, s)
+	p.Calls.AgentEnd(c, !v.Data.Status.IsStr("completed"), p.note, s)
 	return true
 }

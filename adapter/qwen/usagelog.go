@@ -56,53 +56,45 @@ func (*usageLog) Worth(head []byte) bool {
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-const (
-	uType = iota
-	uTimestamp
-	uSession
-	uCwd
-	uModel
-	uUUID
-	uMetadata
-	uEvent
-	uForked
-	uFields
-)
+type usageLineForm struct {
+	_                                                        jsonscan.Camel
+	Type, Timestamp, SessionID, Cwd, Model, UUID, ForkedFrom jsonscan.Value
+	UsageMetadata                                            countsForm
+	SystemPayload                                            struct{ UIEvent jsonscan.Value }
+}
 
-var usageLineKeys = jsonscan.NewKeySet("type", "timestamp", "sessionId", "cwd", "model", "uuid", "usageMetadata", "systemPayload.uiEvent", "forkedFrom")
+var usageLineShape jsonscan.Shape[usageLineForm]
 
-var metadataKeys = jsonscan.NewKeySet("promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount", "totalTokenCount")
+// countsForm are the tokens of a message.
+type countsForm struct {
+	Whole                                                                                                jsonscan.Value `scan:"."`
+	PromptTokenCount, CandidatesTokenCount, ThoughtsTokenCount, TotalTokenCount, CachedContentTokenCount jsonscan.Value
+}
 
-const (
-	eName = iota
-	eResponse
-	eModel
-	ePrompt
-	eOutput
-	eCached
-	eThoughts
-	eTotal
-	eSubAgent
-	eFields
-)
+type eventForm struct {
+	ResponseID, Model, InputTokenCount, OutputTokenCount, CachedContentTokenCount, ThoughtsTokenCount jsonscan.Value
+	TotalTokenCount, SubagentName                                                                     jsonscan.Value
+	EventName                                                                                         jsonscan.Value `scan:"event\\.name"`
+}
 
-var eventKeys = jsonscan.NewKeySet(`event\.name`, "response_id", "model", "input_token_count", "output_token_count", "cached_content_token_count",
-	"thoughts_token_count", "total_token_count", "subagent_name")
+var eventShape jsonscan.Shape[eventForm]
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
-	var f [uFields]jsonscan.Value
-	if jsonscan.Fields(line, f[:], usageLineKeys) != nil {
+	var f usageLineForm
+	if !usageLineShape.Into(line, &f) {
 		return false
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f[uTimestamp]), Session: cmp.Or(l.names.Of(f[uSession]), l.session), Project: l.names.Of(f[uCwd]), Copied: f[uForked].Exists()}
+	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Session: cmp.Or(l.names.Of(f.SessionID), l.session),
+		Project: l.names.Of(f.Cwd), Copied: f.ForkedFrom.Exists()}
 	if r.Time == 0 {
 		return true
 	}
-	var t [eFields]jsonscan.Value
-	if f[uEvent].Fields(t[:], eventKeys) && t[eName].IsStr("qwen-code.api_response") {
-		u := usage{usagescan.Count(t[ePrompt]), usagescan.Count(t[eOutput]), usagescan.Count(t[eCached]), usagescan.Count(t[eThoughts]), usagescan.Count(t[eTotal])}
-		r.Model, r.SubAgent = l.names.Of(t[eModel]), t[eSubAgent].Kind() == jsonscan.String
-		if id := t[eResponse].Str(); id != "" {
+	var t eventForm
+	if eventShape.From(f.SystemPayload.UIEvent, &t) && t.EventName.IsStr("qwen-code.api_response") {
+		u := usage{t.InputTokenCount.Count(), t.OutputTokenCount.Count(), t.CachedContentTokenCount.Count(),
+			t.ThoughtsTokenCount.Count(), t.TotalTokenCount.Count()}
+		r.Model, r.SubAgent = l.names.Of(t.Model), t.SubagentName.Kind() == jsonscan.String
+		if id := t.ResponseID.Str(); id != "" {
 			r.Key = new(usagescan.Hash).Text("qwen").Text(id).Key()
 		}
 		if !r.SubAgent {
@@ -113,14 +105,15 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 		}
 		u.into(&r, give)
 	}
-	if f[uType].IsStr("assistant") && f[uMetadata].Fields(t[:metadataKeys.Len()], metadataKeys) {
-		u := usage{usagescan.Count(t[0]), usagescan.Count(t[1]), usagescan.Count(t[2]), usagescan.Count(t[3]), usagescan.Count(t[4])}
+	if m := &f.UsageMetadata; f.Type.IsStr("assistant") && m.Whole.Kind() == jsonscan.Object {
+		u := usage{m.PromptTokenCount.Count(), m.CandidatesTokenCount.Count(),
+			m.CachedContentTokenCount.Count(), m.ThoughtsTokenCount.Count(), m.TotalTokenCount.Count()}
 		if take(&l.mem.Answers, u) {
 			return true
 		}
 		keep(&l.mem.Messages, u)
-		r.Model = l.names.Of(f[uModel])
-		if id := f[uUUID].Str(); id != "" {
+		r.Model = l.names.Of(f.Model)
+		if id := f.UUID.Str(); id != "" {
 			r.Key = new(usagescan.Hash).Text("qwen message").Text(id).Key()
 		}
 		u.into(&r, give)

@@ -369,3 +369,16 @@ func TestErrorText(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for text, want := range map[string]int64{"5": 5, "5.0": 5, "5.5": 0, "1e2": 100, "-1": 0, "-1.5": 0, `"5"`: 0, "null": 0, "{}": 0,
+		"1125899906842624": 1 << 50, "1125899906842625": 0, "99999999999999999999": 0, "1e300": 0} {
+		v, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Count(); got != want {
+			t.Errorf("%s counts as %d, want %d", text, got, want)
+		}
+	}
+}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"unicode"
 	"unsafe"
 )
@@ -20,29 +20,33 @@ import (
 //		}
 //	}]
 //
-// Every field is a Value, or a struct of such. A nested struct is an object inside the message; an embedded one has members of
-// the struct around it. The name of a member is that of its field in snake case, or in camel case behind a blank field of type
-// Camel, unless the tag scan gives it as a path of NewKeySet. A field whose message has no such member is the zero Value.
+// Every field is a Value, or a struct of such. A nested struct is an object inside the message; an embedded one has members
+// of the struct around it. The name of a member is that of its field in snake case, or in camel case behind a blank field of
+// type Camel, which holds for the structs inside as well until one has a Snake. The tag scan gives any other name, as a path of
+// NewKeySet. A field whose message has no such member is the zero Value.
 //
 // The zero Shape is ready for use and safe for concurrent use. Declare it at package level: its first use compiles it, and panics
 // if T is anything else.
 type Shape[T any] struct {
-	once sync.Once
-	keys *KeySet
+	keys atomic.Pointer[KeySet]
 }
 
-// Camel spells the members of a struct and of those inside it in camel case: a blank field of this type, before the others.
-type Camel struct{}
+// Camel and Snake say how the members of a struct are spelled: a blank field of one of these types, before the others.
+type (
+	Camel struct{}
+	Snake struct{}
+)
 
 var (
 	typeOfValue = reflect.TypeFor[Value]()
 	typeOfCamel = reflect.TypeFor[Camel]()
+	typeOfSnake = reflect.TypeFor[Snake]()
 )
 
 // Into reads a line, replacing all of dst. False means that the line is not a JSON object; dst is zero then.
 func (s *Shape[T]) Into(line []byte, dst *T) bool {
-	s.once.Do(s.compile)
-	return Fields(line, s.values(dst), s.keys) == nil
+	keys := s.set()
+	return Fields(line, values(dst, keys.n), keys) == nil
 }
 
 // Read reads a line. It copies the T; a large one, or one that is read often, is read with Into.
@@ -53,8 +57,8 @@ func (s *Shape[T]) Read(line []byte) (dst T, ok bool) {
 
 // From reads a value, replacing all of dst. False means that it is not an object; dst is zero then.
 func (s *Shape[T]) From(v Value, dst *T) bool {
-	s.once.Do(s.compile)
-	return v.Fields(s.values(dst), s.keys)
+	keys := s.set()
+	return v.Fields(values(dst, keys.n), keys)
 }
 
 // Of reads a value like From, into a T of its own.
@@ -64,21 +68,24 @@ func (s *Shape[T]) Of(v Value) (dst T, ok bool) {
 }
 
 // Paths are the members that T names.
-func (s *Shape[T]) Paths() []string {
-	s.once.Do(s.compile)
-	return s.keys.paths
+func (s *Shape[T]) Paths() []string { return s.set().paths }
+
+// set is what T names. Two first uses at a time make the same.
+func (s *Shape[T]) set() *KeySet {
+	if keys := s.keys.Load(); keys != nil {
+		return keys
+	}
+	return s.compile()
 }
 
-// values is dst as the list of values that it consists of, which compile has made sure of.
-func (s *Shape[T]) values(dst *T) []Value {
-	return unsafe.Slice((*Value)(unsafe.Pointer(dst)), s.keys.n)
-}
+// values is dst as the n values that it consists of, which compile has made sure of.
+func values[T any](dst *T, n int) []Value { return unsafe.Slice((*Value)(unsafe.Pointer(dst)), n) }
 
-func (s *Shape[T]) compile() {
+func (s *Shape[T]) compile() *KeySet {
 	t := reflect.TypeFor[T]()
 	paths := memberPaths(t, "", false, nil)
 	if t.Size() != uintptr(len(paths))*typeOfValue.Size() {
-		panic(fmt.Sprintf("jsonscan: %s has a field that is no Value, or Camel behind another", t))
+		panic(fmt.Sprintf("jsonscan: %s has a field that is no Value", t))
 	}
 	seen := map[string]bool{}
 	for _, p := range paths {
@@ -87,7 +94,10 @@ func (s *Shape[T]) compile() {
 		}
 		seen[p] = true
 	}
-	s.keys = NewKeySet(paths...)
+	keys := NewKeySet(paths...)
+	keys.ready()
+	s.keys.Store(keys)
+	return keys
 }
 
 // memberPaths appends the paths of the fields of t, whose own path ends with a dot unless it is empty.
@@ -99,8 +109,11 @@ func memberPaths(t reflect.Type, path string, camel bool, paths []string) []stri
 		f := t.Field(i)
 		name := f.Tag.Get("scan")
 		switch {
-		case f.Type == typeOfCamel:
-			camel = true
+		case f.Type == typeOfCamel, f.Type == typeOfSnake:
+			if i > 0 {
+				panic(fmt.Sprintf("jsonscan: %s says how it is spelled behind its first field", t))
+			}
+			camel = f.Type == typeOfCamel
 			continue
 		case f.Anonymous:
 			paths = memberPaths(f.Type, path, camel, paths)

@@ -19,6 +19,10 @@ type lineForm struct {
 		tokensForm
 		StopReason, MCPServers, UUID Value
 		Deep                         struct{ CacheReadTokens Value }
+		Back                         struct {
+			_       Snake
+			IsError Value
+		}
 	}
 	tokensForm
 	Reached Value `scan:"a.b\\.c"`
@@ -29,7 +33,7 @@ var testShape Shape[lineForm]
 func TestShapePaths(t *testing.T) {
 	t.Parallel()
 	want := `type parent_tool_use_id partial_json event event.delta.text event.toolUseID message.inputTokens message.outputTokens ` +
-		`message.stopReason message.mcpServers message.uuid message.deep.cacheReadTokens input_tokens output_tokens a.b\.c`
+		`message.stopReason message.mcpServers message.uuid message.deep.cacheReadTokens message.back.is_error input_tokens output_tokens a.b\.c`
 	if got := strings.Join(testShape.Paths(), " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

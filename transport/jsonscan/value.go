@@ -1,6 +1,9 @@
 package jsonscan
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Kind tells the kinds of JSON values apart.
 type Kind uint8
@@ -207,6 +210,24 @@ func (v Value) Int() (int64, bool) {
 		return -int64(n), n <= 1<<63
 	}
 	return int64(n), n < 1<<63
+}
+
+// maxCount is far above any number of tokens and far below what sums could overflow.
+const maxCount = 1 << 50
+
+// Count returns a whole number of tokens, milliseconds or the like, also one that is written 12.0 or 1e3. Anything else, and
+// what is negative or above 2^50, counts as 0.
+func (v Value) Count() int64 {
+	n, ok := v.Int()
+	if !ok {
+		if f, _ := v.Float(); f > 0 && f <= maxCount && f == math.Trunc(f) {
+			return int64(f)
+		}
+	}
+	if n < 0 || n > maxCount {
+		return 0
+	}
+	return n
 }
 
 // Float returns a number as the nearest float64, false if it is out of range or v is no number.

@@ -4,25 +4,23 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// What a line of the agent says. One pass finds all of it. Reading is lenient where the SDK's types are strict: an agent that
-// leaves out a required field, or has one more, is understood as far as it can be.
-const (
-	keyID = iota
-	keyMethod
-	keyResult
-	keyError
-	keyParams
-	keySession
-	keyUpdate
-	keyKind
-	keyType
-	keyText
-	keyMessage
-	lineKeyCount
-)
+// lineForm is what a line of the agent says. One pass finds all of it. Reading is lenient where the SDK's types are strict: an agent
+// that leaves out a required field, or has one more, is understood as far as it can be.
+type lineForm struct {
+	ID, Method, Result, Error jsonscan.Value
+	Params                    struct {
+		_         jsonscan.Camel
+		SessionID jsonscan.Value
+		Whole     jsonscan.Value `scan:"."`
+		Update    struct {
+			SessionUpdate, MessageID jsonscan.Value
+			Whole                    jsonscan.Value `scan:"."`
+			Content                  struct{ Type, Text jsonscan.Value }
+		}
+	}
+}
 
-var lineKeys = jsonscan.NewKeySet("id", "method", "result", "error", "params", "params.sessionId", "params.update", "params.update.sessionUpdate",
-	"params.update.content.type", "params.update.content.text", "params.update.messageId")
+var lineShape jsonscan.Shape[lineForm]
 
 // promptAbilities are what an agent takes in a prompt besides text and addresses.
 type promptAbilities struct {
@@ -40,22 +38,35 @@ type abilities struct {
 	logins             []AuthMethod
 }
 
-var abilityKeys = jsonscan.NewKeySet("protocolVersion", "agentInfo.name", "agentInfo.title", "agentInfo.version", "agentCapabilities.loadSession",
-	"agentCapabilities.sessionCapabilities.resume", "agentCapabilities.sessionCapabilities.fork", "agentCapabilities.promptCapabilities.image",
-	"agentCapabilities.promptCapabilities.audio", "agentCapabilities.promptCapabilities.embeddedContext",
-	"agentCapabilities.mcpCapabilities.http", "agentCapabilities.mcpCapabilities.sse", "authMethods")
+type abilityForm struct {
+	_                            jsonscan.Camel
+	ProtocolVersion, AuthMethods jsonscan.Value
+	AgentInfo                    struct{ Name, Title, Version jsonscan.Value }
+	AgentCapabilities            struct {
+		LoadSession         jsonscan.Value
+		SessionCapabilities struct{ Resume, Fork jsonscan.Value }
+		PromptCapabilities  struct{ Image, Audio, EmbeddedContext jsonscan.Value }
+		MCPCapabilities     struct{ HTTP, SSE jsonscan.Value }
+	}
+}
+
+var abilityShape jsonscan.Shape[abilityForm]
 
 func abilitiesOf(result jsonscan.Value) (a abilities, ok bool) {
-	var v [13]jsonscan.Value
-	if !result.Fields(v[:], abilityKeys) {
+	var v abilityForm
+	if !abilityShape.From(result, &v) {
 		return a, false
 	}
-	a = abilities{name: v[1].Str(), title: v[2].Str(), build: v[3].Str(), load: isTrue(v[4]), resume: v[5].Kind() == jsonscan.Object,
-		fork: v[6].Kind() == jsonscan.Object, prompt: promptAbilities{image: isTrue(v[7]), audio: isTrue(v[8]), embedded: isTrue(v[9])}, http: isTrue(v[10]), sse: isTrue(v[11])}
-	for _, m := range v[12].Array {
+	c := &v.AgentCapabilities
+	in := &c.PromptCapabilities
+	a = abilities{name: v.AgentInfo.Name.Str(), title: v.AgentInfo.Title.Str(), build: v.AgentInfo.Version.Str(), load: isTrue(c.LoadSession),
+		resume: c.SessionCapabilities.Resume.Kind() == jsonscan.Object, fork: c.SessionCapabilities.Fork.Kind() == jsonscan.Object,
+		prompt: promptAbilities{image: isTrue(in.Image), audio: isTrue(in.Audio), embedded: isTrue(in.EmbeddedContext)},
+		http:   isTrue(c.MCPCapabilities.HTTP), sse: isTrue(c.MCPCapabilities.SSE)}
+	for _, m := range v.AuthMethods.Array {
 		a.logins = append(a.logins, AuthMethod{ID: m.Get("id").Str(), Name: m.Get("name").Str(), Description: m.Get("description").Str()})
 	}
-	a.version, ok = v[0].Int()
+	a.version, ok = v.ProtocolVersion.Int()
 	return a, ok
 }
 
@@ -142,30 +153,36 @@ func pick(all []choice, want string) (id string, ok bool) {
 	return id, n == 1
 }
 
-var callKeys = jsonscan.NewKeySet("toolCallId", "title", "kind", "name", "status", "rawInput", "rawOutput", "_meta", "content", "locations")
+type callForm struct {
+	_                                                                              jsonscan.Camel
+	ToolCallID, Title, Kind, Name, Status, RawInput, RawOutput, Content, Locations jsonscan.Value
+	Meta                                                                           jsonscan.Value `scan:"_meta"`
+}
+
+var callShape jsonscan.Shape[callForm]
 
 // toolCallOf reads a tool call, an update of one, or the one that a permission is asked for. False means that it names no call.
 func toolCallOf(v jsonscan.Value) (*ToolCall, bool) {
-	var f [10]jsonscan.Value
-	if !v.Fields(f[:], callKeys) {
+	var f callForm
+	if !callShape.From(v, &f) {
 		return nil, false
 	}
-	c := &ToolCall{ID: f[0].Str(), Title: f[1].Str(), Kind: f[2].Str(), Name: f[3].Str(), Status: f[4].Str(),
-		Input: clone(f[5]), Output: clone(f[6]), Meta: clone(f[7])}
-	if f[7].Exists() {
+	c := &ToolCall{ID: f.ToolCallID.Str(), Title: f.Title.Str(), Kind: f.Kind.Str(), Name: f.Name.Str(), Status: f.Status.Str(),
+		Input: clone(f.RawInput), Output: clone(f.RawOutput), Meta: clone(f.Meta)}
+	if f.Meta.Exists() {
 		for _, name := range []string{"terminal_output_delta", "terminal_output"} {
-			c.Terminal += f[7].Get(name).Get("data").Str()
+			c.Terminal += f.Meta.Get(name).Get("data").Str()
 		}
 	}
-	if f[8].Kind() == jsonscan.Array {
+	if f.Content.Kind() == jsonscan.Array {
 		c.Content = []Content{}
-		for _, part := range f[8].Array {
+		for _, part := range f.Content.Array {
 			c.Content = append(c.Content, contentOf(part))
 		}
 	}
-	if f[9].Kind() == jsonscan.Array {
+	if f.Locations.Kind() == jsonscan.Array {
 		c.Locations = []string{}
-		for _, l := range f[9].Array {
+		for _, l := range f.Locations.Array {
 			if path := l.Get("path").Str(); path != "" {
 				c.Locations = append(c.Locations, path)
 			}

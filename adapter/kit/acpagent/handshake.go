@@ -12,7 +12,7 @@ import (
 
 // introduced is the agent's account of itself.
 func (p *parser) introduced(s *cliagent.Sink) {
-	a, ok := abilitiesOf(p.v[keyResult])
+	a, ok := abilitiesOf(p.v.Result)
 	if !ok {
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s answered initialize without a protocol version", p.spec.Name))
 		return
@@ -108,7 +108,7 @@ func (p *parser) logIn(c call, f *failure, s *cliagent.Sink) {
 
 // opened is the session of the conversation.
 func (p *parser) opened(method string, s *cliagent.Sink) {
-	p.session = sessionOf(p.v[keyResult])
+	p.session = sessionOf(p.v.Result)
 	from, _ := cliagent.ResolveSession(p.req)
 	start := execution.SessionStart{Cwd: p.cwd}
 	switch method {

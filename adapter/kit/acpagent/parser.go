@@ -12,7 +12,6 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonrpc"
-	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -32,7 +31,7 @@ var (
 type parser struct {
 	spec  Spec
 	req   execution.Request
-	v     [lineKeyCount]jsonscan.Value
+	v     lineForm
 	calls jsonrpc.Calls[call]
 
 	first   []attachment // of the first message
@@ -133,7 +132,7 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		p.stderr(line, s)
 		return
 	}
-	if jsonscan.Fields(line, p.v[:], lineKeys) != nil || !p.message(s) {
+	if !lineShape.Into(line, &p.v) || !p.message(s) {
 		s.Unknown(src, line)
 	}
 }
@@ -152,18 +151,18 @@ func (p *parser) stderr(line []byte, s *cliagent.Sink) {
 
 // message dispatches a line. False means that it is not known.
 func (p *parser) message(s *cliagent.Sink) bool {
-	if !p.v[keyMethod].Exists() {
+	if !p.v.Method.Exists() {
 		return p.response(s)
 	}
-	if p.v[keyID].Exists() {
+	if p.v.ID.Exists() {
 		return p.request(s)
 	}
-	if p.v[keyMethod].IsStr(methodUpdate) {
+	if p.v.Method.IsStr(methodUpdate) {
 		return p.update(s)
 	}
-	method := p.v[keyMethod].Str()
+	method := p.v.Method.Str()
 	if method == methodGiveUp {
-		return p.giveUp(p.v[keyParams].Get("requestId"), s)
+		return p.giveUp(p.v.Params.Whole.Get("requestId"), s)
 	}
 	return p.quiet(method)
 }
@@ -176,31 +175,31 @@ func (p *parser) quiet(method string) bool {
 
 // request is the agent asking. What is not understood is answered with an error, because the agent waits.
 func (p *parser) request(s *cliagent.Sink) bool {
-	id := bytes.Clone(p.v[keyID].Raw())
-	if p.v[keyMethod].IsStr(methodPermission) {
+	id := bytes.Clone(p.v.ID.Raw())
+	if p.v.Method.IsStr(methodPermission) {
 		if p.permit(id, s) {
 			return true
 		}
 		p.answer(s, id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the permission request names no tool call"})
 		return false
 	}
-	method := p.v[keyMethod].Str()
+	method := p.v.Method.Str()
 	p.answer(s, id, nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client does not handle " + method})
 	return p.quiet(method)
 }
 
 // response is the answer to a request of ours.
 func (p *parser) response(s *cliagent.Sink) bool {
-	id, ok := p.v[keyID].Int()
-	if !ok || !p.v[keyResult].Exists() && !p.v[keyError].Exists() {
+	id, ok := p.v.ID.Int()
+	if !ok || !p.v.Result.Exists() && !p.v.Error.Exists() {
 		return false
 	}
 	c, ok := p.calls.Take(id)
 	if !ok {
 		return false
 	}
-	if p.v[keyError].Exists() {
-		p.refused(c, failureOf(p.spec, p.v[keyError]), s)
+	if p.v.Error.Exists() {
+		p.refused(c, failureOf(p.spec, p.v.Error), s)
 		return true
 	}
 	switch c.method {

@@ -25,12 +25,12 @@ type option struct{ id, kind string }
 
 // permit is the agent asking for a permission. False means that the request cannot be understood.
 func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
-	params := p.v[keyParams]
+	params := p.v.Params.Whole
 	u, ok := toolCallOf(params.Get("toolCall"))
 	if !ok {
 		return false
 	}
-	if !p.running || p.cancelled || p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
+	if !p.running || p.cancelled || p.session.id != "" && !p.v.Params.SessionID.IsStr(p.session.id) {
 		p.answer(s, id, outcome(""), nil)
 		return true
 	}

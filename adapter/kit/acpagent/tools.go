@@ -30,7 +30,7 @@ type toolCall struct {
 
 // toolUpdate is news of a tool call, known or new. False means that it names no call.
 func (p *parser) toolUpdate(s *cliagent.Sink) bool {
-	u, ok := toolCallOf(p.v[keyUpdate])
+	u, ok := toolCallOf(p.v.Params.Update.Whole)
 	if !ok || !p.running {
 		return ok
 	}

@@ -56,7 +56,7 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	if !p.running {
 		return
 	}
-	result := p.v[keyResult]
+	result := p.v.Result
 	p.closeFlow(s)
 	p.countTurn(result, s)
 	out := &turnOutcome{stop: result.Get("stopReason").Str(), text: p.text}

@@ -30,13 +30,13 @@ type flow struct {
 // update is news of a session. What comes outside a turn is the history of a session that is loaded, or the rest of a turn
 // that is over: it is known, and makes no event. Of another session than the run's nothing is shown.
 func (p *parser) update(s *cliagent.Sink) bool {
-	if p.session.id != "" && !p.v[keySession].IsStr(p.session.id) {
-		return p.v[keyKind].Exists()
+	if p.session.id != "" && !p.v.Params.SessionID.IsStr(p.session.id) {
+		return p.v.Params.Update.SessionUpdate.Exists()
 	}
 	if p.settled {
 		s.AlarmIn(replayQuiet)
 	}
-	kind, _ := p.v[keyKind].Plain()
+	kind, _ := p.v.Params.Update.SessionUpdate.Plain()
 	switch string(kind) {
 	case "agent_message_chunk":
 		p.chunk(flowText, s)
@@ -51,9 +51,9 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	case "usage_update":
 		p.usage(s)
 	case "current_mode_update":
-		p.session.mode = p.v[keyUpdate].Get("currentModeId").Str()
+		p.session.mode = p.v.Params.Update.Whole.Get("currentModeId").Str()
 	case "config_option_update":
-		p.session.options = configOptions(p.v[keyUpdate].Get("configOptions"))
+		p.session.options = configOptions(p.v.Params.Update.Whole.Get("configOptions"))
 	case "user_message_chunk", "available_commands_update", "session_info_update":
 	default:
 		return false
@@ -86,9 +86,9 @@ func (p *parser) parent() string {
 	if p.spec.Parent == nil {
 		return ""
 	}
-	about := p.v[keyUpdate]
+	about := p.v.Params.Update.Whole
 	if !about.Exists() {
-		about = p.v[keyParams].Get("toolCall") // of a permission request
+		about = p.v.Params.Whole.Get("toolCall") // of a permission request
 	}
 	return p.spec.Parent(about)
 }
@@ -120,9 +120,9 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if !p.running {
 		return
 	}
-	content := Content{Text: p.v[keyText].Str()}
-	if !p.v[keyType].IsStr("text") {
-		content = blockOf(p.v[keyUpdate].Get("content"))
+	content := Content{Text: p.v.Params.Update.Content.Text.Str()}
+	if !p.v.Params.Update.Content.Type.IsStr("text") {
+		content = blockOf(p.v.Params.Update.Whole.Get("content"))
 	}
 	f := p.flowOf(p.parent())
 	if content.Image != nil {
@@ -140,7 +140,7 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 		p.failed = nil
 		p.ensureStep(s)
 	}
-	id := p.v[keyMessage]
+	id := p.v.Params.Update.MessageID
 	if f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id) {
 		p.endFlow(f, s)
 		f.kind, f.id = kind, id.Str()
@@ -163,7 +163,7 @@ func (p *parser) notice(s *cliagent.Sink) bool {
 	if p.spec.Notice == nil {
 		return false
 	}
-	n, ok := p.spec.Notice(p.v[keyUpdate])
+	n, ok := p.spec.Notice(p.v.Params.Update.Whole)
 	if !ok {
 		return false
 	}
@@ -230,7 +230,7 @@ func (p *parser) showPlan(s *cliagent.Sink) {
 	if !p.running {
 		return
 	}
-	entries := clone(p.v[keyUpdate].Get("entries"))
+	entries := clone(p.v.Params.Update.Whole.Get("entries"))
 	if entries == nil {
 		return
 	}

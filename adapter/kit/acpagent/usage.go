@@ -6,15 +6,19 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var usageKeys = jsonscan.NewKeySet("inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens")
+var usageShape jsonscan.Shape[struct {
+	_                                                                             jsonscan.Camel
+	InputTokens, OutputTokens, ThoughtTokens, CachedReadTokens, CachedWriteTokens jsonscan.Value
+}]
 
 // Usage reads a count of tokens in the protocol's own spelling. Input is what was neither read from nor written to a cache.
 func Usage(v jsonscan.Value) (execution.Usage, bool) {
-	var n [5]jsonscan.Value
-	if !v.Fields(n[:], usageKeys) || !n[0].Exists() && !n[1].Exists() {
+	n, ok := usageShape.Of(v)
+	if !ok || !n.InputTokens.Exists() && !n.OutputTokens.Exists() {
 		return execution.Usage{}, false
 	}
-	u := execution.Usage{Input: count(n[0]), Output: count(n[1]), Thinking: count(n[2]), Cached: count(n[3]), CacheWrite: count(n[4])}
+	u := execution.Usage{Input: n.InputTokens.Count(), Output: n.OutputTokens.Count(), Thinking: n.ThoughtTokens.Count(),
+		Cached: n.CachedReadTokens.Count(), CacheWrite: n.CachedWriteTokens.Count()}
 	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 	return u, true
 }
@@ -38,15 +42,6 @@ func DefaultPromptUsage(result jsonscan.Value) (execution.Usage, bool) {
 // DefaultCallUsage reads the usage in the _meta of an update.
 func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
 	return Usage(update.Get("_meta").Get("usage"))
-}
-
-// count is a number of tokens or the like; anything else counts as nothing.
-func count(v jsonscan.Value) int64 {
-	n, _ := v.Int()
-	if n < 0 || n > 1<<50 {
-		return 0
-	}
-	return n
 }
 
 // countTurn counts what a turn used, unless its calls have said so.
@@ -85,7 +80,7 @@ func (p *parser) countCall(s *cliagent.Sink) {
 	if read == nil {
 		read = DefaultCallUsage
 	}
-	u, ok := read(p.v[keyUpdate])
+	u, ok := read(p.v.Params.Update.Whole)
 	if !ok {
 		return
 	}
@@ -126,8 +121,8 @@ const contextFull = 0.9
 
 // usage is the state of the context window, and what the session has cost so far.
 func (p *parser) usage(s *cliagent.Sink) {
-	u := p.v[keyUpdate]
-	used, size := count(u.Get("used")), count(u.Get("size"))
+	u := p.v.Params.Update.Whole
+	used, size := u.Get("used").Count(), u.Get("size").Count()
 	if part := float64(used) / float64(max(size, 1)); size > 0 {
 		if part >= contextFull && !p.full && p.running {
 			s.Emit(execution.ContextLimitWarning{UsedTokens: used, MaxTokens: size, PctUsed: part * 100})

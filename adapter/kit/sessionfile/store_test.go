@@ -46,7 +46,7 @@ func (d toy) Line(text []byte) bool {
 	if v[1].Exists() {
 		m := d.c.Message(v[2].Str(), adapter.RoleAssistant, at)
 		m.Content = AddText(m.Content, v[1].Str())
-		m.TokenUsage = &execution.Usage{Input: Int(v[3]), Total: Int(v[3])}
+		m.TokenUsage = &execution.Usage{Input: v[3].Count(), Total: v[3].Count()}
 	}
 	return true
 }

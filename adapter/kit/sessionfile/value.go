@@ -27,12 +27,6 @@ func Time(v jsonscan.Value) time.Time {
 	return t.UTC()
 }
 
-// Int reads a count, 0 for what is none.
-func Int(v jsonscan.Value) int64 {
-	n, _ := v.Int()
-	return max(0, n)
-}
-
 // Text reads the text of a value in any of the shapes that vendors give content: a string, or a list of strings and of
 // objects with a text.
 func Text(v jsonscan.Value) string {

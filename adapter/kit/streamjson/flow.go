@@ -11,27 +11,17 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// The members that decide what a line is, and all that a streamed piece needs: indices of Flow.V. One pass finds them.
-const (
-	Type = iota
-	Subtype
-	Parent
-	EventType
-	MessageID
-	StartUsage
-	DeltaUsage
-	index
-	deltaType
-	deltaText
-	deltaThinking
-	deltaJSON
-	block
-	count
-)
+// Line has the members that decide what a line is, and all that a streamed piece needs.
+type Line struct {
+	Type, Subtype, ParentToolUseID jsonscan.Value
+	Event                          struct {
+		Type, Index, ContentBlock, Usage jsonscan.Value
+		Delta                            struct{ Type, Text, Thinking, PartialJSON jsonscan.Value }
+		Message                          struct{ ID, Usage jsonscan.Value }
+	}
+}
 
-var keys = jsonscan.NewKeySet("type", "subtype", "parent_tool_use_id", "event.type", "event.message.id", "event.message.usage",
-	"event.usage", "event.index", "event.delta.type", "event.delta.text", "event.delta.thinking", "event.delta.partial_json",
-	"event.content_block")
+var lineShape jsonscan.Shape[Line]
 
 // Vendor is what an agent does in its own way. It is the parser that embeds the Flow.
 type Vendor interface {
@@ -43,7 +33,7 @@ type Vendor interface {
 
 // Flow is the state of a stream. It belongs to one run.
 type Flow struct {
-	V     [count]jsonscan.Value // members of the line that is being read
+	V     Line // that is being read
 	Names *jsonscan.Interner
 	Calls toolcall.Calls
 	Main  Stream
@@ -64,14 +54,14 @@ func New(v Vendor, t *toolcall.Table) Flow {
 	return Flow{Names: names, Calls: toolcall.NewCalls(t, names), vendor: v, subs: map[string]*Stream{}}
 }
 
-// Scan reads a line into V. False means that it is not a JSON object.
-func (f *Flow) Scan(line []byte) bool { return jsonscan.Fields(line, f.V[:], keys) == nil }
+// Scan reads a line. False means that it is not a JSON object.
+func (f *Flow) Scan(line []byte) bool { return lineShape.Into(line, &f.V) }
 
 // Stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
 func (f *Flow) Stream() *Stream {
 	id := ""
-	if f.V[Parent].Kind() == jsonscan.String {
-		id = f.Names.Str(f.V[Parent])
+	if f.V.ParentToolUseID.Kind() == jsonscan.String {
+		id = f.Names.Str(f.V.ParentToolUseID)
 	}
 	if id == "" {
 		return &f.Main
@@ -100,7 +90,7 @@ func (f *Flow) Subs() []*Stream {
 func (f *Flow) Drop(st *Stream) { delete(f.subs, st.Parent) }
 
 func (f *Flow) index() (int, bool) {
-	i, ok := f.V[index].Int()
+	i, ok := f.V.Event.Index.Int()
 	return int(i), ok && i >= 0 && i < MaxBlocks
 }
 
@@ -110,16 +100,16 @@ func (f *Flow) Delta(st *Stream, s *cliagent.Sink) bool {
 	if !ok {
 		return false
 	}
-	typ, _ := f.V[deltaType].Plain()
+	typ, _ := f.V.Event.Delta.Type.Plain()
 	var piece jsonscan.Value
 	var kind Kind
 	switch string(typ) {
 	case "text_delta":
-		kind, piece = Text, f.V[deltaText]
+		kind, piece = Text, f.V.Event.Delta.Text
 	case "input_json_delta":
-		kind, piece = Tool, f.V[deltaJSON]
+		kind, piece = Tool, f.V.Event.Delta.PartialJSON
 	case "thinking_delta":
-		kind, piece = Thinking, f.V[deltaThinking]
+		kind, piece = Thinking, f.V.Event.Delta.Thinking
 	case "signature_delta", "citations_delta":
 		return true
 	default:
@@ -168,7 +158,7 @@ func (f *Flow) show(st *Stream, b *contentBlock, was int, s *cliagent.Sink) {
 	}
 }
 
-var blockKeys = jsonscan.NewKeySet("type", "id", "name", "text", "thinking")
+var blockShape jsonscan.Shape[struct{ Type, ID, Name, Text, Thinking jsonscan.Value }]
 
 // BlockStart begins a content block. False means that it is not known.
 func (f *Flow) BlockStart(st *Stream, s *cliagent.Sink) bool {
@@ -176,16 +166,15 @@ func (f *Flow) BlockStart(st *Stream, s *cliagent.Sink) bool {
 	if !ok {
 		return false
 	}
-	var v [5]jsonscan.Value
-	f.V[block].Fields(v[:], blockKeys)
-	typ, _ := v[0].Plain()
+	v, _ := blockShape.Of(f.V.Event.ContentBlock)
+	typ, _ := v.Type.Plain()
 	switch string(typ) {
 	case "text":
-		f.startWith(st, i, Text, v[3], s)
+		f.startWith(st, i, Text, v.Text, s)
 	case "thinking":
-		f.startWith(st, i, Thinking, v[4], s)
+		f.startWith(st, i, Thinking, v.Thinking, s)
 	case "tool_use", "server_tool_use":
-		f.start(st, i, Tool, &call{id: f.Names.Str(v[1]), name: f.Names.Str(v[2])}, s)
+		f.start(st, i, Tool, &call{id: f.Names.Str(v.ID), name: f.Names.Str(v.Name)}, s)
 	case "":
 		return false
 	default: // redacted thinking, results of the provider's own tools: the whole line has what there is

@@ -46,7 +46,7 @@ func (v *vendor) line(t *testing.T, event string, s *cliagent.Sink) bool {
 		t.Fatalf("%s is no line", event)
 	}
 	st := v.Stream()
-	switch typ := v.V[EventType].Str(); typ {
+	switch typ := v.V.Event.Type.Str(); typ {
 	case "content_block_delta":
 		return v.Delta(st, s)
 	case "content_block_start":

@@ -84,7 +84,9 @@ func (k *Calls) named(c *Call, s *cliagent.Sink) {
 	c.Start(s)
 }
 
-var deferredKeys = jsonscan.NewKeySet("name", "arguments")
+type deferredForm struct{ Name, Arguments jsonscan.Value }
+
+var deferredShape jsonscan.Shape[deferredForm]
 
 // Called is a call with its whole input. The first report counts.
 func (k *Calls) Called(c *Call, input jsonscan.Value, s *cliagent.Sink) {
@@ -92,9 +94,9 @@ func (k *Calls) Called(c *Call, input jsonscan.Value, s *cliagent.Sink) {
 		return
 	}
 	if !c.begun && !c.MCP {
-		var v [2]jsonscan.Value
-		if k.table.Deferred != "" && input.Fields(v[:], deferredKeys) && v[0].Kind() == jsonscan.String && v[1].Kind() == jsonscan.Object {
-			c.Name, input = k.names.Str(v[0]), v[1]
+		var v deferredForm
+		if k.table.Deferred != "" && deferredShape.From(input, &v) && v.Name.Kind() == jsonscan.String && v.Arguments.Kind() == jsonscan.Object {
+			c.Name, input = k.names.Str(v.Name), v.Arguments
 		}
 		k.named(c, s)
 	}

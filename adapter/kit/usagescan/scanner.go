@@ -3,7 +3,6 @@ package usagescan
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -160,21 +159,3 @@ func (n *Names) OfBytes(b []byte) string {
 	n.m[s] = s
 	return s
 }
-
-// Count is a number of tokens: 0 for what is none.
-func Count(v jsonscan.Value) int64 {
-	if n, ok := v.Int(); ok {
-		if n < 0 || n > maxCount {
-			return 0
-		}
-		return n
-	}
-	// Writers of floating-point languages make it 12.0 or 1e3.
-	if f, ok := v.Float(); ok && f >= 0 && f <= maxCount && f == math.Trunc(f) {
-		return int64(f)
-	}
-	return 0
-}
-
-// maxCount is far above any number of tokens and far below what sums could overflow.
-const maxCount = 1 << 50

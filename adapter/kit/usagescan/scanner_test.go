@@ -137,14 +137,6 @@ func TestMillisEveryDay(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	for text, want := range map[string]int64{"5": 5, "5.0": 5, "1e2": 100, "-1": 0, "1.5": 0, `"5"`: 0, "null": 0, "99999999999999999999": 0, "1e300": 0} {
-		if v, _ := jsonscan.Parse([]byte(text)); Count(v) != want {
-			t.Errorf("%s: got %d", text, Count(v))
-		}
-	}
-}
-
 func TestHash(t *testing.T) {
 	seen := map[adapter.UsageKey]string{}
 	for _, parts := range [][]string{{}, {""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"ab", ""}, {"12345678"}, {"12345678", ""}, {"12345678\x00"}, {"1234567"}} {

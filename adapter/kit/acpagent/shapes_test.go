@@ -1,0 +1,14 @@
+package acpagent
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+)
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	clitest.TestShapes(t, map[string]clitest.Shape{
+		"abilityShape": &abilityShape, "callShape": &callShape, "lineShape": &lineShape, "usageShape": &usageShape,
+	})
+}

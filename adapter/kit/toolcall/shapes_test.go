@@ -1,0 +1,14 @@
+package toolcall
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+)
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	clitest.TestShapes(t, map[string]clitest.Shape{
+		"deferredShape": &deferredShape,
+	})
+}

@@ -1,0 +1,17 @@
+package qwen
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+)
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	clitest.TestShapes(t, map[string]clitest.Shape{
+		"assistantShape": &assistantShape, "callUsageShape": &callUsageShape, "contentShape": &contentShape,
+		"eventShape": &eventShape, "fallbackShape": &fallbackShape, "initShape": &initShape, "resultShape": &resultShape,
+		"retryShape": &retryShape, "sessionRecordShape": &sessionRecordShape, "subagentShape": &subagentShape,
+		"taskShape": &taskShape, "usageLineShape": &usageLineShape, "usageShape": &usageShape, "userShape": &userShape,
+	})
+}
