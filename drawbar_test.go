@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -16,38 +18,58 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// TestAnotherModule builds and runs a program that lives in a module of its own, with an adapter of its own.
+// TestAnotherModule follows docs/adapter-in-your-module.md: an adapter in a module of its own, certified, and a command line that has it.
 func TestAnotherModule(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the agent of the page is a shell script")
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
+	read := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
 	dir := t.TempDir()
-	mod, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
+	files := map[string]string{"go.sum": read("go.sum"), "go.mod": strings.Replace(read("go.mod"), "module github.com/drawbar/drawbar", "module example.org/mine", 1) +
+		fmt.Sprintf("\nrequire github.com/drawbar/drawbar v0.0.0\n\nreplace github.com/drawbar/drawbar => %q\n", filepath.ToSlash(root))}
+	for _, m := range regexp.MustCompile("(?s)\n`([a-z_/]+\\.go)`.*?```go\n(.*?)```").FindAllStringSubmatch(read(filepath.Join("docs", "adapter-in-your-module.md")), -1) {
+		files[m[1]] = m[2]
 	}
-	text := strings.Replace(string(mod), "module github.com/drawbar/drawbar", "module example.org/consumer", 1)
-	text += fmt.Sprintf("\nrequire github.com/drawbar/drawbar v0.0.0\n\nreplace github.com/drawbar/drawbar => %q\n", filepath.ToSlash(root))
-	sum, err := os.ReadFile("go.sum")
-	if err != nil {
-		t.Fatal(err)
+	if lines := strings.Count(files["parrot/parrot.go"], "\n"); len(files) != 5 || lines > 80 {
+		t.Fatalf("the page has %d files, and an adapter of %d lines", len(files)-2, lines)
 	}
-	program, err := os.ReadFile(filepath.Join("testdata", "consumer", "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"go.mod": text, "go.sum": string(sum), "main.go": string(program)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+	files["bin/parrot"] = regexp.MustCompile("(?s)#!/bin/sh.*?\n`").FindString(files["parrot/parrot_test.go"])
+	files["bin/parrot"] = strings.TrimSuffix(files["bin/parrot"], "`")
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil { //nolint:gosec // one of them is a program
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "run", ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
-	out, err := cmd.CombinedOutput()
-	if err != nil || string(out) != "hello\n" {
-		t.Errorf("%v\n%s", err, out)
+	command := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local", "HOME="+dir, "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"),
+			"PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	command("go", "test", "./parrot")
+	command("go", "build", "-o", "mine", ".")
+	if out := command(filepath.Join(dir, "mine"), "run", "parrot", "hello", "--no-color"); !strings.Contains(out, "hi") {
+		t.Errorf("run printed %q", out)
 	}
 }
 
@@ -298,4 +320,14 @@ func ExampleClient_Run() {
 		}
 	}
 	// Output: hello
+}
+
+// goEnv is a setting of the go command, which a program with another home directory would not find.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
