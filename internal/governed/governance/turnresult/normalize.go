@@ -171,7 +171,7 @@ func (p *pass) bad() bool {
 }
 
 func (p *pass) keys() {
-	raw, changes := resultShape.respell("", p.raw)
+	raw, changes := respell(table(), "", p.raw)
 	p.raw = raw
 	p.changes = append(p.changes, changes...)
 }
