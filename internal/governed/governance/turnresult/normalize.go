@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/base/shape"
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
 
@@ -203,7 +204,7 @@ func (p *pass) files() {
 	kept := make([]json.RawMessage, 0, len(entries))
 	changed := false
 	for i, e := range entries {
-		field := at("files_changed", i)
+		field := shape.Item("files_changed", i)
 		if o, ok := members(e); ok {
 			if name, ok := text(o.At("path")); ok {
 				changed = true

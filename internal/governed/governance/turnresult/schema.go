@@ -27,7 +27,10 @@ const (
 	placeholderPattern = `^<[^>]+>$`
 )
 
-// table is the shape of a result: the keys of its type, what their values may be, and the keys that normalization reads besides.
+// Keys is the shape of a result: the keys of its type, what their values may be, and the keys that normalization reads besides. It is
+// shared and must not be changed.
+func Keys() *shape.Node { return table() }
+
 var table = sync.OnceValue(func() *shape.Node {
 	n := shape.Of(reflect.TypeFor[protocol.TurnResult]())
 	text, role, decision := shape.Text(""), shape.Named("", protocol.RolePattern().String()), shape.Named("", protocol.DecisionPattern().String())
@@ -64,9 +67,12 @@ var table = sync.OnceValue(func() *shape.Node {
 		{"objections.status", "", false, shape.One("", protocol.ObjectionStatuses()...)},
 		{"objections.against_turn_id", "", false, maySay},
 		{"verification.status", list(checkStatuses), true, shape.One("", checkStatuses...)},
-		{"verification.commands", "", false, shape.ListOf("", maySay)},
+		{"verification.commands", "", false, shape.ListOf("", said)},
 		{"verification.evidence_summary", "", false, maySay},
-		{"verification.machine_evidence.command", "", false, maySay},
+		{"verification.machine_evidence.command", "", true, said},
+		{"verification.machine_evidence.exit_code", "", true, shape.Node{}},
+		{"verification.produced_files.path", "", true, text},
+		{"verification.produced_files.disposition", "", false, shape.One("", dispositions...)},
 		{"artifact.type", "", true, shape.One("", artifactTypes...)},
 		{"cost.input_tokens", "", false, shape.Whole("", 0)},
 		{"cost.output_tokens", "", false, shape.Whole("", 0)},
@@ -117,18 +123,12 @@ func schemaStage(s *subject, f *faults) {
 	if len(f.list) > 0 {
 		return
 	}
-	for _, x := range table().Check(shape.Parse(encode(s.Raw)), "") {
-		// What stands in the lists of the verification, its own stage checks, but for what nobody would see there.
-		inside := strings.HasPrefix(x.Field, "verification.") && strings.Contains(x.Field, "[")
-		if !inside || x.Wrong == shape.OtherCase || x.Wrong == shape.Forbidden {
-			f.shape(x)
-		}
-	}
+	f.shapes(s, false)
 	decisions, _ := items(s.get("decisions"))
 	for i, e := range decisions {
 		d, _ := members(e)
 		if id := filled(d.At("id")); id != "" && filled(d.At("overrides")) == id {
-			f.add("self_override", at("decisions", i)+".overrides", "a decision overrides itself", "the id of an earlier decision")
+			f.add("self_override", shape.Item("decisions", i)+".overrides", "a decision overrides itself", "the id of an earlier decision")
 		}
 	}
 	delegations, _ := items(s.get("delegations"))
@@ -137,8 +137,18 @@ func schemaStage(s *subject, f *faults) {
 		ids, _ := items(d.At("required_decision_ids"))
 		for j, id := range ids {
 			if slices.ContainsFunc(ids[:j], func(other json.RawMessage) bool { return string(other) == string(id) }) {
-				f.add("duplicate_required_decision_id", at(at("delegations", i)+".required_decision_ids", j), string(id)+" stands twice", "every id once")
+				f.add("duplicate_required_decision_id", shape.Item(shape.Item("delegations", i)+".required_decision_ids", j), string(id)+" stands twice", "every id once")
 			}
+		}
+	}
+}
+
+// shapes reports what does not fit the table: in the stage of the verification what stands in its lists, in that of the schema the rest.
+func (f *faults) shapes(s *subject, evidence bool) {
+	for _, x := range table().Check(shape.Parse(encode(s.Raw)), "") {
+		inside := strings.HasPrefix(x.Field, "verification.") && strings.Contains(x.Field, "[") && x.Wrong != shape.OtherCase && x.Wrong != shape.Forbidden
+		if inside == evidence {
+			f.shape(x)
 		}
 	}
 }
@@ -146,9 +156,9 @@ func schemaStage(s *subject, f *faults) {
 // shape says a fault in the words of results.
 func (f *faults) shape(x shape.Fault) {
 	n, raw := x.Node, json.RawMessage(x.Value.Raw())
-	kind := map[shape.Kind]string{shape.List: "array", shape.Integer: "number"}[n.Kind]
-	if kind == "" {
-		kind = string(n.Kind)
+	kind := string(n.Kind)
+	if n.Kind == shape.List {
+		kind = "array"
 	}
 	switch x.Wrong {
 	case shape.Unknown:
@@ -195,20 +205,18 @@ func (f *faults) misfit(n *shape.Node, field string, raw json.RawMessage, kind s
 			is = "empty"
 		}
 		f.add("invalid_value", field, "is "+is, "an array with at least one entry")
-	case n.Min != nil:
-		expected := "a number that is not negative"
+	case n.Kind == shape.Integer || n.Kind == shape.Number:
+		what, expected := "invalid_type", "a number"
 		if n.Kind == shape.Integer {
-			expected = "a whole number that is not negative"
+			expected = "a whole number"
 		}
-		f.add("invalid_value", field, "is "+shown(raw), expected)
+		if n.Min != nil {
+			what, expected = "invalid_value", expected+" that is not negative"
+		}
+		f.add(what, field, "is "+shown(orNull(raw)), expected)
 	default:
-		f.kind(field, raw, kind)
+		f.add("invalid_type", field, "is "+article(protocol.Kind(raw)), article(kind))
 	}
-}
-
-// kind reports a value of another type.
-func (f *faults) kind(field string, raw json.RawMessage, want string) {
-	f.add("invalid_type", field, "is "+article(protocol.Kind(raw)), article(want))
 }
 
 func article(kind string) string {
@@ -219,66 +227,6 @@ func article(kind string) string {
 		return "an " + kind
 	}
 	return "a " + kind
-}
-
-// optional checks the type of a value that may be absent or null.
-func (f *faults) optional(field string, raw json.RawMessage, want string) {
-	if k := protocol.Kind(raw); protocol.Is(raw) && k != want {
-		f.kind(field, raw, want+" or null")
-	}
-}
-
-func (f *faults) object(field string, raw json.RawMessage) (object, bool) {
-	o, ok := members(raw)
-	switch {
-	case ok:
-	case protocol.Kind(raw) == "object":
-		f.add("ambiguous_key", field, "a key stands twice in it", "every key once")
-	default:
-		f.kind(field, raw, "object")
-	}
-	return o, ok
-}
-
-// texts checks an array of strings.
-func (f *faults) texts(field string, raw json.RawMessage, must bool) {
-	if !must && !protocol.Is(raw) {
-		return
-	}
-	list, ok := items(raw)
-	if !ok {
-		f.kind(field, raw, "array")
-		return
-	}
-	for i, e := range list {
-		if protocol.Kind(e) != "string" {
-			f.kind(at(field, i), e, "string")
-		}
-	}
-}
-
-// filled checks a string that must say something.
-func (f *faults) filled(field string, raw json.RawMessage) bool {
-	s, ok := text(raw)
-	switch {
-	case !ok:
-		f.kind(field, raw, "string")
-	case strings.TrimSpace(s) == "":
-		f.add("empty_required_field", field, "is blank", "a text")
-	default:
-		return true
-	}
-	return false
-}
-
-func (f *faults) enum(field string, raw json.RawMessage, values []string) {
-	s, ok := text(raw)
-	switch {
-	case !ok:
-		f.kind(field, raw, "string")
-	case !slices.Contains(values, s):
-		f.add("invalid_enum_value", field, "is "+quoted(s), list(values))
-	}
 }
 
 // placeholder reports whether a text is one of the template's that was never filled in.

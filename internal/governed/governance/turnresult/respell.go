@@ -1,8 +1,6 @@
 package turnresult
 
 import (
-	"strconv"
-
 	"github.com/drawbar/drawbar/internal/base/shape"
 	"github.com/drawbar/drawbar/internal/governed/governance/protocol"
 )
@@ -19,16 +17,16 @@ func respell(n *shape.Node, path string, o object) (object, []protocol.Change) {
 		case right == "" || right == key:
 			o.Set(key, value)
 		case had.Has(right) || o.Has(right):
-			changes = append(changes, protocol.Change{Field: join(path, key), Original: value, Normalized: null, Rationale: "key_in_another_case_dropped"})
+			changes = append(changes, protocol.Change{Field: shape.Path(path, key), Original: value, Normalized: null, Rationale: "key_in_another_case_dropped"})
 		default:
 			o.Set(right, value)
-			changes = append(changes, protocol.Change{Field: join(path, right), Original: encode(key), Normalized: encode(right), Rationale: "key_respelled"})
+			changes = append(changes, protocol.Change{Field: shape.Path(path, right), Original: encode(key), Normalized: encode(right), Rationale: "key_respelled"})
 		}
 	}
 	for i := range n.Keys {
 		k := &n.Keys[i]
 		raw, ok := o.Get(k.Name)
-		field := join(path, k.Name)
+		field := shape.Path(path, k.Name)
 		switch {
 		case !ok:
 		case k.Kind == shape.Object:
@@ -43,7 +41,7 @@ func respell(n *shape.Node, path string, o object) (object, []protocol.Change) {
 			var inner []protocol.Change
 			for i, item := range list {
 				if m, ok := members(item); ok {
-					if m, more := respell(k.Of, at(field, i), m); more != nil {
+					if m, more := respell(k.Of, shape.Item(field, i), m); more != nil {
 						list[i] = encode(m)
 						inner = append(inner, more...)
 					}
@@ -57,13 +55,3 @@ func respell(n *shape.Node, path string, o object) (object, []protocol.Change) {
 	}
 	return o, changes
 }
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-// at is the path of an element.
-func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
