@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -32,7 +33,7 @@ func governedSchema() *jsonschema.Schema {
 }
 
 // ofNode is the schema of a node of the table.
-func ofNode(n *charter.Node) *jsonschema.Schema {
+func ofNode(n *shape.Node) *jsonschema.Schema {
 	s := &jsonschema.Schema{Description: n.Doc}
 	if n.Default != nil {
 		raw, err := json.Marshal(n.Default)
@@ -42,7 +43,7 @@ func ofNode(n *charter.Node) *jsonschema.Schema {
 		s.Default = raw
 	}
 	switch n.Kind {
-	case "object":
+	case shape.Object:
 		s.Type = "object"
 		s.Properties = map[string]*jsonschema.Schema{}
 		for _, k := range n.Keys {
@@ -55,21 +56,21 @@ func ofNode(n *charter.Node) *jsonschema.Schema {
 		if n.Closed {
 			s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
 		}
-	case "map":
+	case shape.Map:
 		s.Type = "object"
 		s.AdditionalProperties = ofNode(n.Of)
 		if n.Names != "" {
 			s.PropertyNames = &jsonschema.Schema{Pattern: n.Names}
 		}
-	case "list":
+	case shape.List:
 		s.Type = "array"
 		s.Items = ofNode(n.Of)
 		limits(s, n)
-	case "words":
+	case shape.Words:
 		one := 1
 		s.AnyOf = []*jsonschema.Schema{{Type: "string", MinLength: &one}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: &one}}
-	case "string", "integer", "number", "boolean":
-		s.Type = n.Kind
+	case shape.String, shape.Integer, shape.Number, shape.Boolean:
+		s.Type = string(n.Kind)
 		bounds(s, n)
 	}
 	if n.Null && s.Type != "" {
@@ -81,12 +82,12 @@ func ofNode(n *charter.Node) *jsonschema.Schema {
 	return s
 }
 
-func bounds(s *jsonschema.Schema, n *charter.Node) {
+func bounds(s *jsonschema.Schema, n *shape.Node) {
 	for _, e := range n.Enum {
 		s.Enum = append(s.Enum, e)
 	}
 	s.Pattern = n.Pattern
-	if n.Kind == "string" && !n.Blank && len(n.Enum) == 0 && n.Pattern == "" {
+	if n.Kind == shape.String && !n.Blank && len(n.Enum) == 0 && n.Pattern == "" {
 		one := 1
 		s.MinLength = &one
 	}
@@ -99,7 +100,7 @@ func bounds(s *jsonschema.Schema, n *charter.Node) {
 	s.Maximum = n.Max
 }
 
-func limits(s *jsonschema.Schema, n *charter.Node) {
+func limits(s *jsonschema.Schema, n *shape.Node) {
 	if n.MinItems > 0 {
 		s.MinItems = &n.MinItems
 	}

@@ -540,20 +540,28 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	if err != nil || out.OK {
 		return nil, err
 	}
-	tamper := strings.HasSuffix(out.Code, "_tamper")
-	if phase == protocol.HookBeforeAssignment && !tamper {
+	if phase == protocol.HookBeforeAssignment && !strings.HasSuffix(out.Code, "_tamper") {
 		return t.vetoed(ctx, out)
 	}
-	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Tamper: tamper, Detail: out.Message}
-	if err := t.do(in); err != nil {
+	rep, err := t.objected(ctx, phase, turn, out)
+	if err != nil {
 		return nil, err
 	}
+	return &rep, nil
+}
+
+// objected blocks the run for what a hook said, or did.
+func (t *transaction) objected(ctx context.Context, phase, turn string, out phasehook.Outcome) (govern.Report, error) {
+	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
+	if err := t.do(in); err != nil {
+		return govern.Report{}, err
+	}
 	if _, err := t.commit(ctx, commitBlock, turn, nil); err != nil {
-		return nil, err
+		return govern.Report{}, err
 	}
 	rep := t.report(govern.OutcomeBlocked)
 	rep.Code, rep.Errors = out.Code, []string{out.Message}
-	return &rep, nil
+	return rep, nil
 }
 
 // vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.

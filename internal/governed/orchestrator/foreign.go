@@ -161,11 +161,7 @@ func (t *transaction) afterwards(ctx context.Context, phase, turn string, payloa
 	if t.state().Status == protocol.RunCompleted {
 		return // nothing follows that could be blocked; the audit has it
 	}
-	if err := t.do(governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Tamper: true, Detail: out.Message}); err != nil {
-		t.e.warn(err.Error())
-		return
-	}
-	if _, err := t.commit(ctx, commitBlock, turn, nil); err != nil {
+	if _, err := t.objected(ctx, phase, turn, out); err != nil {
 		t.e.warn(err.Error())
 	}
 }

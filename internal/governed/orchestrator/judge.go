@@ -65,97 +65,34 @@ func orEmpty(r *govern.Report) govern.Report {
 	return *r
 }
 
+// looked is what was seen of a turn's files, and what its result says of them.
+type looked struct {
+	root     string // where the turn works
+	base     protocol.Baseline
+	seen     workspace.Observation
+	compared claim.Report
+	unsaid   []string // warnings about the turn's intent
+}
+
 // accept holds a valid result against the workspace and the rules, and commits it.
 func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid turnresult.Report, changes []protocol.Change, s submission) (govern.Report, error) {
-	id, root := turn.TurnID, t.workRoot(turn.TurnID)
-	var base protocol.Baseline
-	if turn.Baseline != nil {
-		base = *turn.Baseline
-	}
-	in := ""
-	if turn.Worktree != "" {
-		in = root
-	}
-	seen, err := t.work.Observe(ctx, base, in)
-	if err != nil {
-		return govern.Report{}, err
-	}
-	if held, err := t.moved(ctx, turn, seen, s.person); held != nil || err != nil {
+	id := turn.TurnID
+	l, held, err := t.look(ctx, turn, valid.Result, s)
+	if held != nil || err != nil {
 		return orEmpty(held), err
 	}
-	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
-	compared := claim.Compare(claim.Input{
-		Result: valid.Result, Authority: t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority, RuntimeType: rt.Type, Phase: t.state().Phase,
-		Observed: seen.Paths(), Created: seen.Created(), Renamed: seen.Renames(), Committed: seen.Committed,
-		BaselineDirty: base.DirtySnapshot.Keys(), Available: seen.Available,
-	})
-	if len(compared.Errors) > 0 {
-		f := failure{code: compared.Errors[0].Code, stage: protocol.StageArtifact}
-		for _, e := range compared.Errors {
-			f.errors = append(f.errors, e.Message)
-		}
-		return t.unacceptable(ctx, id, f, s.repair)
-	}
-	uncovered, unsaid := t.covers(turn, valid.Result)
-	if uncovered != nil {
-		return t.unacceptable(ctx, id, *uncovered, s.repair)
-	}
-	if own := ruleFilesOf(turn, compared.Files); len(own) > 0 {
-		if held, err := t.refuseBound(ctx, id, codeRulesChanged, own, s.person); held != nil || err != nil {
-			return orEmpty(held), err
-		}
-	}
-	if len(compared.Ignored) > 0 {
-		// What a verification made and the turn does not want to keep.
-		left, err := t.work.Discard(ctx, base, in, compared.Ignored)
-		if err != nil {
-			return govern.Report{}, err
-		}
-		if len(left) > 0 {
-			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
-		}
-	}
-	proof, err := governance.Prove(valid.Passed, valid.Result)
-	if err != nil {
-		return govern.Report{}, err
-	}
-	files, err := t.gateFiles(root, t.state().Phase)
-	if err != nil {
-		return govern.Report{}, err
-	}
-	if err := t.knowIDs(); err != nil {
-		return govern.Report{}, err
-	}
 	now := t.e.now()
-	accept := governance.AcceptTurn{
-		TurnID: id, Result: proof, Changes: changes, Files: compared.Files, GateFiles: files,
-		Warnings: slices.Concat(valid.Warnings, compared.Warnings, unsaid, seen.Warnings, t.noted), AdapterMeta: s.outcome.Meta, Session: s.outcome.Session,
-		Observed: observed(base, seen),
-	}
-	if s.merge {
-		accept.Resolution = governance.ResolutionHumanMerge
-	}
-	if accept.Replay, err = t.replay(ctx, root, valid.Result); err != nil {
+	in, err := t.acceptance(ctx, turn, valid, l, s)
+	if err != nil {
 		return govern.Report{}, err
 	}
-	merged := false
-	if turn.Worktree != "" {
-		if accept.MergeConflicts, err = t.work.Merge(ctx, id, compared.Files); err != nil {
-			return govern.Report{}, err
-		}
-		merged = len(accept.MergeConflicts) == 0
-		if !merged && s.merge {
-			if accept.Files, err = t.mergedByHand(ctx, turn, root, compared.Files, accept.MergeConflicts); err != nil {
-				return govern.Report{}, err
-			}
-			merged = true
-		}
-		if err := keepEvidence(root, t.e.root, id); err != nil {
-			t.e.warn(fmt.Sprintf("what turn %s left as evidence is not kept: %v", id, err))
-		}
+	in.Changes = changes
+	merged, err := t.merge(ctx, turn, &in, l, s)
+	if err != nil {
+		return govern.Report{}, err
 	}
 	before, effects := t.run, t.effects
-	if err := t.doAt(now, accept); err != nil {
+	if err := t.doAt(now, in); err != nil {
 		return govern.Report{}, err
 	}
 	if not := notAccepted(t.effects); not != nil {
@@ -169,17 +106,11 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	if !out.OK {
 		t.run, t.effects = before, effects
-		block := governance.HookBlocked{Phase: protocol.HookBeforeAcceptance, Hook: out.Hook, TurnID: id, Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
-		if err := t.do(block); err != nil {
-			return govern.Report{}, err
+		rep, err := t.objected(ctx, protocol.HookBeforeAcceptance, id, out)
+		if err == nil {
+			about(&rep, turn)
 		}
-		if _, err := t.commit(ctx, commitBlock, id, nil); err != nil {
-			return govern.Report{}, err
-		}
-		rep := t.report(govern.OutcomeBlocked)
-		about(&rep, turn)
-		rep.Code, rep.Errors = out.Code, []string{out.Message}
-		return rep, nil
+		return rep, err
 	}
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
@@ -201,8 +132,106 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 			t.e.warn(fmt.Sprintf("the worktree of turn %s is still there: %v", id, err))
 		}
 	}
-	t.afterwards(ctx, protocol.HookAfterAcceptance, id, map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry})
-	return t.acceptedReport(turn, entry, accept, sha, s), nil
+	delete(payload, "next_status")
+	t.afterwards(ctx, protocol.HookAfterAcceptance, id, payload)
+	return t.acceptedReport(turn, entry, in, sha, s), nil
+}
+
+// look observes what the turn changed and holds it against what its result says. The report says why that is not acceptable.
+func (t *transaction) look(ctx context.Context, turn *protocol.Turn, result *protocol.TurnResult, s submission) (l looked, held *govern.Report, err error) {
+	l.root = t.workRoot(turn.TurnID)
+	if turn.Baseline != nil {
+		l.base = *turn.Baseline
+	}
+	in := ""
+	if turn.Worktree != "" {
+		in = l.root
+	}
+	if l.seen, err = t.work.Observe(ctx, l.base, in); err != nil {
+		return l, nil, err
+	}
+	if held, err = t.moved(ctx, turn, l.seen, s.person); held != nil || err != nil {
+		return l, held, err
+	}
+	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+	l.compared = claim.Compare(claim.Input{
+		Result: result, Authority: t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority, RuntimeType: rt.Type, Phase: t.state().Phase,
+		Observed: l.seen.Paths(), Created: l.seen.Created(), Renamed: l.seen.Renames(), Committed: l.seen.Committed,
+		BaselineDirty: l.base.DirtySnapshot.Keys(), Available: l.seen.Available,
+	})
+	var wrong *failure
+	if faults := l.compared.Errors; len(faults) > 0 {
+		wrong = &failure{code: faults[0].Code, stage: protocol.StageArtifact}
+		for _, e := range faults {
+			wrong.errors = append(wrong.errors, e.Message)
+		}
+	} else {
+		wrong, l.unsaid = t.covers(turn, result)
+	}
+	if wrong != nil {
+		rep, err := t.unacceptable(ctx, turn.TurnID, *wrong, s.repair)
+		return l, &rep, err
+	}
+	if own := ruleFilesOf(turn, l.compared.Files); len(own) > 0 {
+		if held, err = t.refuseBound(ctx, turn.TurnID, codeRulesChanged, own, s.person); held != nil || err != nil {
+			return l, held, err
+		}
+	}
+	if len(l.compared.Ignored) > 0 {
+		// What a verification made and the turn does not want to keep.
+		left, err := t.work.Discard(ctx, l.base, in, l.compared.Ignored)
+		if err != nil {
+			return l, nil, err
+		}
+		if len(left) > 0 {
+			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
+		}
+	}
+	return l, nil, nil
+}
+
+// acceptance is the input that asks the rules to accept a result.
+func (t *transaction) acceptance(ctx context.Context, turn *protocol.Turn, valid turnresult.Report, l looked, s submission) (in governance.AcceptTurn, err error) {
+	in = governance.AcceptTurn{
+		TurnID: turn.TurnID, Files: l.compared.Files, AdapterMeta: s.outcome.Meta, Session: s.outcome.Session, Observed: observed(l.base, l.seen),
+		Warnings: slices.Concat(valid.Warnings, l.compared.Warnings, l.unsaid, l.seen.Warnings, t.noted),
+	}
+	if s.merge {
+		in.Resolution = governance.ResolutionHumanMerge
+	}
+	if in.Result, err = governance.Prove(valid.Passed, valid.Result); err != nil {
+		return in, err
+	}
+	if in.GateFiles, err = t.gateFiles(l.root, t.state().Phase); err != nil {
+		return in, err
+	}
+	if err = t.knowIDs(); err != nil {
+		return in, err
+	}
+	in.Replay, err = t.replay(ctx, l.root, valid.Result)
+	return in, err
+}
+
+// merge brings what a turn did in its worktree into the project, or says in the input what collides. It reports whether the worktree
+// has served its turn.
+func (t *transaction) merge(ctx context.Context, turn *protocol.Turn, in *governance.AcceptTurn, l looked, s submission) (merged bool, err error) {
+	if turn.Worktree == "" {
+		return false, nil
+	}
+	if in.MergeConflicts, err = t.work.Merge(ctx, turn.TurnID, l.compared.Files); err != nil {
+		return false, err
+	}
+	merged = len(in.MergeConflicts) == 0
+	if !merged && s.merge {
+		if in.Files, err = t.mergedByHand(ctx, turn, l.root, l.compared.Files, in.MergeConflicts); err != nil {
+			return false, err
+		}
+		merged = true
+	}
+	if err := keepEvidence(l.root, t.e.root, turn.TurnID); err != nil {
+		t.e.warn(fmt.Sprintf("what turn %s left as evidence is not kept: %v", turn.TurnID, err))
+	}
+	return merged, nil
 }
 
 func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.HistoryEntry, in governance.AcceptTurn, sha string, s submission) govern.Report {

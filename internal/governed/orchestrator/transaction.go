@@ -225,66 +225,17 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 	tx := ledger.Tx{Kind: string(kind), TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
 	maps.Copy(tx.Files, t.rewritten)
 	tx.Remove = t.removed
-	var last []protocol.Event
-	var human []governance.HumanEntry
-	var talk strings.Builder
-	for _, f := range t.effects {
-		switch f := f.(type) {
-		case governance.AppendHistory:
-			tx.History = append(tx.History, f.Entry)
-		case governance.AppendDecision:
-			tx.Ledger = append(tx.Ledger, f.Decision)
-		case governance.AppendNote:
-			tx.Ledger = append(tx.Ledger, f.Note)
-		case governance.AppendRepoDecision:
-			tx.RepoDecisions = append(tx.RepoDecisions, f.Decision)
-		case governance.OverrideRepoDecision:
-			old, err := t.repoDecision(f.ID)
-			if err != nil {
-				return "", err
-			}
-			old.Status, old.OverriddenBy = "overridden", &f.By
-			tx.RepoDecisions = append(tx.RepoDecisions, old)
-		case governance.Emit:
-			if f.AfterCheckpoint {
-				last = append(last, f.Event)
-			} else {
-				tx.Events = append(tx.Events, f.Event)
-			}
-		case governance.RaiseHuman:
-			human = append(human, f.Entry)
-		case governance.ResolveHuman:
-			human = append(human, f.Entry)
-		case governance.Summarize:
-			tx.Runs = append(tx.Runs, f.Summary)
-		case governance.Archive:
-			tx.Archive = append(tx.Archive, f.TurnID)
-		case governance.Warn:
-			t.e.warn(f.Message)
-		case governance.KeepRejected:
-			if err := t.keepRejected(f, &tx); err != nil {
-				return "", err
-			}
-		}
-	}
-	if len(tx.History) == 0 { // an acceptance has them in its entry
-		if err := noteSettings(tx.Events, turn, t.noted); err != nil {
-			return "", err
-		}
-	}
-	for _, h := range tx.History {
-		if h.Status != "reissued" {
-			talk.WriteString(prompt.Talk(h, prompt.TalkNotes{}))
-		}
-	}
-	if err := t.people(human, talk.String(), &tx); err != nil {
+	last, err := t.fill(&tx)
+	if err != nil {
 		return "", err
 	}
 	if err := t.index(now, &tx); err != nil {
 		return "", err
 	}
 	var sha string
-	if cp != nil {
+	if cp == nil {
+		tx.Events = append(tx.Events, last...)
+	} else {
 		tx.Checkpoint = func(_ []byte, head string) (ledger.Checkpoint, error) {
 			return cp.prepare(ctx, t.work, head)
 		}
@@ -304,12 +255,10 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 			tx.State = t.run.State
 			tx.Session = t.session(kind, now, made.Commit)
 		}
-	} else {
-		tx.Events = append(tx.Events, last...)
 	}
 	tx.State = t.run.State
 	tx.Session = t.session(kind, now, "")
-	err := t.ledger.Commit(ctx, tx)
+	err = t.ledger.Commit(ctx, tx)
 	t.e.mended(t.ledger.Notes())
 	t.effects = nil
 	if err == nil || errors.Is(err, ledger.ErrCheckpointStale) || errors.Is(err, ledger.ErrUnfinished) {
@@ -385,6 +334,62 @@ func (t *transaction) index(now protocol.Time, tx *ledger.Tx) error {
 	}
 	tx.Files[protocol.DispatchIndexFile] = b
 	return nil
+}
+
+// fill puts the effects into a transaction. The events that come last are those behind the checkpoint.
+func (t *transaction) fill(tx *ledger.Tx) (last []protocol.Event, err error) {
+	var human []governance.HumanEntry
+	for _, f := range t.effects {
+		switch f := f.(type) {
+		case governance.AppendHistory:
+			tx.History = append(tx.History, f.Entry)
+		case governance.AppendDecision:
+			tx.Ledger = append(tx.Ledger, f.Decision)
+		case governance.AppendNote:
+			tx.Ledger = append(tx.Ledger, f.Note)
+		case governance.AppendRepoDecision:
+			tx.RepoDecisions = append(tx.RepoDecisions, f.Decision)
+		case governance.OverrideRepoDecision:
+			old, err := t.repoDecision(f.ID)
+			if err != nil {
+				return nil, err
+			}
+			old.Status, old.OverriddenBy = "overridden", &f.By
+			tx.RepoDecisions = append(tx.RepoDecisions, old)
+		case governance.Emit:
+			if f.AfterCheckpoint {
+				last = append(last, f.Event)
+			} else {
+				tx.Events = append(tx.Events, f.Event)
+			}
+		case governance.RaiseHuman:
+			human = append(human, f.Entry)
+		case governance.ResolveHuman:
+			human = append(human, f.Entry)
+		case governance.Summarize:
+			tx.Runs = append(tx.Runs, f.Summary)
+		case governance.Archive:
+			tx.Archive = append(tx.Archive, f.TurnID)
+		case governance.Warn:
+			t.e.warn(f.Message)
+		case governance.KeepRejected:
+			if err := t.keepRejected(f, tx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(tx.History) == 0 { // an acceptance has them in its entry
+		if err := noteSettings(tx.Events, tx.TurnID, t.noted); err != nil {
+			return nil, err
+		}
+	}
+	var talk strings.Builder
+	for _, h := range tx.History {
+		if h.Status != "reissued" {
+			talk.WriteString(prompt.Talk(h, prompt.TalkNotes{}))
+		}
+	}
+	return last, t.people(human, talk.String(), tx)
 }
 
 // keepRejected moves a rejected result to where rejected ones are kept.

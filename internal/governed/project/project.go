@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/base/shape"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
 
@@ -120,7 +121,7 @@ func (p *Project) Prompts() []charter.Problem {
 		if info, err := os.Stat(file); strings.TrimSpace(name) == "" || err == nil && info.Mode().IsRegular() {
 			continue
 		}
-		list = append(list, charter.Problem{Severity: charter.SeverityWarning, Type: charter.MissingPrompt, Field: charter.Path("prompts", role),
+		list = append(list, charter.Problem{Severity: charter.SeverityWarning, Type: charter.MissingPrompt, Field: shape.Path("prompts", role),
 			Message: "names " + name + ", which does not exist: the role's turns go without instructions of their own",
 			Hint:    "write " + name + ", or correct prompts." + role})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
@@ -133,7 +134,7 @@ func unknownKey(data []byte, keys configfile.Path) error {
 }
 
 // parseValue reads what a person typed for a key.
-func parseValue(node *charter.Node, text string) (json.RawMessage, error) {
+func parseValue(node *shape.Node, text string) (json.RawMessage, error) {
 	var raw json.RawMessage
 	isJSON := json.Unmarshal([]byte(text), &raw) == nil
 	kind := ""
@@ -141,15 +142,15 @@ func parseValue(node *charter.Node, text string) (json.RawMessage, error) {
 		kind = protocol.Kind(raw)
 	}
 	switch node.Kind {
-	case "string":
+	case shape.String:
 		if kind != "string" {
 			return protocol.Marshal(text)
 		}
-	case "words", "any":
+	case shape.Words, shape.Any:
 		if !isJSON {
 			return protocol.Marshal(text)
 		}
-	case "map", "object", "list":
+	case shape.Map, shape.Object, shape.List:
 		if !isJSON {
 			return nil, fmt.Errorf("takes JSON, and %q is none", text)
 		}
@@ -210,7 +211,7 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // locate resolves a path against the table of keys and the text. The value is nil when it is not there, the node when the
 // table does not know the path.
-func locate(root string, data []byte, path string) (configfile.Path, json.RawMessage, *charter.Node, error) {
+func locate(root string, data []byte, path string) (configfile.Path, json.RawMessage, *shape.Node, error) {
 	var whole protocol.Extra
 	if err := json.Unmarshal(data, &whole); err != nil {
 		if _, problems := charter.Decode(data); len(charter.Errors(problems)) > 0 {
@@ -245,7 +246,7 @@ func locate(root string, data []byte, path string) (configfile.Path, json.RawMes
 }
 
 // resolve cuts a path into keys that lead to something known; nil when none do.
-func resolve(node *charter.Node, value json.RawMessage, rest string) configfile.Path {
+func resolve(node *shape.Node, value json.RawMessage, rest string) configfile.Path {
 	if rest == "" {
 		return configfile.Path{}
 	}
@@ -266,7 +267,7 @@ func resolve(node *charter.Node, value json.RawMessage, rest string) configfile.
 }
 
 // follow cuts a path that leads to nothing known: as far as it leads somewhere, then at its dots.
-func follow(node *charter.Node, value json.RawMessage, rest string) (configfile.Path, error) {
+func follow(node *shape.Node, value json.RawMessage, rest string) (configfile.Path, error) {
 	for _, c := range candidates(node, value, rest) {
 		next, ok := node.At([]string{c.key})
 		if !ok || c.rest == "" {
@@ -289,7 +290,7 @@ type candidate struct{ key, rest string }
 
 // candidates are the ways to cut the first key off: in quotes; one that is there, longest first; one that the table knows
 // or, where names are the user's, every place with a dot, longest first, and the whole.
-func candidates(node *charter.Node, value json.RawMessage, rest string) []candidate {
+func candidates(node *shape.Node, value json.RawMessage, rest string) []candidate {
 	if rest[0] == '"' || rest[0] == '\'' {
 		for i := 1; i < len(rest); i++ {
 			if rest[i] != rest[0] || (i+1 < len(rest) && rest[i+1] != '.') {
@@ -318,7 +319,7 @@ func candidates(node *charter.Node, value json.RawMessage, rest string) []candid
 			list = append(list, candidate{n, tail})
 		}
 	}
-	if node.Kind != "map" {
+	if node.Kind != shape.Map {
 		return list
 	}
 	within := len(list) > 0 // a key that is there begins the path: what follows is no part of a longer name

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
@@ -40,15 +41,15 @@ var files = []struct {
 
 type document struct {
 	strings.Builder
-	shown []shape
+	shown []part
 	empty []string // fields without a meaning
 }
 
-// shape is an object that has a heading: a struct of package protocol, or an object of the configuration.
-type shape struct {
+// part is an object that has a heading: a struct of package protocol, or an object of the configuration.
+type part struct {
 	heading string
 	typ     reflect.Type
-	node    *charter.Node
+	node    *shape.Node
 }
 
 func generate(words string) (string, []string) {
@@ -106,10 +107,10 @@ func (d *document) table(header []string, rows [][]string) {
 	d.WriteByte('\n')
 }
 
-// link is where a shape is shown: in a section of its own, or below the one where it was first met.
-func (d *document) link(s shape) string {
+// link is where a part is shown: in a section of its own, or below the one where it was first met.
+func (d *document) link(s part) string {
 	h := s.heading
-	if i := slices.IndexFunc(d.shown, func(o shape) bool {
+	if i := slices.IndexFunc(d.shown, func(o part) bool {
 		return o.typ == s.typ && (s.node == nil || reflect.DeepEqual(o.node.Keys, s.node.Keys))
 	}); i >= 0 {
 		h = d.shown[i].heading
@@ -123,8 +124,8 @@ func (d *document) link(s shape) string {
 	return "[" + h + "](#" + strings.ReplaceAll(anchor, " ", "-") + ")"
 }
 
-// fileOf is the file that is of that shape, or -1.
-func fileOf(s shape) int {
+// fileOf is the file that is of that part, or -1.
+func fileOf(s part) int {
 	for i, f := range files {
 		if reflect.TypeOf(f.of) == s.typ {
 			return i
@@ -133,8 +134,8 @@ func fileOf(s shape) int {
 	return -1
 }
 
-// tables writes the table of a first shape, and of all that it leads to.
-func (d *document) tables(first shape, rows func(shape) [][]string) {
+// tables writes the table of a first part, and of all that it leads to.
+func (d *document) tables(first part, rows func(part) [][]string) {
 	for s, at := first, len(d.shown); ; at++ {
 		list := rows(s)
 		for _, r := range list {
@@ -155,7 +156,7 @@ func (d *document) tables(first shape, rows func(shape) [][]string) {
 }
 
 func (d *document) structs(title string, t reflect.Type) {
-	d.tables(shape{heading: title, typ: t}, func(s shape) [][]string { return d.fields(s.typ) })
+	d.tables(part{heading: title, typ: t}, func(s part) [][]string { return d.fields(s.typ) })
 }
 
 func (d *document) fields(t reflect.Type) (rows [][]string) {
@@ -198,7 +199,7 @@ func (d *document) typeName(t reflect.Type) string {
 	case reflect.Pointer:
 		return d.typeName(t.Elem()) + " or null"
 	case reflect.Struct:
-		return d.link(shape{heading: t.Name(), typ: t})
+		return d.link(part{heading: t.Name(), typ: t})
 	}
 	if t.Kind() != reflect.Slice || t.Elem().Kind() == reflect.Uint8 {
 		return "any JSON"
@@ -206,8 +207,8 @@ func (d *document) typeName(t reflect.Type) string {
 	return "array of " + d.typeName(t.Elem())
 }
 
-func (d *document) nodes(title string, root *charter.Node) {
-	d.tables(shape{heading: title, node: root}, func(s shape) (rows [][]string) {
+func (d *document) nodes(title string, root *shape.Node) {
+	d.tables(part{heading: title, node: root}, func(s part) (rows [][]string) {
 		for i := range s.node.Keys {
 			k := &s.node.Keys[i]
 			typ := d.nodeName(&k.Node, strings.TrimPrefix(s.heading+"."+k.Name, title+"."))
@@ -220,25 +221,25 @@ func (d *document) nodes(title string, root *charter.Node) {
 	})
 }
 
-func (d *document) nodeName(n *charter.Node, path string) string {
+func (d *document) nodeName(n *shape.Node, path string) string {
 	switch n.Kind {
-	case "object":
-		return d.link(shape{heading: path, node: n})
-	case "map":
+	case shape.Object:
+		return d.link(part{heading: path, node: n})
+	case shape.Map:
 		return "object of " + d.nodeName(n.Of, path)
-	case "list":
+	case shape.List:
 		return "array of " + d.nodeName(n.Of, path)
-	case "words":
+	case shape.Words:
 		return "string or array of strings"
-	case "any":
+	case shape.Any:
 		return "any JSON"
 	}
-	return n.Kind
+	return string(n.Kind)
 }
 
 // allowed is what else a node says of its values.
-func allowed(n *charter.Node) (text string) {
-	if n.Kind == "list" {
+func allowed(n *shape.Node) (text string) {
+	if n.Kind == shape.List {
 		text += allowed(n.Of)
 	}
 	if len(n.Enum) > 0 {

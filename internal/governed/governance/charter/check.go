@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // Check holds a configuration, as it was declared, against every rule, and lists every problem: errors and warnings, in the
@@ -33,7 +34,7 @@ func Decode(data []byte) (*protocol.Config, []Problem) {
 		return nil, []Problem{*fault}
 	}
 	k := &checker{doc: root}
-	if old := root.get("version"); !root.has("schema_version") && old != nil && string(old.text) == "3" {
+	if old := root.Get("version"); !root.Has("schema_version") && old != nil && string(old.Text) == "3" {
 		k.add(Problem{Type: WrongSchemaVersion, Field: "version", Message: "is 3: this is an ungoverned project of an older kind",
 			Hint:   "drawbar govern migrate",
 			Detail: map[string]any{"expected_version": protocol.ConfigVersion, "actual_version": "3"}})
@@ -42,14 +43,14 @@ func Decode(data []byte) (*protocol.Config, []Problem) {
 	}
 	k.shape(Keys(), root, "")
 	var text bytes.Buffer
-	root.render(&text)
+	root.Render(&text)
 	var c protocol.Config
 	if err := json.Unmarshal(text.Bytes(), &c); err != nil {
 		k.add(Problem{Type: WrongType, Message: "cannot be read: " + err.Error()})
 		k.locate(data)
 		return nil, k.list
 	}
-	if kit := root.get("workflow_kit"); kit != nil && kit.kind == "null" {
+	if kit := root.Get("workflow_kit"); kit != nil && kit.Kind == "null" {
 		c.WorkflowKit = &protocol.WorkflowKit{} // null opts out, as {} does
 	}
 	k.c = &c
@@ -61,7 +62,7 @@ func Decode(data []byte) (*protocol.Config, []Problem) {
 // checker is one check: the text's tree and the configuration read from it.
 type checker struct {
 	findings
-	doc *value
+	doc *shape.Value
 	c   *protocol.Config
 }
 
@@ -86,18 +87,18 @@ func (k *checker) all() {
 // locate gives every problem its place and puts them in the order of the text.
 func (k *checker) locate(data []byte) {
 	places := map[string]int{}
-	var walk func(v *value, field string)
-	walk = func(v *value, field string) {
-		for _, m := range v.members {
-			at := Path(field, m.key)
-			if first, twice := places[at]; !twice || m.at > first {
-				places[at] = m.at // of doubles the last: it is the one to remove
+	var walk func(v *shape.Value, field string)
+	walk = func(v *shape.Value, field string) {
+		for _, m := range v.Members {
+			at := shape.Path(field, m.Key)
+			if first, twice := places[at]; !twice || m.At > first {
+				places[at] = m.At // of doubles the last: it is the one to remove
 			}
-			walk(m.v, at)
+			walk(m.Value, at)
 		}
-		for i, it := range v.items {
-			places[item(field, i)] = it.at
-			walk(it, item(field, i))
+		for i, it := range v.Items {
+			places[shape.Item(field, i)] = it.At
+			walk(it, shape.Item(field, i))
 		}
 	}
 	walk(k.doc, "")
@@ -113,7 +114,7 @@ func (k *checker) locate(data []byte) {
 			at, ok = places[field]
 		}
 		if !ok {
-			at = k.doc.at
+			at = k.doc.At
 		}
 		offsets[p] = at
 	}
@@ -151,16 +152,16 @@ func parent(field string) string {
 }
 
 func (k *checker) version() {
-	v := k.doc.get("schema_version")
+	v := k.doc.Get("schema_version")
 	got := any(nil)
-	if v != nil && v.kind != "null" {
-		if v.kind == "string" {
-			got = v.str()
+	if v.Is() {
+		if v.Kind == "string" {
+			got = v.Str()
 		} else {
-			got = string(v.text)
+			got = string(v.Text)
 		}
 	}
-	if got == any(protocol.ConfigVersion) && v.kind == "string" || got == any("4") && v.kind == "number" {
+	if got == any(protocol.ConfigVersion) && v.Kind == "string" || got == any("4") && v.Kind == "number" {
 		return
 	}
 	message := fmt.Sprintf("is %v, which this version does not read", got)
@@ -178,12 +179,12 @@ func (k *checker) project() {
 }
 
 func (k *checker) roles() {
-	if k.c.Roles.Len() == 0 && k.doc.has("roles") && k.doc.get("roles").kind == "object" {
+	if k.c.Roles.Len() == 0 && k.doc.Has("roles") && k.doc.Get("roles").Kind == "object" {
 		k.add(Problem{Type: MissingField, Field: "roles", Message: "declares no role", Hint: "a run needs at least one"})
 	}
 	runtimes := k.c.Runtimes.Keys()
 	for id, r := range k.c.Roles.All() {
-		field := Path("roles", id)
+		field := shape.Path("roles", id)
 		if id == protocol.Human {
 			k.invalid(field, "call the role something else", "human is a person, not a role")
 		}
@@ -191,64 +192,64 @@ func (k *checker) roles() {
 			k.firstEdition(id, r)
 			continue
 		}
-		doc := k.doc.get("roles").get(id)
+		doc := k.doc.Get("roles").Get(id)
 		for _, need := range []struct{ key, hint string }{
 			{"title", "what the role is called"}, {"mandate", "what the role is for"},
 			{"write_authority", "one of authoritative, proposed, review_only"}, {"runtime", "the id of one of runtimes"},
 		} {
-			if v := doc.get(need.key); v == nil || v.kind == "null" {
-				k.missing(Path(field, need.key), need.hint)
+			if v := doc.Get(need.key); !v.Is() {
+				k.missing(shape.Path(field, need.key), need.hint)
 			}
 		}
 		if len(r.AdapterConfig) > 0 {
-			k.add(Problem{Type: MissingField, Field: Path(field, "adapter"), Message: "is missing, but adapter_config is there",
+			k.add(Problem{Type: MissingField, Field: shape.Path(field, "adapter"), Message: "is missing, but adapter_config is there",
 				Hint: "name the adapter, or move the settings to a runtime"})
 		}
 		if r.Runtime != "" && !k.c.Runtimes.Has(r.Runtime) {
-			k.undeclared(UndeclaredRuntime, Path(field, "runtime"), "runtime", r.Runtime, "runtimes", runtimes)
+			k.undeclared(UndeclaredRuntime, shape.Path(field, "runtime"), "runtime", r.Runtime, "runtimes", runtimes)
 		}
 	}
 }
 
 // firstEdition checks a role that has its settings in itself.
 func (k *checker) firstEdition(id string, r protocol.Role) {
-	field := Path("roles", id)
+	field := shape.Path("roles", id)
 	if r.Runtime != "" {
-		k.warn(UnusedKey, Path(field, "runtime"), "remove it, or remove adapter", "has no effect beside adapter")
+		k.warn(UnusedKey, shape.Path(field, "runtime"), "remove it, or remove adapter", "has no effect beside adapter")
 	}
 	if !slices.Contains(Adapters(), r.Adapter) {
 		declared, _ := decodeRaw[protocol.Extra](k.c.Adapters)
 		if !declared.Has(r.Adapter) {
-			k.undeclared(UndeclaredAdapter, Path(field, "adapter"), "adapter", r.Adapter, "adapters", append(Adapters(), declared.Keys()...))
+			k.undeclared(UndeclaredAdapter, shape.Path(field, "adapter"), "adapter", r.Adapter, "adapters", append(Adapters(), declared.Keys()...))
 		}
 		return
 	}
-	at := Path(field, "adapter_config")
-	v := k.doc.get("roles").get(id).get("adapter_config")
-	if v == nil || v.kind == "null" {
+	at := shape.Path(field, "adapter_config")
+	v := k.doc.Get("roles").Get(id).Get("adapter_config")
+	if !v.Is() {
 		for _, key := range adapterNode(r.Adapter).Keys {
 			if key.Required {
-				k.missing(Path(at, key.Name), key.Doc)
+				k.missing(shape.Path(at, key.Name), key.Doc)
 			}
 		}
 		return
 	}
 	k.shape(adapterNode(r.Adapter), v, at)
-	if r.Adapter == protocol.RuntimeAPIProxy && v.kind == "object" {
-		provider, base := v.get("provider").str(), v.get("base_url").str()
+	if r.Adapter == protocol.RuntimeAPIProxy && v.Kind == "object" {
+		provider, base := v.Get("provider").Str(), v.Get("base_url").Str()
 		known := slices.Contains(Providers(), provider)
 		if provider != "" && !known && base == "" {
-			k.invalid(Path(at, "provider"), "one of "+strings.Join(Providers(), ", ")+", or another with base_url", "cannot be %q", provider)
+			k.invalid(shape.Path(at, "provider"), "one of "+strings.Join(Providers(), ", ")+", or another with base_url", "cannot be %q", provider)
 		}
 		if base != "" {
-			k.address(Path(at, "base_url"), base)
+			k.address(shape.Path(at, "base_url"), base)
 		}
-		if provider != "ollama" && v.get("api_key_env").str() == "" {
-			k.missing(Path(at, "api_key_env"), "the name of the variable that has the key")
+		if provider != "ollama" && v.Get("api_key_env").Str() == "" {
+			k.missing(shape.Path(at, "api_key_env"), "the name of the variable that has the key")
 		}
-		k.variable(Path(at, "api_key_env"), v.get("api_key_env"))
+		k.variable(shape.Path(at, "api_key_env"), v.Get("api_key_env"))
 	}
-	if r.Adapter == protocol.RuntimeLocalCLI && v.kind == "object" {
+	if r.Adapter == protocol.RuntimeLocalCLI && v.Kind == "object" {
 		k.command(at, v, "args")
 	}
 }
@@ -260,9 +261,9 @@ func (k *checker) legality() {
 		if !ok || !slices.Contains(authorities(), string(r.WriteAuthority)) || !slices.Contains(RuntimeTypes(), rt.Type) {
 			continue
 		}
-		field := Path("roles", id, "runtime")
+		field := shape.Path("roles", id, "runtime")
 		if r.FirstEdition() {
-			field = Path("roles", id, "adapter")
+			field = shape.Path("roles", id, "adapter")
 		}
 		switch {
 		case WritePath(r.WriteAuthority, rt) == PathInvalid:
@@ -287,20 +288,20 @@ func (k *checker) routing() {
 	roles := k.c.Roles.Keys()
 	people := append(slices.Clone(roles), protocol.Human)
 	for name, p := range k.c.Routing.All() {
-		field := Path("routing", name)
+		field := shape.Path("routing", name)
 		if p.EntryRole != "" && !k.c.Roles.Has(p.EntryRole) {
-			k.undeclared(UndeclaredRole, Path(field, "entry_role"), "role", p.EntryRole, "roles", roles)
+			k.undeclared(UndeclaredRole, shape.Path(field, "entry_role"), "role", p.EntryRole, "roles", roles)
 		}
 		for i, r := range p.AllowedNextRoles {
 			if r != protocol.Human && !k.c.Roles.Has(r) {
-				k.undeclared(UndeclaredRole, item(Path(field, "allowed_next_roles"), i), "role", r, "roles", people)
+				k.undeclared(UndeclaredRole, shape.Item(shape.Path(field, "allowed_next_roles"), i), "role", r, "roles", people)
 			}
 		}
 		if p.ExitGate != "" && k.c.Gates != nil && !k.c.Gates.Has(p.ExitGate) {
-			k.undeclared(UndeclaredGate, Path(field, "exit_gate"), "gate", p.ExitGate, "gates", k.c.Gates.Keys())
+			k.undeclared(UndeclaredGate, shape.Path(field, "exit_gate"), "gate", p.ExitGate, "gates", k.c.Gates.Keys())
 		}
 		if p.TimeoutAction != "" && p.TimeoutMinutes == nil && (k.c.Timeouts == nil || k.c.Timeouts.PerPhaseMinutes == nil) {
-			k.warn(UnusedKey, Path(field, "timeout_action"), "give timeout_minutes", "has no effect without a limit")
+			k.warn(UnusedKey, shape.Path(field, "timeout_action"), "give timeout_minutes", "has no effect without a limit")
 		}
 	}
 }
@@ -310,12 +311,12 @@ func (k *checker) gates() {
 		return
 	}
 	for id, g := range k.c.Gates.All() {
-		field := Path("gates", id)
+		field := shape.Path("gates", id)
 		for i, path := range g.RequiresFiles {
-			k.path(item(Path(field, "requires_files"), i), path)
+			k.path(shape.Item(shape.Path(field, "requires_files"), i), path)
 		}
 		if len(g.GateActions) > 0 && !g.RequiresHumanApproval {
-			k.invalid(Path(field, "gate_actions"), "set requires_human_approval to true", "run when a person approves, but the gate asks nobody")
+			k.invalid(shape.Path(field, "gate_actions"), "set requires_human_approval to true", "run when a person approves, but the gate asks nobody")
 		}
 	}
 }
@@ -333,7 +334,7 @@ func (k *checker) path(field, path string) {
 
 func (k *checker) prompts() {
 	for role, path := range k.c.Prompts.All() {
-		field := Path("prompts", role)
+		field := shape.Path("prompts", role)
 		if !k.c.Roles.Has(role) {
 			k.warn(UndeclaredRole, field, "", "there is no role %q", role)
 		}

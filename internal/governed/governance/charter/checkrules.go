@@ -6,48 +6,49 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 func (k *checker) hooks() {
 	for phase, list := range k.c.Hooks.All() {
-		field := Path("hooks", phase)
-		doc := k.doc.get("hooks").get(phase)
+		field := shape.Path("hooks", phase)
+		doc := k.doc.Get("hooks").Get(phase)
 		seen := map[string]bool{}
 		for i, h := range list {
-			at := item(field, i)
-			if doc == nil || i >= len(doc.items) || doc.items[i].kind != "object" {
+			at := shape.Item(field, i)
+			if doc == nil || i >= len(doc.Items) || doc.Items[i].Kind != "object" {
 				continue
 			}
-			entry := doc.items[i]
+			entry := doc.Items[i]
 			if h.Name != "" && seen[h.Name] {
-				k.invalid(Path(at, "name"), "", "%q is another hook's name in this phase", h.Name)
+				k.invalid(shape.Path(at, "name"), "", "%q is another hook's name in this phase", h.Name)
 			}
 			seen[h.Name] = true
 			if h.Mode == "blocking" && (phase == protocol.HookAfterAcceptance || phase == protocol.HookOnEscalation) {
-				k.invalid(Path(at, "mode"), "make it advisory", "nothing can be stopped any more at %s", phase)
+				k.invalid(shape.Path(at, "mode"), "make it advisory", "nothing can be stopped any more at %s", phase)
 			}
 			k.hook(at, entry, h)
 		}
 	}
 }
 
-func (k *checker) hook(at string, entry *value, h protocol.Hook) {
+func (k *checker) hook(at string, entry *shape.Value, h protocol.Hook) {
 	refused := []string{"url", "method", "headers"}
 	switch h.Type {
 	case "process":
-		if v := entry.get("command"); v == nil || v.kind == "null" || len(h.Command) == 0 {
-			k.missing(Path(at, "command"), "the program and its arguments, as a list")
+		if v := entry.Get("command"); !v.Is() || len(h.Command) == 0 {
+			k.missing(shape.Path(at, "command"), "the program and its arguments, as a list")
 		}
 	case "http":
 		refused = []string{"command"}
 		k.need(at, entry, "url", "the address")
-		k.address(Path(at, "url"), h.URL)
+		k.address(shape.Path(at, "url"), h.URL)
 	default:
 		return
 	}
 	for _, key := range refused {
-		if entry.has(key) {
-			k.warn(UnusedKey, Path(at, key), "", "has no effect on a hook of type %s", h.Type)
+		if entry.Has(key) {
+			k.warn(UnusedKey, shape.Path(at, key), "", "has no effect on a hook of type %s", h.Type)
 		}
 	}
 }
@@ -63,9 +64,9 @@ func (k *checker) hasPhase(name string) bool {
 func (k *checker) policies() {
 	seen := map[string]bool{}
 	for i, p := range k.c.Policies {
-		at := item("policies", i)
+		at := shape.Item("policies", i)
 		if p.ID != "" && seen[p.ID] {
-			k.invalid(Path(at, "id"), "", "%q is another policy's id", p.ID)
+			k.invalid(shape.Path(at, "id"), "", "%q is another policy's id", p.ID)
 		}
 		seen[p.ID] = true
 		k.params(at, p)
@@ -74,12 +75,12 @@ func (k *checker) policies() {
 		}
 		for j, name := range p.Scope.Phases {
 			if !k.hasPhase(name) {
-				k.warn(UndeclaredPhase, item(Path(at, "scope", "phases"), j), "", "there is no phase %q", name)
+				k.warn(UndeclaredPhase, shape.Item(shape.Path(at, "scope", "phases"), j), "", "there is no phase %q", name)
 			}
 		}
 		for j, name := range p.Scope.Roles {
 			if !k.c.Roles.Has(name) {
-				k.warn(UndeclaredRole, item(Path(at, "scope", "roles"), j), "", "there is no role %q", name)
+				k.warn(UndeclaredRole, shape.Item(shape.Path(at, "scope", "roles"), j), "", "there is no role %q", name)
 			}
 		}
 	}
@@ -87,7 +88,7 @@ func (k *checker) policies() {
 
 // params are what the rule of a policy needs.
 func (k *checker) params(at string, p protocol.Policy) {
-	field := Path(at, "params")
+	field := shape.Path(at, "params")
 	have, ok := decodeRaw[protocol.Extra](p.Params)
 	if len(p.Params) > 0 && !ok {
 		k.add(Problem{Type: WrongType, Field: field, Message: "is not an object"})
@@ -96,21 +97,21 @@ func (k *checker) params(at string, p protocol.Policy) {
 	switch p.Rule {
 	case "max_turns_per_phase", "max_total_turns", "max_consecutive_same_role":
 		if n, ok := decodeRaw[int](have.At("limit")); !ok || n < 1 {
-			k.invalid(Path(field, "limit"), "1 or more", "%s needs a limit that is a whole number", p.Rule)
+			k.invalid(shape.Path(field, "limit"), "1 or more", "%s needs a limit that is a whole number", p.Rule)
 		}
 	case "max_cost_per_turn":
 		if x, ok := decodeRaw[float64](have.At("limit_usd")); !ok || x <= 0 {
-			k.invalid(Path(field, "limit_usd"), "more than 0", "%s needs a limit in US dollars", p.Rule)
+			k.invalid(shape.Path(field, "limit_usd"), "more than 0", "%s needs a limit in US dollars", p.Rule)
 		}
 	case "require_status":
 		known := []string{string(protocol.ResultCompleted), string(protocol.ResultBlocked), string(protocol.ResultNeedsHuman), string(protocol.ResultFailed)}
 		list, ok := decodeRaw[[]string](have.At("allowed"))
 		if !ok || len(list) == 0 {
-			k.invalid(Path(field, "allowed"), "a list of "+strings.Join(known, ", "), "require_status needs the states it allows")
+			k.invalid(shape.Path(field, "allowed"), "a list of "+strings.Join(known, ", "), "require_status needs the states it allows")
 		}
 		for i, s := range list {
 			if !slices.Contains(known, s) {
-				k.invalid(item(Path(field, "allowed"), i), "one of "+strings.Join(known, ", "), "cannot be %q", s)
+				k.invalid(shape.Item(shape.Path(field, "allowed"), i), "one of "+strings.Join(known, ", "), "cannot be %q", s)
 			}
 		}
 	}
@@ -123,13 +124,13 @@ func (k *checker) approval() {
 	}
 	if t := a.PhaseTransitions; t != nil {
 		for i, r := range t.Rules {
-			at := item("approval_policy.phase_transitions.rules", i)
+			at := shape.Item("approval_policy.phase_transitions.rules", i)
 			for _, ref := range []struct{ key, phase string }{{"from_phase", r.FromPhase}, {"to_phase", r.ToPhase}} {
 				if ref.phase != "" && !k.hasPhase(ref.phase) {
-					k.undeclared(UndeclaredPhase, Path(at, ref.key), "phase", ref.phase, "routing", k.c.Phases())
+					k.undeclared(UndeclaredPhase, shape.Path(at, ref.key), "phase", ref.phase, "routing", k.c.Phases())
 				}
 			}
-			k.when(Path(at, "when"), r.When)
+			k.when(shape.Path(at, "when"), r.When)
 		}
 	}
 	if a.RunCompletion != nil {
@@ -143,11 +144,11 @@ func (k *checker) when(field string, w *protocol.ApprovalWhen) {
 	}
 	for i, r := range w.RolesParticipated {
 		if !k.c.Roles.Has(r) {
-			k.warn(UndeclaredRole, item(Path(field, "roles_participated"), i), "the condition never holds", "there is no role %q", r)
+			k.warn(UndeclaredRole, shape.Item(shape.Path(field, "roles_participated"), i), "the condition never holds", "there is no role %q", r)
 		}
 	}
 	if w.CredentialedGate != nil && *w.CredentialedGate {
-		k.invalid(Path(field, "credentialed_gate"), "write false, or leave it out", "cannot be true: a credentialed gate always asks a person")
+		k.invalid(shape.Path(field, "credentialed_gate"), "write false, or leave it out", "cannot be true: a credentialed gate always asks a person")
 	}
 }
 
@@ -156,27 +157,27 @@ func (k *checker) kit() {
 		return
 	}
 	for phase, p := range k.c.WorkflowKit.Phases.All() {
-		field := Path("workflow_kit.phases", phase)
+		field := shape.Path("workflow_kit.phases", phase)
 		if !k.hasPhase(phase) {
 			k.warn(UndeclaredPhase, field, "", "routing has no phase %q", phase)
 		}
-		doc := k.doc.get("workflow_kit").get("phases").get(phase)
-		if !doc.has("template") && !doc.has("artifacts") {
-			k.missing(Path(field, "artifacts"), "or a template")
+		doc := k.doc.Get("workflow_kit").Get("phases").Get(phase)
+		if !doc.Has("template") && !doc.Has("artifacts") {
+			k.missing(shape.Path(field, "artifacts"), "or a template")
 		}
 		seen := map[string]bool{}
 		for i, a := range p.Artifacts {
-			at := item(Path(field, "artifacts"), i)
+			at := shape.Item(shape.Path(field, "artifacts"), i)
 			if a.Path != "" && seen[a.Path] {
-				k.invalid(Path(at, "path"), "", "%q stands twice in this phase", a.Path)
+				k.invalid(shape.Path(at, "path"), "", "%q stands twice in this phase", a.Path)
 			}
 			seen[a.Path] = true
-			k.path(Path(at, "path"), a.Path)
+			k.path(shape.Path(at, "path"), a.Path)
 			if a.Semantics == "section_check" && (a.SemanticsConfig == nil || len(a.SemanticsConfig.RequiredSections) == 0) {
-				k.missing(Path(at, "semantics_config", "required_sections"), "section_check needs headers")
+				k.missing(shape.Path(at, "semantics_config", "required_sections"), "section_check needs headers")
 			}
 			if a.OwnedBy != "" && !k.c.Roles.Has(a.OwnedBy) {
-				k.undeclared(UndeclaredRole, Path(at, "owned_by"), "role", a.OwnedBy, "roles", k.c.Roles.Keys())
+				k.undeclared(UndeclaredRole, shape.Path(at, "owned_by"), "role", a.OwnedBy, "roles", k.c.Roles.Keys())
 			}
 		}
 	}
@@ -190,37 +191,30 @@ func (k *checker) money() {
 }
 
 func (k *checker) notifications() {
-	doc := k.doc.get("notifications")
-	for i, hook := range doc.get("webhooks").list() {
-		at := item("notifications.webhooks", i)
-		k.address(Path(at, "url"), hook.get("url").str())
+	doc := k.doc.Get("notifications")
+	for i, hook := range doc.Get("webhooks").List() {
+		at := shape.Item("notifications.webhooks", i)
+		k.address(shape.Path(at, "url"), hook.Get("url").Str())
 	}
 	last := 0.0
-	for i, v := range doc.get("approval_sla").get("reminder_after_seconds").list() {
+	for i, v := range doc.Get("approval_sla").Get("reminder_after_seconds").List() {
 		if x, ok := number(v); ok {
 			if x <= last {
-				k.invalid(item("notifications.approval_sla.reminder_after_seconds", i), "", "does not come after the one before it")
+				k.invalid(shape.Item("notifications.approval_sla.reminder_after_seconds", i), "", "does not come after the one before it")
 			}
 			last = x
 		}
 	}
 }
 
-func (v *value) list() []*value {
-	if v == nil {
-		return nil
-	}
-	return v.items
-}
-
 func (k *checker) schedules() {
-	doc := k.doc.get("schedules")
+	doc := k.doc.Get("schedules")
 	if doc == nil {
 		return
 	}
-	for _, m := range doc.members {
-		if r := m.v.get("initial_role").str(); r != "" && !k.c.Roles.Has(r) {
-			k.undeclared(UndeclaredRole, Path("schedules", m.key, "initial_role"), "role", r, "roles", k.c.Roles.Keys())
+	for _, m := range doc.Members {
+		if r := m.Value.Get("initial_role").Str(); r != "" && !k.c.Roles.Has(r) {
+			k.undeclared(UndeclaredRole, shape.Path("schedules", m.Key, "initial_role"), "role", r, "roles", k.c.Roles.Keys())
 		}
 	}
 }

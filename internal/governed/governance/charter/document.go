@@ -7,49 +7,14 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // maxDepth bounds how deep a configuration may be nested; walking it is recursive.
 const maxDepth = 64
 
-// value is a JSON value with its place in the text. Members keep their order and their doubles.
-type value struct {
-	kind    string // as protocol.Kind names it
-	at      int    // offset of its first byte
-	text    []byte // as written; what a repaired number is written as
-	members []member
-	items   []*value
-	drop    bool // left out by render: it has a type that nothing can decode, or its key stood there already
-	index   map[string]*value
-}
-
-type member struct {
-	key string
-	at  int
-	v   *value
-}
-
-// get is the member that counts: the first of a name.
-func (v *value) get(key string) *value {
-	if v == nil {
-		return nil
-	}
-	if v.index == nil {
-		v.index = make(map[string]*value, len(v.members))
-		for _, m := range v.members {
-			if v.index[m.key] == nil {
-				v.index[m.key] = m.v
-			}
-		}
-	}
-	return v.index[key]
-}
-
-func (v *value) has(key string) bool { return v.get(key) != nil }
-
 // parse reads a JSON object and its places. What is no such text is one problem with line and column.
-func parse(data []byte) (*value, *Problem) {
+func parse(data []byte) (*shape.Value, *Problem) {
 	fault := func(at int, hint, format string, args ...any) *Problem {
 		line, column := position(data, at)
 		return &Problem{Severity: SeverityError, Type: SyntaxInvalid, Message: fmt.Sprintf(format, args...), Hint: hint, Line: line, Column: column}
@@ -80,11 +45,9 @@ func parse(data []byte) (*value, *Problem) {
 		}
 		return nil, fault(at, hint, "is not JSON: %v", err)
 	}
-	r := reader{data: data, d: json.NewDecoder(bytes.NewReader(data))}
-	r.d.UseNumber()
-	root := r.value()
-	if root.kind != "object" {
-		return nil, fault(root.at, "", "is %s, not an object", article(root.kind))
+	root := shape.Parse(data)
+	if root.Kind != "object" {
+		return nil, fault(root.At, "", "is %s, not an object", article(root.Kind))
 	}
 	return root, nil
 }
@@ -119,97 +82,6 @@ func tooDeep(data []byte) int {
 		}
 	}
 	return -1
-}
-
-// reader walks text that is known to be JSON.
-type reader struct {
-	data []byte
-	d    *json.Decoder
-}
-
-// next is the offset of the token that comes next.
-func (r *reader) next() int {
-	at := int(r.d.InputOffset())
-	for at < len(r.data) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-func (r *reader) value() *value {
-	v := &value{at: r.next()}
-	v.kind = protocol.Kind(r.data[v.at:])
-	t, err := r.d.Token()
-	if err != nil {
-		panic(err) // the text has been parsed before
-	}
-	switch t {
-	case json.Delim('{'):
-		for r.d.More() {
-			m := member{at: r.next()}
-			key, _ := r.d.Token()
-			m.key, _ = key.(string)
-			m.v = r.value()
-			v.members = append(v.members, m)
-		}
-		_, _ = r.d.Token()
-	case json.Delim('['):
-		for r.d.More() {
-			v.items = append(v.items, r.value())
-		}
-		_, _ = r.d.Token()
-	}
-	v.text = r.data[v.at:r.d.InputOffset()]
-	return v
-}
-
-// render writes the value without what is to be dropped.
-func (v *value) render(b *bytes.Buffer) {
-	switch v.kind {
-	case "object":
-		b.WriteByte('{')
-		first := true
-		for _, m := range v.members {
-			if m.v.drop {
-				continue
-			}
-			if !first {
-				b.WriteByte(',')
-			}
-			first = false
-			name, _ := protocol.Marshal(m.key) // a string
-			b.Write(name)
-			b.WriteByte(':')
-			m.v.render(b)
-		}
-		b.WriteByte('}')
-	case "array":
-		b.WriteByte('[')
-		first := true
-		for _, i := range v.items {
-			if i.drop {
-				continue
-			}
-			if !first {
-				b.WriteByte(',')
-			}
-			first = false
-			i.render(b)
-		}
-		b.WriteByte(']')
-	default:
-		b.Write(v.text)
-	}
-}
-
-// str is the text of a string value.
-func (v *value) str() string {
-	if v == nil || v.kind != "string" {
-		return ""
-	}
-	var s string
-	_ = json.Unmarshal(v.text, &s) // has been parsed before
-	return s
 }
 
 // position is the line and column of an offset, from 1; columns count characters.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // RuntimeTypes are the types a runtime may have; the last is Drawbar's own.
@@ -21,7 +22,7 @@ func Adapters() []string {
 	return []string{protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAPIProxy}
 }
 
-func runtimeNode() Node {
+func runtimeNode() shape.Node {
 	return object("a runtime; which keys count depends on type",
 		must("type", one("how the work is done", RuntimeTypes()...)),
 		key("capabilities", object("what this runtime can do, where it differs from its type",
@@ -41,10 +42,10 @@ func runtimeNode() Node {
 		key("timeout_ms", whole("local_cli, agent: limit of a turn; remote_agent: of a request; milliseconds (absent: timeouts, else 1200000)", 1)),
 		key("agent", named("agent: an adapter of Drawbar, as in drawbar agents", agentPattern)),
 		key("model", str("agent, api_proxy: the model (absent: the agent's own default; api_proxy must have it)")),
-		key("session", one("agent: one conversation per role, or a new one per turn", "role", "turn").def("turn")),
+		key("session", one("agent: one conversation per role, or a new one per turn", "role", "turn").Def("turn")),
 		key("approve", one("agent: what happens when it asks for a permission: a person at the terminal is asked (the turn is blocked where there is none), "+
-			"everything is allowed, everything is refused", protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny).def(protocol.ApprovePrompt)),
-		key("result", one("agent: how the result comes: as a file it writes, or as structured output", "staged", "structured").def("staged")),
+			"everything is allowed, everything is refused", protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny).Def(protocol.ApprovePrompt)),
+		key("result", one("agent: how the result comes: as a file it writes, or as structured output", "staged", "structured").Def("staged")),
 		key("thinking", one("agent: how hard it is to think (absent: the agent's own)", "low", "medium", "high", "max")),
 		key("sandbox", one("agent: which sandbox of its own it works in (absent: its default)", "read-only", "workspace-write", "none")),
 		key("budget_usd", dollars("agent: limit of a turn in US dollars (absent: none)")),
@@ -53,61 +54,57 @@ func runtimeNode() Node {
 		key("provider", one("api_proxy: who serves the model", Providers()...)),
 		key("auth_env", str("api_proxy: variable that has the key; ollama needs none")),
 		key("base_url", str("api_proxy: the whole endpoint, in place of the provider's")),
-		key("max_output_tokens", whole("api_proxy: limit of an answer", 1).def(4096)),
-		key("timeout_seconds", Node{Kind: "number", Doc: "api_proxy: limit of a request", Min: num(0), Above: true, Default: 120}),
+		key("max_output_tokens", whole("api_proxy: limit of an answer", 1).Def(4096)),
+		key("timeout_seconds", shape.Above("api_proxy: limit of a request", 0).Def(120)),
 		key("context_window_tokens", whole("api_proxy: size of the model's window", 1)),
 		key("retry_policy", *retryNode()),
 		key("preflight_tokenization", *preflightNode()),
-		key("transport", one("mcp: how the server is reached", "stdio", "streamable_http").def("stdio")),
-		key("tool_name", str("mcp: the tool that takes a turn").def("agentxchain_turn")),
+		key("transport", one("mcp: how the server is reached", "stdio", "streamable_http").Def("stdio")),
+		key("tool_name", str("mcp: the tool that takes a turn").Def("agentxchain_turn")),
 		key("url", str("mcp, remote_agent: address, http or https")),
 		key("headers", texts("mcp, remote_agent: headers, sent as they are")),
 	)
 }
 
-func listOfTexts(doc string) Node {
-	n := str("")
-	n.Blank = true
-	return list(doc, n)
-}
+func listOfTexts(doc string) shape.Node { return list(doc, str("").AnyText()) }
 
-func retryNode() *Node {
+func retryNode() *shape.Node {
 	n := closed("api_proxy: what happens after a fault that may pass",
 		key("enabled", flag("only true switches it on")),
-		key("max_attempts", whole("attempts in total", 1).def(3)),
-		key("base_delay_ms", Node{Kind: "number", Doc: "first pause", Min: num(0), Default: 1000}),
-		key("max_delay_ms", Node{Kind: "number", Doc: "longest pause", Min: num(0), Default: 8000}),
-		key("backoff_multiplier", Node{Kind: "number", Doc: "growth of pauses", Min: num(0), Above: true, Default: 2}),
-		key("jitter", one("whether pauses vary", "none", "full").def("full")),
+		key("max_attempts", whole("attempts in total", 1).Def(3)),
+		key("base_delay_ms", shape.AtLeast("first pause", 0).Def(1000)),
+		key("max_delay_ms", shape.AtLeast("longest pause", 0).Def(8000)),
+		key("backoff_multiplier", shape.Above("growth of pauses", 0).Def(2)),
+		key("jitter", one("whether pauses vary", "none", "full").Def("full")),
 		key("retry_on", list("classes of faults", one("a class", "rate_limited", "network_failure", "timeout", "response_parse_failure",
 			"turn_result_extraction_failure", "unknown_api_error", "provider_overloaded"))),
 	)
 	return &n
 }
 
-func preflightNode() *Node {
+func preflightNode() *shape.Node {
 	n := closed("api_proxy: count tokens before the request",
 		key("enabled", flag("whether it is done")),
 		key("tokenizer", one("how", "provider_local")),
-		key("safety_margin_tokens", whole("tokens that stay free", 0).def(2048)),
+		key("safety_margin_tokens", whole("tokens that stay free", 0).Def(2048)),
 	)
 	return &n
 }
 
 // adapterNode are the settings of a first-edition role.
-func adapterNode(adapter string) *Node {
-	var n Node
+func adapterNode(adapter string) *shape.Node {
+	var n shape.Node
 	switch adapter {
 	case protocol.RuntimeManual:
 		n = object("",
-			key("poll_interval_ms", whole("how often the staged file is looked for", 1).def(2000)),
-			key("timeout_ms", whole("how long it is waited for", 1).def(1200000)),
+			key("poll_interval_ms", whole("how often the staged file is looked for", 1).Def(2000)),
+			key("timeout_ms", whole("how long it is waited for", 1).Def(1200000)),
 		)
 	case protocol.RuntimeLocalCLI:
 		n = object("",
 			must("command", words("the program")),
 			key("args", listOfTexts("its arguments")),
-			key("prompt_transport", one("how the prompt reaches it", protocol.TransportStdin, protocol.TransportFile, protocol.TransportArg).def(protocol.TransportStdin)),
+			key("prompt_transport", one("how the prompt reaches it", protocol.TransportStdin, protocol.TransportFile, protocol.TransportArg).Def(protocol.TransportStdin)),
 			key("timeout_ms", whole("limit of a turn", 1)),
 			key("env", texts("further variables; ${VAR} is taken from the environment")),
 			key("cwd", str("folder it runs in, relative to the project")),
@@ -117,7 +114,7 @@ func adapterNode(adapter string) *Node {
 			must("provider", str("anthropic, openai, or custom with base_url")),
 			must("model", str("the model")),
 			key("max_tokens", whole("limit of an answer", 1)),
-			key("temperature", Node{Kind: "number", Min: num(0), Max: num(2)}),
+			key("temperature", shape.AtLeast("", 0).AtMost(2)),
 			key("api_key_env", str("variable that has the key")),
 			key("timeout_ms", whole("limit of a request", 1)),
 			key("max_retries", whole("retries", 0)),

@@ -343,7 +343,7 @@ func TestTableKnowsEveryField(t *testing.T) {
 				t.Errorf("%v: the table has no %s", c.path, f)
 			}
 		}
-		for _, k := range n.names() {
+		for _, k := range n.KeyNames() {
 			if !slices.Contains(fields, k) && !extra[k] {
 				t.Errorf("%v: nothing reads %s", c.path, k)
 			}

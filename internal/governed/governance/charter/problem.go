@@ -3,10 +3,10 @@ package charter
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/base/near"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // Severities of a Problem.
@@ -100,26 +100,10 @@ func (f *findings) warn(kind, field, hint, format string, args ...any) {
 
 // undeclared reports a reference to something that is not there; what is the detail's key and noun, as in "role".
 func (f *findings) undeclared(kind, field, noun, name, among string, declared []string) {
-	hint := fmt.Sprintf("declare %s in %s", Path(among, name), among)
+	hint := fmt.Sprintf("declare %s in %s", shape.Path(among, name), among)
 	if meant := near.Word(name, declared); meant != "" {
 		hint = fmt.Sprintf("did you mean %s?", meant)
 	}
 	f.add(Problem{Type: kind, Field: field, Message: fmt.Sprintf("names the %s %q, which %s does not declare", noun, name, among),
 		Hint: hint, Detail: map[string]any{"referenced_" + noun: name}})
 }
-
-// Path appends keys to a dotted field. A key that a dotted path cannot hold as it is stands in quotes.
-func Path(field string, keys ...string) string {
-	for _, k := range keys {
-		if k == "" || strings.ContainsAny(k, `."' `) {
-			k = strconv.Quote(k)
-		}
-		if field != "" {
-			field += "."
-		}
-		field += k
-	}
-	return field
-}
-
-func item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }

@@ -2,6 +2,7 @@ package charter
 
 import (
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // Unbuilt lists what the configuration asks for, is legal, and is not carried out by this version: each by the key that
@@ -12,7 +13,7 @@ func Unbuilt(c *protocol.Config) []Problem {
 	f.unbuiltRoles(n)
 	for phase, p := range n.Routing.All() {
 		if p.Concurrency() > 1 {
-			f.warn(NotBuilt, Path("routing", phase, "max_concurrent_turns"), "", "turns run one after the other: they do not run at the same time yet")
+			f.warn(NotBuilt, shape.Path("routing", phase, "max_concurrent_turns"), "", "turns run one after the other: they do not run at the same time yet")
 		}
 	}
 	if some(n.Notifications) {
@@ -44,9 +45,9 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 			if !ok {
 				continue
 			}
-			field := Path("runtimes", name, "type")
+			field := shape.Path("runtimes", name, "type")
 			if role.FirstEdition() {
-				field = Path("roles", id, "adapter")
+				field = shape.Path("roles", id, "adapter")
 			}
 			switch rt.Type {
 			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
@@ -56,7 +57,7 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "the role %s needs the custom adapter %s, which does not run yet: its turn is refused", id, rt.Type)
 			}
 			if role.WriteAuthority == protocol.Proposed {
-				f.warn(NotBuilt, Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")
+				f.warn(NotBuilt, shape.Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")
 			}
 		}
 	}

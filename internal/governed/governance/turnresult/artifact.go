@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // artifactStage checks paths, and what the role may hand over.
@@ -19,7 +20,7 @@ func artifactStage(s *subject, f *faults) {
 	case protocol.ReviewOnly:
 		for i, name := range s.files() {
 			if clean, fault := LexicalPath(name); fault == nil && !reviewable(clean) {
-				f.list = append(f.list, Fault{Stage: f.stage, Type: "write_authority_violation", Field: at("files_changed", i), Path: name,
+				f.list = append(f.list, Fault{Stage: f.stage, Type: "write_authority_violation", Field: shape.Item("files_changed", i), Path: name,
 					Message:  quoted(name) + " is a product file, and the role " + s.roleID + " is review_only",
 					Expected: "only files below " + protocol.PlanningDir + "/ or " + protocol.ReviewsDir + "/"})
 			}
@@ -64,24 +65,24 @@ func (s *subject) paths(f *faults) []string {
 		}
 	}
 	for i, name := range s.files() {
-		check(at("files_changed", i), name)
+		check(shape.Item("files_changed", i), name)
 	}
 	for i, name := range texts(s.get("artifacts_created")) {
-		check(at("artifacts_created", i), name)
+		check(shape.Item("artifacts_created", i), name)
 	}
 	v := s.verification()
 	produced, _ := items(v.At("produced_files"))
 	for i, raw := range produced {
 		o, _ := members(raw)
 		if name, ok := text(o.At("path")); ok && strings.TrimSpace(name) != "" {
-			check(at("verification.produced_files", i)+".path", name)
+			check(shape.Item("verification.produced_files", i)+".path", name)
 		}
 	}
 	changes, _ := items(s.get("proposed_changes"))
 	for i, raw := range changes {
 		o, _ := members(raw)
 		if name, ok := text(o.At("path")); ok {
-			check(at("proposed_changes", i)+".path", name)
+			check(shape.Item("proposed_changes", i)+".path", name)
 		}
 	}
 	a, _ := members(s.get("artifact"))
@@ -132,7 +133,7 @@ func (s *subject) proposal(f *faults) {
 	}
 	for i, raw := range changes {
 		o, _ := members(raw)
-		field := at("proposed_changes", i)
+		field := shape.Item("proposed_changes", i)
 		if protocol.Kind(o.At("path")) != "string" {
 			f.add("missing_field", field+".path", "is missing", relativePath)
 		}

@@ -1,7 +1,6 @@
 package turnresult
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -11,12 +10,11 @@ import (
 // TestNobodyReadsSoMuch hands in more than a record should hold of one turn.
 func TestNobodyReadsSoMuch(t *testing.T) {
 	t.Parallel()
-	list := json.RawMessage("[" + strings.Repeat("{},", maxEntries) + "{}]")
+	list := "[" + strings.Repeat("{},", maxEntries) + "{}]"
 	for _, field := range []string{"decisions", "objections"} {
-		var f faults
-		f.each(field, list, func(string, object) {})
-		if len(f.list) != 1 || f.list[0].Type != "too_many" || f.list[0].Field != field {
-			t.Errorf("%s: got %+v", field, f.list)
+		r := Validate(input(t, "dev", "implementation", field+"="+list))
+		if len(r.Faults) != 1 || r.Faults[0].Type != "too_many" || r.Faults[0].Field != field {
+			t.Errorf("%s: got %+v", field, r.Faults)
 		}
 	}
 	if _, fault := LexicalPath("src/" + strings.Repeat("a", maxPath)); fault == nil || len(fault.Message) > 200 || fault.Stage != protocol.StageArtifact {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // steps mend what agents nearly get right, in the protocol's order; the numbers are those of the original. Its step 13 is not
@@ -171,7 +172,7 @@ func (p *pass) bad() bool {
 }
 
 func (p *pass) keys() {
-	raw, changes := resultShape.respell("", p.raw)
+	raw, changes := respell(table(), "", p.raw)
 	p.raw = raw
 	p.changes = append(p.changes, changes...)
 }
@@ -203,7 +204,7 @@ func (p *pass) files() {
 	kept := make([]json.RawMessage, 0, len(entries))
 	changed := false
 	for i, e := range entries {
-		field := at("files_changed", i)
+		field := shape.Item("files_changed", i)
 		if o, ok := members(e); ok {
 			if name, ok := text(o.At("path")); ok {
 				changed = true

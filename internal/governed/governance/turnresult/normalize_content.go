@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // decisions: ids by position, statement and rationale from the fields that agents put them in, a category that exists.
@@ -25,7 +26,7 @@ func (p *pass) decisions() {
 			continue
 		}
 		before := len(p.changes)
-		field := at("decisions", i)
+		field := shape.Item("decisions", i)
 		p.copyText(field, &d, "statement", "decision", "description", "summary", "title")
 		p.copyText(field, &d, "rationale", "reason", "why", "description", "decision", "statement")
 		if c, _ := text(d.At("category")); !slices.Contains(protocol.Categories(), c) {
@@ -56,7 +57,7 @@ func (p *pass) objections() {
 			continue
 		}
 		before := len(p.changes)
-		p.copyText(at("objections", i), &o, "statement", "summary", "detail")
+		p.copyText(shape.Item("objections", i), &o, "statement", "summary", "detail")
 		if len(p.changes) > before {
 			list[i], changed = encode(o), true
 		}
@@ -96,7 +97,7 @@ func (p *pass) ids(key string, list []json.RawMessage, prefix string, pattern *r
 		if isText && old != "" && !pattern.MatchString(old) {
 			renamed[old] = id
 		}
-		p.member(at(key, i), o, "id", encode(id), "invalid_"+strings.TrimSuffix(key, "s")+"_id_rewritten")
+		p.member(shape.Item(key, i), o, "id", encode(id), "invalid_"+strings.TrimSuffix(key, "s")+"_id_rewritten")
 		list[i], changed = encode(*o), true
 	}
 	return changed
@@ -172,7 +173,7 @@ func (p *pass) evidence() {
 			continue
 		}
 		note := noteOf(e)
-		p.list(at("verification.machine_evidence", i), raw, null, "evidence_note_moved_to_summary")
+		p.list(shape.Item("verification.machine_evidence", i), raw, null, "evidence_note_moved_to_summary")
 		notes = append(notes, note)
 	}
 	if len(notes) == 0 {
@@ -217,7 +218,7 @@ func (p *pass) produced(v *object) {
 			continue
 		}
 		had := len(p.changes)
-		field := at("verification.produced_files", i)
+		field := shape.Item("verification.produced_files", i)
 		if !protocol.Is(f.At("disposition")) {
 			p.member(field, &f, "disposition", encode("artifact"), "missing_disposition_defaulted")
 		}
@@ -316,7 +317,7 @@ func (p *pass) artifacts() {
 					s = string(encode(o))
 				}
 			}
-			p.list(at("artifacts_created", i), raw, encode(s), "artifact_object_to_string")
+			p.list(shape.Item("artifacts_created", i), raw, encode(s), "artifact_object_to_string")
 			list[i], changed = encode(s), true
 		}
 		if changed {
@@ -328,7 +329,7 @@ func (p *pass) artifacts() {
 		for i, raw := range list {
 			if o, ok := members(raw); ok {
 				had := len(p.changes)
-				p.cleanPath(at("proposed_changes", i), &o)
+				p.cleanPath(shape.Item("proposed_changes", i), &o)
 				if len(p.changes) > had {
 					list[i] = encode(o)
 				}

@@ -64,7 +64,7 @@ func TestProperties(t *testing.T) {
 
 var poolKeys = func() []string {
 	var keys []string
-	for _, k := range append(keysOf(protocol.TurnResult{}), "files_modified", "milestone", "Summary", "extra") {
+	for _, k := range append(table().KeyNames(), "files_modified", "milestone", "Summary", "extra") {
 		if len(pool[k]) > 0 {
 			keys = append(keys, k)
 		}

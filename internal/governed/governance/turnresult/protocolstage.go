@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // maxDelegations is how many roles one turn may give work to.
@@ -117,7 +118,7 @@ func (s *subject) delegations(f *faults) {
 	seen := map[string]bool{}
 	for i, raw := range delegated {
 		d, _ := members(raw)
-		field := at("delegations", i)
+		field := shape.Item("delegations", i)
 		id, role := filled(d.At("id")), filled(d.At("to_role"))
 		if seen[id] {
 			f.add("duplicate_delegation_id", field+".id", quoted(id)+" stands twice", "every id once")

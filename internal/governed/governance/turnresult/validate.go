@@ -1,11 +1,13 @@
 package turnresult
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // Validate checks a normalized result in the five stages of the protocol and stops at the first that finds a fault. A stage
@@ -117,28 +119,14 @@ func texts(raw json.RawMessage) []string {
 	return out
 }
 
-// typed is the result as a value. Whole numbers may be spelled as 1.0.
+// typed is the result as a value. Whole numbers may be spelled as 1.0: the check has respelled them.
 func typed(raw protocol.RawResult) (*protocol.TurnResult, *Fault) {
-	raw = raw.Clone()
-	wholeNumbers(&raw, "cost", "input_tokens", "output_tokens")
-	if v, ok := members(raw.At("verification")); ok {
-		if list, ok := items(v.At("machine_evidence")); ok {
-			for i, e := range list {
-				if o, ok := members(e); ok {
-					whole(&o, "exit_code", "expected_exit_code")
-					list[i] = encode(o)
-				}
-			}
-			v.Set("machine_evidence", encode(list))
-			raw.Set("verification", encode(v))
-		}
-	}
-	data, err := protocol.Marshal(raw)
+	root, data, r := shape.Parse(encode(raw)), bytes.Buffer{}, protocol.TurnResult{}
+	table().Check(root, "")
+	root.Render(&data)
+	err := json.Unmarshal(data.Bytes(), &r)
 	if err == nil {
-		var r protocol.TurnResult
-		if err = json.Unmarshal(data, &r); err == nil {
-			return &r, nil
-		}
+		return &r, nil
 	}
 	f := Fault{Stage: protocol.StageSchema, Type: "invalid_type", Message: err.Error()}
 	var e *json.UnmarshalTypeError
@@ -146,19 +134,4 @@ func typed(raw protocol.RawResult) (*protocol.TurnResult, *Fault) {
 		f.Field, f.Message = e.Field, "is a "+e.Value+", which does not fit"
 	}
 	return nil, &f
-}
-
-func wholeNumbers(raw *object, key string, names ...string) {
-	if o, ok := members(raw.At(key)); ok {
-		whole(&o, names...)
-		raw.Set(key, encode(o))
-	}
-}
-
-func whole(o *object, names ...string) {
-	for _, name := range names {
-		if n, ok := integer(o.At(name)); ok {
-			o.Set(name, encode(n))
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // verificationStage checks that what the turn says of its checks is not contradicted by its own evidence.
@@ -15,15 +16,12 @@ func verificationStage(s *subject, f *faults) {
 	v := s.verification()
 	pass := filled(v.At("status")) == protocol.VerificationPass
 	commands, _ := items(v.At("commands"))
-	for i, raw := range commands {
-		f.filled(at("verification.commands", i), raw)
-	}
 	evidence, _ := items(v.At("machine_evidence"))
 	summary := filled(v.At("evidence_summary"))
+	f.shapes(s, true)
 	for i, raw := range evidence {
-		field := at("verification.machine_evidence", i)
-		if e, ok := f.object(field, raw); ok {
-			f.evidence(field, e, pass, summary)
+		if e, _ := members(raw); pass {
+			f.evidence(shape.Item("verification.machine_evidence", i), e, summary)
 		}
 	}
 	if code, ok := number(v.At("exit_code")); ok && code != 0 && pass {
@@ -35,25 +33,11 @@ func verificationStage(s *subject, f *faults) {
 	}
 }
 
-// evidence checks one command. A passing turn has none whose exit code it did not expect.
-func (f *faults) evidence(field string, e object, pass bool, summary string) {
-	ok := f.filled(field+".command", e.At("command"))
+// evidence checks a command of a passing turn: it has none whose exit code it did not expect.
+func (f *faults) evidence(field string, e object, summary string) {
 	code, whole := integer(e.At("exit_code"))
-	if !whole {
-		f.add("invalid_type", field+".exit_code", "is "+shown(orNull(e.At("exit_code"))), "the exit code, a whole number")
-	}
-	expected, stated := int64(0), protocol.Is(e.At("expected_exit_code"))
-	if stated {
-		n, isWhole := integer(e.At("expected_exit_code"))
-		if !isWhole {
-			f.add("invalid_type", field+".expected_exit_code", "is "+shown(e.At("expected_exit_code")), "the exit code that was expected, a whole number")
-			return
-		}
-		expected = n
-	}
-	f.optional(field+".stdout_tail", e.At("stdout_tail"), "string")
-	f.texts(field+".argv", e.At("argv"), false)
-	if !pass || !ok || !whole || code == expected {
+	expected, stated := integer(e.At("expected_exit_code"))
+	if filled(e.At("command")) == "" || !whole || !stated && protocol.Is(e.At("expected_exit_code")) || code == expected {
 		return
 	}
 	command := filled(e.At("command"))
@@ -93,23 +77,12 @@ func (f *faults) produced(s *subject, v object) {
 	changed := s.clean(s.files())
 	seen := map[string]string{}
 	for i, raw := range list {
-		field := at("verification.produced_files", i)
-		o, ok := f.object(field, raw)
-		if !ok {
-			continue
-		}
-		disposition := "artifact"
-		if raw := o.At("disposition"); protocol.Is(raw) {
-			f.enum(field+".disposition", raw, dispositions)
-			disposition = filled(raw)
-		}
-		if !f.filled(field+".path", o.At("path")) {
-			continue
-		}
+		field := shape.Item("verification.produced_files", i)
+		o, _ := members(raw)
 		name, _ := text(o.At("path"))
 		clean, fault := LexicalPath(name)
 		if fault != nil {
-			continue // a fault of the artifact stage
+			continue // a fault of the artifact stage, or of its shape
 		}
 		if earlier, twice := seen[clean]; twice {
 			f.list = append(f.list, Fault{Stage: f.stage, Type: "duplicate_produced_file", Field: field + ".path", Path: name,
@@ -117,7 +90,7 @@ func (f *faults) produced(s *subject, v object) {
 		} else {
 			seen[clean] = field
 		}
-		if disposition == "ignore" && slices.Contains(changed, clean) {
+		if filled(o.At("disposition")) == "ignore" && slices.Contains(changed, clean) {
 			f.list = append(f.list, Fault{Stage: f.stage, Type: "ignored_file_declared", Field: field + ".disposition", Path: name,
 				Message: quoted(name) + " is to be ignored, and files_changed lists it", Expected: "artifact, or no entry in files_changed"})
 		}
