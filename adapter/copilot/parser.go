@@ -39,6 +39,7 @@ var _ cliagent.Parser = (*parser)(nil)
 
 // parser turns the lines of a one-shot run into events. It belongs to one run.
 type parser struct {
+	cliagent.OneShot
 	req     execution.Request
 	session string // chosen here, since Copilot tells it last
 	model   string
@@ -65,7 +66,7 @@ type parser struct {
 
 func newParser(req execution.Request) cliagent.Parser {
 	names := jsonscan.NewInterner(256)
-	p := &parser{req: req, session: cliagent.NewUUID(), names: names, subs: map[string]*stream{}, calls: toolcall.NewCalls(tools, names)}
+	p := &parser{OneShot: name, req: req, session: cliagent.NewUUID(), names: names, subs: map[string]*stream{}, calls: toolcall.NewCalls(tools, names)}
 	p.calls.Cwd = req.Run.Cwd
 	for _, m := range req.Run.MCPServers {
 		p.calls.Servers[m.Name] = ""
@@ -75,9 +76,6 @@ func newParser(req execution.Request) cliagent.Parser {
 	}
 	return p
 }
-
-// Open has nothing to say: the prompt is all that standard input has.
-func (p *parser) Open(*cliagent.Sink) {}
 
 // Line is one line of Copilot's output.
 func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
@@ -135,7 +133,7 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	case "assistant.turn_retry":
 		return p.retry(data, s)
 	case "assistant.idle":
-		p.aborted = p.aborted || isTrue(data.Get("aborted"))
+		p.aborted = p.aborted || data.Get("aborted").IsTrue()
 		return true
 	case "abort":
 		p.aborted = true
@@ -235,7 +233,7 @@ func (p *parser) tell(level execution.DebugLevel, data jsonscan.Value, s *cliage
 }
 
 func (p *parser) compacted(data jsonscan.Value, s *cliagent.Sink) bool {
-	if !isTrue(data.Get("success")) {
+	if !data.Get("success").IsTrue() {
 		return true
 	}
 	saved := cliagent.Count(data.Get("tokensRemoved"))
@@ -273,14 +271,6 @@ func (p *parser) spoken(s *cliagent.Sink) {
 	}
 }
 
-// Command refuses: a one-shot run takes no input. An interrupt then becomes a signal.
-func (p *parser) Command(cmd execution.Command, _ *cliagent.Sink) error {
-	if _, ok := cmd.(execution.EndInput); ok {
-		return nil
-	}
-	return execution.Errorf(execution.CodeStdinNotAvailable, "copilot runs in one-shot mode and takes no input; make the request interactive")
-}
-
 // stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
 func (p *parser) stream() *stream {
 	if p.values.AgentID.Kind() != jsonscan.String {
@@ -296,9 +286,4 @@ func (p *parser) stream() *stream {
 		st.parent = p.values.Data.Whole.Get("parentToolCallId").Str()
 	}
 	return st
-}
-
-func isTrue(v jsonscan.Value) bool {
-	b, _ := v.Bool()
-	return b
 }

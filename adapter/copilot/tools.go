@@ -117,7 +117,7 @@ func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	c := p.calls.Expect(p.names.Str(v.ToolCallID), p.stream().parent)
 	content := v.Result.Content.Str()
 	code, exited := v.ShellExecution.ExitCode.Int()
-	end := toolcall.End{Output: toolcall.Raw(v.Result.Content, "null"), Failed: !isTrue(v.Success), Error: content,
+	end := toolcall.End{Output: toolcall.Raw(v.Result.Content, "null"), Failed: !v.Success.IsTrue(), Error: content,
 		At: cliagent.Moment(p.values.Timestamp)}
 	switch {
 	case end.Failed:
@@ -185,7 +185,7 @@ func (p *parser) subagentDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	switch why := v.Error.Str(); {
 	case why != "":
 		c.AgentEnd(true, why, s)
-	case isTrue(v.Cancelled):
+	case v.Cancelled.IsTrue():
 		c.AgentEnd(true, "it was cancelled", s)
 	default:
 		c.AgentEnd(false, st.answer, s)
