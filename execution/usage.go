@@ -22,6 +22,12 @@ func (u Usage) Sub(v Usage) Usage {
 	return u.Add(Usage{Input: -v.Input, Output: -v.Output, Thinking: -v.Thinking, Cached: -v.Cached, CacheWrite: -v.CacheWrite, Total: -v.Total})
 }
 
+// WithTotal is u with the total of what came from and went to the model. Thinking is part of Output.
+func (u Usage) WithTotal() Usage {
+	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
+	return u
+}
+
 // IsZero reports whether nothing was counted.
 func (u Usage) IsZero() bool { return u == Usage{} }
 

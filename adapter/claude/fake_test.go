@@ -408,7 +408,7 @@ func (f *fake) approval(result object) error {
 // useServer calls a tool of the first MCP server of the configuration; one that is reached by HTTP is really called.
 func (f *fake) useServer(result object) error {
 	var config struct {
-		Servers map[string]mcpServer `json:"mcpServers"`
+		Servers map[string]cliagent.MCPEntry `json:"mcpServers"`
 	}
 	b, err := os.ReadFile(f.flags["--mcp-config"])
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -11,10 +12,6 @@ var assistantShape jsonscan.Shape[struct {
 	Error, APIErrorStatus, Timestamp jsonscan.Value
 	Message                          struct{ ID, Model, Content, Usage jsonscan.Value }
 }]
-
-type contentForm struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
-
-var contentShape jsonscan.Shape[contentForm]
 
 // assistant is a whole message, or one content block of it: a message comes in as many lines as it has blocks, all with
 // its id. Of a streamed message only the tool calls are new.
@@ -45,8 +42,8 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	at := cliagent.Moment(v.Timestamp)
 	known := true
 	for _, element := range v.Message.Content.Array {
-		var c contentForm
-		contentShape.From(element, &c)
+		var c streamjson.Block
+		streamjson.Blocks.From(element, &c)
 		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "text":
@@ -96,8 +93,8 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	}
 	known := true
 	for _, element := range v.Message.Content.Array {
-		var c contentForm
-		contentShape.From(element, &c)
+		var c streamjson.Block
+		streamjson.Blocks.From(element, &c)
 		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "tool_result":
@@ -125,8 +122,8 @@ func contentText(v jsonscan.Value) string {
 	}
 	var parts []string
 	for _, element := range v.Array {
-		var c contentForm
-		if contentShape.From(element, &c) && c.Type.IsStr("text") {
+		var c streamjson.Block
+		if streamjson.Blocks.From(element, &c) && c.Type.IsStr("text") {
 			parts = append(parts, c.Text.Str())
 		}
 	}

@@ -205,9 +205,9 @@ func modelUsage(models jsonscan.Value) (u execution.Usage, usd *float64) {
 	total, guessed := 0.0, false
 	for _, m := range models.Object {
 		f, _ := modelShape.Of(m)
-		u = u.Add(sum(execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
+		u = u.Add(execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
 			Cached: cliagent.Count(f.CacheReadInputTokens), CacheWrite: cliagent.Count(f.CacheCreationInputTokens),
-			Thinking: cliagent.Count(f.ThinkingTokens)}))
+			Thinking: cliagent.Count(f.ThinkingTokens)}.WithTotal())
 		c, _ := f.CostUSD.Float()
 		total += c
 		guessed = guessed || f.CostBasis.IsStr(guessedCost)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -34,10 +35,6 @@ type sessionUsageForm struct {
 }
 
 var sessionUsageShape jsonscan.Shape[sessionUsageForm]
-
-type sessionBlockForm struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
-
-var sessionBlockShape jsonscan.Shape[sessionBlockForm]
 
 // silentRecords say nothing about the conversation.
 var silentRecords = map[string]bool{"queue-operation": true, "last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true,
@@ -149,9 +146,9 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {
 	if v.Message.Content.Kind() == jsonscan.String {
 		said = append(said, v.Message.Content.Str())
 	}
-	var block sessionBlockForm
+	var block streamjson.Block
 	for _, e := range v.Message.Content.Array {
-		if !sessionBlockShape.From(e, &block) {
+		if !streamjson.Blocks.From(e, &block) {
 			continue
 		}
 		switch block.Type.Str() {
@@ -199,9 +196,9 @@ func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v *recordForm) {
 		m.Content = sessionfile.AddText(m.Content, v.Message.Content.Str())
 	}
 	spoke := false
-	var block sessionBlockForm
+	var block streamjson.Block
 	for _, e := range v.Message.Content.Array {
-		if !sessionBlockShape.From(e, &block) {
+		if !streamjson.Blocks.From(e, &block) {
 			continue
 		}
 		switch block.Type.Str() {

@@ -9,11 +9,11 @@ import (
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	clitest.TestShapes(t, map[string]clitest.Shape{
-		"askShape": &askShape, "assistantShape": &assistantShape, "compactShape": &compactShape, "contentShape": &contentShape,
+		"askShape": &askShape, "assistantShape": &assistantShape, "compactShape": &compactShape,
 		"deniedShape": &deniedShape, "initShape": &initShape, "iterationShape": &iterationShape, "lifecycleShape": &lifecycleShape,
 		"limitShape": &limitShape, "metaShape": &metaShape, "modelShape": &modelShape, "modelSumShape": &modelSumShape,
 		"patchShape": &patchShape, "progressShape": &progressShape, "recordShape": &recordShape, "responseShape": &responseShape,
-		"resultShape": &resultShape, "retryShape": &retryShape, "sessionBlockShape": &sessionBlockShape,
+		"resultShape": &resultShape, "retryShape": &retryShape,
 		"sessionUsageShape": &sessionUsageShape, "shellShape": &shellShape, "subagentShape": &subagentShape, "taskShape": &taskShape,
 		"usageLineShape": &usageLineShape, "usageShape": &usageShape, "userShape": &userShape,
 	})

@@ -3,7 +3,6 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,22 +19,8 @@ const maxSchema = 100 << 10
 // twoWay reports whether standard input stays open. In one-shot mode Claude asks nothing and takes nothing but text.
 func twoWay(req execution.Request) bool {
 	session, _ := cliagent.SessionOf(req)
-	return req.Run.Interactive || req.Run.ApprovalMode == execution.ApprovalYolo || len(req.Message.Attachments) > 0 || asks(req) ||
+	return req.Run.Interactive || req.Run.ApprovalMode == execution.ApprovalYolo || len(req.Message.Attachments) > 0 || cliagent.Asks(req) ||
 		session != "" && hasInstructions(req)
-}
-
-// asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
-// wants to be interrupted, or has a tool that needs its approval.
-func asks(req execution.Request) bool {
-	switch req.Run.ApprovalMode {
-	case execution.ApprovalPrompt:
-		return true
-	case execution.ApprovalDeny:
-		return false
-	}
-	q := req.Requirements
-	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
-	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
 }
 
 // spawn makes the command line. Texts of any length and secrets go through standard input and private files.
@@ -92,7 +77,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		args = append(args, "--append-system-prompt-file="+l.File("append-system-prompt.txt", []byte(added)))
 	}
 	if len(run.MCPServers) > 0 {
-		args = append(args, "--mcp-config="+l.File("mcp.json", mcpConfig(run.MCPServers)))
+		args = append(args, "--mcp-config="+l.File("mcp.json", cliagent.MCPFile(run.MCPServers, nil)))
 	}
 	if l.Hook != nil {
 		args = append(args, "--settings="+l.File("settings.json", hookSettings(l.Hook)))
@@ -171,26 +156,6 @@ func outputLimit(run execution.RunOptions) int {
 		return run.MaxOutputTokens
 	}
 	return run.MaxTokens
-}
-
-// mcpServer is a server as Claude's configuration files name it.
-type mcpServer struct {
-	Type    string            `json:"type"`
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-}
-
-// mcpConfig is the file that adds servers to those of the user.
-func mcpConfig(servers []execution.MCPServer) []byte {
-	types := map[execution.MCPTransport]string{execution.MCPStdio: "stdio", execution.MCPSSE: "sse", execution.MCPStreamableHTTP: "http"}
-	m := map[string]mcpServer{}
-	for _, s := range servers {
-		m[s.Name] = mcpServer{Type: types[s.Transport], Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
-	}
-	return line(map[string]any{"mcpServers": m})
 }
 
 // compactSchema is the schema as one argument: Claude takes it no other way.

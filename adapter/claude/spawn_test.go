@@ -204,11 +204,11 @@ func TestHandshake(t *testing.T) {
 
 func TestMCPConfig(t *testing.T) {
 	t.Parallel()
-	got := mcpConfig([]execution.MCPServer{
+	got := cliagent.MCPFile([]execution.MCPServer{
 		{Name: "a", Transport: execution.MCPStdio, Command: "cmd", Args: []string{"-x", "y z"}, Env: map[string]string{"K": "v"}},
 		{Name: "b", Transport: execution.MCPStreamableHTTP, URL: "http://h/mcp", Headers: map[string]string{"Authorization": "Bearer t"}},
 		{Name: "c", Transport: execution.MCPSSE, URL: "http://h/sse"},
-	})
+	}, nil)
 	sameJSON(t, []byte(`{"mcpServers":{"a":{"type":"stdio","command":"cmd","args":["-x","y z"],"env":{"K":"v"}},
 		"b":{"type":"http","url":"http://h/mcp","headers":{"Authorization":"Bearer t"}},"c":{"type":"sse","url":"http://h/sse"}}}`), got)
 }

@@ -66,15 +66,9 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	if !ok {
 		return execution.Usage{}
 	}
-	return sum(execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
+	return execution.Usage{Input: cliagent.Count(f.InputTokens), Output: cliagent.Count(f.OutputTokens),
 		Cached: cliagent.Count(f.CacheReadInputTokens), CacheWrite: cliagent.Count(f.CacheCreationInputTokens),
-		Thinking: cliagent.Count(f.OutputTokensDetails.ThinkingTokens)})
-}
-
-// sum fills in the total.
-func sum(u execution.Usage) execution.Usage {
-	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-	return u
+		Thinking: cliagent.Count(f.OutputTokensDetails.ThinkingTokens)}.WithTotal()
 }
 
 // update replaces what a later report of the same call states again: its numbers are running totals.
@@ -85,5 +79,5 @@ func update(u, later execution.Usage) execution.Usage {
 			*f.to = *f.from
 		}
 	}
-	return sum(u)
+	return u.WithTotal()
 }

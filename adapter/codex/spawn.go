@@ -12,9 +12,7 @@ import (
 // asks reports whether Codex asks when something leads out of its sandbox: where somebody may answer, and where a server of the
 // request may want an answer of its own. Everywhere else it refuses such a thing itself, and tells its model so beforehand.
 func asks(req execution.Request) bool {
-	q := req.Requirements
-	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
-	return req.Run.Interactive || wanted || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0
+	return req.Run.Interactive || cliagent.WantsApprovals(req) || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0
 }
 
 func mode(run execution.RunOptions) execution.ApprovalMode {

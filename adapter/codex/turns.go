@@ -171,7 +171,7 @@ func (p *appParser) before(c *conversation, now execution.Usage) execution.Usage
 	if !ok {
 		return now
 	}
-	return total(now.Sub(last))
+	return now.Sub(last).WithTotal()
 }
 
 // Command says something to the running agent.

@@ -18,7 +18,7 @@ func (f tokensForm) usage() (execution.Usage, bool) {
 		return execution.Usage{}, false
 	}
 	u.Input = max(0, f.InputTokens.Count()-u.Cached-u.CacheWrite)
-	return total(u), true
+	return u.WithTotal(), true
 }
 
 // tokensShape is for counts in files and in what codex exec prints.
@@ -27,11 +27,6 @@ var tokensShape jsonscan.Shape[tokensForm]
 func usageOf(v jsonscan.Value) (execution.Usage, bool) {
 	f, _ := tokensShape.Of(v)
 	return f.usage()
-}
-
-func total(u execution.Usage) execution.Usage {
-	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-	return u
 }
 
 // meter turns the totals of a thread, which count since its first turn ever, into what this run used.

@@ -94,8 +94,7 @@ func background(c *acpagent.ToolCall) bool {
 func promptUsage(result jsonscan.Value) (execution.Usage, bool) {
 	u, ok := acpagent.Usage(result.Get("usage"))
 	u.Input = max(0, u.Input-u.Cached-u.CacheWrite)
-	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-	return u, ok
+	return u.WithTotal(), ok
 }
 
 // aside recognizes what Copilot itself says among the words of its model. Each of its notes is a chunk of its own, with a word in

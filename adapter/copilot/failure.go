@@ -29,15 +29,10 @@ type callFailure struct {
 	message   string
 }
 
-var callShape jsonscan.Shape[struct {
-	_                                     jsonscan.Camel
-	StatusCode, FailureKind, ErrorMessage jsonscan.Value
-}]
-
 // callFailed notes a failed model call. What becomes of it, the next line says.
-func (p *parser) callFailed(data jsonscan.Value) bool {
-	v, ok := callShape.Of(data)
-	if !ok {
+func (p *parser) callFailed() bool {
+	v := &p.values.Data
+	if v.Whole.Kind() != jsonscan.Object {
 		return false
 	}
 	p.call = &callFailure{status: cliagent.Count(v.StatusCode), transport: v.FailureKind.IsStr("transport"),
@@ -58,9 +53,9 @@ func providerMessage(quoted string) string {
 }
 
 // retry is a failed model call that is tried again.
-func (p *parser) retry(data jsonscan.Value, s *cliagent.Sink) bool {
-	reason := data.Get("reason")
-	if !reason.Exists() && !data.Get("turnId").Exists() {
+func (p *parser) retry(s *cliagent.Sink) bool {
+	reason := p.values.Data.Reason
+	if !reason.Exists() && !p.values.Data.TurnID.Exists() {
 		return false
 	}
 	p.ensureTurn(s)
@@ -106,15 +101,10 @@ func codeOfRetry(reason string) execution.ErrorCode {
 	return execution.CodeProvider
 }
 
-var errorShape jsonscan.Shape[struct {
-	_                                         jsonscan.Camel
-	ErrorType, Message, StatusCode, ErrorCode jsonscan.Value
-}]
-
 // sessionError is what ends a turn, as a rule.
-func (p *parser) sessionError(data jsonscan.Value, s *cliagent.Sink) bool {
-	v, ok := errorShape.Of(data)
-	if !ok || v.Message.Kind() != jsonscan.String {
+func (p *parser) sessionError(s *cliagent.Sink) bool {
+	v := &p.values.Data
+	if v.Message.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)

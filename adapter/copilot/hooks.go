@@ -2,7 +2,6 @@ package copilot
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -24,7 +23,6 @@ var toolHook = declared.ToolHook[declares]()
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "hooks/drawbar.json", Format: "json", Note: trusted, Base: []adapter.HookMember{{Key: "version", Value: 1}},
 	Group: func(_ adapter.NativeHook, command string) any { return hookCommand(command, 600) },
-	Read:  readHook,
 	Denial: func(event, why string) map[string]any {
 		switch event {
 		case preToolUse:
@@ -73,32 +71,4 @@ func hookArgs(l *cliagent.Launch) []string {
 	manifest := l.File("plugin/plugin.json", []byte(`{"name":"drawbar-run","version":"1.0.0","hooks":"hooks.json"}`))
 	l.File("plugin/hooks.json", b)
 	return []string{"--plugin-dir=" + filepath.Dir(manifest)}
-}
-
-// readHook reads what Copilot writes to a command. It gives tool calls no id there.
-func readHook(event string, payload []byte) (execution.HookCall, error) {
-	var in struct {
-		SessionID  string          `json:"sessionId"`
-		Cwd        string          `json:"cwd"`
-		ToolName   string          `json:"toolName"`
-		ToolArgs   json.RawMessage `json:"toolArgs"`
-		ToolResult json.RawMessage `json:"toolResult"`
-		Prompt     string          `json:"prompt"`
-		Message    string          `json:"message"`
-		Error      json.RawMessage `json:"error"`
-		Transcript string          `json:"transcriptPath"`
-	}
-	if err := json.Unmarshal(payload, &in); err != nil {
-		return execution.HookCall{}, fmt.Errorf("read what copilot says to %s: %v", event, err)
-	}
-	if event == preToolUse && in.ToolName == "" {
-		return execution.HookCall{}, fmt.Errorf("read what copilot says to %s: it names no tool", event)
-	}
-	output := in.ToolResult
-	if output == nil {
-		output = in.Error
-	}
-	return execution.HookCall{Agent: name, HookType: event, SessionID: in.SessionID, Raw: payload,
-		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolArgs, ToolOutput: output, Prompt: in.Prompt,
-			Message: in.Message, Cwd: in.Cwd, TranscriptPath: in.Transcript}}, nil
 }

@@ -110,15 +110,10 @@ func (p *parser) endMessage(st *stream, whole string, s *cliagent.Sink) {
 	s.EmitFrom(st.parent, execution.MessageStop{Text: whole})
 }
 
-var messageShape jsonscan.Shape[struct {
-	_                                                      jsonscan.Camel
-	Content, ReasoningText, ToolRequests, Model, MessageID jsonscan.Value
-}]
-
 // messageDone is a whole message. Of a streamed one only the tool calls are new.
-func (p *parser) messageDone(data jsonscan.Value, s *cliagent.Sink) bool {
-	v, ok := messageShape.Of(data)
-	if !ok {
+func (p *parser) messageDone(s *cliagent.Sink) bool {
+	v := &p.values.Data
+	if v.Whole.Kind() != jsonscan.Object {
 		return false
 	}
 	p.spoken(s)
@@ -172,8 +167,8 @@ func (p *parser) endThought(st *stream, s *cliagent.Sink) {
 }
 
 // wholeThought repeats thinking that was streamed, or that its message told already.
-func (p *parser) wholeThought(data jsonscan.Value, s *cliagent.Sink) bool {
-	text := data.Get("content")
+func (p *parser) wholeThought(s *cliagent.Sink) bool {
+	text := p.values.Data.Content
 	if text.Kind() != jsonscan.String {
 		return false
 	}

@@ -12,12 +12,28 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
+// lineForm is what a line says. One pass finds all of it.
 type lineForm struct {
 	_                        jsonscan.Camel
 	Type, AgentID, Timestamp jsonscan.Value
 	Data                     struct {
-		DeltaContent, MessageID jsonscan.Value
-		Whole                   jsonscan.Value `scan:"."`
+		Whole jsonscan.Value `scan:"."`
+		// messages
+		DeltaContent, MessageID, Content, ReasoningText, ToolRequests, Model jsonscan.Value
+		// tools and sub-agents
+		requestForm
+		InputDelta, Stream, Text, Success, FileEdits, AgentName, Cancelled jsonscan.Value
+		Result                                                             struct {
+			Whole                    jsonscan.Value `scan:"."`
+			Content, DetailedContent jsonscan.Value
+		}
+		ShellExecution struct{ ExitCode jsonscan.Value }
+		// failures
+		StatusCode, FailureKind, ErrorMessage, ErrorType, Message, ErrorCode, Reason, TurnID jsonscan.Value
+		Error                                                                                struct {
+			Whole         jsonscan.Value `scan:"."`
+			Message, Code jsonscan.Value
+		}
 	}
 }
 
@@ -39,6 +55,7 @@ var _ cliagent.Parser = (*parser)(nil)
 
 // parser turns the lines of a one-shot run into events. It belongs to one run.
 type parser struct {
+	cliagent.OneShot
 	req     execution.Request
 	session string // chosen here, since Copilot tells it last
 	model   string
@@ -65,7 +82,7 @@ type parser struct {
 
 func newParser(req execution.Request) cliagent.Parser {
 	names := jsonscan.NewInterner(256)
-	p := &parser{req: req, session: cliagent.NewUUID(), names: names, subs: map[string]*stream{}, calls: toolcall.NewCalls(tools, names)}
+	p := &parser{OneShot: name, req: req, session: cliagent.NewUUID(), names: names, subs: map[string]*stream{}, calls: toolcall.NewCalls(tools, names)}
 	p.calls.Cwd = req.Run.Cwd
 	for _, m := range req.Run.MCPServers {
 		p.calls.Servers[m.Name] = ""
@@ -75,9 +92,6 @@ func newParser(req execution.Request) cliagent.Parser {
 	}
 	return p
 }
-
-// Open has nothing to say: the prompt is all that standard input has.
-func (p *parser) Open(*cliagent.Sink) {}
 
 // Line is one line of Copilot's output.
 func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
@@ -111,20 +125,20 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 // message dispatches a line. False means that it is not known.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	typ, _ := p.values.Type.Plain()
-	data := p.values.Data.Whole
+	d := &p.values.Data
 	switch string(typ) {
 	case "assistant.message_delta":
 		return p.delta(s)
 	case "assistant.tool_call_delta":
-		return p.toolDelta(data, s)
+		return p.toolDelta(s)
 	case "assistant.reasoning_delta":
 		return p.thought(s)
 	case "assistant.message_start":
 		return p.messageStart(s)
 	case "assistant.message":
-		return p.messageDone(data, s)
+		return p.messageDone(s)
 	case "assistant.reasoning":
-		return p.wholeThought(data, s)
+		return p.wholeThought(s)
 	case "assistant.turn_start":
 		p.works(s)
 		return p.stepStart(s)
@@ -133,35 +147,35 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 		s.AlarmIn(lingering)
 		return p.stepEnd(s)
 	case "assistant.turn_retry":
-		return p.retry(data, s)
+		return p.retry(s)
 	case "assistant.idle":
-		p.aborted = p.aborted || isTrue(data.Get("aborted"))
+		p.aborted = p.aborted || d.Whole.Get("aborted").IsTrue()
 		return true
 	case "abort":
 		p.aborted = true
 		return true
 	case "model.call_failure":
-		return p.callFailed(data)
+		return p.callFailed()
 	case "tool.execution_start":
 		p.works(s)
-		return p.toolStarted(data, s)
+		return p.toolStarted(s)
 	case "tool.shell_output":
-		return p.shellOutput(data, s)
+		return p.shellOutput(s)
 	case "tool.execution_partial_result":
-		return p.partialResult(data, s)
+		return p.partialResult(s)
 	case "tool.execution_complete":
-		return p.toolDone(data, s)
+		return p.toolDone(s)
 	case "subagent.started":
-		p.stream().parent = data.Get("toolCallId").Str()
+		p.stream().parent = d.ToolCallID.Str()
 		return true
 	case "subagent.completed", "subagent.failed":
-		return p.subagentDone(data, s)
+		return p.subagentDone(s)
 	case "session.error":
-		return p.sessionError(data, s)
+		return p.sessionError(s)
 	case "result":
 		return p.result(line, s)
 	}
-	return p.note(string(typ), data, s)
+	return p.note(string(typ), d.Whole, s)
 }
 
 // note is a line about the session or the program.
@@ -235,7 +249,7 @@ func (p *parser) tell(level execution.DebugLevel, data jsonscan.Value, s *cliage
 }
 
 func (p *parser) compacted(data jsonscan.Value, s *cliagent.Sink) bool {
-	if !isTrue(data.Get("success")) {
+	if !data.Get("success").IsTrue() {
 		return true
 	}
 	saved := cliagent.Count(data.Get("tokensRemoved"))
@@ -273,14 +287,6 @@ func (p *parser) spoken(s *cliagent.Sink) {
 	}
 }
 
-// Command refuses: a one-shot run takes no input. An interrupt then becomes a signal.
-func (p *parser) Command(cmd execution.Command, _ *cliagent.Sink) error {
-	if _, ok := cmd.(execution.EndInput); ok {
-		return nil
-	}
-	return execution.Errorf(execution.CodeStdinNotAvailable, "copilot runs in one-shot mode and takes no input; make the request interactive")
-}
-
 // stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
 func (p *parser) stream() *stream {
 	if p.values.AgentID.Kind() != jsonscan.String {
@@ -296,9 +302,4 @@ func (p *parser) stream() *stream {
 		st.parent = p.values.Data.Whole.Get("parentToolCallId").Str()
 	}
 	return st
-}
-
-func isTrue(v jsonscan.Value) bool {
-	b, _ := v.Bool()
-	return b
 }

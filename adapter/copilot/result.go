@@ -69,13 +69,6 @@ type usage struct {
 	known   bool
 }
 
-var modelUsageShape jsonscan.Shape[struct {
-	Usage struct {
-		_                                                                             jsonscan.Camel
-		InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, ReasoningTokens jsonscan.Value
-	}
-}]
-
 // readUsage sums the usage file by model. Its input has the cached tokens in it.
 func readUsage(file []byte) (u usage) {
 	whole, err := jsonscan.Parse(bytes.TrimSpace(file))
@@ -83,15 +76,11 @@ func readUsage(file []byte) (u usage) {
 		return usage{}
 	}
 	for _, m := range whole.Get("modelMetrics").Object {
-		f, ok := modelUsageShape.Of(m)
-		if !ok || !f.Usage.InputTokens.Exists() {
+		var f metricForm
+		if !metricShape.From(m, &f) || !f.Usage.InputTokens.Exists() {
 			continue
 		}
-		read, write := cliagent.Count(f.Usage.CacheReadTokens), cliagent.Count(f.Usage.CacheWriteTokens)
-		one := execution.Usage{Input: max(0, cliagent.Count(f.Usage.InputTokens)-read-write), Output: cliagent.Count(f.Usage.OutputTokens),
-			Cached: read, CacheWrite: write, Thinking: cliagent.Count(f.Usage.ReasoningTokens)}
-		one.Total = one.Input + one.Output + one.Cached + one.CacheWrite
-		u.total, u.known = u.total.Add(one), true
+		u.total, u.known = u.total.Add(f.Usage.used()), true
 	}
 	u.model = whole.Get("currentModel").Str()
 	u.credits, _ = whole.Get("totalNanoAiu").Float()

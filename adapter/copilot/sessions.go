@@ -10,14 +10,12 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 )
 
-const sessionAgent = "copilot"
-
 var _ adapter.SessionStore = Adapter{}
 
 // sessions is Copilot's store: session-state/<session>/events.jsonl with workspace.yaml beside it. Older releases wrote
 // session-state/<session>.jsonl, with the same records.
 var sessions = sessionfile.New(sessionfile.Format{
-	Agent: sessionAgent,
+	Agent: name,
 	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
 	List:  listSessions,
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
@@ -33,18 +31,11 @@ const (
 	maxWorkspace  = 1 << 20
 )
 
-func sessionHome(h adapter.Host) string {
-	if dir := h.Getenv("COPILOT_HOME"); dir != "" {
-		return dir
-	}
-	return filepath.Join(h.Home, ".copilot")
-}
-
-func sessionRoot(h adapter.Host) string { return filepath.Join(sessionHome(h), "session-state") }
+func sessionRoot(h adapter.Host) string { return home.Path(h, "session-state") }
 
 func listSessions(l *sessionfile.Lister) {
 	// The documents of the first releases are not read: nothing tells reliably what is in them.
-	if old := filepath.Join(sessionHome(l.Host), "history-session-state"); l.Root(old) {
+	if old := home.Path(l.Host, "history-session-state"); l.Root(old) {
 		for _, e := range l.Dir(old) {
 			if id, ok := strings.CutSuffix(e.Name, ".json"); ok {
 				e.Problem = "is in the format of Copilot CLI before session-state, which is not read; copilot converts it when it resumes the session"

@@ -16,11 +16,6 @@ var sessionRecordShape jsonscan.Shape[struct {
 	Type, Data, ID, Timestamp, ParentID, AgentID jsonscan.Value
 }]
 
-var sessionUsageShape jsonscan.Shape[struct {
-	_                                                                                        jsonscan.Camel
-	InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, ReasoningTokens, APICallID jsonscan.Value
-}]
-
 var sessionAnswerShape jsonscan.Shape[struct {
 	_                                                                               jsonscan.Camel
 	MessageID, Model, Content, ToolRequests, ReasoningText, APICallID, OutputTokens jsonscan.Value
@@ -150,15 +145,11 @@ func knownSessionType(kind string) bool {
 }
 
 func (d *sessionDecoder) used(v jsonscan.Value) {
-	t, ok := sessionUsageShape.Of(v)
-	if !ok || len(d.usage) > 1000 {
+	var t tokenForm
+	if len(d.usage) > 1000 || !tokenShape.From(v, &t) {
 		return
 	}
-	u := execution.Usage{Output: t.OutputTokens.Count(), Cached: t.CacheReadTokens.Count(),
-		CacheWrite: t.CacheWriteTokens.Count(), Thinking: t.ReasoningTokens.Count()}
-	u.Input = max(0, t.InputTokens.Count()-u.Cached-u.CacheWrite)
-	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-	d.usage[t.APICallID.Str()] = u
+	d.usage[t.APICallID.Str()] = t.used()
 }
 
 func (d *sessionDecoder) answer(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time, main bool) *adapter.SessionMessage {

@@ -9,11 +9,11 @@ import (
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	clitest.TestShapes(t, map[string]clitest.Shape{
-		"callShape": &callShape, "doneShape": &doneShape, "errorShape": &errorShape, "lineShape": &lineShape,
-		"messageShape": &messageShape, "metricShape": &metricShape, "modelUsageShape": &modelUsageShape,
+		"lineShape":    &lineShape,
+		"metricShape":  &metricShape,
 		"requestShape": &requestShape, "resultShape": &resultShape, "sessionAnswerShape": &sessionAnswerShape,
-		"sessionRecordShape": &sessionRecordShape, "sessionResultShape": &sessionResultShape, "sessionUsageShape": &sessionUsageShape,
-		"shellShape": &shellShape, "subagentShape": &subagentShape, "tokenShape": &tokenShape, "toolDeltaShape": &toolDeltaShape,
+		"sessionRecordShape": &sessionRecordShape, "sessionResultShape": &sessionResultShape,
+		"tokenShape":     &tokenShape,
 		"usageLineShape": &usageLineShape,
 	})
 }

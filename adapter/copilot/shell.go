@@ -7,15 +7,10 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var shellShape jsonscan.Shape[struct {
-	_                        jsonscan.Camel
-	ToolCallID, Stream, Text jsonscan.Value
-}]
-
 // shellOutput is what a command writes, as it writes it.
-func (p *parser) shellOutput(data jsonscan.Value, s *cliagent.Sink) bool {
-	v, ok := shellShape.Of(data)
-	if !ok || v.ToolCallID.Kind() != jsonscan.String {
+func (p *parser) shellOutput(s *cliagent.Sink) bool {
+	v := &p.values.Data
+	if v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	c := p.calls.Open(p.names.Str(v.ToolCallID))
@@ -32,8 +27,8 @@ func (p *parser) shellOutput(data jsonscan.Value, s *cliagent.Sink) bool {
 }
 
 // partialResult repeats, again and again, all that a command has written. It only shows that the command runs.
-func (p *parser) partialResult(data jsonscan.Value, s *cliagent.Sink) bool {
-	id := data.Get("toolCallId")
+func (p *parser) partialResult(s *cliagent.Sink) bool {
+	id := p.values.Data.ToolCallID
 	if id.Kind() != jsonscan.String {
 		return false
 	}

@@ -1,9 +1,7 @@
 package copilot
 
 import (
-	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -20,21 +18,7 @@ const usageFile = "usage.json"
 // session that is resumed goes two-way too: only there Copilot counts what this run used, and not the whole session.
 func twoWay(req execution.Request) bool {
 	session, _ := cliagent.ResolveSession(req)
-	return req.Run.Interactive || asks(req) || session != ""
-}
-
-// asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
-// wants to be interrupted, or has a tool that needs its approval.
-func asks(req execution.Request) bool {
-	switch req.Run.ApprovalMode {
-	case execution.ApprovalPrompt:
-		return true
-	case execution.ApprovalDeny, execution.ApprovalYolo:
-		return false
-	}
-	q := req.Requirements
-	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
-	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
+	return req.Run.Interactive || session != "" || req.Run.ApprovalMode != execution.ApprovalYolo && cliagent.Asks(req)
 }
 
 // spawn makes the command line of a one-shot run. The prompt goes through standard input, where it may have any length
@@ -131,27 +115,7 @@ func instruct(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	return nil
 }
 
-// mcpServer is a server as Copilot's configuration files name it.
-type mcpServer struct {
-	Type    string            `json:"type"`
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Tools   []string          `json:"tools"`
-}
-
 // mcpConfig is the file that adds servers to those of the user.
 func mcpConfig(servers []execution.MCPServer) []byte {
-	types := map[execution.MCPTransport]string{execution.MCPStdio: "stdio", execution.MCPSSE: "sse", execution.MCPStreamableHTTP: "http"}
-	m := map[string]mcpServer{}
-	for _, s := range servers {
-		m[s.Name] = mcpServer{Type: types[s.Transport], Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Tools: []string{"*"}}
-	}
-	b, err := json.Marshal(map[string]any{"mcpServers": m})
-	if err != nil {
-		panic("encode MCP servers for copilot: " + err.Error()) // they are made of strings
-	}
-	return b
+	return cliagent.MCPFile(servers, func(e *cliagent.MCPEntry) { e.Tools = []string{"*"} })
 }

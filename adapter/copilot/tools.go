@@ -29,15 +29,10 @@ func (p *parser) identify(c *toolcall.Call, server, tool string) {
 	}
 }
 
-var toolDeltaShape jsonscan.Shape[struct {
-	_                                jsonscan.Camel
-	ToolCallID, ToolName, InputDelta jsonscan.Value
-}]
-
 // toolDelta is a piece of a call's input.
-func (p *parser) toolDelta(data jsonscan.Value, s *cliagent.Sink) bool {
-	v, ok := toolDeltaShape.Of(data)
-	if !ok || v.ToolCallID.Kind() != jsonscan.String {
+func (p *parser) toolDelta(s *cliagent.Sink) bool {
+	v := &p.values.Data
+	if v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.spoken(s)
@@ -70,13 +65,13 @@ func (p *parser) toolRequested(st *stream, request jsonscan.Value, s *cliagent.S
 
 // toolStarted is a call that begins, or waits for its permission. Calls of sub-agents and of Copilot itself may come
 // without a message before them.
-func (p *parser) toolStarted(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v requestForm
-	if !requestShape.From(data, &v) || v.ToolCallID.Kind() != jsonscan.String {
+func (p *parser) toolStarted(s *cliagent.Sink) bool {
+	v := &p.values.Data.requestForm
+	if v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
-	p.toolReady(p.stream(), &v, s).At = cliagent.Moment(p.values.Timestamp)
+	p.toolReady(p.stream(), v, s).At = cliagent.Moment(p.values.Timestamp)
 	return true
 }
 
@@ -94,30 +89,17 @@ func (p *parser) toolReady(st *stream, v *requestForm, s *cliagent.Sink) *toolca
 // refused are the codes of calls that never ran because nobody allowed them.
 var refused = map[string]bool{"denied": true, "rejected": true}
 
-type doneForm struct {
-	_                              jsonscan.Camel
-	ToolCallID, Success, FileEdits jsonscan.Value
-	Result                         struct {
-		Content, DetailedContent jsonscan.Value
-		Whole                    jsonscan.Value `scan:"."`
-	}
-	Error          struct{ Message, Code jsonscan.Value }
-	ShellExecution struct{ ExitCode jsonscan.Value }
-}
-
-var doneShape jsonscan.Shape[doneForm]
-
 // toolDone is the end of a call.
-func (p *parser) toolDone(data jsonscan.Value, s *cliagent.Sink) bool {
-	var v doneForm
-	if !doneShape.From(data, &v) || v.ToolCallID.Kind() != jsonscan.String {
+func (p *parser) toolDone(s *cliagent.Sink) bool {
+	v := &p.values.Data
+	if v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
 	c := p.calls.Expect(p.names.Str(v.ToolCallID), p.stream().parent)
 	content := v.Result.Content.Str()
 	code, exited := v.ShellExecution.ExitCode.Int()
-	end := toolcall.End{Output: toolcall.Raw(v.Result.Content, "null"), Failed: !isTrue(v.Success), Error: content,
+	end := toolcall.End{Output: toolcall.Raw(v.Result.Content, "null"), Failed: !v.Success.IsTrue(), Error: content,
 		At: cliagent.Moment(p.values.Timestamp)}
 	switch {
 	case end.Failed:
@@ -166,15 +148,10 @@ func files(c *toolcall.Call, edits jsonscan.Value, diff string, s *cliagent.Sink
 	}
 }
 
-var subagentShape jsonscan.Shape[struct {
-	_                                       jsonscan.Camel
-	ToolCallID, AgentName, Error, Cancelled jsonscan.Value
-}]
-
 // subagentDone is the end of a sub-agent. One whose call is still open is told by the call's result, which has its answer.
-func (p *parser) subagentDone(data jsonscan.Value, s *cliagent.Sink) bool {
-	v, ok := subagentShape.Of(data)
-	if !ok || v.ToolCallID.Kind() != jsonscan.String {
+func (p *parser) subagentDone(s *cliagent.Sink) bool {
+	v := &p.values.Data
+	if v.ToolCallID.Kind() != jsonscan.String {
 		return false
 	}
 	p.ensureTurn(s)
@@ -182,10 +159,10 @@ func (p *parser) subagentDone(data jsonscan.Value, s *cliagent.Sink) bool {
 	p.endStep(st, s)
 	c := p.calls.Expect(v.ToolCallID.Str(), "")
 	c.Agent = cmp.Or(c.Agent, v.AgentName.Str())
-	switch why := v.Error.Str(); {
+	switch why := v.Error.Whole.Str(); {
 	case why != "":
 		c.AgentEnd(true, why, s)
-	case isTrue(v.Cancelled):
+	case v.Cancelled.IsTrue():
 		c.AgentEnd(true, "it was cancelled", s)
 	default:
 		c.AgentEnd(false, st.answer, s)

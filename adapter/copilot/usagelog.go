@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -90,13 +91,18 @@ type tokenForm struct {
 
 var tokenShape jsonscan.Shape[tokenForm]
 
-type metricForm struct{ Usage jsonscan.Value }
+type metricForm struct{ Usage tokenForm }
 
 var metricShape jsonscan.Shape[metricForm]
 
-func readTokens(t *tokenForm) tokens {
-	return tokens{t.InputTokens.Count(), t.OutputTokens.Count(), t.CacheReadTokens.Count(),
-		t.CacheWriteTokens.Count(), t.ReasoningTokens.Count()}
+func (f *tokenForm) tokens() tokens {
+	return tokens{f.InputTokens.Count(), f.OutputTokens.Count(), f.CacheReadTokens.Count(), f.CacheWriteTokens.Count(), f.ReasoningTokens.Count()}
+}
+
+// used is the count in this project's terms.
+func (f *tokenForm) used() execution.Usage {
+	t := f.tokens()
+	return execution.Usage{Input: max(0, t.Input-t.Read-t.Written), Output: t.Output, Cached: t.Read, CacheWrite: t.Written, Thinking: t.Reasoning}.WithTotal()
 }
 
 func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
@@ -121,7 +127,7 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 }
 
 func (l *usageLog) call(at int64, t *tokenForm, give func(*adapter.UsageRecord)) {
-	n, model := readTokens(t), l.names.Of(t.Model)
+	n, model := t.tokens(), l.names.Of(t.Model)
 	if l.mem.Calls == nil {
 		l.mem.Calls = map[string]tokens{}
 	}
@@ -143,10 +149,8 @@ func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*adapter.Usa
 	now := map[string]tokens{}
 	metrics.Object(func(name []byte, v jsonscan.Value) bool {
 		var m metricForm
-		var t tokenForm
 		metricShape.From(v, &m)
-		tokenShape.From(m.Usage, &t)
-		model, sum := l.names.OfBytes(name), readTokens(&t)
+		model, sum := l.names.OfBytes(name), m.Usage.tokens()
 		now[model] = sum
 		if before := l.mem.Sums[model]; before.under(sum) {
 			sum = sum.above(before) // the sums go on over resumes; ones that have shrunk began anew

@@ -22,6 +22,7 @@ var _ cliagent.Parser = (*oneShot)(nil)
 
 // oneShot turns the lines of gemini --output-format stream-json into events. It belongs to one run.
 type oneShot struct {
+	cliagent.OneShot
 	req   execution.Request
 	names *jsonscan.Interner
 	v     lineForm
@@ -45,13 +46,10 @@ type oneShot struct {
 
 func newOneShot(req execution.Request) *oneShot {
 	names := jsonscan.NewInterner(256)
-	p := &oneShot{req: req, names: names, calls: toolcall.NewCalls(tools, names), model: req.Run.Model}
+	p := &oneShot{OneShot: name, req: req, names: names, calls: toolcall.NewCalls(tools, names), model: req.Run.Model}
 	p.calls.Cwd = req.Run.Cwd
 	return p
 }
-
-// Open has nothing to say: the prompt is what standard input consists of.
-func (p *oneShot) Open(*cliagent.Sink) {}
 
 // Line is one line of Gemini's output.
 func (p *oneShot) Line(src process.Stream, line []byte, s *cliagent.Sink) {
@@ -64,14 +62,6 @@ func (p *oneShot) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 			s.Unknown(src, line)
 		}
 	}
-}
-
-// Command refuses everything: there is nobody to say it to. An interrupt becomes a signal.
-func (p *oneShot) Command(cmd execution.Command, s *cliagent.Sink) error {
-	if _, ok := cmd.(execution.EndInput); ok {
-		return nil // the agent ends by itself
-	}
-	return execution.Errorf(execution.CodeStdinNotAvailable, "gemini runs in one-shot mode and takes no input; make the request interactive")
 }
 
 // event reads a line. False means that it is not known.

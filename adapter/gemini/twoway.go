@@ -19,18 +19,12 @@ import (
 // So does a long prompt. Gemini repeats the prompt of a single run on its standard output and then ends without waiting for its reader: what
 // a pipe does not hold is lost, the result behind it first. A limit of turns, which a session cannot keep, goes before.
 func twoWay(req execution.Request) bool {
-	return req.Run.Interactive || req.Run.MaxTurns == 0 && len(message(req)) > maxEcho || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0 || len(req.Message.Attachments) > 0 || asksMore(req)
+	return req.Run.Interactive || req.Run.MaxTurns == 0 && len(message(req)) > maxEcho || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0 || len(req.Message.Attachments) > 0 ||
+		mode(req.Run) == execution.ApprovalPrompt && cliagent.WantsApprovals(req)
 }
 
 // maxEcho is the longest prompt that is repeated on standard output: written as JSON it still fits a pipe.
 const maxEcho = 16 << 10
-
-// asksMore reports whether the caller wants questions although nobody else is there.
-func asksMore(req execution.Request) bool {
-	q := req.Requirements
-	return q != nil && mode(req.Run) == execution.ApprovalPrompt &&
-		(q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
-}
 
 // protocol is what is particular about Gemini as an agent of the Agent Client Protocol. Mode and model are arguments: the news of a
 // mode that is set in a session is a text of the agent. It is never asked to authenticate, which would write the user's settings.

@@ -17,8 +17,7 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	u.Input = input - u.Cached
 	u.Thinking = max(0, total-input-output)
 	u.Output = output + u.Thinking
-	u.Total = u.Input + u.Output + u.Cached
-	return u
+	return u.WithTotal()
 }
 
 // count reports what the run used. Models are counted one by one, because requests that Gemini makes for itself are none of

@@ -56,7 +56,7 @@ func protocol() acpagent.Spec {
 
 // spawnACP makes the command line of a two-way run.
 func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
-	if id, _ := sessionOf(l.Request); id != "" && !cliagent.IsUUID(id) {
+	if id, _ := cliagent.SessionOf(l.Request); id != "" && !cliagent.IsUUID(id) {
 		return cliagent.Invocation{}, noSession(id)
 	}
 	env := environment(l.Request.Run)
@@ -156,7 +156,7 @@ func callUsage(update jsonscan.Value) (execution.Usage, bool) {
 	}
 	u.Thinking = min(u.Thinking, u.Output)
 	u.Input -= u.Cached
-	return sum(u), true
+	return u.WithTotal(), true
 }
 
 // acpStderr reads a line of standard error: the program's log, which repeats what it answers.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 type object = map[string]any
@@ -189,7 +190,7 @@ func (f *fake) scene() (fault string, structured any) {
 func (f *fake) useServer() (fault string) {
 	b, err := os.ReadFile(f.option("mcp-config"))
 	var config struct {
-		Servers map[string]mcpServer `json:"mcpServers"`
+		Servers map[string]cliagent.MCPEntry `json:"mcpServers"`
 	}
 	if err != nil || json.Unmarshal(b, &config) != nil {
 		return fmt.Sprintf("Invalid MCP configuration: %v", err)

@@ -16,10 +16,6 @@ type assistantForm struct {
 
 var assistantShape jsonscan.Shape[assistantForm]
 
-type contentForm struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
-
-var contentShape jsonscan.Shape[contentForm]
-
 // assistant is a whole message: blocks of one kind. Of a streamed message only its tokens and its tool calls are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	var v assistantForm
@@ -37,8 +33,8 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	used := usageOf(v.Message.Usage)
 	known := true
 	for _, element := range v.Message.Content.Array {
-		var c contentForm
-		contentShape.From(element, &c)
+		var c streamjson.Block
+		streamjson.Blocks.From(element, &c)
 		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "text":
@@ -100,13 +96,7 @@ func usageOf(v jsonscan.Value) execution.Usage {
 		u.Thinking, u.Output = thinking, u.Output+thinking
 	}
 	u.Input -= u.Cached
-	return sum(u)
-}
-
-// sum fills in the total.
-func sum(u execution.Usage) execution.Usage {
-	u.Total = u.Input + u.Output + u.Cached
-	return u
+	return u.WithTotal()
 }
 
 type userForm struct {
@@ -125,8 +115,8 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	}
 	known := true
 	for _, element := range v.Message.Content.Array {
-		var c contentForm
-		contentShape.From(element, &c)
+		var c streamjson.Block
+		streamjson.Blocks.From(element, &c)
 		typ, _ := c.Type.Plain()
 		switch string(typ) {
 		case "tool_result":

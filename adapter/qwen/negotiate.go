@@ -34,7 +34,7 @@ func negotiate(req execution.Request) []execution.Reason {
 			}
 		}
 	}
-	if _, fork := sessionOf(req); fork && twoWay(req) {
+	if _, fork := cliagent.SessionOf(req); fork && twoWay(req) {
 		add(execution.SeverityBlocking, execution.ReasonOther, "fork",
 			"qwen forks a session in one-shot mode only; fork it with a run that takes one prompt, and go on from there")
 	}

@@ -15,6 +15,7 @@ var _ cliagent.Parser = (*parser)(nil)
 type parser struct {
 	req execution.Request
 
+	cliagent.OneShot
 	streamjson.Flow
 
 	// session
@@ -36,20 +37,9 @@ type parser struct {
 }
 
 func newParser(req execution.Request) cliagent.Parser {
-	p := &parser{req: req, tasks: map[string]string{}}
+	p := &parser{req: req, OneShot: name, tasks: map[string]string{}}
 	p.Flow = streamjson.New(p, tools)
 	return p
-}
-
-// Open has nothing to say: the prompt is what standard input consists of.
-func (p *parser) Open(*cliagent.Sink) {}
-
-// Command refuses everything: there is nobody to say it to.
-func (p *parser) Command(cmd execution.Command, _ *cliagent.Sink) error {
-	if _, ok := cmd.(execution.EndInput); ok {
-		return nil // the agent ends by itself
-	}
-	return execution.Errorf(execution.CodeStdinNotAvailable, "qwen runs in one-shot mode and takes no input; make the request interactive")
 }
 
 // Line is one line of Qwen's output.

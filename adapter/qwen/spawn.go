@@ -1,7 +1,6 @@
 package qwen
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,31 +20,14 @@ const (
 // twoWay reports whether the run needs the Agent Client Protocol. In one-shot mode Qwen asks nothing: what needs a
 // permission is refused, or with yolo allowed. It takes nothing but text, and no thinking effort.
 func twoWay(req execution.Request) bool {
-	return req.Run.Interactive || asks(req) || req.Run.ThinkingEffort != "" ||
+	return req.Run.Interactive || cliagent.Asks(req) || req.Run.ThinkingEffort != "" ||
 		slices.ContainsFunc(req.Message.Attachments, func(a execution.Attachment) bool { return !isText(a) })
-}
-
-// asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt,
-// wants to be interrupted, or has a tool that needs its approval.
-func asks(req execution.Request) bool {
-	switch req.Run.ApprovalMode {
-	case execution.ApprovalPrompt:
-		return true
-	case execution.ApprovalDeny:
-		return false
-	}
-	q := req.Requirements
-	wanted := q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
-	return wanted || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
 }
 
 // isText reports whether an attachment can stand in the prompt as it is.
 func isText(a execution.Attachment) bool {
 	return cliagent.MediaOf(cliagent.MediaType(a)) == cliagent.MediaText
 }
-
-// sessionOf is the session to go on from.
-func sessionOf(req execution.Request) (id string, fork bool) { return cliagent.SessionOf(req) }
 
 // noSession refuses what cannot be a session: Qwen takes another word for the title of one.
 func noSession(id string) *execution.Error {
@@ -67,7 +49,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if run.MaxTurns > 0 {
 		args = append(args, "--max-session-turns="+strconv.Itoa(run.MaxTurns))
 	}
-	session, fork := sessionOf(req)
+	session, fork := cliagent.SessionOf(req)
 	if session != "" {
 		if !cliagent.IsUUID(session) {
 			return cliagent.Invocation{}, noSession(session)
@@ -173,31 +155,12 @@ func promptOf(req execution.Request) (string, error) {
 	return prompt, nil
 }
 
-// mcpServer is a server as Qwen's configuration names it.
-type mcpServer struct {
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	URL     string            `json:"url,omitempty"`     // sse
-	HTTPURL string            `json:"httpUrl,omitempty"` // streamable-http
-	Headers map[string]string `json:"headers,omitempty"`
-}
-
 // mcpConfig is the file that adds servers to those of the user.
 func mcpConfig(servers []execution.MCPServer) []byte {
-	m := map[string]mcpServer{}
-	for _, s := range servers {
-		c := mcpServer{Command: s.Command, Args: s.Args, Env: s.Env, Headers: s.Headers}
-		if s.Transport == execution.MCPSSE {
-			c.URL = s.URL
-		} else {
-			c.HTTPURL = s.URL
+	return cliagent.MCPFile(servers, func(e *cliagent.MCPEntry) {
+		if e.Type == "http" {
+			e.HTTPURL, e.URL = e.URL, ""
 		}
-		m[s.Name] = c
-	}
-	b, err := json.Marshal(map[string]any{"mcpServers": m})
-	if err != nil {
-		panic("encode the MCP servers for qwen: " + err.Error()) // strings always encode
-	}
-	return b
+		e.Type = ""
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -26,7 +27,7 @@ var tools = toolcall.New(toolcall.Table{
 
 // toolDone is the end of a call.
 func (p *parser) toolDone(id, parent string, content jsonscan.Value, failed bool, s *cliagent.Sink) {
-	c, text := p.Calls.Expect(id, parent), contentText(content)
+	c, text := p.Calls.Expect(id, parent), sessionfile.Text(content)
 	end := toolcall.End{Output: toolcall.Raw(content, "null"), Failed: failed, Error: text, Summary: text}
 	refused := failed && isRefusal(text)
 	if refused {
@@ -45,20 +46,6 @@ func (p *parser) toolDone(id, parent string, content jsonscan.Value, failed bool
 		end.Created = strings.HasPrefix(text, "Successfully created")
 	}
 	p.Calls.End(c, end, s)
-}
-
-// contentText is the text of a tool's result: a string, or blocks.
-func contentText(v jsonscan.Value) string {
-	if v.Kind() == jsonscan.String {
-		return v.Str()
-	}
-	var parts []string
-	for _, element := range v.Array {
-		if text := element.Get("text").Str(); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 // isRefusal reports whether a failed call is one that Qwen did not carry out for want of a permission.

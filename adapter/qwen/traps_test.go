@@ -171,7 +171,7 @@ func TestUsageOf(t *testing.T) {
 		events, _ := play(process.Exit{}, lineInit, strings.Replace(said("x", 0, 0), `{"input_tokens":0,"output_tokens":0}`, usage, 1))
 		var got execution.Usage
 		for _, b := range find[execution.TokenUsage](events) {
-			got = got.Add(sum(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens}))
+			got = got.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens}.WithTotal())
 		}
 		if got != want {
 			t.Errorf("%s: got %+v, want %+v", usage, got, want)

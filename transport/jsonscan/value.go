@@ -242,6 +242,9 @@ func (v Value) Float() (float64, bool) {
 	return f, true
 }
 
+// IsTrue reports whether v is true.
+func (v Value) IsTrue() bool { return v.Kind() == True }
+
 // Bool returns the value of true or false in value, and whether v is one of them in ok.
 func (v Value) Bool() (value, ok bool) {
 	k := v.Kind()

@@ -59,20 +59,15 @@ func abilitiesOf(result jsonscan.Value) (a abilities, ok bool) {
 	}
 	c := &v.AgentCapabilities
 	in := &c.PromptCapabilities
-	a = abilities{name: v.AgentInfo.Name.Str(), title: v.AgentInfo.Title.Str(), build: v.AgentInfo.Version.Str(), load: isTrue(c.LoadSession),
+	a = abilities{name: v.AgentInfo.Name.Str(), title: v.AgentInfo.Title.Str(), build: v.AgentInfo.Version.Str(), load: c.LoadSession.IsTrue(),
 		resume: c.SessionCapabilities.Resume.Kind() == jsonscan.Object, fork: c.SessionCapabilities.Fork.Kind() == jsonscan.Object,
-		prompt: promptAbilities{image: isTrue(in.Image), audio: isTrue(in.Audio), embedded: isTrue(in.EmbeddedContext)},
-		http:   isTrue(c.MCPCapabilities.HTTP), sse: isTrue(c.MCPCapabilities.SSE)}
+		prompt: promptAbilities{image: in.Image.IsTrue(), audio: in.Audio.IsTrue(), embedded: in.EmbeddedContext.IsTrue()},
+		http:   c.MCPCapabilities.HTTP.IsTrue(), sse: c.MCPCapabilities.SSE.IsTrue()}
 	for _, m := range v.AuthMethods.Array {
 		a.logins = append(a.logins, AuthMethod{ID: m.Get("id").Str(), Name: m.Get("name").Str(), Description: m.Get("description").Str()})
 	}
 	a.version, ok = v.ProtocolVersion.Int()
 	return a, ok
-}
-
-func isTrue(v jsonscan.Value) bool {
-	b, _ := v.Bool()
-	return b
 }
 
 // choice is one of several values that can be set in a session: a mode, a model, a value of a config option.

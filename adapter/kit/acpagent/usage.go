@@ -19,8 +19,7 @@ func Usage(v jsonscan.Value) (execution.Usage, bool) {
 	}
 	u := execution.Usage{Input: n.InputTokens.Count(), Output: n.OutputTokens.Count(), Thinking: n.ThoughtTokens.Count(),
 		Cached: n.CachedReadTokens.Count(), CacheWrite: n.CachedWriteTokens.Count()}
-	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-	return u, true
+	return u.WithTotal(), true
 }
 
 // DefaultPromptUsage reads the usage in the answer to a prompt, and where there is none the token count in _meta.quota.

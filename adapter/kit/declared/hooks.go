@@ -23,8 +23,6 @@ type HookTable struct {
 	// Finish completes a place, for an agent that wants more than a group. Optional.
 	Finish func(h adapter.Host, p *adapter.HookPlace, event, command string)
 
-	// Read reads what the agent says to a command; nil for an agent that says it as most do.
-	Read func(event string, payload []byte) (execution.HookCall, error)
 	// Denial words a refusal in JSON. Without it, or where it returns nil, the command ends with exit code 2.
 	Denial func(event, why string) map[string]any
 	// Modified words another input for a tool. Without it the agent cannot be given one, and the call is denied.
@@ -85,9 +83,6 @@ func ToolHook[D Declares]() *cliagent.ToolHook {
 }
 
 func (t *Table) readHook(event string, payload []byte) (execution.HookCall, error) {
-	if t.Hooks.Read != nil {
-		return t.Hooks.Read(event, payload)
-	}
 	return readHook(t.Agent, event, payload, event == t.Hooks.Tool)
 }
 

@@ -158,7 +158,11 @@ func (f *Flow) show(st *Stream, b *contentBlock, was int, s *cliagent.Sink) {
 	}
 }
 
-var blockShape jsonscan.Shape[struct{ Type, ID, Name, Text, Thinking jsonscan.Value }]
+// Block is a content block of a message. Not every block has every member.
+type Block struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
+
+// Blocks reads the content blocks of whole messages.
+var Blocks jsonscan.Shape[Block]
 
 // BlockStart begins a content block. False means that it is not known.
 func (f *Flow) BlockStart(st *Stream, s *cliagent.Sink) bool {
@@ -166,7 +170,8 @@ func (f *Flow) BlockStart(st *Stream, s *cliagent.Sink) bool {
 	if !ok {
 		return false
 	}
-	v, _ := blockShape.Of(f.V.Event.ContentBlock)
+	var v Block
+	Blocks.From(f.V.Event.ContentBlock, &v)
 	typ, _ := v.Type.Plain()
 	switch string(typ) {
 	case "text":

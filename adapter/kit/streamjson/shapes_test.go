@@ -9,6 +9,6 @@ import (
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	clitest.TestShapes(t, map[string]clitest.Shape{
-		"blockShape": &blockShape, "lineShape": &lineShape,
+		"Blocks": &Blocks, "lineShape": &lineShape,
 	})
 }

@@ -1,0 +1,72 @@
+package cliagent
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// OneShot is the part of a parser whose agent takes its prompt at the start and nothing afterwards. It is for embedding; its value
+// is the agent's name.
+type OneShot string
+
+// Open does nothing: the prompt is what standard input consists of.
+func (OneShot) Open(*Sink) {}
+
+// Command refuses everything but the end of the input: the agent ends by itself. An interrupt then becomes a signal.
+func (o OneShot) Command(cmd execution.Command, _ *Sink) error {
+	if _, ok := cmd.(execution.EndInput); ok {
+		return nil
+	}
+	return execution.Errorf(execution.CodeStdinNotAvailable, "%s runs in one-shot mode and takes no input; make the request interactive", string(o))
+}
+
+// WantsApprovals reports whether the caller wants to be asked for approvals.
+func WantsApprovals(req execution.Request) bool {
+	q := req.Requirements
+	return q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
+}
+
+// Asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt, wants to
+// be interrupted, or has a tool that needs its approval.
+func Asks(req execution.Request) bool {
+	switch req.Run.ApprovalMode {
+	case execution.ApprovalPrompt:
+		return true
+	case execution.ApprovalDeny:
+		return false
+	}
+	return WantsApprovals(req) || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
+}
+
+// MCPEntry is an MCP server as agents' configuration files name it. Members that an agent does not know stay empty.
+type MCPEntry struct {
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	HTTPURL string            `json:"httpUrl,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Tools   []string          `json:"tools,omitempty"`
+}
+
+// MCPFile is the file that adds servers to those of the user. An entry has the type stdio, sse or http; adapt, which may be nil,
+// makes the agent's own form of it.
+func MCPFile(servers []execution.MCPServer, adapt func(*MCPEntry)) []byte {
+	types := map[execution.MCPTransport]string{execution.MCPStdio: "stdio", execution.MCPSSE: "sse", execution.MCPStreamableHTTP: "http"}
+	m := map[string]*MCPEntry{}
+	for _, s := range servers {
+		e := &MCPEntry{Type: types[s.Transport], Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
+		if adapt != nil {
+			adapt(e)
+		}
+		m[s.Name] = e
+	}
+	b, err := json.Marshal(map[string]any{"mcpServers": m})
+	if err != nil {
+		panic("encode MCP servers: " + err.Error()) // strings always encode
+	}
+	return b
+}
