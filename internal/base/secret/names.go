@@ -27,10 +27,12 @@ var harmlessWords = []string{"KEYBOARD", "KEYMAP", "KEYBINDING", "KEYFRAME", "KE
 // counts are words that make TOKENS a number of tokens.
 var counts = []string{"MAX", "MIN", "OUTPUT", "INPUT", "THINKING", "BUDGET", "LIMIT", "COUNT", "NUM", "WINDOW", "CONTEXT", "REASONING", "TOTAL"}
 
+var flatten = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+
 // Name reports whether a variable, header, option or parameter of this name holds a secret.
 func Name(name string) bool {
 	upper := strings.ToUpper(strings.Trim(name, "-"))
-	flat := strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(upper)
+	flat := flatten.Replace(upper)
 	if harmless[flat] {
 		return false
 	}

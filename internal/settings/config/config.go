@@ -101,6 +101,9 @@ func environment(getenv func(string) string) (layer, error) {
 			return l, execution.Errorf(execution.CodeConfig, "%s: %w", o.Env, err)
 		}
 	}
+	if len(l.raw) == 0 {
+		return l, nil
+	}
 	whole, err := json.Marshal(l.raw)
 	if err == nil {
 		err = l.read(whole)
