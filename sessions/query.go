@@ -107,9 +107,6 @@ const (
 	Markdown Format = "markdown" // for people
 )
 
-// Formats are all of them.
-func Formats() []Format { return []Format{JSON, JSONL, Markdown} }
-
 // WatchOptions say how a session is watched.
 type WatchOptions struct {
 	// Replay gives the events of what is there already first.

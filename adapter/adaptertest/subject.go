@@ -33,12 +33,6 @@ const (
 	Connect   Scenario = "connect"   // calls a tool of the MCP server that its request brings
 )
 
-// Scenarios lists the scenarios in the order of the documentation.
-func Scenarios() []Scenario {
-	return []Scenario{Simple, Tool, Clarify, Approval, Fail, Crash, Malformed, Missing, Hang, Stubborn, Long, Remember, Talk, Steps,
-		Spend, Think, Structure, Attach, Connect}
-}
-
 // Subject is an adapter under examination: a fake agent in memory, a process, or an installed agent.
 type Subject struct {
 	// Backend makes a new instance of the backend; all of them are the same backend.

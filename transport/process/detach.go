@@ -9,13 +9,9 @@ import (
 
 // Detached is a process that outlives the one that started it.
 type Detached struct {
-	pid  int
 	mu   sync.Mutex
 	done bool
 }
-
-// PID is the process's id.
-func (d *Detached) PID() int { return d.pid }
 
 // Alive reports whether the process still runs, as far as its parent can tell.
 func (d *Detached) Alive() bool {
@@ -49,7 +45,7 @@ func Detach(s Spec, output string) (*Detached, error) {
 	if err != nil {
 		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
 	}
-	d := &Detached{pid: p.Pid}
+	d := &Detached{}
 	// The wait reaps the child should it end while this process is still here; it ends with this process at the latest.
 	go func() {
 		_, _ = p.Wait() // how it ended is told by what it left, not by its exit code
