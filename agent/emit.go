@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -12,6 +13,21 @@ type emission struct {
 	event execution.Event
 	agent bool // yielded by the adapter, not made here
 	do    func()
+}
+
+// emitter is the part of a run that brings events into order and hands them out.
+type emitter struct {
+	emitMu   sync.Mutex // guards the next four
+	emitQ    []emission
+	emitting bool
+	idle     *sync.Cond
+	handlers []*Handler
+	// The rest belongs to the goroutine that processes the queue.
+	seq   sequencer
+	col   *collector
+	hold  *hold
+	held  *time.Timer // runs while something is kept back
+	alive bool        // the agent has given a sign of life
 }
 
 // The queue of emissions is processed by one goroutine at a time, in order. A handler, or another goroutine, that emits

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,22 @@ type queuedInput struct {
 	id   execution.InputID
 	text string
 	when execution.When
+}
+
+// conversation is the part of a run that talks to the agent: messages, turns and open questions. Run.mu guards it.
+type conversation struct {
+	inbox        *inbox                  // of the current execution, nil between executions
+	stopBackend  context.CancelCauseFunc // ends the current execution, not the run
+	inputOpen    bool                    // the caller may still say something
+	endSent      bool
+	queue        []queuedInput
+	handed       []execution.InputID // given to the agent, which has not taken them yet
+	inputs       int
+	turnOpen     bool
+	opener       execution.InputID // the message that opens the next turn, until that begins
+	interrupting bool              // the open turn was interrupted and has not ended
+	pending      []*pendingQuestion
+	callbacks    bool // a callback was started
 }
 
 // Send says something in the conversation, at the earliest at the given moment; empty means now. It returns when the

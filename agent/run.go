@@ -28,44 +28,22 @@ type Run struct {
 	asked   sync.WaitGroup // callbacks of questions
 	hooks   *hooking
 
-	// emission: one goroutine at a time processes the queue, see emit.go
-	emitMu   sync.Mutex // guards the next four
-	emitQ    []emission
-	emitting bool
-	idle     *sync.Cond
-	handlers []*Handler
-	// seq, col, hold, held and alive belong to whoever processes.
-	seq   sequencer
-	col   *collector
-	hold  *hold
-	held  *time.Timer // runs while something is kept back
-	alive bool        // the agent has given a sign of life
+	emitter
 
-	mu           sync.Mutex // guards everything below
-	state        execution.RunState
-	caps         execution.Capabilities
-	current      Backend
-	inbox        *inbox // of the execution that runs, nil between executions
-	inputOpen    bool   // the caller may still say something
-	endSent      bool
-	stopBackend  context.CancelCauseFunc // ends the execution that runs, and not the run
-	queue        []queuedInput
-	handed       []execution.InputID // messages given to the agent that it has not taken yet
-	inputs       int
-	turnOpen     bool
-	opener       execution.InputID // the message that is to make the turn, until that has begun
-	interrupting bool              // the open turn was interrupted and has not ended
-	pending      []*pendingQuestion
-	callbacks    bool // a callback was started
-	end          ending
-	finishing    bool
-	giveUp       *time.Timer
+	mu        sync.Mutex // guards everything below
+	state     execution.RunState
+	caps      execution.Capabilities
+	current   Backend
+	end       ending
+	finishing bool
+	giveUp    *time.Timer
+	conversation
 }
 
 func newRun(ctx context.Context, b Backend, req execution.Request, opts Options) *Run {
 	r := &Run{req: req, opts: opts, backend: b, current: b, caps: capabilitiesOf(b), log: newEventLog(max(cmp.Or(opts.EventBuffer, DefaultEventBuffer), 100)),
 		gone: make(chan struct{}), done: make(chan struct{}),
-		state: execution.StateSpawned, inputOpen: req.Run.Interactive && !req.Run.NonInteractive}
+		state: execution.StateSpawned, conversation: conversation{inputOpen: req.Run.Interactive && !req.Run.NonInteractive}}
 	for _, h := range opts.Handlers {
 		r.handlers = append(r.handlers, &h)
 	}
