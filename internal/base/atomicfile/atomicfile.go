@@ -195,13 +195,3 @@ func again(rename func() error) error {
 		time.Sleep(wait)
 	}
 }
-
-// SyncDir makes the names in a folder survive a power failure.
-func SyncDir(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // nothing was written through it
-	return syncDir(root, ".")
-}
