@@ -171,19 +171,6 @@ func TestHooksThatStop(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatIsEscalatedFromOutside(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, config(t))
-	pm := w.turn("pm")
-	w.refused(PolicyEscalated{}, CodeInvalidInput)
-	w.refused(PolicyEscalated{PolicyID: "p", TurnID: "turn_no"}, CodeTurnNotActive)
-	w.must(PolicyEscalated{PolicyID: "p", Rule: "max_total_turns", TurnID: pm})
-	w.blockedOn("policy:p")
-	if w.run.State.ActiveTurns.At(pm).Status != protocol.TurnFailedAcceptance || w.notes[len(w.notes)-1].Decision != "policy_escalation" {
-		t.Errorf("%+v", w.run.State.ActiveTurns.At(pm))
-	}
-}
-
 func TestOperatorCommitsDoNotBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))

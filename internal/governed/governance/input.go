@@ -176,14 +176,6 @@ type HookBlocked struct {
 	Detail string
 }
 
-// PolicyEscalated hands a violated policy to a person.
-type PolicyEscalated struct {
-	PolicyID string
-	Rule     string
-	TurnID   string
-	Detail   string
-}
-
 // Escalate is an operator's stop.
 type Escalate struct {
 	Reason string
@@ -210,12 +202,6 @@ type TimedOut struct {
 	TurnID    string
 	Action    string
 	GateFiles map[string]string // for skip_phase
-}
-
-// SkipPhase leaves a phase that took too long, if its gate lets it.
-type SkipPhase struct {
-	Reason    string
-	GateFiles map[string]string
 }
 
 // Checkpointed says that the accepted files of a turn are committed. InAcceptance means in the acceptance's own transaction.

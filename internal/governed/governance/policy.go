@@ -183,21 +183,6 @@ func (s *step) policies(a *acceptance) bool {
 	return false
 }
 
-func (in PolicyEscalated) apply(s *step) *Refused {
-	if in.PolicyID == "" {
-		return refuse(CodeInvalidInput, NextCommand(s.run), "an escalated policy needs an id")
-	}
-	if in.TurnID != "" {
-		t, r := s.active(in.TurnID)
-		if r != nil {
-			return r
-		}
-		s.notAccepted(t, CodePolicyEscalation, "", []string{"policy " + in.PolicyID + ": " + or(in.Detail, in.Rule)})
-	}
-	s.escalatePolicy(in.PolicyID, in.Rule, in.TurnID, or(in.Detail, "the policy "+in.PolicyID+" is not kept"))
-	return nil
-}
-
 // escalatePolicy asks a person about a policy. Unblocking the run lets it pass for the turn.
 func (s *step) escalatePolicy(id, rule, turn, detail string) {
 	s.noteDecision("policy_escalation", turn, map[string]any{"policy_id": id, "rule": rule, "message": detail})

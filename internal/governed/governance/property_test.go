@@ -186,10 +186,6 @@ func (w *walk) input() Input {
 		return Checkpointed{TurnID: turn, SHA: "abc"}
 	case 1:
 		return OperatorCommits{From: "a", To: "b"}
-	case 2:
-		return PolicyEscalated{PolicyID: "p", TurnID: pick(w, "", turn)}
-	case 3:
-		return SkipPhase{GateFiles: w.files()}
 	}
 	return TimedOut{Scope: pick(w, ScopeTurn, ScopePhase, ScopeRun), TurnID: turn, Action: pick(w, "", TimeoutWarn, TimeoutSkipPhase),
 		GateFiles: w.files()}

@@ -220,8 +220,8 @@ func TestNothingChangesACompletedRun(t *testing.T) {
 	w.must(Approve{Completion: true})
 	for _, in := range []Input{
 		StartRun{}, AssignTurn{}, TakeUp{}, Dispatched{}, WorkerAttached{}, Attempted{}, FirstOutput{}, AcceptTurn{}, FailAcceptance{},
-		RejectTurn{}, ReissueTurn{}, DispatchFailed{}, StartFailed{}, Stalled{}, Approve{}, GateActionFailed{}, HookBlocked{}, PolicyEscalated{},
-		Escalate{}, Unblock{}, TimedOut{}, SkipPhase{}, OperatorCommits{}, RuleObjection{}, Decline{},
+		RejectTurn{}, ReissueTurn{}, DispatchFailed{}, StartFailed{}, Stalled{}, Approve{}, GateActionFailed{}, HookBlocked{},
+		Escalate{}, Unblock{}, TimedOut{}, OperatorCommits{}, RuleObjection{}, Decline{},
 	} {
 		if r := w.refused(in, CodeInvalidTransition); r.Next != NextRestart {
 			t.Errorf("%T: next is %s", in, r.Next)

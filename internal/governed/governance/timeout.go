@@ -153,18 +153,6 @@ func (s *step) timeoutText(o Overdue) string {
 	return fmt.Sprintf("%s has passed its limit of %g minutes", what, o.LimitMinutes)
 }
 
-func (in SkipPhase) apply(s *step) *Refused {
-	if r := guardStatus(s.run); r != nil {
-		return r
-	}
-	probe := newStep(s.run, s.now)
-	if why := probe.skip(in.GateFiles, in.Reason); why != "" {
-		return refuse(CodeInvalidTransition, NextStep, "the phase %s cannot be skipped: %s", s.st.Phase, why)
-	}
-	s.skip(in.GateFiles, in.Reason)
-	return nil
-}
-
 // skip leaves the phase as if the last accepted turn had asked for the next one. Its gate decides as always: a person's approval is
 // asked for, never skipped. What stands against it comes back, and is noted.
 func (s *step) skip(files map[string]string, reason string) string {

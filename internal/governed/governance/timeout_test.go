@@ -2,7 +2,6 @@ package governance
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -125,25 +124,6 @@ func TestSkippingAPhase(t *testing.T) {
 		}
 		if w.run.State.LastGateFailure == nil || !slices.Contains(types, "timeout_skip_failed") {
 			t.Errorf("noted %v", types)
-		}
-	})
-	t.Run("a person is never skipped", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, config(t))
-		w.accept(w.turn("pm"))
-		w.must(SkipPhase{Reason: "late"})
-		w.status(protocol.RunPaused)
-		w.refused(SkipPhase{}, CodeApprovalPending)
-	})
-	t.Run("under way, or last", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, config(t))
-		pm := w.turn("pm")
-		w.refused(SkipPhase{}, CodeInvalidTransition)
-		w.accept(pm)
-		w.to("qa")
-		if r := w.refused(SkipPhase{}, CodeInvalidTransition); !strings.Contains(r.Message, "no phase follows") {
-			t.Errorf("refused with %s", r.Message)
 		}
 	})
 }

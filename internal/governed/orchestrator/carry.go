@@ -14,7 +14,6 @@ import (
 
 // Step carries one turn to its acceptance, its block, or its end of attempts.
 func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
-	first := true
 	for {
 		j, rep, again, err := e.begin(ctx, o)
 		if err != nil {
@@ -39,11 +38,10 @@ func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, 
 			rep = &r
 		}
 		o.Role, o.Turn, o.Resume = "", rep.TurnID, false
-		if err := e.pause(ctx, again.after, first); err != nil {
+		if err := e.pause(ctx, again.after); err != nil {
 			rep.Outcome = govern.OutcomeInterrupted
 			return *rep, nil //nolint:nilerr // the caller ended it; the turn stays and the report says so
 		}
-		first = false
 	}
 }
 
@@ -71,7 +69,7 @@ func (e *Local) ready(ctx context.Context, j *job) (govern.Report, error) {
 }
 
 // pause waits before another attempt.
-func (e *Local) pause(ctx context.Context, d time.Duration, _ bool) error {
+func (e *Local) pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}

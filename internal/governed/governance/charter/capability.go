@@ -41,19 +41,6 @@ func WritePath(a protocol.Authority, r protocol.Runtime) string {
 	return PathInvalid
 }
 
-// Ownership says whether a role of that authority on that runtime can own files of the workflow kit: yes, no,
-// proposal_apply_required, tool_defined or invalid.
-func Ownership(a protocol.Authority, r protocol.Runtime) string {
-	switch path := WritePath(a, r); path {
-	case PathDirect, PathPatch, PathPlanningOnly:
-		return "yes"
-	case PathReviewArtifact:
-		return "no"
-	default:
-		return path
-	}
-}
-
 // Contract is what a runtime can do: its type's contract, overridden by what it says of itself.
 func Contract(r protocol.Runtime) protocol.RuntimeCapabilities {
 	c := protocol.RuntimeCapabilities{CanWriteFiles: "unknown", ProposalSupport: "unknown", WorkflowArtifactOwnership: "unknown"}
@@ -78,26 +65,6 @@ func Contract(r protocol.Runtime) protocol.RuntimeCapabilities {
 		}
 	}
 	return c
-}
-
-// Transport is the label of how a runtime is reached: manual, local_cli, agent, provider_api, remote_http, mcp_stdio or
-// mcp_streamable_http; unknown for another type.
-func Transport(r protocol.Runtime) string {
-	switch r.Type {
-	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
-		return r.Type
-	case protocol.RuntimeAPIProxy:
-		return "provider_api"
-	case protocol.RuntimeRemoteAgent:
-		return "remote_http"
-	case protocol.RuntimeMCP:
-		t, _ := decodeRaw[string](r.Extra.At("transport"))
-		if strings.TrimSpace(t) == "" {
-			t = "stdio"
-		}
-		return "mcp_" + strings.TrimSpace(t)
-	}
-	return "unknown"
 }
 
 // canProduce reports whether the role can bring the file about: a person can make any, a reviewer's program only those that

@@ -1,7 +1,6 @@
 package charter
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,30 +122,6 @@ func RuntimeOfAdapter(role protocol.Role) protocol.Runtime {
 		}
 	}
 	return rt
-}
-
-// SettingsWithoutEnv are the settings of a first-edition role as they may be shown: the values of env are left out.
-func SettingsWithoutEnv(role protocol.Role) json.RawMessage {
-	s, ok := decodeRaw[protocol.Extra](role.AdapterConfig)
-	if !ok {
-		return nil
-	}
-	if env, ok := decodeRaw[protocol.Extra](s.At("env")); ok && env.Len() > 0 {
-		var names protocol.Ordered[string]
-		for _, k := range env.Keys() {
-			names.Set(k, "[REDACTED]")
-		}
-		raw, err := protocol.Marshal(names)
-		if err != nil {
-			return nil
-		}
-		s.Set("env", raw)
-	}
-	raw, err := protocol.Marshal(s)
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 // defaultRouting are the three phases of the protocol, each begun by the role that is named for it where there is one.
