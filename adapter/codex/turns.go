@@ -151,7 +151,7 @@ func (p *appParser) usage(s *cliagent.Sink) bool {
 	}
 	if inc := c.meter.update(now); !inc.IsZero() {
 		p.ensureStep(c, s) // a call whose tools were all refused shows nothing else
-		p.from(c, s).emit(tokenUsage(inc))
+		p.from(c, s).emit(inc.Event())
 		p.endStep(c, s, true)
 	}
 	return true

@@ -67,7 +67,7 @@ func (p *parser) countFrom(parent string, u execution.Usage, s *cliagent.Sink) {
 		return
 	}
 	p.spent = p.spent.Add(u)
-	emit(s, parent, execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite})
+	emit(s, parent, u.Event())
 }
 
 // countCall looks for the end of a model call in an update.
