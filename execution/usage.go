@@ -28,6 +28,11 @@ func (u Usage) WithTotal() Usage {
 	return u
 }
 
+// Event is the event that reports u.
+func (u Usage) Event() TokenUsage {
+	return TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite}
+}
+
 // IsZero reports whether nothing was counted.
 func (u Usage) IsZero() bool { return u == Usage{} }
 

@@ -28,7 +28,7 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 	if !appItemShape.From(p.v.Params.Item, &v) || v.ID.Kind() != jsonscan.String {
 		return false
 	}
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	id, o := p.names.Str(v.ID), p.from(c, s)
 	if !p.running {
 		delete(c.flows, id) // of a turn that is over, or of a sub-agent that outlives it
@@ -207,7 +207,7 @@ func (p *appParser) plan(s *cliagent.Sink) bool {
 	if steps.Kind() != jsonscan.Array {
 		return false
 	}
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	if !p.running {
 		return true
 	}

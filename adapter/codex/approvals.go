@@ -14,6 +14,13 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
+// asking is what Codex waits for.
+type asking struct {
+	questions map[execution.QuestionID]*question
+	requests  map[string]*request // by Codex's id
+	asked     int                 // requests so far
+}
+
 // request is a request of Codex that waits for its answer. It may consist of several questions, each of which is one of
 // the run's.
 type request struct {
@@ -53,7 +60,7 @@ const maxQuestions = 64
 
 // request is Codex asking. Whatever is not understood is answered with an error, because Codex waits.
 func (p *appParser) request(s *cliagent.Sink) bool {
-	r := &request{id: bytes.Clone(p.v.ID.Raw()), thread: p.of(p.v.Params.ThreadID)}
+	r := &request{id: bytes.Clone(p.v.ID.Raw()), thread: p.of(p.names.Str(p.v.Params.ThreadID))}
 	params := p.v.Params.Whole
 	p.ensureStep(r.thread, s)
 	var known bool

@@ -53,32 +53,17 @@ type appParser struct {
 	v     lineForm // that is being read
 	err   stderr
 
-	calls  jsonrpc.Calls[call] // requests of ours that wait for their answer
-	ready  bool                // the thread is there and the first turn has been asked for
-	main   *conversation
-	subs   map[string]*conversation
-	agents subagents
-	spawns map[string]bool // calls that start a sub-agent and have not ended
-
-	turns     int    // begun
-	turn      string // id of the running turn, empty for none
-	running   bool   // the turn can be steered and interrupted
-	starting  bool   // a turn has been asked for and has not begun
-	interrupt bool   // the turn is to be interrupted as soon as it can be
-	cutShort  bool   // the running turn was interrupted
-	deaf      string // a turn that takes no messages
-	queue     []execution.Say
-	ended     bool // nothing more will be said
-	done      bool
-	questions map[execution.QuestionID]*question
-	asked     int                 // requests so far
-	requests  map[string]*request // requests of Codex that wait for their answer, by id
+	calls jsonrpc.Calls[call] // requests of ours that wait for their answer
+	ready bool                // the thread is there and the first turn has been asked for
+	threads
+	turnState
+	inbox
+	asking
 
 	model   string
 	retries int
 	plans   int
 	limits  string // the rate limit that was reported last
-	last    *turnOutcome
 }
 
 // call is a request of ours.
@@ -89,8 +74,9 @@ type call struct {
 }
 
 func newAppParser(req execution.Request, key string) *appParser {
-	return &appParser{req: req, key: key, names: jsonscan.NewInterner(256), main: newConversation(""), subs: map[string]*conversation{},
-		spawns: map[string]bool{}, questions: map[execution.QuestionID]*question{}, requests: map[string]*request{}, model: req.Run.Model}
+	return &appParser{req: req, key: key, names: jsonscan.NewInterner(256), model: req.Run.Model,
+		threads: threads{main: newConversation(""), subs: map[string]*conversation{}, spawns: map[string]bool{}},
+		asking:  asking{questions: map[execution.QuestionID]*question{}, requests: map[string]*request{}}}
 }
 
 // Open begins the handshake.
@@ -173,7 +159,7 @@ func (p *appParser) message(s *cliagent.Sink) bool {
 		return true
 	case "model/rerouted":
 		params := p.v.Params.Whole
-		if to := params.Get("toModel").Str(); to != "" && p.of(p.v.Params.ThreadID) == p.main {
+		if to := params.Get("toModel").Str(); to != "" && p.of(p.names.Str(p.v.Params.ThreadID)) == p.main {
 			p.model = to
 			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the model API answers with model " + to + " instead of " + params.Get("fromModel").Str()})
 		}
@@ -186,36 +172,6 @@ func (p *appParser) note(s *cliagent.Sink, level execution.DebugLevel, text json
 	if t := text.Str(); t != "" {
 		s.Emit(execution.Debug{Level: level, Message: "codex: " + t})
 	}
-}
-
-// of is the conversation that a thread is: the agent's own, or a sub-agent's.
-func (p *appParser) of(thread jsonscan.Value) *conversation {
-	id := p.names.Str(thread)
-	if id == "" || id == p.main.id {
-		return p.main
-	}
-	c := p.subs[id]
-	if c == nil {
-		c = newConversation(id)
-		p.subs[id] = c
-	}
-	if c.parent == "" {
-		c.parent = p.agents.calls[id]
-		if c.parent == "" && len(p.spawns) == 1 {
-			for call := range p.spawns { // the call that starts it has not ended yet
-				c.parent = call
-			}
-		}
-	}
-	return c
-}
-
-// from is the source of a conversation's events.
-func (p *appParser) from(c *conversation, s *cliagent.Sink) source {
-	if c != p.main && c.parent == "" {
-		return source{s, c.id}
-	}
-	return source{s, c.parent}
 }
 
 // threadStarted brings the name of a sub-agent.
@@ -258,7 +214,7 @@ func (p *appParser) error(s *cliagent.Sink) bool {
 		why = details
 	}
 	p.retries++
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	p.from(c, s).emit(retry(attempt, most, why, v.Error.CodexErrorInfo))
 	return true
 }

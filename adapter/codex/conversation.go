@@ -146,7 +146,7 @@ func (p *appParser) delta(s *cliagent.Sink, kind flowKind) bool {
 	if id == "" || p.v.Params.Delta.Kind() != jsonscan.String {
 		return false
 	}
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	if !p.running {
 		return true // of a turn that is over, or of a sub-agent that outlives it
 	}

@@ -76,7 +76,7 @@ func (p *printed) event(v *printedForm, s *cliagent.Sink) bool {
 	case "turn.completed":
 		if u, ok := v.Usage.usage(); ok {
 			if inc := p.meter.update(u); !inc.IsZero() {
-				s.Emit(tokenUsage(inc))
+				s.Emit(inc.Event())
 			}
 		}
 		p.endTurn(nil, s)

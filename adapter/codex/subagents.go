@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -18,6 +19,43 @@ func (c collab) spawns() bool { return c.tool == "spawn_agent" || c.tool == "spa
 
 func (c collab) begin(o source) {
 	o.begin(c.id, c.tool, object(member{"prompt", c.prompt}, member{"receivers", c.receivers}))
+}
+
+// threads are the conversations of a run.
+type threads struct {
+	main   *conversation
+	subs   map[string]*conversation // of sub-agents, by thread
+	agents subagents
+	spawns map[string]bool // calls that start a sub-agent and have not ended
+}
+
+// of is the conversation that a thread is: the agent's own, or a sub-agent's.
+func (t *threads) of(id string) *conversation {
+	if id == "" || id == t.main.id {
+		return t.main
+	}
+	c := t.subs[id]
+	if c == nil {
+		c = newConversation(id)
+		t.subs[id] = c
+	}
+	if c.parent == "" {
+		c.parent = t.agents.calls[id]
+		if c.parent == "" && len(t.spawns) == 1 {
+			for call := range t.spawns { // the call that starts it has not ended yet
+				c.parent = call
+			}
+		}
+	}
+	return c
+}
+
+// from is the source of a conversation's events.
+func (t *threads) from(c *conversation, s *cliagent.Sink) source {
+	if c != t.main && c.parent == "" {
+		return source{s, c.id}
+	}
+	return source{s, c.parent}
 }
 
 // subagents knows which call started which thread of a sub-agent. The zero value is ready for use.

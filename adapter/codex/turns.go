@@ -6,13 +6,32 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
+// turnState is where the turns of the agent's own thread stand.
+type turnState struct {
+	turns     int    // begun
+	turn      string // id of the running turn, empty for none
+	running   bool   // the turn can be steered and interrupted
+	starting  bool   // a turn has been asked for and has not begun
+	interrupt bool   // the turn is to be interrupted as soon as it can be
+	cutShort  bool   // the running turn was interrupted
+	last      *turnOutcome
+}
+
+// inbox is what the caller still says.
+type inbox struct {
+	queue []execution.Say
+	deaf  string // a turn that takes no messages
+	ended bool   // nothing more will be said
+	done  bool
+}
+
 // turnStarted is the begin of a turn, of the agent's own or of a sub-agent's.
 func (p *appParser) turnStarted(s *cliagent.Sink) bool {
 	id := p.v.Params.Turn.Get("id").Str()
 	if id == "" {
 		return false
 	}
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	c.begin()
 	if c != p.main {
 		p.agents.again(c.id)
@@ -36,7 +55,7 @@ func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 
 // unannounced begins the turn that Codex has accepted, at the first sign of it when the note that it has begun is missing.
 func (p *appParser) unannounced(s *cliagent.Sink) {
-	if !p.starting || p.running || p.turn == "" || !p.v.Params.TurnID.IsStr(p.turn) || p.of(p.v.Params.ThreadID) != p.main {
+	if !p.starting || p.running || p.turn == "" || !p.v.Params.TurnID.IsStr(p.turn) || p.of(p.names.Str(p.v.Params.ThreadID)) != p.main {
 		return
 	}
 	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: the line that begins turn " + p.turn + " is missing; what follows is taken for that turn"})
@@ -56,7 +75,7 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	if !v.ID.Exists() {
 		return false
 	}
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	p.withdraw(c, s)
 	if c != p.main && !p.running {
 		c.begin() // nothing that a sub-agent does behind the turn is shown
@@ -139,7 +158,7 @@ func (p *appParser) usage(s *cliagent.Sink) bool {
 	if !ok {
 		return false
 	}
-	c := p.of(p.v.Params.ThreadID)
+	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	if c == p.main && (!p.running || !p.v.Params.TurnID.IsStr(p.turn)) {
 		if !c.meter.base || p.turns == 0 {
 			c.meter.start(now)
@@ -151,7 +170,7 @@ func (p *appParser) usage(s *cliagent.Sink) bool {
 	}
 	if inc := c.meter.update(now); !inc.IsZero() {
 		p.ensureStep(c, s) // a call whose tools were all refused shows nothing else
-		p.from(c, s).emit(tokenUsage(inc))
+		p.from(c, s).emit(inc.Event())
 		p.endStep(c, s, true)
 	}
 	return true

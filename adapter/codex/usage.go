@@ -50,7 +50,3 @@ func (m *meter) update(now execution.Usage) (increment execution.Usage) {
 	m.spent = m.spent.Add(d)
 	return d
 }
-
-func tokenUsage(u execution.Usage) execution.TokenUsage {
-	return execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite}
-}

@@ -158,12 +158,10 @@ func (p *parser) thought(s *cliagent.Sink) bool {
 
 // endThought ends the open thinking.
 func (p *parser) endThought(st *stream, s *cliagent.Sink) {
-	if st.thought == nil {
-		return
+	if st.thought != nil {
+		s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: st.thought.String()})
+		st.thought = nil
 	}
-	text := st.thought.String()
-	st.thought = nil
-	s.EmitFrom(st.parent, execution.ThinkingStop{Thinking: text})
 }
 
 // wholeThought repeats thinking that was streamed, or that its message told already.

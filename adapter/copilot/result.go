@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,10 +30,7 @@ var resultShape jsonscan.Shape[struct {
 
 // result is the last line.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
-	v, ok := resultShape.Read(line)
-	if !ok || !v.ExitCode.Exists() {
-		return false
-	}
+	v, _ := resultShape.Read(line)
 	code, ok := v.ExitCode.Int()
 	if !ok {
 		return false
@@ -44,13 +42,15 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	}
 	p.begin(s)
 	f := &final{code: code, metadata: map[string]any{}}
-	for key, value := range map[string]jsonscan.Value{"premiumRequests": v.Usage.PremiumRequests, "apiDurationMs": v.Usage.TotalAPIDurationMs, "linesAdded": v.Usage.CodeChanges.LinesAdded, "linesRemoved": v.Usage.CodeChanges.LinesRemoved} {
+	changes := &v.Usage.CodeChanges
+	for key, value := range map[string]jsonscan.Value{"premiumRequests": v.Usage.PremiumRequests, "apiDurationMs": v.Usage.TotalAPIDurationMs,
+		"linesAdded": changes.LinesAdded, "linesRemoved": changes.LinesRemoved} {
 		if n, ok := value.Float(); ok {
 			f.metadata[key] = n
 		}
 	}
 	var files []string
-	for _, file := range v.Usage.CodeChanges.FilesModified.Array {
+	for _, file := range changes.FilesModified.Array {
 		files = append(files, file.Str())
 	}
 	if len(files) > 0 {
@@ -99,20 +99,16 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	}
 	var cost *execution.Cost
 	if u.known && !u.total.IsZero() {
-		total := u.total
-		c := execution.CostOf(total, nil, execution.CostFromAgent)
-		res.Usage, res.Cost, cost = &total, &c, &c
-		s.Emit(execution.TokenUsage{InputTokens: total.Input, OutputTokens: total.Output, ThinkingTokens: total.Thinking,
-			CachedTokens: total.Cached, CacheWriteTokens: total.CacheWrite})
+		c := execution.CostOf(u.total, nil, execution.CostFromAgent)
+		res.Usage, res.Cost, cost = &u.total, &c, &c
+		s.Emit(u.total.Event())
 		s.Emit(execution.CostEvent{Cost: c})
 	}
 	if u.credits > 0 {
 		res.Metadata["aiCredits"] = u.credits / 1e9
 	}
 	if p.final != nil {
-		for key, value := range p.final.metadata {
-			res.Metadata[key] = value
-		}
+		maps.Copy(res.Metadata, p.final.metadata)
 	}
 	p.conclude(exit, cost, &res, s)
 	return res
@@ -154,11 +150,7 @@ func (p *parser) unexplained(exit process.Exit) *failure {
 		return f
 	}
 	if c := p.call; c != nil {
-		code := failures.Status(c.status)
-		if code == "" {
-			code = execution.CodeProvider
-		}
-		return &failure{code: code, message: c.words()}
+		return &failure{code: cmp.Or(failures.Status(c.status), execution.CodeProvider), message: c.words()}
 	}
 	return &failure{code: execution.CodeAgentCrash, message: fmt.Sprintf("copilot ended with code %d and did not say why", p.final.code)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/execution"
 )
 
 var _ adapter.SessionStore = Adapter{}
@@ -19,7 +20,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
 	List:  listSessions,
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
-		return newSessionDecoder(b, c)
+		return &sessionDecoder{b: b, c: c, usage: map[string]execution.Usage{}}
 	},
 	Describe: describeWorkspace,
 	Whole:    func(path string) bool { return filepath.Base(path) == workspaceFile },

@@ -53,10 +53,6 @@ type sessionDecoder struct {
 	calls int                        // tools of the main conversation's last answer
 }
 
-func newSessionDecoder(b *sessionfile.Builder, c *sessionfile.Conversation) *sessionDecoder {
-	return &sessionDecoder{b: b, c: c, usage: map[string]execution.Usage{}}
-}
-
 // Line reads a record. workspace.yaml alone is a session in which nothing was said.
 func (d *sessionDecoder) Line(text []byte) bool {
 	v, ok := sessionRecordShape.Read(text)

@@ -54,7 +54,7 @@ func spend(used []modelUsage, own string, s *cliagent.Sink) (sum execution.Usage
 	several := len(used) > 1 || len(used) == 1 && used[0].model != own
 	for _, m := range used {
 		sum = sum.Add(m.usage)
-		s.Emit(execution.TokenUsage{InputTokens: m.usage.Input, OutputTokens: m.usage.Output, ThinkingTokens: m.usage.Thinking, CachedTokens: m.usage.Cached})
+		s.Emit(m.usage.Event())
 		if !several {
 			continue
 		}

@@ -1,6 +1,7 @@
 package qwen
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -49,9 +50,21 @@ const (
 	authAccount   = "qwen-oauth"
 )
 
-// keyOf is the variable with the key of a kind of login.
-var keyOf = map[string]string{authOpenAI: "OPENAI_API_KEY", authResponses: "OPENAI_API_KEY", authAnthropic: "ANTHROPIC_API_KEY",
-	authGemini: "GEMINI_API_KEY", authVertex: "GOOGLE_API_KEY"}
+// loginKind is a kind of login with a key. Qwen Code takes it unasked when the variables of the key, of a model and of the address
+// are set.
+type loginKind struct {
+	name, key, address string
+	models             []string
+	selected           bool // only when the settings select it
+}
+
+var loginKinds = []loginKind{
+	{name: authOpenAI, key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL", models: []string{"OPENAI_MODEL", "QWEN_MODEL"}},
+	{name: authResponses, key: "OPENAI_API_KEY", models: []string{"OPENAI_MODEL", "QWEN_MODEL"}, selected: true},
+	{name: authGemini, key: "GEMINI_API_KEY", models: []string{"GEMINI_MODEL"}},
+	{name: authVertex, key: "GOOGLE_API_KEY", models: []string{"GOOGLE_MODEL"}},
+	{name: authAnthropic, key: "ANTHROPIC_API_KEY", address: "ANTHROPIC_BASE_URL", models: []string{"ANTHROPIC_MODEL"}},
+}
 
 // accountEnd says why a stored Qwen account is of no use.
 const accountEnd = "logins with a Qwen account ended on 2026-04-15; " + loginGuidance
@@ -121,58 +134,48 @@ func (w *world) get(name string) string {
 	return w.vars[name]
 }
 
-// kind is the kind of login that Qwen Code would take: the selected one, or what the variables make of it, which want a model and
-// mostly an address besides the key.
+// kind is the kind of login that Qwen Code would take: the selected one, or what the variables make of it.
 func (w *world) kind() string {
-	all := func(names ...string) bool {
-		for _, n := range names {
-			if w.get(n) == "" {
-				return false
-			}
-		}
-		return true
-	}
-	switch {
-	case w.file.Security.Auth.Selected != "":
+	if w.file.Security.Auth.Selected != "" {
 		return w.file.Security.Auth.Selected
-	case all("QWEN_OAUTH"):
+	}
+	if w.get("QWEN_OAUTH") != "" {
 		return authAccount
-	case all("OPENAI_API_KEY", "OPENAI_BASE_URL") && (all("OPENAI_MODEL") || all("QWEN_MODEL")):
-		return authOpenAI
-	case all("GEMINI_API_KEY", "GEMINI_MODEL"):
-		return authGemini
-	case all("GOOGLE_MODEL") && (all("GOOGLE_API_KEY") || all("GOOGLE_CLOUD_PROJECT")):
-		return authVertex
-	case all("ANTHROPIC_API_KEY", "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL"):
-		return authAnthropic
+	}
+	for _, k := range loginKinds {
+		keyed := w.get(k.key) != "" || k.name == authVertex && w.get("GOOGLE_CLOUD_PROJECT") != ""
+		if keyed && !k.selected && w.modelOf(k) != "" && (k.address == "" || w.get(k.address) != "") {
+			return k.name
+		}
 	}
 	return ""
+}
+
+func (w *world) modelOf(k loginKind) (model string) {
+	for _, variable := range k.models {
+		model = cmp.Or(model, w.get(variable))
+	}
+	return model
 }
 
 // model is the model of a run that names none, empty when it is Qwen Code's own default.
 func (w *world) model() string {
-	if w.file.Model.Name != "" {
-		return w.file.Model.Name
-	}
-	switch w.kind() {
-	case authOpenAI, authResponses:
-		if m := w.get("OPENAI_MODEL"); m != "" {
-			return m
+	kind := w.kind()
+	for _, k := range loginKinds {
+		if k.name == kind && w.file.Model.Name == "" {
+			return w.modelOf(k)
 		}
-		return w.get("QWEN_MODEL")
-	case authAnthropic:
-		return w.get("ANTHROPIC_MODEL")
-	case authGemini:
-		return w.get("GEMINI_MODEL")
-	case authVertex:
-		return w.get("GOOGLE_MODEL")
 	}
-	return ""
+	return w.file.Model.Name
 }
 
 // key is where the key of a kind of login is, empty for nowhere.
 func (w *world) key(kind string) (where, wanted string) {
-	wanted = keyOf[kind]
+	for _, k := range loginKinds {
+		if k.name == kind {
+			wanted = k.key
+		}
+	}
 	for _, m := range w.file.Providers[kind] {
 		if m.EnvKey != "" && (m.ID == w.model() || w.model() == "") {
 			wanted = m.EnvKey

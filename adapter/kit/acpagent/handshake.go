@@ -10,6 +10,21 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
+// beginning is the way to the first prompt.
+type beginning struct {
+	first   []attachment // of the first message
+	cwd     string
+	servers []string // names of the MCP servers of the request
+	agent   abilities
+	known   bool // the agent has introduced itself
+	session session
+	setup   []call // what is still to be set before the first prompt
+	open    bool   // the session is ready for prompts
+	loaded  bool   // the session was loaded, and its history is shown
+	settled bool   // all is set, and the history may still come
+	login   string // the method that was used to log in
+}
+
 // introduced is the agent's account of itself.
 func (p *parser) introduced(s *cliagent.Sink) {
 	a, ok := abilitiesOf(p.v.Result)

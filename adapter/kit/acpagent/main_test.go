@@ -12,16 +12,26 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-const fakeVar = "FAKE_ACP_AGENT"
+// fakeVar names how the test binary goes wrong as an agent, exampleVar the scenario that it plays as the agent of the example.
+const (
+	fakeVar      = "FAKE_ACP_AGENT"
+	exampleVar   = "FAKE_TERN"
+	exampleState = "FAKE_TERN_STATE"
+)
 
 func TestMain(m *testing.M) {
 	process.MaybeKeeper()
 	if part := os.Getenv(fakeVar); part != "" {
 		playFault(part)
 		return
+	}
+	if scenario := os.Getenv(exampleVar); scenario != "" {
+		os.Exit((&acptest.Agent{Scenario: adaptertest.Scenario(scenario), State: os.Getenv(exampleState)}).Serve())
 	}
 	goleak.VerifyTestMain(m)
 }

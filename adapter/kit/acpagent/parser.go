@@ -34,46 +34,21 @@ type parser struct {
 	v     lineForm
 	calls jsonrpc.Calls[call]
 
-	first   []attachment // of the first message
-	cwd     string
-	servers []string // names of the MCP servers of the request
-	agent   abilities
-	known   bool // the agent has introduced itself
-	session session
-	model   string
-	setup   []call // what is still to be set before the first prompt
-	open    bool   // the session is ready for prompts
-	loaded  bool   // the session was loaded, and its history is shown
-	settled bool   // all is set, and the history may still come
-	login   string // the method that was used to log in
-
-	turns     int  // begun
-	running   bool // a prompt waits for its answer
-	cancelled bool // the running turn has been cancelled
-	interrupt bool // the first turn is to be cancelled as soon as there is one
-	queue     []execution.Say
-	ended     bool // nothing more will be said
-	done      bool
-	last      *turnOutcome
+	beginning
+	turnState
+	inbox
+	background
+	spending
 
 	flow      flow
 	subs      map[string]*flow // of sub-agents, by the call that started them
 	text      string           // the last message of the turn
 	tools     map[string]*toolCall
-	behind    map[string]*toolCall // whose sub-agents work on
 	questions map[execution.QuestionID]*permission
 	plans     int
-	inStep    bool
-	steps     int
-	counted   bool // the usage of the running turn comes with its calls
-	spent     execution.Usage
-	total     execution.Usage // of the process, where the agent states no other
-	cost      costMeter
-	behindRun bool     // a command was started that goes on behind its call
-	behindDue bool     // and nothing has followed the agent's message
 	failed    *failure // what the program says of the turn, unless the turn goes on
 	retries   int
-	full      bool // that the context fills up has been said
+	model     string
 }
 
 // call is a request of ours.
@@ -91,8 +66,8 @@ func newParser(spec Spec, req execution.Request) *parser {
 	for _, m := range req.Run.MCPServers {
 		servers = append(servers, m.Name)
 	}
-	return &parser{servers: servers, spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{}, behind: map[string]*toolCall{},
-		questions: map[execution.QuestionID]*permission{}}
+	return &parser{spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{},
+		questions: map[execution.QuestionID]*permission{}, beginning: beginning{servers: servers}, background: background{behind: map[string]*toolCall{}}}
 }
 
 // Open begins the handshake.

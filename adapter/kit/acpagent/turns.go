@@ -8,6 +8,31 @@ import (
 	"cmp"
 )
 
+// turnState is where the turns stand.
+type turnState struct {
+	turns     int  // begun
+	running   bool // a prompt waits for its answer
+	cancelled bool // the running turn has been cancelled
+	interrupt bool // the first turn is to be cancelled as soon as there is one
+	inStep    bool
+	steps     int
+	last      *turnOutcome
+}
+
+// inbox is what the caller still says.
+type inbox struct {
+	queue []execution.Say
+	ended bool // nothing more will be said
+	done  bool
+}
+
+// background is what goes on behind the calls that started it.
+type background struct {
+	behind    map[string]*toolCall // calls whose sub-agents work on
+	behindRun bool                 // a command was started that goes on behind its call
+	behindDue bool                 // and nothing has followed the agent's message
+}
+
 // prompt begins a turn: that of the request's message, or of one that was said later.
 func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 	var blocks []block

@@ -43,6 +43,15 @@ func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
 	return Usage(update.Get("_meta").Get("usage"))
 }
 
+// spending is what the run used.
+type spending struct {
+	counted bool // the usage of the running turn comes with its calls
+	spent   execution.Usage
+	total   execution.Usage // of the process, where the agent states no other
+	cost    costMeter
+	full    bool // that the context fills up has been said
+}
+
 // countTurn counts what a turn used, unless its calls have said so.
 func (p *parser) countTurn(result jsonscan.Value, s *cliagent.Sink) {
 	read := p.spec.PromptUsage
@@ -67,7 +76,7 @@ func (p *parser) countFrom(parent string, u execution.Usage, s *cliagent.Sink) {
 		return
 	}
 	p.spent = p.spent.Add(u)
-	emit(s, parent, execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite})
+	emit(s, parent, u.Event())
 }
 
 // countCall looks for the end of a model call in an update.

@@ -324,6 +324,5 @@ func (f *Flow) Count(parent string, u execution.Usage, s *cliagent.Sink) {
 		return
 	}
 	f.Counted, f.Total = f.Counted.Add(u), f.Total.Add(u)
-	s.EmitFrom(parent, execution.TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking,
-		CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite})
+	s.EmitFrom(parent, u.Event())
 }
