@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,5 +43,27 @@ func TestAgentsTable(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("docs/AGENTS.md is out of date: go generate ./... (-want +got)\n%s", diff)
+	}
+}
+
+// TestInstallLines: who follows the documents builds the program as we do, static, whether there is a C compiler or not.
+func TestInstallLines(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/quickstart.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "go install ./cmd/drawbar") || strings.Contains(line, "go build -o") {
+				found++
+				if !strings.HasPrefix(strings.TrimSpace(line), "CGO_ENABLED=0 ") {
+					t.Errorf("%s: %s", page, line)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s does not say how to build it", page)
+		}
 	}
 }

@@ -139,7 +139,7 @@ func (p *world) read(name string) string {
 func (p *world) git(args ...string) string {
 	p.t.Helper()
 	c := exec.Command("git", args...)
-	c.Dir = p.root
+	c.Dir, c.Env = p.root, append(os.Environ(), "FILTER_BRANCH_SQUELCH_WARNING=1") // it would wait ten seconds
 	out, err := c.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("git %v: %v\n%s", args, err, out)

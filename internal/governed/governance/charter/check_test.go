@@ -419,7 +419,7 @@ func FuzzDecode(f *testing.F) {
 // TestLargeConfigurations ends soon only if no check looks at everything for everything.
 func TestLargeConfigurations(t *testing.T) {
 	t.Parallel()
-	const n = 5000
+	const n = 2000
 	var b, list strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `"r%d":{"title":"t","mandate":"m","write_authority":"proposed","runtime":"none%d"},`, i, i)
