@@ -7,10 +7,10 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
-// Configured are the options of a client whose runs take what Drawbar's own configuration states for work in cwd (empty: the
-// current directory), as the command line does: the default agent, models, the profile, and options of runs by agent. What a
-// request states is stronger, Options.Defaults is weaker. The files are read once. The error is a CONFIG_ERROR that names
-// the file and the place in it.
+// Configured returns the options of a client that follows Drawbar's own configuration for work in cwd (empty:
+// the current directory), as the command line does: default agent, models, profile and run options by agent. A
+// request overrides them; they override Options.Defaults. The files are read once. The error is a CONFIG_ERROR
+// that names the file and the position in it.
 func Configured(cwd string) (Options, error) {
 	cfg, err := readConfig(cwd)
 	if err != nil {
@@ -27,7 +27,7 @@ func readConfig(cwd string) (*config.Config, error) {
 	if cwd == "" {
 		var err error
 		if cwd, err = os.Getwd(); err != nil {
-			return nil, execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err)
+			return nil, execution.Errorf(execution.CodeConfig, "read the current directory: %w", err)
 		}
 	}
 	return config.Read(cwd, os.Getenv)

@@ -17,27 +17,28 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// ConfigManager reads and changes the agents' own configuration files. It holds nothing in memory: every call reads the files
-// as they are. Values are those of the files, secrets included; the Masked methods of what it returns take them out.
+// ConfigManager reads and changes the agents' own configuration files. It caches nothing: every call reads the
+// files as they are. Values are returned as stored, secrets included; use the Masked methods of the returned
+// values to hide them.
 //
-// A change locks the file (FILE.lock), replaces it as a whole, and keeps every byte that is not part of the change:
-// comments, order, keys nobody knows. A file that cannot be parsed is never touched. Errors are *execution.Error:
-// CONFIG_ERROR for files, CONFIG_LOCK_ERROR (recoverable) for a lock that somebody else keeps, VALIDATION_ERROR for
-// values, CAPABILITY_ERROR for what an agent has no setting for, AGENT_NOT_FOUND.
+// A change locks the file (FILE.lock), replaces it atomically, and keeps every byte outside the change,
+// including comments, order and unknown keys. A file that cannot be parsed is never modified. Errors are
+// *execution.Error: CONFIG_ERROR for files, CONFIG_LOCK_ERROR (recoverable) when another process holds the
+// lock, VALIDATION_ERROR for values, CAPABILITY_ERROR when the agent has no such setting, AGENT_NOT_FOUND.
 type ConfigManager struct{ client *Client }
 
-// Config gives access to the configuration files of the agents. Drawbar's own is read by Configured.
+// Config returns access to the agents' configuration files. Configured reads Drawbar's own.
 func (c *Client) Config() ConfigManager { return ConfigManager{c} }
 
-// ConfigPlace says whose configuration is meant.
+// ConfigPlace selects the configuration to use.
 type ConfigPlace struct {
-	// Project is the project's directory; empty is the current one.
+	// Project is the project directory; empty means the current directory.
 	Project string
-	// Scope narrows reading to one scope, and names the one that is written; empty reads all and writes global.
+	// Scope limits reads to one scope and selects the scope to write; empty reads all and writes global.
 	Scope adapter.ConfigScope
 }
 
-// Load reads the files of an agent, for questions that the other methods do not answer.
+// Load reads an agent's files, for questions that the other methods do not answer.
 func (m ConfigManager) Load(agent string, at ConfigPlace) (*agentconfig.Config, error) {
 	e, err := m.client.registry.Get(agent)
 	if err != nil {
@@ -46,25 +47,25 @@ func (m ConfigManager) Load(agent string, at ConfigPlace) (*agentconfig.Config, 
 	switch at.Scope {
 	case "", adapter.ScopeGlobal, adapter.ScopeProject, adapter.ScopeLocal:
 	default:
-		return nil, execution.Errorf(execution.CodeValidation, "%q is no scope", at.Scope).WithHint("global, project or local")
+		return nil, execution.Errorf(execution.CodeValidation, "%q is not a scope", at.Scope).WithHint("global, project or local")
 	}
 	project := at.Project
 	if project == "" {
 		if project, err = os.Getwd(); err != nil {
-			return nil, execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err).WithHint("name the project's")
+			return nil, execution.Errorf(execution.CodeConfig, "read the current directory: %w", err).WithHint("specify the project directory")
 		}
 	}
 	if project, err = filepath.Abs(project); err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "the project %s: %w", at.Project, err)
 	}
 	if info, err := os.Stat(project); err != nil || !info.IsDir() {
-		return nil, execution.Errorf(execution.CodeValidation, "the project %s is no directory", project)
+		return nil, execution.Errorf(execution.CodeValidation, "the project %s is not a directory", project)
 	}
 	return agentconfig.Load(m.client.host, e.Descriptor.Config, project)
 }
 
-// Resolve says what a name stands for in an agent's configuration. For one of Drawbar's names that the agent has no
-// setting for it is a CAPABILITY_ERROR that names the agents that have one.
+// Resolve returns the field that a name refers to in an agent's configuration. If the name is one of Drawbar's
+// and the agent has no setting for it, the error is a CAPABILITY_ERROR that lists the agents that have one.
 func (m ConfigManager) Resolve(c *agentconfig.Config, name string) (agentconfig.Target, error) {
 	t, err := c.Resolve(name)
 	e, ok := errors.AsType[*execution.Error](err)
@@ -82,16 +83,17 @@ func (m ConfigManager) Resolve(c *agentconfig.Config, name string) (agentconfig.
 	if len(can) == 0 {
 		return t, err
 	}
-	return t, e.WithHint("these agents have one: %s", strings.Join(can, ", "))
+	return t, e.WithHint("agents with this setting: %s", strings.Join(can, ", "))
 }
 
-// Schema is what can be configured.
+// Schema returns the fields that can be configured.
 func (m ConfigManager) Schema(agent string) (adapter.ConfigSchema, error) {
 	e, err := m.client.registry.Get(agent)
 	return e.Descriptor.Config, err
 }
 
-// Get is the configuration of all scopes, merged: scalars and lists of the narrower scope win, objects are merged.
+// Get returns the configuration of all scopes, merged: the narrower scope wins for scalars and lists; objects
+// are merged.
 func (m ConfigManager) Get(agent string, at ConfigPlace) (agentconfig.AgentConfig, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -100,8 +102,8 @@ func (m ConfigManager) Get(agent string, at ConfigPlace) (agentconfig.AgentConfi
 	return c.Agent()
 }
 
-// GetField is one value, and whether it is set. The name is a field of the schema, a part of an object (env.NAME), or a
-// key of the agent's own behind "native.".
+// GetField returns one value and whether it is set. The name is a field of the schema, a part of an object
+// (env.NAME), or one of the agent's own keys prefixed with "native.".
 func (m ConfigManager) GetField(agent, name string, at ConfigPlace) (any, bool, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -114,8 +116,8 @@ func (m ConfigManager) GetField(agent, name string, at ConfigPlace) (any, bool, 
 	return c.Get(t, at.Scope)
 }
 
-// Set gives several fields values, in one scope. Objects are merged into what is there, lists and scalars replace it.
-// Every value is checked before the first file is written. The files that changed are the answer.
+// Set writes several fields in one scope and returns the files that changed. Objects are merged into the
+// existing ones; lists and scalars are replaced. Every value is checked before the first file is written.
 func (m ConfigManager) Set(ctx context.Context, agent string, values map[string]any, at ConfigPlace) ([]string, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -136,12 +138,12 @@ func (m ConfigManager) Set(ctx context.Context, agent string, values map[string]
 	return m.write(ctx, changes)
 }
 
-// SetField gives one field a value; see Set.
+// SetField writes one field; see Set.
 func (m ConfigManager) SetField(ctx context.Context, agent, name string, value any, at ConfigPlace) ([]string, error) {
 	return m.Set(ctx, agent, map[string]any{name: value}, at)
 }
 
-// Unset takes a field out of one scope. The files that changed are the answer: none when it was not set there.
+// Unset removes a field from one scope and returns the files that changed: none if the field was not set there.
 func (m ConfigManager) Unset(ctx context.Context, agent, name string, at ConfigPlace) ([]string, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -158,7 +160,7 @@ func (m ConfigManager) Unset(ctx context.Context, agent, name string, at ConfigP
 	return m.write(ctx, changes)
 }
 
-// Validate holds the files against the schema. What is wrong with them is in the answer, not in the error.
+// Validate checks the files against the schema. Findings are in the answer, not in the error.
 func (m ConfigManager) Validate(agent string, at ConfigPlace) (agentconfig.Validation, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -167,7 +169,8 @@ func (m ConfigManager) Validate(agent string, at ConfigPlace) (agentconfig.Valid
 	return c.Validate(), nil
 }
 
-// MCPServers are the MCP servers an agent is configured with, by name; of two of one name the one that wins is first.
+// MCPServers returns an agent's configured MCP servers, sorted by name. If two share a name, the effective one
+// comes first.
 func (m ConfigManager) MCPServers(agent string, at ConfigPlace) ([]agentconfig.MCPServer, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -176,7 +179,8 @@ func (m ConfigManager) MCPServers(agent string, at ConfigPlace) ([]agentconfig.M
 	return c.MCPServers(at.Scope)
 }
 
-// AddMCPServer adds a server in the agent's own shape, to one scope. One of that name in the scope is a CONFIG_ERROR.
+// AddMCPServer adds a server to one scope, in the agent's own format. It fails with CONFIG_ERROR if the scope
+// already has a server of that name.
 func (m ConfigManager) AddMCPServer(ctx context.Context, agent string, server execution.MCPServer, at ConfigPlace) ([]string, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -189,7 +193,7 @@ func (m ConfigManager) AddMCPServer(ctx context.Context, agent string, server ex
 	return m.write(ctx, []agentconfig.Change{ch})
 }
 
-// RemoveMCPServer removes a server from one scope. One that is not there is a CONFIG_ERROR.
+// RemoveMCPServer removes a server from one scope. It fails with CONFIG_ERROR if there is no such server.
 func (m ConfigManager) RemoveMCPServer(ctx context.Context, agent, name string, at ConfigPlace) ([]string, error) {
 	c, err := m.Load(agent, at)
 	if err != nil {
@@ -202,15 +206,15 @@ func (m ConfigManager) RemoveMCPServer(ctx context.Context, agent, name string, 
 	return m.write(ctx, changes)
 }
 
-// ModelSelection is which model an agent uses when a run names none, as far as its configuration says.
+// ModelSelection is the model that an agent uses when a run names none, according to its configuration.
 type ModelSelection struct {
 	ConfiguredModel    string `json:"configuredModel,omitempty"`
 	ConfiguredProvider string `json:"configuredProvider,omitempty"`
-	DefaultModel       string `json:"defaultModel,omitempty"`   // what the adapter declares
+	DefaultModel       string `json:"defaultModel,omitempty"`   // declared by the adapter
 	EffectiveModel     string `json:"effectiveModel,omitempty"` // empty: the agent chooses
 }
 
-// ModelSelection reads it.
+// ModelSelection reads the agent's model selection.
 func (m ConfigManager) ModelSelection(agent string, at ConfigPlace) (ModelSelection, error) {
 	e, err := m.client.registry.Get(agent)
 	if err != nil {
@@ -229,7 +233,7 @@ func (m ConfigManager) ModelSelection(agent string, at ConfigPlace) (ModelSelect
 	return s, nil
 }
 
-// SetModelSelection sets the model, and the provider unless it is empty.
+// SetModelSelection sets the model, and the provider if it is not empty.
 func (m ConfigManager) SetModelSelection(ctx context.Context, agent, model, provider string, at ConfigPlace) ([]string, error) {
 	values := map[string]any{"model": model}
 	if provider != "" {
@@ -245,10 +249,10 @@ func place(at ConfigPlace) adapter.ConfigScope {
 	return at.Scope
 }
 
-// write makes changes, those of one file at once.
+// write applies changes; all changes of one file are written together.
 func (m ConfigManager) write(ctx context.Context, changes []agentconfig.Change) ([]string, error) {
 	if reflect.TypeOf(m.client.host.FS) != reflect.TypeOf(adapter.OSHost(nil).FS) {
-		return nil, execution.Errorf(execution.CodeConfig, "the client's host is not this machine: nothing can be written there")
+		return nil, execution.Errorf(execution.CodeConfig, "the client's host is not this machine: configuration cannot be written there")
 	}
 	changed := []string{}
 	for len(changes) > 0 {
@@ -264,7 +268,7 @@ func (m ConfigManager) write(ctx context.Context, changes []agentconfig.Change) 
 		changes = later
 		o := configstore.Options{Within: file.Root}
 		if file.Root != "" && file.Scope == adapter.ScopeProject {
-			o.Mode = 0o644 // the project's files are for everybody in it
+			o.Mode = 0o644 // the project's files are shared
 		}
 		did, err := configstore.Edit(ctx, file.Name, configfile.Format(file.Format), func(d *configfile.Document) (bool, error) {
 			any := false
@@ -282,7 +286,7 @@ func (m ConfigManager) write(ctx context.Context, changes []agentconfig.Change) 
 		}
 		if err != nil {
 			if len(changed) > 0 {
-				err = errors.Join(err, execution.Errorf(execution.CodeConfig, "changed before that: %v", changed))
+				err = errors.Join(err, execution.Errorf(execution.CodeConfig, "already changed: %v", changed))
 			}
 			return changed, err
 		}

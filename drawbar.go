@@ -1,7 +1,8 @@
-// Package drawbar is the one door to the product for programs: a client that knows the agents, runs them, and keeps a
-// record of the runs.
+// Package drawbar is the product's API for Go programs: a client that detects agents, runs them, and records
+// the runs.
 //
-// Blank-import github.com/drawbar/drawbar/adapter/all for the built-in agents, or only the adapters that you want:
+// Blank-import github.com/drawbar/drawbar/adapter/all for the built-in agents, or only the adapters that you
+// want:
 //
 //	client, err := drawbar.New(drawbar.Options{})
 //	run, err := client.Run(ctx, execution.Request{Message: execution.Message{Text: "fix the test"},
@@ -9,11 +10,11 @@
 //	for event, err := range run.Events(ctx, 0) { ... }
 //	result, err := run.Result(ctx)
 //
-// The words of requests, events and results are those of package execution, those of sessions and costs of package sessions,
-// those of governed runs of package govern.
+// Package execution defines requests, events and results; package sessions defines sessions and costs; package
+// govern defines governed runs.
 //
-// On Linux a program that calls Supervise first thing in main has every descendant of its agents ended also when it is
-// killed itself.
+// On Linux, a program that calls Supervise first in main also ends all descendants of its agents when it is
+// killed.
 package drawbar
 
 import (
@@ -43,33 +44,36 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Options configure a client. The zero value is a client of the built-in agents that records its runs.
+// Options configure a client. The zero value uses the registered agents and records runs.
 type Options struct {
 	// Agents are the agents known from the start; nil means those registered by blank imports.
 	Agents []adapter.Descriptor
-	// Host is what detection may look at; nil is this machine.
+	// Host is the machine that detection inspects; nil is this machine.
 	Host *adapter.Host
-	// DefaultAgent runs requests that name none.
+	// DefaultAgent runs requests that do not name an agent.
 	DefaultAgent string
-	// Defaults fill the options that a request leaves at their zero value: maps are merged, other values are taken as a whole.
-	// Command applies to agents that run a program of the caller's. What belongs to one run (Agent, RunID, SessionID,
-	// ForkSessionID) is refused by New.
+	// Defaults fill the options that a request leaves at their zero value: maps are merged, other values are
+	// copied whole. Command applies to agents that run a caller's program. New refuses options that belong to
+	// one run (Agent, RunID, SessionID, ForkSessionID).
 	Defaults execution.RunOptions
-	// Models are added to those that agents declare, or say something else about them; later ones win.
+	// Models add to or override the models that agents declare; later entries win.
 	Models []ModelDeclaration
-	// StateDir is where runs are recorded; empty is the platform's state directory (DRAWBAR_STATE_DIR overrides it).
+	// StateDir is the directory of the run record; empty is the platform's state directory (DRAWBAR_STATE_DIR
+	// overrides it).
 	StateDir string
-	// NoRecord keeps no record of runs.
+	// NoRecord disables the run record.
 	NoRecord bool
-	// Control lets other processes of this user reach the runs: drawbar attach, stop and wait. It needs the record.
+	// Control lets other processes of this user reach the runs: drawbar attach, stop and wait. It requires the
+	// record.
 	Control bool
-	// Logger takes warnings about the record, such as a full disk; a run goes on without its record. nil drops them.
+	// Logger receives warnings about the record, such as a full disk; the run continues unrecorded. nil
+	// discards them.
 	Logger *slog.Logger
 
 	configured *config.Config // set by Configured
 }
 
-// Client runs agents. It is safe for concurrent use. Making one touches no file.
+// Client runs agents. It is safe for concurrent use. Creating one touches no file.
 type Client struct {
 	opts     Options
 	registry *catalog.Registry
@@ -81,13 +85,13 @@ type Client struct {
 	sessions *Sessions
 	closed   bool
 	swept    sync.Once
-	open     sync.WaitGroup // records being finished
+	open     sync.WaitGroup // records being written
 }
 
-// New makes a client. Its error is about options that contradict each other, or that no run could have.
+// New creates a client. It fails if the options contradict each other or no run could have them.
 func New(o Options) (*Client, error) {
 	if o.NoRecord && o.StateDir != "" {
-		return nil, execution.Errorf(execution.CodeValidation, "drawbar.New: StateDir is set and NoRecord too: nothing would be written there")
+		return nil, execution.Errorf(execution.CodeValidation, "drawbar.New: StateDir and NoRecord are both set: nothing would be written to StateDir")
 	}
 	if err := checkDefaults(o.Defaults); err != nil {
 		return nil, err
@@ -110,40 +114,41 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Supervise must be the first call in main of a program that wants its agents ended with it on Linux: the program
-// re-executes itself as a small supervisor of each run, and in that role Supervise never returns. Elsewhere it does nothing.
+// Supervise must be the first call in main of a program whose agents must end with it on Linux: the program
+// re-executes itself as a small supervisor of each run, and in that role Supervise never returns. On other
+// platforms it does nothing.
 //
-// Everywhere it is also what the agents of runs with a PreToolUse hook start as the command of that hook: without the call
-// such runs are refused.
+// On every platform it is also the hook command that agents start in runs with a PreToolUse hook: without the
+// call such runs are refused.
 func Supervise() {
 	process.MaybeKeeper()
 	hookrelay.MaybeRelay()
 }
 
-// Adapters is the registry of agents.
+// Adapters returns the registry of agents.
 func (c *Client) Adapters() *catalog.Registry { return c.registry }
 
-// Models are the models the agents declare.
+// Models returns the models that the agents declare.
 func (c *Client) Models() Models { return c.models }
 
-// Detect looks whether an agent is installed; see adapter.Registry.Detect.
+// Detect reports whether an agent is installed; see adapter.Registry.Detect.
 func (c *Client) Detect(ctx context.Context, name string) (*catalog.InstalledInfo, error) {
 	return c.registry.Detect(ctx, name)
 }
 
-// RunOptions are agent.Options with what only a client can resolve.
+// RunOptions are agent.Options plus what only a client can resolve.
 type RunOptions struct {
 	agent.Options
-	// Fallback names agents to try in order when the one before cannot do it.
+	// Fallback lists agents to try, in order, when the previous one cannot serve the request.
 	Fallback []string
-	// Parent is the run that started this one, for the record.
+	// Parent is the run that started this one; it is recorded.
 	Parent execution.RunID
-	// Detached marks a run that outlives the command that started it, for the record.
+	// Detached marks a run that outlives the command that started it; it is recorded.
 	Detached bool
 }
 
-// Run starts a run. What the request leaves out is filled in: the agent, ids, times, and the client's defaults. The error
-// is an *execution.Error about the request; whatever happens later is in the run's result.
+// Run starts a run. It fills in what the request omits: the agent, ids, times and the client's defaults. The
+// error is an *execution.Error about the request; later failures are in the run's result.
 func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions) (*agent.Run, error) {
 	req, entry, err := c.prepare(req)
 	if err != nil {
@@ -224,7 +229,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	return run, nil
 }
 
-// Negotiate answers what a request would get from its agent. It starts, reads and writes nothing.
+// Negotiate reports what the agent would do with a request. It starts, reads and writes nothing.
 func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Negotiation, error) {
 	req, entry, err := c.prepare(req)
 	if err != nil {
@@ -238,7 +243,7 @@ func (c *Client) backend(e catalog.Entry) agent.Backend {
 	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.merge(d.Name, d.Models), DefaultModel: d.DefaultModel, Warning: e.Warning}
 }
 
-// prepare resolves the agent and fills in what the request leaves out.
+// prepare resolves the agent and fills in what the request omits.
 func (c *Client) prepare(req execution.Request) (execution.Request, catalog.Entry, error) {
 	req = req.Clone()
 	run, entry, err := c.resolve(req.Run)
@@ -255,14 +260,14 @@ func (c *Client) prepare(req execution.Request) (execution.Request, catalog.Entr
 	}
 	if req.Run.Cwd == "" {
 		if req.Run.Cwd, err = os.Getwd(); err != nil {
-			return req, entry, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err).WithHint("name one with Run.Cwd (--cwd)")
+			return req, entry, execution.Errorf(execution.CodeValidation, "read the current directory: %w", err).WithHint("set it with Run.Cwd (--cwd)")
 		}
 	}
 	return req, entry, nil
 }
 
-// resolve finds the agent of a run and puts the profile and the client's defaults under its options. The agent is the one that the
-// options name, else the profile's, else the client's.
+// resolve finds the agent of a run and applies the profile and the client's defaults to its options. The agent
+// comes from the options, then the profile, then the client.
 func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.Entry, error) {
 	defaults := c.opts.Defaults
 	profile, cfg := cmp.Or(o.Profile, defaults.Profile), c.opts.configured
@@ -287,7 +292,7 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.
 	}
 	o.Agent = cmp.Or(o.Agent, c.opts.DefaultAgent)
 	if o.Agent == "" {
-		return o, catalog.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is named").WithHint("name one of: drawbar agents list")
+		return o, catalog.Entry{}, execution.Errorf(execution.CodeValidation, "no agent is specified").WithHint("name one of: drawbar agents list")
 	}
 	entry, err := c.registry.Get(o.Agent)
 	if err != nil {
@@ -312,13 +317,13 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.
 	return o.WithDefaults(defaults), entry, nil
 }
 
-// checkDefaults refuses defaults that no run could have, and what belongs to one run only.
+// checkDefaults refuses defaults that no run could have or that belong to a single run.
 func checkDefaults(d execution.RunOptions) error {
 	for o := range execution.Options() {
 		if o.In(execution.ReachDefaults) || !o.Stated(d) {
 			continue
 		}
-		e := execution.Errorf(execution.CodeValidation, "drawbar.New: Defaults.%s belongs to one run", o.Field().Name)
+		e := execution.Errorf(execution.CodeValidation, "drawbar.New: Defaults.%s belongs to a single run", o.Field().Name)
 		if o.Name == "agent" {
 			return e.WithHint("set Options.DefaultAgent")
 		}
@@ -336,10 +341,10 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// lazyIndex is how short a run must be for its row in the index to be left to the next reader.
+// lazyIndex is the duration below which a run leaves its index row to the next reader.
 const lazyIndex = 2 * time.Second
 
-// openStore gives the record of runs, opened on first use. It is nil with NoRecord.
+// openStore opens the run record on first use. It returns nil with NoRecord.
 func (c *Client) openStore() (*runstore.Store, error) {
 	if c.opts.NoRecord {
 		return nil, nil
@@ -370,7 +375,7 @@ func (c *Client) openStore() (*runstore.Store, error) {
 	return s, nil
 }
 
-// Recorded reports whether there is a record of a run, live or ended.
+// Recorded reports whether a run, live or ended, is recorded.
 func (c *Client) Recorded(id execution.RunID) bool {
 	s, err := c.openStore()
 	if err != nil || s == nil {
@@ -380,8 +385,9 @@ func (c *Client) Recorded(id execution.RunID) bool {
 	return err == nil
 }
 
-// record begins the record of a run. Without one the run goes on: a full disk must not stop work. Its error is about the request:
-// the id of another run. The options are given what fills the record, and what says in the result that it is incomplete.
+// record begins recording a run. If that fails, the run continues unrecorded: a full disk must not stop work.
+// The error is about the request: the run id is already in use. record also sets the options that feed the
+// record and that mark the result as incompletely recorded.
 func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOptions) (*runstore.Writer, error) {
 	missing := func(what func() error) {
 		add := opts.ResultMetadata
@@ -406,7 +412,7 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, StartedAt: time.Now(), Parent: opts.Parent,
 		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: opts.Secrets})
 	if errors.Is(err, runstore.ErrExists) {
-		return nil, execution.Errorf(execution.CodeValidation, "run %s is recorded already", req.Run.RunID).WithHint("leave out --run-id, or give another one")
+		return nil, execution.Errorf(execution.CodeValidation, "run %s is already recorded", req.Run.RunID).WithHint("omit --run-id, or use a different one")
 	}
 	if err != nil {
 		c.warn(err)
@@ -418,7 +424,8 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 	return w, nil
 }
 
-// secrets are the values that must not be shown or written: those of the environment and of what the request hands to the agent.
+// secrets returns the values that must not be shown or recorded: those of the environment and those that the
+// request passes to the agent.
 func secrets(req execution.Request, d adapter.Descriptor) []string {
 	list := secret.Environ(os.Environ())
 	for _, k := range d.Keys {
@@ -448,8 +455,8 @@ func (c *Client) warn(err error) {
 	}
 }
 
-// Close waits until the records of ended runs are written and closes the store. Runs that are still going should have
-// been awaited or aborted; Close waits for them.
+// Close waits until the records of ended runs are written, then closes the store. Wait for or abort live runs
+// first; Close blocks until they end.
 func (c *Client) Close() error {
 	c.open.Wait()
 	c.mu.Lock()
@@ -467,7 +474,7 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// NewExecutionAdapter is the BYOH specification's factory: one agent behind negotiate and execute.
+// NewExecutionAdapter is the factory of the BYOH specification: it wraps one agent in negotiate and execute.
 func (c *Client) NewExecutionAdapter(name string) (*agent.Agent, error) {
 	entry, err := c.registry.Get(name)
 	if err != nil {

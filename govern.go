@@ -17,8 +17,8 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// OpenProject opens the governed project that dir is in: the nearest folder above with an agentxchain.json. It starts nothing,
-// takes no lock, and reads no file: each method of the engine reads them as they are then.
+// OpenProject opens the governed project of dir: the nearest folder at or above dir with an agentxchain.json.
+// It starts nothing, takes no lock and reads no file; each method of the engine reads the files when called.
 func OpenProject(dir string, o govern.Options) (govern.Engine, error) {
 	root, err := project.Find(dir)
 	if err != nil {
@@ -31,7 +31,7 @@ func OpenProject(dir string, o govern.Options) (govern.Engine, error) {
 	return orchestrator.Open(root, opts)
 }
 
-// trusts holds items against what the user has trusted, and asks about the others.
+// trusts checks items against what the user has trusted and asks about the rest.
 func trusts(ask func(string, []govern.TrustItem) bool) (func(string, []trust.Item) error, error) {
 	dir, err := config.UserDir(os.Getenv)
 	if err != nil {
@@ -60,17 +60,17 @@ func trusts(ask func(string, []govern.TrustItem) bool) (func(string, []trust.Ite
 	}, nil
 }
 
-// GovernedAgents lets turns of governed runs be carried out by the agents of the client.
+// GovernedAgents runs turns of governed runs with the client's agents.
 func (c *Client) GovernedAgents() govern.Agents {
 	return GovernedAgents(func() (*Client, error) { return c, nil })
 }
 
-// GovernedAgents are those of a client that is made when a turn first needs one.
+// GovernedAgents returns agents of a client that is created when a turn first needs one.
 func GovernedAgents(client func() (*Client, error)) govern.Agents { return governedAgents{client} }
 
 type governedAgents struct{ client func() (*Client, error) }
 
-// Sweep ends what runs left whose own process is gone.
+// Sweep ends processes of runs whose own process is gone.
 func (a governedAgents) Sweep() error {
 	c, err := a.client()
 	if err == nil {
@@ -79,11 +79,12 @@ func (a governedAgents) Sweep() error {
 	return err
 }
 
-// ReadOutput begins to read what a program prints when line is the first record of one of the client's agents; nil for any other.
+// ReadOutput returns a parser for a program's output if line is the first record of one of the client's agents,
+// else nil.
 func (a governedAgents) ReadOutput(line []byte) adapter.Output {
 	c, err := a.client()
 	if err != nil {
-		return nil // the run itself says so where it needs one
+		return nil // the run itself reports a missing client
 	}
 	for _, info := range c.Adapters().List() {
 		if e, err := c.Adapters().Get(info.Agent); err == nil {
@@ -97,7 +98,7 @@ func (a governedAgents) ReadOutput(line []byte) adapter.Output {
 	return nil
 }
 
-// Negotiate answers what the agent could do, and that its program is there; it starts nothing.
+// Negotiate reports what the agent can do and whether its program is installed; it starts nothing.
 func (a governedAgents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
 	c, err := a.client()
 	if err != nil {
@@ -109,7 +110,7 @@ func (a governedAgents) Negotiate(_ context.Context, req execution.Request) (exe
 	}
 	if command := entry.Descriptor.Command; command != "" {
 		if _, err := lookpath.In(os.Environ(), "", command); err != nil {
-			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no command %q on PATH", req.Run.Agent, command).
+			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: no command %q on PATH", req.Run.Agent, command).
 				WithHint("drawbar agents install %s", req.Run.Agent)
 		}
 	}

@@ -11,21 +11,21 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Leftovers is what killed runs left and RemoveLeftovers removed.
+// Leftovers lists what RemoveLeftovers removed after killed runs.
 type Leftovers struct {
-	Dirs  []string                // private folders in the directory for temporary files
+	Dirs  []string                // private folders in the temporary directory
 	Ended map[execution.RunID]int // processes of lost runs
 }
 
 const (
-	// leftoverRuns is how many runs back RemoveLeftovers looks for processes.
+	// leftoverRuns is the number of recent runs that RemoveLeftovers checks for processes.
 	leftoverRuns = 1000
 	leftoverKill = 5 * time.Second
 )
 
-// RemoveLeftovers ends processes of lost runs of this record, which live only when everything that watches a run was killed at
-// once, and removes the private folders of runs that were killed. Runs that go on keep theirs. A client does it by itself when it
-// starts its first run.
+// RemoveLeftovers ends the processes of this record's lost runs and removes the private folders of killed runs.
+// Such processes survive only when everything that supervises a run was killed at once. Live runs keep their
+// folders. A client calls it when it starts its first run.
 func (c *Client) RemoveLeftovers() (Leftovers, error) {
 	done := Leftovers{Ended: map[execution.RunID]int{}}
 	s, err := c.openStore()
@@ -41,7 +41,7 @@ func (c *Client) RemoveLeftovers() (Leftovers, error) {
 	for id := range process.Survivors(lost...) {
 		n, err := process.EndSurvivors(id, leftoverKill)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("end the processes of the lost run %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("end the processes of lost run %s: %w", id, err))
 		}
 		if n > 0 {
 			done.Ended[execution.RunID(id)] = n

@@ -11,21 +11,21 @@ import (
 	"github.com/drawbar/drawbar/internal/base/near"
 )
 
-// ModelDeclaration adds a model to an agent, or says something else about one that it declares: the fields that are stated
-// replace the known ones.
+// ModelDeclaration adds a model to an agent, or overrides one that the agent declares: stated fields replace
+// the known ones.
 type ModelDeclaration struct {
-	Agent string // name of an agent, or * for every one
+	Agent string // an agent's name, or * for every agent
 	execution.Model
 }
 
-// Models answers questions about models from what the agents declare and what the options add. It is safe for concurrent
-// use.
+// Models answers questions about models from the agents' declarations and the client's options. It is safe for
+// concurrent use.
 type Models struct {
 	registry *catalog.Registry
 	declared []ModelDeclaration
 }
 
-// List is the models of an agent; an agent whose models are found out at run time has none.
+// List returns the models of an agent. It is empty for an agent whose models are known only at run time.
 func (m Models) List(agentName string) ([]execution.Model, error) {
 	e, err := m.registry.Get(agentName)
 	if err != nil {
@@ -38,7 +38,7 @@ func (m Models) List(agentName string) ([]execution.Model, error) {
 	return m.merge(e.Descriptor.Name, list), nil
 }
 
-// merge puts what is declared over the models of an agent. The list is the caller's.
+// merge applies the declarations to an agent's models. The caller owns the returned list.
 func (m Models) merge(agentName string, list []execution.Model) []execution.Model {
 	for _, d := range m.declared {
 		if d.Agent != agentName && d.Agent != "*" {
@@ -66,7 +66,7 @@ func (m Models) merge(agentName string, list []execution.Model) []execution.Mode
 	return list
 }
 
-// Model finds a model of an agent by id or alias. An unknown one is an error that lists some.
+// Model finds a model of an agent by id or alias. For an unknown model the error lists some known ones.
 func (m Models) Model(agentName, id string) (execution.Model, error) {
 	list, err := m.List(agentName)
 	if err != nil {
@@ -81,16 +81,16 @@ func (m Models) Model(agentName, id string) (execution.Model, error) {
 	}
 	e := execution.Errorf(execution.CodeModelNotFound, "%s declares no model %s", agentName, id)
 	if len(names) > 0 {
-		return execution.Model{}, e.WithHint("it declares %s; any other id is passed on as it is", strings.Join(names, ", "))
+		return execution.Model{}, e.WithHint("it declares %s; any other id is passed on unchanged", strings.Join(names, ", "))
 	}
 	return execution.Model{}, e
 }
 
-// Price is what a model of an agent costs, by its id, an alias, or the dated name that an agent states; nil when that is not known.
+// Price returns the price of an agent's model, found by id, alias or dated name; nil if unknown.
 func (m Models) Price(agentName, id string) *execution.Price {
 	list, err := m.List(agentName)
 	if err != nil {
-		return nil // an agent that is gone
+		return nil // the agent was unregistered
 	}
 	if have := execution.FindModel(list, id); have != nil {
 		return have.Price
@@ -98,7 +98,7 @@ func (m Models) Price(agentName, id string) *execution.Price {
 	return nil
 }
 
-// ModelStatus is what is known of a model id.
+// ModelStatus says what is known of a model id.
 type ModelStatus string
 
 // The statuses of a model id.
@@ -107,10 +107,10 @@ const (
 	ModelAlias      ModelStatus = "alias"
 	ModelDeprecated ModelStatus = "deprecated"
 	ModelAmbiguous  ModelStatus = "ambiguous" // an alias of several models
-	ModelUnknown    ModelStatus = "unknown"   // passed on to the agent as it is; its price is unknown, not zero
+	ModelUnknown    ModelStatus = "unknown"   // passed to the agent unchanged; its price is unknown, not zero
 )
 
-// ModelValidation is the answer to whether an agent has a model (agent-mux specification, ModelValidationResult).
+// ModelValidation reports whether an agent has a model (agent-mux specification, ModelValidationResult).
 type ModelValidation struct {
 	Valid       bool             `json:"valid"`
 	Status      ModelStatus      `json:"status"`
@@ -121,7 +121,7 @@ type ModelValidation struct {
 	Suggestions []string         `json:"suggestions,omitempty"` // at most five
 }
 
-// Validate tells what a model id is to an agent. The error is UNKNOWN_AGENT.
+// Validate classifies a model id for an agent. The error is UNKNOWN_AGENT.
 func (m Models) Validate(agentName, id string) (ModelValidation, error) {
 	list, err := m.List(agentName)
 	if err != nil {
@@ -140,7 +140,7 @@ func (m Models) Validate(agentName, id string) (ModelValidation, error) {
 	switch len(found) {
 	case 0:
 		v := ModelValidation{Status: ModelUnknown, Suggestions: similar(id, list)}
-		v.Message = fmt.Sprintf("%s declares no model %s; it is passed on as it is, and its price is unknown", agentName, id)
+		v.Message = fmt.Sprintf("%s declares no model %s; it is passed on unchanged, and its price is unknown", agentName, id)
 		return v, nil
 	case 1:
 	default:
@@ -169,7 +169,8 @@ func (m Models) Validate(agentName, id string) (ModelValidation, error) {
 	return v, nil
 }
 
-// similar are at most five ids that have words of id in them, those with the most first, then those that a typing mistake made id of.
+// similar returns at most five ids: those that share words with id, most shared words first, then those within
+// a typing mistake of id.
 func similar(id string, list []execution.Model) []string {
 	words := strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r == '-' || r == '.' || r == '/' || r == '_' })
 	score, spelled := map[string]int{}, map[string]string{}
@@ -198,8 +199,8 @@ func similar(id string, list []execution.Model) []string {
 	return names[:min(len(names), 5)]
 }
 
-// Estimate is the price of a usage on a model in US dollars, nil when no price is known. The error is MODEL_NOT_FOUND or
-// UNKNOWN_AGENT.
+// Estimate returns the price of a usage on a model in US dollars, nil if no price is known. The error is
+// MODEL_NOT_FOUND or UNKNOWN_AGENT.
 func (m Models) Estimate(agentName, id string, u execution.Usage) (*float64, error) {
 	model, err := m.Model(agentName, id)
 	if err != nil || model.Price == nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// SessionCosts adds up what agents used, whoever started them, from the session files they keep themselves. It writes nothing
-// of the agents'. What was read is kept below the state directory, unless the client keeps no record, so that the next call
-// reads only what is new.
+// SessionCosts adds up what agents used, whoever started them, from the session files that they keep. It never
+// writes to the agents' files. Results are cached in the state directory unless the client has NoRecord, so the
+// next call reads only what is new.
 //
-// A call of a model counts once, in however many files it stands: repeated for each block of an answer, copied by a fork or
-// a resume. Sub-agents count. The money is the agent's own figure where it states one, else tokens times the models' prices;
-// calls without a price are counted apart, since unknown is not free. The error is about the query or the context; files
-// that cannot be read are in Problems.
+// Each model call counts once, even if several files contain it: repeated for each block of an answer, or
+// copied by a fork or a resume. Sub-agents count. The cost is the agent's own figure if it states one, else
+// tokens times the models' prices; calls without a price are counted separately, because unknown is not free.
+// The error is about the query or the context; unreadable files are listed in Problems.
 func (c *Client) SessionCosts(ctx context.Context, q sessions.CostQuery) (sessions.Costs, error) {
 	return c.sessionCosts(ctx, c.host, q, nil)
 }
 
-// costOfSessions is what sessions cost, by unified id.
+// costOfSessions returns the cost of sessions by unified id.
 func (c *Client) costOfSessions(ctx context.Context, agent string, paths []string) (map[string]execution.Cost, error) {
 	r, err := c.sessionCosts(ctx, c.host, sessions.CostQuery{By: sessions.GroupSession, Agent: agent}, paths)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Client) costOfSessions(ctx context.Context, agent string, paths []strin
 	return costs, nil
 }
 
-// sessionCosts is SessionCosts on a host, of all files or of those in only.
+// sessionCosts is SessionCosts on a given host, for all files or only those in only.
 func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q sessions.CostQuery, only []string) (sessions.Costs, error) {
 	if q.Agent != "" {
 		e, err := c.registry.Get(q.Agent)
@@ -71,8 +71,8 @@ func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q sessions
 		}
 	}
 	if q.Agent != "" && len(sources) == 0 {
-		return sessions.Costs{}, execution.Errorf(execution.CodeCapability, "%s keeps no session files whose usage Drawbar can read", q.Agent).
-			WithHint("what Drawbar's own runs of it cost: drawbar cost --agent %s", q.Agent)
+		return sessions.Costs{}, execution.Errorf(execution.CodeCapability, "%s has no session files whose usage Drawbar can read", q.Agent).
+			WithHint("for the cost of Drawbar's own runs: drawbar cost --agent %s", q.Agent)
 	}
 	o := usage.Options{Host: host, Only: only}
 	if !c.opts.NoRecord {
@@ -95,22 +95,22 @@ func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q sessions
 	if log == nil {
 		return sessions.Costs{}, err
 	}
-	c.warn(err) // what could not be kept costs time only
+	c.warn(err) // a failed cache write only costs time
 	return log.Report(selected)
 }
 
-// taggedSessions are the sessions of the runs on record with the query's tag.
+// taggedSessions returns the sessions of recorded runs with the query's tag.
 func (c *Client) taggedSessions(q sessions.CostQuery) (map[string]bool, error) {
 	if c.opts.NoRecord {
-		return nil, execution.Errorf(execution.CodeValidation, "sum costs: tags are those of runs on record, and this client keeps no record").WithHint("leave the tag away, or NoRecord")
+		return nil, execution.Errorf(execution.CodeValidation, "sum costs: tags belong to recorded runs, and this client keeps no record").WithHint("remove the tag, or unset NoRecord")
 	}
 	store, err := c.openStore()
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "open the record of runs: %w", err)
+		return nil, execution.Errorf(execution.CodeConfig, "open the run record: %w", err)
 	}
 	runs, err := store.List(runstore.Filter{Agent: q.Agent, Tag: q.Tag})
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "read the record of runs: %w", err)
+		return nil, execution.Errorf(execution.CodeConfig, "read the run record: %w", err)
 	}
 	sessions := map[string]bool{}
 	for _, r := range runs {
@@ -121,8 +121,8 @@ func (c *Client) taggedSessions(q sessions.CostQuery) (map[string]bool, error) {
 	return sessions, nil
 }
 
-// usedBefore is what the session that a request goes on with had used, for an agent that states sums of a whole session. It is
-// nil where nobody needs or knows it.
+// usedBefore returns the earlier usage of the session that a request continues, for an agent that states totals
+// of a whole session. It is nil if it is unknown or not needed.
 func (c *Client) usedBefore(ctx context.Context, e catalog.Entry, req execution.Request) *execution.Usage {
 	log, ok := adapter.As[adapter.SessionSums](e.Adapter)
 	session := cmp.Or(req.Run.SessionID, req.Run.ForkSessionID)
@@ -146,25 +146,25 @@ func (c *Client) usedBefore(ctx context.Context, e catalog.Entry, req execution.
 		return nil
 	}
 	used := usageOf(report.Total)
-	used.Thinking = 0 // agents that state sums state none of it
+	used.Thinking = 0 // agents that state totals do not state thinking
 	return &used
 }
 
-// sessionScan bounds how long the end of a run waits for the reading of session files.
+// sessionScan limits how long the end of a run waits for session files to be read.
 const sessionScan = 10 * time.Second
 
-// SessionSpan is a part of an agent's session.
+// SessionSpan is part of an agent's session.
 type SessionSpan struct {
 	Agent   string
 	Session string
-	Fork    string            // the session that this one is a fork of: what it repeats does not count
-	Since   time.Time         // calls at or after it
-	Until   time.Time         // calls before it; zero: all
-	Env     map[string]string // of the run, for agents whose files are found by variables
+	Fork    string            // the session that this one was forked from; calls copied from it do not count
+	Since   time.Time         // calls at or after this time
+	Until   time.Time         // calls before this time; zero: no limit
+	Env     map[string]string // the run's variables, for agents that locate their files by variables
 }
 
-// SessionUsage is what an agent used in a part of a session, by the files that the agent keeps; zero when these do not say. It
-// reads the files that changed since the part began.
+// SessionUsage returns what an agent used in part of a session, according to the agent's files; zero if they do
+// not say. It reads the files that changed since the part began.
 func (c *Client) SessionUsage(ctx context.Context, s SessionSpan) execution.Usage {
 	e, err := c.registry.Get(s.Agent)
 	if err != nil || s.Session == "" {
@@ -175,7 +175,7 @@ func (c *Client) SessionUsage(ctx context.Context, s SessionSpan) execution.Usag
 		return execution.Usage{}
 	}
 	agent, host := e.Descriptor.Name, c.hostOf(s.Env)
-	changed := s.Since.Add(-time.Second) // the time of a file lags behind the clock
+	changed := s.Since.Add(-time.Second) // file times lag behind the clock
 	files := usage.Files(ctx, host, usage.Source{Agent: agent, Log: log}, func(file string, modified time.Time) bool {
 		return !modified.Before(changed) || s.Fork != "" && strings.Contains(file, s.Fork)
 	})
@@ -202,7 +202,7 @@ func usageOf(s sessions.CostSum) execution.Usage {
 		Total: s.InputTokens + s.OutputTokens + s.CacheReadTokens + s.CacheWriteTokens}
 }
 
-// hostOf is this machine as a run with variables of its own sees it.
+// hostOf is this machine with a run's own variables applied.
 func (c *Client) hostOf(env map[string]string) adapter.Host {
 	host := c.host
 	host.Home = cmp.Or(env["HOME"], host.Home)

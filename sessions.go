@@ -12,12 +12,13 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// Sessions are the conversations that agents keep on disk, whoever started them. They are read in place and never
-// written. Sessions are named agent:id; the agent's own id, and the beginning of one, will do where only one session has
-// it. It is safe for concurrent use and closed by Client.Close.
+// Sessions reads the conversations that agents keep on disk, whoever started them. It reads them in place and
+// never writes them. A session is named agent:id; the agent's own id or a prefix of it is enough if it is
+// unambiguous. Sessions is safe for concurrent use and is closed by Client.Close.
 type Sessions struct{ store *session.Store }
 
-// Sessions opens the conversations on disk. Their index is kept in the state directory, unless the client keeps no record.
+// Sessions opens the conversations on disk. Their index is kept in the state directory unless the client has
+// NoRecord.
 func (c *Client) Sessions() (*Sessions, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,7 +34,7 @@ func (c *Client) Sessions() (*Sessions, error) {
 	for _, info := range c.registry.List() {
 		e, err := c.registry.Get(info.Agent)
 		if err != nil {
-			continue // unregistered since
+			continue // unregistered meanwhile
 		}
 		if store, ok := adapter.As[adapter.SessionStore](e.Adapter); ok {
 			o.Sources = append(o.Sources, session.Source{Agent: info.Agent, Aliases: e.Descriptor.Aliases, Store: store})
@@ -52,7 +53,7 @@ func (c *Client) Sessions() (*Sessions, error) {
 	return c.sessions, nil
 }
 
-// sessionTags are the tags of Drawbar's own runs, by the session they were in.
+// sessionTags returns the tags of Drawbar's own runs by session.
 func (c *Client) sessionTags(context.Context) (map[string][]string, error) {
 	s, err := c.openStore()
 	if err != nil || s == nil {
@@ -61,8 +62,8 @@ func (c *Client) sessionTags(context.Context) (map[string][]string, error) {
 	return s.SessionTags()
 }
 
-// List gives the selected sessions of all agents. What could not be read is in Problems, of the listing or of a session;
-// the error is about the query, the index or the context.
+// List returns the selected sessions of all agents. Read failures are in Problems, of the listing or of a
+// session; the error is about the query, the index or the context.
 func (s *Sessions) List(ctx context.Context, q sessions.Query) (sessions.Listing, error) {
 	return s.store.List(ctx, q)
 }
@@ -72,13 +73,13 @@ func (s *Sessions) Get(ctx context.Context, id string) (adapter.Session, error) 
 	return s.store.Get(ctx, id)
 }
 
-// Search looks for a text in what was said, thought, called and answered, in the files as they are now.
+// Search finds a text in messages, thinking, tool calls and tool results, in the current files.
 func (s *Sessions) Search(ctx context.Context, q sessions.SearchQuery) (sessions.SearchResult, error) {
 	return s.store.Search(ctx, q)
 }
 
-// Watch gives what happens in a session from now on. The sequence ends when the session ends by the agent's own account,
-// when its file is removed, and when ctx is done.
+// Watch yields the events of a session from now on. The sequence ends when the agent ends the session, the
+// session's file is removed, or ctx is done.
 func (s *Sessions) Watch(ctx context.Context, id string, o sessions.WatchOptions) iter.Seq2[execution.Event, error] {
 	return s.store.Watch(ctx, id, o)
 }
@@ -92,7 +93,7 @@ func (s *Sessions) Export(ctx context.Context, w io.Writer, id string, f session
 	return session.Export(w, one, f)
 }
 
-// Diff compares two sessions, of one agent or of two, by the role and content of their messages.
+// Diff compares two sessions, of the same or different agents, by the role and content of their messages.
 func (s *Sessions) Diff(ctx context.Context, a, b string) (sessions.Difference, error) {
 	return s.store.Diff(ctx, a, b)
 }

@@ -14,25 +14,25 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
-// learnAfter is how long a run must last before its agent is asked for its version beside it.
+// learnAfter is how long a run must last before its agent's version is queried in parallel.
 const learnAfter = time.Second
 
-// checkVersion refuses an agent that is known to be too old. What is not known yet costs no time: learn finds it out
-// beside a run that lasts or that ended without being understood, warns, and is nil when there is nothing to learn. version is
-// empty until it is known.
+// checkVersion refuses an agent that is known to be too old. An unknown version does not delay the run: learn
+// queries it in parallel when the run lasts, or after a run whose output was not understood, and warns; learn
+// is nil if there is nothing to query. version is empty until known.
 func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (version string, learn func(run *agent.Run), err error) {
 	if _, own := req.Run.Env["PATH"]; own || d.MinVersion == "" || c.opts.Host != nil {
-		return "", nil, nil // another PATH means another program than detection would find
+		return "", nil, nil // another PATH means a different program than detection would find
 	}
 	dir := c.opts.StateDir
 	if dir == "" {
 		if dir, err = runstore.DefaultDir(); err != nil {
-			return "", nil, nil // the record says so
+			return "", nil, nil // known from the record
 		}
 	}
 	program, err := adapter.OSHost(nil).LookPath(d.Command)
 	if err != nil {
-		return "", nil, nil // the kit says what is missing, and how to install it
+		return "", nil, nil // the kit reports what is missing and how to install it
 	}
 	cache := versioncache.In(dir)
 	if version = cache.Lookup(program); version != "" {
@@ -77,7 +77,7 @@ func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (vers
 	}, nil
 }
 
-// unheard reports whether a run that has ended said nothing that its adapter understood, as an agent too old may.
+// unheard reports whether an ended run produced no output that its adapter understood, as a too old agent may.
 func unheard(run *agent.Run) bool {
 	res, err := run.Result(context.Background())
 	if err != nil || res.SessionID != "" || res.Error == nil {
@@ -89,9 +89,9 @@ func unheard(run *agent.Run) bool {
 
 func tooOld(d adapter.Descriptor, version, program string) error {
 	if order, err := ver.Compare(version, d.MinVersion); err != nil || order >= 0 {
-		return nil // a version that cannot be compared is not known to be too old
+		return nil // a version that cannot be compared is not treated as too old
 	}
-	e := execution.Errorf(execution.CodeAgentNotInstalled, "%s %s at %s is older than %s, the oldest that works", d.DisplayName, version, filepath.Clean(program), d.MinVersion)
+	e := execution.Errorf(execution.CodeAgentNotInstalled, "%s %s at %s is older than %s, the oldest supported version", d.DisplayName, version, filepath.Clean(program), d.MinVersion)
 	if len(d.Install) > 0 {
 		e = e.WithHint("%s", d.Install[0].Command)
 	}

@@ -1,4 +1,4 @@
-// Package command is the command line of drawbar, for a program that adds agents of its own to it.
+// Package command is drawbar's command line, for programs that add agents of their own to it.
 package command
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/root"
 )
 
-// Main carries out one command line, without the program's name in front, and returns the exit code. It knows the agents that the
-// program imports. Call drawbar.Supervise before it.
+// Main runs one command line (args without the program name) and returns the exit code. It uses the agents that
+// the program imports. Call drawbar.Supervise first.
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	return root.Main(ctx, args, in, out, errs)
 }

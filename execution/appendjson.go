@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends what MarshalJSON writes to b. Events of a long run are many and small: the frequent ones are written here, byte
-// for byte as encoding/json would, and the others by encoding/json. On an error b is as it was.
+// AppendJSON appends what MarshalJSON writes to b. A long run has many small events: the frequent ones are
+// written here, byte for byte as encoding/json would, the others by encoding/json. On an error b is unchanged.
 func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if e.Body == nil {
 		return b, fmt.Errorf("event %d of run %s has no body", e.Seq, e.RunID)
@@ -23,7 +23,7 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if len(e.Raw) > 0 {
 		if raw, err := o.raw("raw", e.Raw); err == nil {
 			o = raw
-		} else { // no JSON: kept as a text
+		} else { // not JSON: kept as a string
 			o = o.text("raw", string(e.Raw))
 		}
 	}
@@ -80,7 +80,7 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	return append(o, '}'), nil
 }
 
-// object is a JSON object that is being written, after its first member.
+// object is a JSON object under construction, after its first member.
 type object []byte
 
 func (o object) key(name string) []byte {
@@ -104,7 +104,7 @@ func (o object) raw(name string, v json.RawMessage) (object, error) {
 	return append(o.key(name), text...), err
 }
 
-// count is a number that is left out when it is 0.
+// count appends a number unless it is 0.
 func (o object) count(name string, v int64) object {
 	if v == 0 {
 		return o
@@ -114,7 +114,7 @@ func (o object) count(name string, v int64) object {
 
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted writes a text as encoding/json does.
+// appendQuoted appends a string as encoding/json does.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
@@ -157,10 +157,10 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// plainBytes is how many bytes from the start of a text stand in JSON as they are, looked at eight at a time.
+// plainBytes returns how many leading bytes of a string need no escape in JSON. It checks eight at a time.
 func plainBytes(s string) (n int) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	// has reports in the high bit of each byte whether that byte, which must be below 0x80, is c.
+	// has reports, in the high bit of each byte, whether that byte is c. Bytes must be below 0x80.
 	has := func(word, c uint64) uint64 { return (word ^ c*ones) - ones }
 	for ; n+8 <= len(s); n += 8 {
 		w := binary.LittleEndian.Uint64([]byte(s[n : n+8]))

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Group session: Sessions of the agent.
 type (
-	// SessionStart is session_start: the agent's session is known; the first domain event of a run.
+	// SessionStart is session_start: the agent's session is known. It is the first domain event of a run.
 	SessionStart struct {
 		SessionID  string `json:"sessionId"`
 		Resumed    bool   `json:"resumed"`
@@ -12,12 +12,12 @@ type (
 		Model      string `json:"model,omitempty"`
 		Cwd        string `json:"cwd,omitempty"`
 	}
-	// SessionResume is session_resume: an existing session goes on.
+	// SessionResume is session_resume: an existing session continues.
 	SessionResume struct {
 		SessionID      string `json:"sessionId"`
 		PriorTurnCount int    `json:"priorTurnCount"`
 	}
-	// SessionFork is session_fork: a session was forked off another.
+	// SessionFork is session_fork: a session was forked from another.
 	SessionFork struct {
 		SessionID  string `json:"sessionId"`
 		ForkedFrom string `json:"forkedFrom"`
@@ -27,7 +27,7 @@ type (
 		SessionID    string `json:"sessionId"`
 		CheckpointID string `json:"checkpointId"`
 	}
-	// SessionEnd is session_end: the session ended; the last domain event of a run.
+	// SessionEnd is session_end: the session ended. It is the last domain event of a run.
 	SessionEnd struct {
 		SessionID string `json:"sessionId"`
 		TurnCount int    `json:"turnCount"`
@@ -41,7 +41,7 @@ type (
 	TurnStart struct {
 		TurnIndex int `json:"turnIndex"`
 	}
-	// TurnEnd is turn_end: a turn ended. Error is set when the turn failed while the conversation may go on.
+	// TurnEnd is turn_end: a turn ended. Error is set when the turn failed but the conversation may continue.
 	TurnEnd struct {
 		TurnIndex  int             `json:"turnIndex"`
 		Cost       *Cost           `json:"cost,omitempty"`
@@ -65,11 +65,12 @@ type (
 
 // Group text: What the agent says.
 type (
-	// MessageStart is message_start: the agent starts to speak.
+	// MessageStart is message_start: the agent begins a message.
 	MessageStart struct {
 		MessageID string `json:"messageId,omitempty"`
 	}
-	// TextDelta is text_delta: a piece of text. Accumulated shares memory between the deltas of a message and costs no copy.
+	// TextDelta is text_delta: a piece of text. Accumulated shares memory between the deltas of a message and
+	// costs no copy.
 	TextDelta struct {
 		Delta       string `json:"delta"`
 		Accumulated string `json:"accumulated"`
@@ -80,9 +81,9 @@ type (
 	}
 )
 
-// Group thinking: What the agent thinks, as far as it shows it.
+// Group thinking: The agent's thinking, as far as it is shown.
 type (
-	// ThinkingStart is thinking_start: the agent starts to think.
+	// ThinkingStart is thinking_start: the agent begins to think.
 	ThinkingStart struct {
 		Effort ThinkingEffort `json:"effort,omitempty"`
 	}
@@ -156,7 +157,8 @@ type (
 		Path       string `json:"path"`
 		ToolCallID string `json:"toolCallId,omitempty"`
 	}
-	// FilePatch is file_patch: a file was changed in part; Diff is a unified diff or the backend's own hunks, empty when it shows none.
+	// FilePatch is file_patch: part of a file was changed. Diff is a unified diff or the backend's own hunks,
+	// empty if it shows none.
 	FilePatch struct {
 		Path       string `json:"path"`
 		Diff       string `json:"diff"`
@@ -223,7 +225,7 @@ type (
 		AgentName  string `json:"agentName"`
 		Prompt     string `json:"prompt"`
 	}
-	// SubagentResult is subagent_result: a sub-agent answered.
+	// SubagentResult is subagent_result: a sub-agent completed.
 	SubagentResult struct {
 		SubagentID string `json:"subagentId"`
 		AgentName  string `json:"agentName"`
@@ -284,13 +286,13 @@ type (
 		Base64   string `json:"base64,omitempty"`
 		FilePath string `json:"filePath,omitempty"`
 	}
-	// ImageInputAck is image_input_ack: the agent took an image of the request.
+	// ImageInputAck is image_input_ack: the agent accepted an image of the request.
 	ImageInputAck struct {
 		MimeType string `json:"mimeType"`
 	}
 )
 
-// Group cost: Cost and usage. Both report increments: adding all of a run gives its total.
+// Group cost: Cost and usage. Both report increments: their sum over a run is its total.
 type (
 	// CostEvent is cost: money was spent since the last cost event.
 	CostEvent struct {
@@ -303,7 +305,8 @@ type (
 		ThinkingTokens   int64 `json:"thinkingTokens,omitempty"`
 		CachedTokens     int64 `json:"cachedTokens,omitempty"`
 		CacheWriteTokens int64 `json:"cacheWriteTokens,omitempty"`
-		// FromSession says that the agent did not state these tokens to the run: they are what its session file has besides.
+		// FromSession says that these tokens come from the agent's session file; the agent did not report them
+		// to the run.
 		FromSession bool `json:"fromSession,omitempty"`
 	}
 )
@@ -347,9 +350,9 @@ type (
 		RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
 		ResetsAt     int64  `json:"resetsAt,omitempty"`
 		Limit        string `json:"limit,omitempty"`
-		Status       string `json:"status,omitempty"` // the provider's word; one that begins with "allowed" is a warning
+		Status       string `json:"status,omitempty"` // the provider's word; a status that begins with "allowed" is a warning
 	}
-	// ContextLimitWarning is context_limit_warning: the context window fills up.
+	// ContextLimitWarning is context_limit_warning: the context window is nearly full.
 	ContextLimitWarning struct {
 		UsedTokens int64   `json:"usedTokens"`
 		MaxTokens  int64   `json:"maxTokens"`
@@ -360,7 +363,8 @@ type (
 		Summary     string `json:"summary"`
 		TokensSaved int64  `json:"tokensSaved"`
 	}
-	// Retry is retry: something failed and is tried again after DelayMs. A number that the agent does not state is 0, and absent in JSON.
+	// Retry is retry: something failed and is retried after DelayMs. A number that the agent does not state is
+	// 0, and omitted in JSON.
 	Retry struct {
 		Attempt     int       `json:"attempt,omitempty"`
 		MaxAttempts int       `json:"maxAttempts,omitempty"`
@@ -378,7 +382,7 @@ type (
 	Aborted struct{}
 	// Paused is paused: the run was paused.
 	Paused struct{}
-	// Resumed is resumed: the run goes on after a pause.
+	// Resumed is resumed: the run continues after a pause.
 	Resumed struct{}
 	// Timeout is timeout: a time limit was reached.
 	Timeout struct {
@@ -388,7 +392,7 @@ type (
 	TurnLimit struct {
 		MaxTurns int `json:"maxTurns"`
 	}
-	// StreamFallback is stream_fallback: the agent cannot stream something; it arrives whole.
+	// StreamFallback is stream_fallback: the agent cannot stream some output, which arrives complete instead.
 	StreamFallback struct {
 		Capability string `json:"capability"`
 		Reason     string `json:"reason"`
@@ -433,7 +437,7 @@ type (
 		Level   DebugLevel `json:"level"`
 		Message string     `json:"message"`
 	}
-	// Log is log: a line of the agent that no parser knows, in debug mode.
+	// Log is log: a line of agent output that no parser recognized, in debug mode.
 	Log struct {
 		Source LogSource `json:"source"`
 		Line   string    `json:"line"`
@@ -453,7 +457,7 @@ type (
 		Text string  `json:"text"`
 		When When    `json:"when"`
 	}
-	// InputTaken is input_taken: a sent message reached the conversation, inside a running turn when Steered.
+	// InputTaken is input_taken: a sent message reached the conversation, inside a running turn if Steered.
 	InputTaken struct {
 		ID      InputID `json:"inputId"`
 		Steered bool    `json:"steered,omitempty"`
@@ -463,13 +467,13 @@ type (
 		ID     InputID `json:"inputId"`
 		Reason string  `json:"reason,omitempty"`
 	}
-	// Gap is gap: a reader was too slow and lost Count events, From to To inclusive.
+	// Gap is gap: a slow reader missed Count events, From to To inclusive.
 	Gap struct {
 		Count uint64 `json:"count"`
 		From  uint64 `json:"from"`
 		To    uint64 `json:"to"`
 	}
-	// Finished is finished: the one result; always the last event.
+	// Finished is finished: the run's only result, always the last event.
 	Finished struct {
 		Result Result `json:"result"`
 	}

@@ -2,7 +2,7 @@ package execution
 
 import "sync"
 
-// bodyTable is the union of events, in the order of the specification, with Drawbar's additions at the end.
+// bodyTable lists the event types in the order of the specification, with Drawbar's additions at the end.
 var bodyTable = sync.OnceValue(func() []bodyRow {
 	return []bodyRow{
 		row[SessionStart]("session"),

@@ -26,7 +26,7 @@ const (
 
 var riskLevels = []RiskLevel{RiskLow, RiskMedium, RiskHigh}
 
-// TimeoutKind is the limit that was reached: of the whole run, or of silence.
+// TimeoutKind is the limit that was reached: of the whole run or of inactivity.
 type TimeoutKind string
 
 // The kinds of timeout.
@@ -71,7 +71,7 @@ const (
 
 var inputSources = []InputSource{InputFromAgent, InputFromTool}
 
-// Question is a pending question of a run: an approval_request or an input_required that nobody has answered yet.
+// Question is a pending question of a run: an approval_request or an input_required without an answer.
 type Question struct {
 	ID        QuestionID `json:"id"`
 	Body      Body       `json:"-"`         // ApprovalRequired or InputRequired

@@ -1,7 +1,7 @@
 package execution
 
-// Capabilities declare what a backend can do: the execution capabilities of the BYOH specification, and the agent
-// capabilities of the agent-mux specification under Agent. They are static; a caller owns its copy.
+// Capabilities declare what a backend can do: the execution capabilities of the BYOH specification, and the
+// agent capabilities of the agent-mux specification under Agent. They are static; the caller owns its copy.
 type Capabilities struct {
 	SchemaVersion       string              `json:"schemaVersion"`
 	ToolUse             ToolUseSupport      `json:"toolUse"`
@@ -27,7 +27,7 @@ const (
 
 var toolUseSupports = []ToolUseSupport{ToolsNone, ToolsAdapterMediated, ToolsNativeIterative}
 
-// ContinuationSupport is how faithfully a backend resumes.
+// ContinuationSupport is how completely a backend restores a conversation on resume.
 type ContinuationSupport string
 
 // The kinds of continuation.
@@ -66,7 +66,7 @@ var contextStrategies = []ContextStrategy{ContextUnknown, ContextSmall, ContextM
 
 // AgentCapabilities are the abilities of an agent beyond one execution (agent-mux specification, AgentCapabilities).
 type AgentCapabilities struct {
-	TakesCommand         bool               `json:"takesCommand"` // runs the program that Run.Command names, and has none of its own
+	TakesCommand         bool               `json:"takesCommand"` // runs the program in Run.Command; has none of its own
 	CanResume            bool               `json:"canResume"`
 	CanFork              bool               `json:"canFork"`
 	CanRunEphemeral      bool               `json:"canRunEphemeral"` // NoSession is honoured
@@ -107,7 +107,7 @@ type AgentCapabilities struct {
 	AuthMethods          []AuthMethod       `json:"authMethods"`
 	AuthFiles            []string           `json:"authFiles,omitempty"`
 	SystemPromptModes    []SystemPromptMode `json:"systemPromptModes"`
-	SandboxModes         []SandboxMode      `json:"sandboxModes,omitempty"` // a sandbox of the agent's own
+	SandboxModes         []SandboxMode      `json:"sandboxModes,omitempty"` // sandboxes of the agent's own
 	MaxTurns             bool               `json:"supportsMaxTurns"`       // a native limit
 	Budget               bool               `json:"supportsBudget"`         // a native limit
 	CostReported         bool               `json:"supportsCostReport"`     // states its own price
@@ -123,10 +123,10 @@ type AuthMethod struct {
 	Description string `json:"description,omitempty"`
 }
 
-// RuntimeHooks say which hooks of one run an agent honours.
+// RuntimeHooks says which hooks of a run an agent supports.
 type RuntimeHooks struct {
 	PreToolUse       HookSupport `json:"preToolUse"`
-	ModifyToolInput  bool        `json:"modifyToolInput"` // a preToolUse hook can give the tool another input; elsewhere one that wants to has denied
+	ModifyToolInput  bool        `json:"modifyToolInput"` // a preToolUse hook can replace the tool's input; for other agents such an answer is a denial
 	PostToolUse      HookSupport `json:"postToolUse"`
 	SessionStart     HookSupport `json:"sessionStart"`
 	SessionEnd       HookSupport `json:"sessionEnd"`
@@ -134,7 +134,7 @@ type RuntimeHooks struct {
 	UserPromptSubmit HookSupport `json:"userPromptSubmit"`
 }
 
-// HookSupport is how far a runtime hook goes.
+// HookSupport is how much of a runtime hook is supported.
 type HookSupport string
 
 // The kinds of hook support.
@@ -161,7 +161,7 @@ var sessionTransports = []SessionTransport{TransportNone, TransportRestartPerTur
 // Verb is something that can be done to a running conversation.
 type Verb string
 
-// The verbs of a run.
+// The verbs.
 const (
 	VerbSend      Verb = "send"
 	VerbQueue     Verb = "queue"
@@ -187,8 +187,8 @@ func (c AgentCapabilities) Has(v Verb) bool {
 	return false
 }
 
-// Stated is c with a word for everything that it leaves out: none, unsupported, unknown or minimal, empty lists, this schema version,
-// and every platform.
+// Stated returns c with every omission made explicit: none, unsupported, unknown or minimal, empty lists, this
+// schema version, and every platform.
 func (c Capabilities) Stated() Capabilities {
 	state(&c.SchemaVersion, SchemaVersion)
 	state(&c.ToolUse, ToolsNone)
@@ -227,7 +227,7 @@ func stateList[T any](field *[]T) {
 	}
 }
 
-// Validate checks every declaration that is made; what is left out is none.
+// Validate checks every declaration; an omission means none.
 func (c Capabilities) Validate() error {
 	var f faults
 	c = c.Stated()

@@ -2,7 +2,8 @@ package execution
 
 import "encoding/json"
 
-// Command is something said to a running backend. The set is sealed: Say, Answer, Interrupt, EndInput, Pause, Continue.
+// Command is an instruction to a running backend. The set is sealed: Say, Answer, Interrupt, EndInput, Pause,
+// Continue.
 type Command interface{ command() }
 
 // Say sends a message into the conversation.
@@ -12,10 +13,10 @@ type Say struct {
 	When When
 }
 
-// When is the earliest moment a message may be taken.
+// When is the earliest moment at which a message may be delivered.
 type When string
 
-// The delivery moments. Now reaches a running turn (steering) where the backend can do that.
+// The delivery moments. Now reaches a running turn (steering) if the backend supports it.
 const (
 	WhenNow           When = "now"
 	WhenAfterTool     When = "after-tool"
@@ -31,10 +32,10 @@ type Answer struct {
 	Decision Decision
 }
 
-// Decision is the answer to a question: approval or refusal with a reason, or text for an input question.
+// Decision is the answer to a question: approval, refusal with a reason, or text for an input question.
 type Decision struct {
 	Approve bool            `json:"approve"`
-	Reason  string          `json:"reason,omitempty"`       // of a refusal, told to the agent; of an approval, recorded
+	Reason  string          `json:"reason,omitempty"`       // of a refusal, passed to the agent; of an approval, recorded
 	Text    string          `json:"text,omitempty"`         // the answer to an input question
 	Input   json.RawMessage `json:"updatedInput,omitempty"` // run the tool with this input instead
 }
@@ -42,10 +43,10 @@ type Decision struct {
 // Interrupt ends the running turn, not the conversation.
 type Interrupt struct{}
 
-// EndInput says that nothing more will be said: the backend ends after what is running and queued.
+// EndInput says that no more messages follow: the backend ends after the running and queued turns.
 type EndInput struct{}
 
-// Pause stops the backend where it is, Continue lets it go on. Time limits of silence do not run meanwhile.
+// Pause suspends the backend, Continue resumes it. The inactivity limit does not run meanwhile.
 type (
 	Pause    struct{}
 	Continue struct{}

@@ -19,7 +19,7 @@ func oneOf[T ~string](field string, v T, set []T) error {
 	return FieldError{Field: field, Message: "is not one of the allowed values", Received: fmt.Sprintf("%q", string(v)), Expected: strings.Join(names, ", ")}
 }
 
-// optional is oneOf for a field that may be left out.
+// optional is oneOf for a field that may be omitted.
 func optional[T ~string](field string, v T, set []T) error {
 	if v == "" {
 		return nil
@@ -27,8 +27,8 @@ func optional[T ~string](field string, v T, set []T) error {
 	return oneOf(field, v, set)
 }
 
-// EnumValues lists, by Go type name, the values of every enum of this package. Schema generation and exhaustive tests
-// read it; the caller owns the copy.
+// EnumValues lists, by Go type name, the values of every enum of this package, for schema generation and
+// exhaustive tests. The caller owns the copy.
 func EnumValues() map[string][]string {
 	m := map[string][]string{}
 	add(m, "ToolUseLevel", toolUseLevels)

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// ErrSchemaVersion is matched by errors about a schemaVersion that cannot be read.
+// ErrSchemaVersion matches errors about a schemaVersion that cannot be read.
 var ErrSchemaVersion = errors.New("unsupported schema version")
 
-// Error is the one error that crosses the seam. Programs read Code, people read Message.
+// Error is the only error type that crosses the seam. Programs read Code, people read Message.
 type Error struct {
 	Code        ErrorCode   `json:"code"`
 	Message     string      `json:"message"`
 	Recoverable bool        `json:"recoverable"`
-	Fields      FieldErrors `json:"fields,omitempty"`     // VALIDATION_ERROR: every fault found
-	Agent       string      `json:"agent,omitempty"`      // the agent it is about
+	Fields      FieldErrors `json:"fields,omitempty"`     // VALIDATION_ERROR: all problems found
+	Agent       string      `json:"agent,omitempty"`      // the agent concerned
 	Capability  string      `json:"capability,omitempty"` // CAPABILITY_ERROR: what is missing
 	Hint        string      `json:"hint,omitempty"`       // what to type next
 	Cause       error       `json:"-"`
 }
 
-// Errorf makes an Error with a formatted message. A %w operand becomes its cause.
+// Errorf returns an Error with a formatted message. A %w operand becomes its cause.
 func Errorf(code ErrorCode, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Cause: errors.Unwrap(err)}
 }
 
-// Error is the message, with the hint behind it when there is one.
+// Error returns the message, followed by the hint if there is one.
 func (e *Error) Error() string {
 	if e.Hint != "" {
 		return e.Message + "; " + e.Hint
@@ -35,17 +35,18 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause, so that errors.Is sees through.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// WithHint returns a copy with a hint: the next thing to type.
+// WithHint returns a copy with a hint: what to type next.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
 	return &c
 }
 
-// CodeOf is the error code of err: that of an *Error in its chain, INTERNAL for any other error, empty for nil.
+// CodeOf returns the error code of err: that of an *Error in its chain, INTERNAL for any other error, empty for
+// nil.
 func CodeOf(err error) ErrorCode {
 	if err == nil {
 		return ""
@@ -57,7 +58,7 @@ func CodeOf(err error) ErrorCode {
 	return CodeInternal
 }
 
-// FieldError is one fault of one field. Field is a dotted path in the wire names.
+// FieldError is one problem of one field. Field is a dotted path of wire names.
 type FieldError struct {
 	Field    string `json:"field"`
 	Message  string `json:"message"`
@@ -65,7 +66,7 @@ type FieldError struct {
 	Expected string `json:"expected,omitempty"`
 }
 
-// Error puts the fault in one line.
+// Error returns the problem on one line.
 func (e FieldError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Field + " " + e.Message)
@@ -78,10 +79,10 @@ func (e FieldError) Error() string {
 	return b.String()
 }
 
-// FieldErrors are all the faults of one value.
+// FieldErrors are all problems of one value.
 type FieldErrors []FieldError
 
-// Error joins all faults.
+// Error joins all problems.
 func (e FieldErrors) Error() string {
 	parts := make([]string, len(e))
 	for i, f := range e {

@@ -1,7 +1,7 @@
 package execution
 
-// ErrorCode is an error word of the agent contract (agent-mux specification, error codes). Error events and
-// metadata of results carry it.
+// ErrorCode is an error code of the agent contract (agent-mux specification, error codes). Error events and the
+// metadata of results contain it.
 type ErrorCode string
 
 // The error codes.
@@ -33,21 +33,20 @@ const (
 	CodeUnknownAgent           ErrorCode = "UNKNOWN_AGENT"
 	CodeInternal               ErrorCode = "INTERNAL"
 
-	// The codes below are additions of Drawbar: conditions that the agent contract has no word for.
+	// The codes below are Drawbar's additions, for conditions without a code in the agent contract.
 	CodeInterrupted    ErrorCode = "INTERRUPTED"
 	CodeBudgetExceeded ErrorCode = "BUDGET_EXCEEDED"
 	CodeTurnLimit      ErrorCode = "TURN_LIMIT"
 	CodeProvider       ErrorCode = "PROVIDER_ERROR"  // the model API failed: 5xx, overload, network
-	CodeModelNotFound  ErrorCode = "MODEL_NOT_FOUND" // the model API knows no such model
+	CodeModelNotFound  ErrorCode = "MODEL_NOT_FOUND" // the model API does not know the model
 	CodeInvalidRequest ErrorCode = "INVALID_REQUEST" // the model API refused the request
-	CodeInvalidOutput  ErrorCode = "INVALID_OUTPUT"  // the agent's output breaks its own format, or the wanted schema
+	CodeInvalidOutput  ErrorCode = "INVALID_OUTPUT"  // the agent's output violates its own format or the requested schema
 	CodeToolBridge     ErrorCode = "TOOL_BRIDGE_ERROR"
-	CodeHookDenied     ErrorCode = "HOOK_DENIED"         // a hook of the caller refused the message
+	CodeHookDenied     ErrorCode = "HOOK_DENIED"         // one of the caller's hooks refused the message
 	CodeUntrusted      ErrorCode = "PROJECT_NOT_TRUSTED" // a project would run something that its user has not trusted
 )
 
-// FailureCode is the error word of an execution result (BYOH execution adapter specification), with one addition:
-// cancelled.
+// FailureCode is the error code of an execution result (BYOH execution adapter specification), plus cancelled.
 type FailureCode string
 
 // The failure codes.
@@ -65,7 +64,7 @@ const (
 var failureCodes = []FailureCode{FailureUnsupportedCapability, FailureBackendExecution, FailureInvalidBackendOutput,
 	FailureToolBridge, FailureTimeout, FailureBudgetExceeded, FailureCancelled, FailureOther}
 
-// ErrorClass is the error word of the governed record (AgentXchain adapters, current edition).
+// ErrorClass is the error class of the governed record (AgentXchain adapters, current edition).
 type ErrorClass string
 
 // The error classes.
@@ -87,7 +86,7 @@ var errorClasses = []ErrorClass{ClassAuthFailure, ClassModelNotFound, ClassInval
 	ClassRateLimited, ClassProviderOverloaded, ClassNetworkFailure, ClassTimeout, ClassResponseParseFailure,
 	ClassExtractionFailure, ClassUnknownAPIError}
 
-// ErrorCategory is the coarse error word of the first edition of the AgentXchain adapters.
+// ErrorCategory is the coarse error category of the first edition of the AgentXchain adapters.
 type ErrorCategory string
 
 // The error categories.
@@ -99,17 +98,17 @@ const (
 
 var errorCategories = []ErrorCategory{CategoryTransient, CategoryPermanent, CategoryParse}
 
-// ErrorRow is one line of the table of error words: what one condition is called in each of the vocabularies.
+// ErrorRow is one row of the error table: the names of one condition in every vocabulary.
 type ErrorRow struct {
 	Code      ErrorCode
 	Failure   FailureCode
 	Class     ErrorClass
 	Category  ErrorCategory
-	Retryable bool // worth another attempt with nothing changed
+	Retryable bool // worth repeating unchanged
 	Exit      int  // exit code of the command line
 }
 
-// The exit codes of the command line that errors map to. 0 is success and 130 an interrupt from the keyboard.
+// The exit codes of the command line that errors map to. 0 is success, 130 an interrupt from the keyboard.
 const (
 	ExitOK             = 0
 	ExitGeneral        = 1
@@ -131,7 +130,7 @@ const (
 	ExitInterruptedKey = 130
 )
 
-// errorTable is the one table of error words. Every ErrorCode has exactly one row.
+// errorTable is the error table. Every ErrorCode has exactly one row.
 var errorTable = []ErrorRow{
 	{CodeCapability, FailureUnsupportedCapability, ClassInvalidRequest, CategoryPermanent, false, ExitCapability},
 	{CodeValidation, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitUsage},
@@ -179,10 +178,10 @@ var errorCodes = func() []ErrorCode {
 	return codes
 }()
 
-// ErrorRows is a copy of the table of error words, in the order of the documentation.
+// ErrorRows returns a copy of the error table, in the order of the documentation.
 func ErrorRows() []ErrorRow { return append([]ErrorRow(nil), errorTable...) }
 
-// Row is the line of the table of error words for c; an unknown code has the line of INTERNAL.
+// Row returns the row of c in the error table; an unknown code has the row of INTERNAL.
 func (c ErrorCode) Row() ErrorRow {
 	var internal ErrorRow
 	for _, row := range errorTable {
@@ -196,10 +195,11 @@ func (c ErrorCode) Row() ErrorRow {
 	return internal
 }
 
-// Crash reports whether c means that the program, or Drawbar's own code, broke down. Any other failure is one that was stated.
+// Crash reports whether c means that the agent's program, or Drawbar's own code, broke down. Every other
+// failure was stated.
 func (c ErrorCode) Crash() bool {
 	return c == CodeAgentCrash || c == CodeSpawn || c == CodeInternal
 }
 
-// Valid reports whether c is in the table of error words.
+// Valid reports whether c is in the error table.
 func (c ErrorCode) Valid() bool { return oneOf("code", c, errorCodes) == nil }

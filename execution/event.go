@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Event is one thing that happened in a run. An adapter sets Body, and Parent, Origin and Raw where they apply; package
-// agent stamps the rest on its copy. Events are immutable once emitted.
+// Event is something that happened in a run. An adapter sets Body, plus Parent, Origin and Raw if they apply;
+// package agent sets the rest on its copy. Events are immutable once emitted.
 type Event struct {
-	Seq    uint64    // 1, 2, 3 ... within the run; 0 before it is stamped
-	Time   time.Time // never before an earlier event's; milliseconds on the wire
-	Turn   int       // zero-based index of the turn it belongs to
+	Seq    uint64    // 1, 2, 3 ... within the run; 0 until package agent sets it
+	Time   time.Time // never earlier than the previous event's; milliseconds on the wire
+	Turn   int       // zero-based index of its turn
 	RunID  RunID
 	Agent  string
-	Parent string          // tool call of the sub-agent that it comes from; empty for the agent itself
-	Origin string          // "hook" for events made by a hook
+	Parent string          // tool call of the sub-agent that emitted it; empty for the agent itself
+	Origin string          // "hook" for events from a hook
 	Raw    json.RawMessage // the agent's own line, in debug mode only
 	Body   Body
 }
 
-// Body is what happened. The set is sealed: see EventTypes. Values are immutable, shared by all readers.
+// Body is what happened. The set is sealed: see EventTypes. Values are immutable and shared by all readers.
 type Body interface {
-	// Type is the event's name on the wire.
+	// Type returns the event's wire name.
 	Type() EventType
 	body()
 }
@@ -54,7 +54,7 @@ type eventHead struct {
 // MarshalJSON writes the event as one flat object: the base fields, then those of the body.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
-// UnmarshalJSON reads what MarshalJSON writes. An unknown event type or an unknown major version is an error.
+// UnmarshalJSON reads what MarshalJSON writes. An unknown event type or major version is an error.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var h eventHead
 	if err := json.Unmarshal(b, &h); err != nil {
@@ -76,7 +76,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// bodyRow is one line of the table of event types.
+// bodyRow is one row of the table of event types.
 type bodyRow struct {
 	group  string
 	typ    EventType
@@ -110,7 +110,7 @@ func EventTypes() []EventType {
 	return types
 }
 
-// EventGroup is the group of an event type, empty for an unknown one. Drawbar's own additions are in the group
+// EventGroup returns the group of an event type, empty if unknown. Drawbar's additions are in the group
 // "drawbar".
 func EventGroup(t EventType) string {
 	for _, r := range bodyTable() {
@@ -121,7 +121,7 @@ func EventGroup(t EventType) string {
 	return ""
 }
 
-// ZeroBody is the zero body of an event type, nil for an unknown one. Schema generation reads it.
+// ZeroBody returns the zero body of an event type, nil if unknown. Schema generation uses it.
 func ZeroBody(t EventType) Body {
 	for _, r := range bodyTable() {
 		if r.typ == t {

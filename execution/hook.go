@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// HookEvent is a moment in a run at which a hook is called, in the words of the agent-mux specification.
+// HookEvent is a moment in a run at which a hook is called, named as in the agent-mux specification.
 type HookEvent string
 
-// The hook events. The two pre-events can be denied, the others are told.
+// The hook events. Hooks can deny the two pre-events; the others only notify.
 const (
 	HookPreToolUse       HookEvent = "preToolUse"
 	HookPostToolUse      HookEvent = "postToolUse"
@@ -21,26 +21,26 @@ const (
 
 var hookEvents = []HookEvent{HookPreToolUse, HookPostToolUse, HookUserPromptSubmit, HookSessionStart, HookSessionEnd, HookStop}
 
-// HookEvents lists the hook events; the caller owns the copy.
+// HookEvents returns the hook events; the caller owns the copy.
 func HookEvents() []HookEvent { return slices.Clone(hookEvents) }
 
-// Pre reports whether the event comes before what it is about, so that a hook can deny it.
+// Pre reports whether the event precedes its action, so that a hook can deny it.
 func (e HookEvent) Pre() bool { return e == HookPreToolUse || e == HookUserPromptSubmit }
 
-// HookCall is what a hook is told.
+// HookCall is the input of a hook.
 type HookCall struct {
 	Agent      string          `json:"agent"`
-	HookType   string          `json:"hookType"`        // the agent's own name of the event; that of Event where there is none
+	HookType   string          `json:"hookType"`        // the agent's own name of the event, or Event if it has none
 	Event      HookEvent       `json:"event,omitempty"` // empty for an event that only this agent has
 	RunID      RunID           `json:"runId,omitempty"`
 	SessionID  string          `json:"sessionId,omitempty"`
-	ToolCallID string          `json:"toolCallId,omitempty"` // empty where the agent does not say it
+	ToolCallID string          `json:"toolCallId,omitempty"` // empty if the agent does not state it
 	Time       time.Time       `json:"timestamp"`
 	Data       HookData        `json:"data"`
-	Raw        json.RawMessage `json:"raw,omitempty"` // what the agent said, as it said it
+	Raw        json.RawMessage `json:"raw,omitempty"` // the agent's input, unchanged
 }
 
-// HookData is what a hook call is about. The names are those of the agent-mux specification.
+// HookData is the subject of a hook call. The names are those of the agent-mux specification.
 type HookData struct {
 	ToolName       string          `json:"tool_name,omitempty"`
 	ToolInput      json.RawMessage `json:"tool_input,omitempty"`
@@ -52,10 +52,10 @@ type HookData struct {
 	TranscriptPath string          `json:"transcript_path,omitempty"`
 }
 
-// HookDecision is what a hook wants. The zero value is no decision: that of a pre-event is then a denial.
+// HookDecision is a hook's decision. The zero value is no decision, which denies a pre-event.
 type HookDecision string
 
-// The hook decisions. Modify allows, with another input.
+// The hook decisions. Modify allows the action with a changed input.
 const (
 	HookAllow  HookDecision = "allow"
 	HookDeny   HookDecision = "deny"
@@ -64,24 +64,24 @@ const (
 
 var hookDecisions = []HookDecision{HookAllow, HookDeny, HookModify}
 
-// HookResult is a hook's answer. ModifiedInput is an object: the whole new input of a tool, or {"prompt": TEXT}.
+// HookResult is a hook's answer. ModifiedInput is an object: a tool's complete new input, or {"prompt": TEXT}.
 type HookResult struct {
 	Decision      HookDecision    `json:"decision"`
-	Message       string          `json:"message,omitempty"` // why, for the model and the person
+	Message       string          `json:"message,omitempty"` // the reason, for the model and the person
 	ModifiedInput json.RawMessage `json:"modifiedInput,omitempty"`
 	Stdout        string          `json:"stdout,omitempty"`
 	ExitCode      int             `json:"exitCode,omitempty"`
 }
 
-// Validate checks the decision, and that a modification has an object to put in place.
+// Validate checks the decision, and that a modification has an object as its input.
 func (r HookResult) Validate() error {
 	var f faults
 	f.add(oneOf("decision", r.Decision, hookDecisions))
 	if r.Decision == HookModify {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(r.ModifiedInput, &object) != nil || object == nil {
-			f.addf("modifiedInput", clip(string(r.ModifiedInput), 40), "a JSON object", "is no input")
+			f.addf("modifiedInput", clip(string(r.ModifiedInput), 40), "a JSON object", "is not a valid input")
 		}
 	}
-	return f.err("invalid answer of a hook")
+	return f.err("invalid hook answer")
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// RunID identifies one run: a ULID, 26 upper-case characters of Crockford base32 that sort by time of creation.
+// RunID identifies a run: a ULID, 26 upper-case characters of Crockford base32 that sort by creation time.
 type RunID string
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// ParseRunID checks s against the form of a run id. The check is strict because run ids name files and directories.
+// ParseRunID validates s as a run id. The check is strict because run ids name files and directories.
 func ParseRunID(s string) (RunID, error) {
 	if len(s) != 26 {
 		return "", fmt.Errorf("run id %q: want a ULID of 26 characters, got %d", clip(s, 40), len(s))
@@ -26,10 +26,10 @@ func ParseRunID(s string) (RunID, error) {
 	return RunID(s), nil
 }
 
-// QuestionID identifies a pending approval or input question of one run. It is the interactionId of the wire.
+// QuestionID identifies a pending approval or input question of one run. On the wire it is the interactionId.
 type QuestionID string
 
-// InputID identifies a message sent into a run, from queued to taken or cancelled.
+// InputID identifies a message sent to a run, from queued to taken or cancelled.
 type InputID string
 
 // UnifiedSession joins an agent's name and its own session id as agent:native.

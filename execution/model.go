@@ -2,10 +2,10 @@ package execution
 
 import "strings"
 
-// FindModel finds the model that a name stands for: its id or an alias; or the longest id or alias that the name begins with,
-// when what follows is a date or a version of its delivery, as in claude-opus-4-5-20251101 and claude-opus-4-5@20251101.
-// What a provider puts before the name does not count, nor the size of the window behind it: anthropic/claude-opus-4-5,
-// us.anthropic.claude-opus-4-5-20251101-v1:0, claude-opus-4-5[1m].
+// FindModel returns the model that a name refers to: by its id or an alias, or by the longest id or alias that
+// the name starts with if only a date or a delivery version follows, as in claude-opus-4-5-20251101 and
+// claude-opus-4-5@20251101. A provider's prefix and a window size at the end are ignored:
+// anthropic/claude-opus-4-5, us.anthropic.claude-opus-4-5-20251101-v1:0, claude-opus-4-5[1m].
 func FindModel(list []Model, name string) *Model {
 	for _, n := range []string{name, BareModel(name)} {
 		var found *Model
@@ -28,7 +28,7 @@ func FindModel(list []Model, name string) *Model {
 	return nil
 }
 
-// BareModel is a model's name without what providers add to it.
+// BareModel returns a model's name without the provider's additions.
 func BareModel(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if before, _, ok := strings.Cut(name, "["); ok {
@@ -40,8 +40,8 @@ func BareModel(name string) string {
 	return name
 }
 
-// delivery reports whether what stands behind a model's id changes nothing: nothing at all, a date, "latest", a version of
-// the service that delivers it.
+// delivery reports whether the text after a model's id leaves the model the same: nothing, a date, "latest", or
+// a version of the delivering service.
 func delivery(rest string) bool {
 	if rest == "" {
 		return true
@@ -53,7 +53,7 @@ func delivery(rest string) bool {
 		digits := strings.Trim(part, "0123456789") == ""
 		switch {
 		case digits && (len(part) == 8 && part[:2] == "20"): // 20251101
-		case part == "latest", part == "default", part == "v1", part == "v2", part == "0": // of Bedrock: -v1:0
+		case part == "latest", part == "default", part == "v1", part == "v2", part == "0": // Bedrock: -v1:0
 		case digits && isDate(rest):
 		default:
 			return false
@@ -62,7 +62,7 @@ func delivery(rest string) bool {
 	return true
 }
 
-// isDate reports whether rest is -2026-03-05.
+// isDate reports whether rest has the form -2026-03-05.
 func isDate(rest string) bool {
 	return len(rest) == 11 && rest[1:3] == "20" && rest[5] == '-' && rest[8] == '-'
 }

@@ -1,7 +1,7 @@
 package execution
 
-// Negotiation is the answer to "could this backend run that request": what is missing, and what the request would
-// really get. Supported and Degraded are independent: a request may be both refused and degraded.
+// Negotiation answers "could this backend run that request": what is missing, and what the request would really
+// get. Supported and Degraded are independent: a request may be both refused and degraded.
 type Negotiation struct {
 	SchemaVersion         string       `json:"schemaVersion"`
 	Supported             bool         `json:"supported"`
@@ -15,7 +15,7 @@ type Reason struct {
 	Code       ReasonCode `json:"code"`
 	Message    string     `json:"message"`
 	Severity   Severity   `json:"severity"`
-	Capability string     `json:"capability,omitempty"` // the option or ability it is about, in the wire's words
+	Capability string     `json:"capability,omitempty"` // the option or ability concerned, by its wire name
 }
 
 // ReasonCode classifies a reason.
@@ -36,7 +36,7 @@ const (
 var reasonCodes = []ReasonCode{ReasonToolUseUnsupported, ReasonStructuredToolCallsUnsupported, ReasonContinuationUnsupported,
 	ReasonApprovalInterruptUnsupported, ReasonAttachmentsUnsupported, ReasonTraceDepthReduced, ReasonContextPressureExpected, ReasonOther}
 
-// Severity is the weight of a reason. Only blocking refuses; any other one degrades.
+// Severity is the weight of a reason. Only blocking refuses the request; the others degrade it.
 type Severity string
 
 // The severities.

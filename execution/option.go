@@ -11,47 +11,50 @@ import (
 	"time"
 )
 
-// Option is a row of the table of run options: what validation, copies, defaults, configuration files, profiles, environment
-// variables, flags and schemas need to know of one field of RunOptions. How a value is written, read and merged follows from
-// the field's type.
+// Option is a row of the table of run options: what validation, copies, defaults, configuration files,
+// profiles, environment variables, flags and schemas need to know about one field of RunOptions. The field's
+// type determines how a value is written, read and merged.
 type Option struct {
 	Name    string // of the field in JSON
-	Key     string // at the top of configuration files, where it is not Name
-	Flag    string // of drawbar run
-	Short   string // one letter for Flag
+	Key     string // in configuration files, if it differs from Name
+	Flag    string // flag of drawbar run
+	Short   string // one-letter form of Flag
 	Env     string // environment variable
 	Usage   string // help of Flag
 	Doc     string // description in the schema of configuration files
-	Default string // what applies where nothing is stated, as JSON
-	Reach   Reach  // where it can be stated besides a request
-	Group   string // options of one group contradict each other
+	Default string // value if nothing is stated, as JSON
+	Reach   Reach  // places that can state it besides a request
+	Group   string // options of one group exclude each other
 
-	// Tight is how a project may tighten what its user allows. Words: the tightest first, equally tight ones joined by |;
-	// a user who states none allows Default, else the tightest. "less": a smaller number. Empty: the project's value replaces.
+	// Tight is how a project may tighten the user's value. Words: from the tightest, with | between equally
+	// tight ones; a user who states none allows Default, else the tightest. "less": a smaller number. Empty:
+	// the project's value replaces the user's.
 	Tight string
-	Never string // the word that a project's files are refused for
+	Never string // the word that is refused in a project's files
 
 	Min, Max float64 // bounds of a number
 }
 
-// Reach is a set of places in which an option can be stated.
+// Reach is a set of places that can state an option.
 type Reach uint8
 
-// The places: defaults of a client, profiles, the user's configuration and environment, the project's configuration. A project's
-// profile may have what both a profile and a project's configuration may have.
+// The places: a client's defaults, profiles, the user's configuration and environment, the project's
+// configuration. A project's profile can state options that both a profile and a project's configuration can
+// state.
 const (
 	ReachDefaults Reach = 1 << iota
 	ReachProfile
 	ReachUser
 	ReachProject
 
-	reachRequest = Reach(0) // one run only
+	reachRequest = Reach(0) // a single run
 	reachPlain   = ReachDefaults | ReachProfile
 	reachUser    = reachPlain | ReachUser
 	reachAll     = reachUser | ReachProject
 )
 
-// options is the table, in the order of the schema of configuration files. A new field of RunOptions needs a row.
+// options is the table, in the order of the configuration file schema. Every new field of RunOptions needs a
+// row.
 var options = []Option{
 	{Name: "agent", Key: "defaultAgent", Env: "DRAWBAR_AGENT", Reach: ReachProfile | ReachUser | ReachProject},
 	{Name: "model", Key: "defaultModel", Flag: "model", Short: "m", Env: "DRAWBAR_MODEL", Reach: reachAll,
@@ -122,10 +125,10 @@ var options = []Option{
 	{Name: "runId", Flag: "run-id", Reach: reachRequest, Usage: "id of the run, a ULID (default: a new one)"},
 }
 
-// Options are the rows of all fields of RunOptions.
+// Options returns the rows of all fields of RunOptions.
 func Options() iter.Seq[Option] { return slices.Values(options) }
 
-// OptionNamed is the row of a field by its name in JSON.
+// OptionNamed returns the row of a field by its JSON name.
 func OptionNamed(name string) (Option, bool) {
 	at := slices.IndexFunc(options, func(o Option) bool { return o.Name == name })
 	if at < 0 {
@@ -137,7 +140,7 @@ func OptionNamed(name string) (Option, bool) {
 // In reports whether the option can be stated in a place.
 func (o Option) In(place Reach) bool { return o.Reach&place == place }
 
-// fields are the fields of RunOptions by their names in JSON.
+// fields are the fields of RunOptions by JSON name.
 var fields = sync.OnceValue(func() map[string]reflect.StructField {
 	m := map[string]reflect.StructField{}
 	for f := range reflect.TypeFor[RunOptions]().Fields() {
@@ -147,30 +150,31 @@ var fields = sync.OnceValue(func() map[string]reflect.StructField {
 	return m
 })
 
-// Field is the field of RunOptions that the row is about.
+// Field returns the row's field of RunOptions.
 func (o Option) Field() reflect.StructField { return fields()[o.Name] }
 
 func (o Option) of(run *RunOptions) reflect.Value {
 	return reflect.ValueOf(run).Elem().FieldByIndex(o.Field().Index)
 }
 
-// Stated reports whether options state the option: another value than the zero value.
+// Stated reports whether run sets the option to a non-zero value.
 func (o Option) Stated(run RunOptions) bool { return !o.of(&run).IsZero() }
 
-// Duration reports whether the option is a time in milliseconds.
+// Duration reports whether the option is a duration in milliseconds.
 func (o Option) Duration() bool {
 	t := o.Field().Type
 	return t.Kind() == reflect.Int64 || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Int64
 }
 
-// Merged reports whether objects of several places are put together, one level deep. Other values replace each other.
+// Merged reports whether objects from several places are merged, one level deep. Other values replace each
+// other.
 func (o Option) Merged() bool {
 	t := o.Field().Type
 	return t.Kind() == reflect.Map || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }
 
-// WithDefaults fills what o leaves at its zero value from d: maps are merged, other values taken as a whole, and nothing that
-// contradicts what o states. What belongs to one run only is not taken; see ReachDefaults.
+// WithDefaults fills the zero fields of o from d: maps are merged, other values are copied whole, and values
+// that contradict o are skipped. Options of a single run are not copied; see ReachDefaults.
 func (o RunOptions) WithDefaults(d RunOptions) RunOptions {
 	out, d := o.clone(), d.clone()
 	for _, row := range options {
@@ -192,7 +196,7 @@ func (o RunOptions) WithDefaults(d RunOptions) RunOptions {
 	return out
 }
 
-// stated are the names of the options of a group that are stated.
+// stated returns the names of the group's options that are stated.
 func (o RunOptions) stated(group string) (names []string) {
 	for _, row := range options {
 		if row.Group == group && row.Stated(o) {
@@ -202,7 +206,7 @@ func (o RunOptions) stated(group string) (names []string) {
 	return names
 }
 
-// clone copies what the options refer to, but for free-form values in maps.
+// clone copies what the options refer to, except free-form values in maps.
 func (o RunOptions) clone() RunOptions {
 	for _, row := range options {
 		v := row.of(&o)
@@ -241,7 +245,7 @@ func deepCopy(v reflect.Value) reflect.Value {
 	return c
 }
 
-// check finds what is wrong with the option's value by its row alone: words, bounds, contradictions.
+// check validates the option's value by its row alone: words, bounds, contradictions.
 func (o Option) check(run RunOptions, f *faults) {
 	field, v := "run."+o.Name, o.of(&run)
 	if o.Group != "" && o.Stated(run) {

@@ -1,25 +1,26 @@
 package execution
 
-// Outcome is the one word for how a run stands or ended: in the record, in listings and in messages. A result's status and
-// exit reason say more; the outcome is derived from them by OutcomeOf.
+// Outcome says in one word how a run ended or where it stands: in the record, in listings and in messages.
+// OutcomeOf derives it from a result's status and exit reason, which say more.
 type Outcome string
 
-// The outcomes. Running and waiting are those of a live run; a run that ended with a question is waiting too.
+// The outcomes. A live run is running or waiting; a run that ended with a question is waiting too.
 const (
 	OutcomeRunning     Outcome = "running"
 	OutcomeWaiting     Outcome = "waiting"     // for a person: a pending question, an approval, a clarification
-	OutcomeCompleted   Outcome = "completed"   // the agent did what it was asked, as far as it says
-	OutcomeDeferred    Outcome = "deferred"    // stopped at a limit; the session can go on
+	OutcomeCompleted   Outcome = "completed"   // the agent reports that it did what was asked
+	OutcomeDeferred    Outcome = "deferred"    // stopped at a limit; the session can be resumed
 	OutcomeFailed      Outcome = "failed"      // the agent, its model or its output failed
 	OutcomeRefused     Outcome = "refused"     // nothing was started
-	OutcomeCancelled   Outcome = "cancelled"   // aborted: drawbar stop, a signal, the caller
+	OutcomeCancelled   Outcome = "cancelled"   // aborted by drawbar stop, a signal or the caller
 	OutcomeInterrupted Outcome = "interrupted" // the turn was interrupted and the run ended with it
-	OutcomeTimedOut    Outcome = "timed-out"   // a time limit ended it: of the run, or of silence
-	OutcomeLost        Outcome = "lost"        // the process that recorded it is gone and left no result
+	OutcomeTimedOut    Outcome = "timed-out"   // ended by a time limit: of the run or of inactivity
+	OutcomeLost        Outcome = "lost"        // the recording process is gone and left no result
 )
 
-// OutcomeOf is the outcome of a run that ended with this status and error code. turns is how many turns were started: an
-// error that the table of exit codes reserves for requests that start nothing is a refusal only without a turn.
+// OutcomeOf returns the outcome of a run that ended with this status and error code. turns is the number of
+// turns started: an error whose exit code is reserved for requests that start nothing counts as a refusal only
+// without a turn.
 func OutcomeOf(status Status, code ErrorCode, turns int) Outcome {
 	switch status {
 	case StatusCompleted:
@@ -48,5 +49,5 @@ func OutcomeOf(status Status, code ErrorCode, turns int) Outcome {
 	return OutcomeFailed
 }
 
-// Outcome is the outcome of the run that ended with this result.
+// Outcome returns the outcome of the run that ended with this result.
 func (r Result) Outcome() Outcome { return OutcomeOf(r.Status, r.Error.ErrorCode(), r.TurnCount) }

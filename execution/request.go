@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Request asks for one turn, or for a conversation of turns when Run.Interactive is set. It joins the request of the
-// BYOH execution adapter specification with the run options of the agent-mux specification (Run).
+// Request asks for one turn, or for a conversation of turns if Run.Interactive is set. It combines the request
+// of the BYOH execution adapter specification with the run options of the agent-mux specification (Run).
 //
-// SessionID correlates with the caller's own conversation; the agent's session to resume is Run.SessionID.
+// SessionID identifies the caller's own conversation; the agent's session to resume is Run.SessionID.
 type Request struct {
 	SchemaVersion string         `json:"schemaVersion"`
 	AssistantID   string         `json:"assistantId"`
@@ -27,12 +27,12 @@ type Request struct {
 	Metadata      map[string]any `json:"metadata,omitempty"`
 	Run           RunOptions     `json:"run"`
 
-	// SessionUsage is what the session that the run resumes or forks had used before, nil when it is not known. The client
-	// fills it in for agents that state sums of a whole session (adapter.SessionSums).
+	// SessionUsage is the earlier usage of the session that the run resumes or forks, nil if unknown. The
+	// client fills it in for agents that state totals of a whole session (adapter.SessionSums).
 	SessionUsage *Usage `json:"sessionUsage,omitempty"`
 }
 
-// Message is what the person or program says.
+// Message is the input of a person or program.
 type Message struct {
 	ID          string       `json:"id"`
 	Text        Prompt       `json:"text"`
@@ -40,7 +40,7 @@ type Message struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
-// Prompt is a prompt's text. In JSON it may also be an array of strings, which is joined with newlines.
+// Prompt is a prompt's text. JSON also accepts an array of strings, joined with newlines.
 type Prompt string
 
 // UnmarshalJSON reads a string or an array of strings.
@@ -61,8 +61,8 @@ func (p *Prompt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Attachment is a file or an image that goes with a message or comes with a result. As input it has exactly one source:
-// FilePath (absolute), URL or Base64 (which needs MimeType).
+// Attachment is a file or an image of a message or a result. As input it has exactly one source: FilePath
+// (absolute), URL or Base64 (which requires MimeType).
 type Attachment struct {
 	ID       string         `json:"id,omitempty"`
 	Type     string         `json:"type,omitempty"`
@@ -74,7 +74,7 @@ type Attachment struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-// Instructions are composed by the caller; an adapter passes them on, it does not write them.
+// Instructions are composed by the caller; adapters pass them on unchanged.
 type Instructions struct {
 	SystemPrompt    string         `json:"systemPrompt"`
 	DeveloperPrompt string         `json:"developerPrompt,omitempty"`
@@ -87,7 +87,7 @@ type ResponseStyle struct {
 	MaxAnswerChars int  `json:"maxAnswerChars,omitempty"`
 }
 
-// Context is what the caller wants the model to know besides the message.
+// Context is background for the model besides the message.
 type Context struct {
 	Blocks     []ContextBlock `json:"blocks"`
 	Structured map[string]any `json:"structured,omitempty"`
@@ -116,8 +116,8 @@ const (
 
 var contextCategories = []ContextCategory{ContextMemory, ContextWorkspace, ContextEnrichment, ContextGuardrail, ContextOther}
 
-// Continuation carries what a later turn needs to go on where an earlier one stopped. In a result it has no ID:
-// persistence belongs to the caller. Kind is clarification, approval, deferred, or any other word the backend knows.
+// Continuation is what a later turn needs to continue an earlier one. In a result it has no ID: persistence
+// belongs to the caller. Kind is clarification, approval, deferred, or any other word that the backend knows.
 type Continuation struct {
 	ContinuationID string         `json:"continuationId,omitempty"`
 	Kind           string         `json:"kind,omitempty"`
@@ -125,37 +125,38 @@ type Continuation struct {
 	Metadata       map[string]any `json:"metadata,omitempty"`
 }
 
-// The kinds of continuation that this package gives a meaning to.
+// The continuation kinds that this package defines.
 const (
 	ContinuationClarification = "clarification"
 	ContinuationApproval      = "approval"
 	ContinuationDeferred      = "deferred"
 )
 
-// Tool is a tool of the caller, offered to the backend for this turn. Policy has already selected it.
+// Tool is a tool of the caller, offered to the backend for this turn. The caller's policy has already selected
+// it.
 type Tool struct {
 	Name             string          `json:"name"`
 	Description      string          `json:"description,omitempty"`
-	InputSchema      json.RawMessage `json:"inputSchema,omitempty"` // a JSON Schema; absent means any object
+	InputSchema      json.RawMessage `json:"inputSchema,omitempty"` // a JSON Schema; empty means any object
 	RequiresApproval bool            `json:"requiresApproval,omitempty"`
 	Metadata         map[string]any  `json:"metadata,omitempty"`
 }
 
-// ToolCall is one call of a caller's tool by the backend.
+// ToolCall is a backend's call of one of the caller's tools.
 type ToolCall struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
 }
 
-// ToolResult answers a ToolCall. Error set means that the tool failed; the backend is told its text.
+// ToolResult answers a ToolCall. If Error is set, the tool failed; the backend receives its text.
 type ToolResult struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
 
-// Clone returns a deep enough copy: slices and maps of the request itself are fresh, nested free-form values are shared
-// and must be treated as immutable.
+// Clone returns a copy with its own slices and maps; nested free-form values are shared and must not be
+// changed.
 func (r Request) Clone() Request {
 	c := r
 	c.Message.Attachments = append([]Attachment(nil), r.Message.Attachments...)
@@ -189,7 +190,7 @@ func cloneMap[V any](m map[string]V) map[string]V {
 	return c
 }
 
-// Validate checks the request by itself, without looking at any file or backend, and reports every fault at once as an
+// Validate checks the request without accessing files or the backend. It reports all problems at once, as an
 // *Error with code VALIDATION_ERROR.
 func (r Request) Validate() error {
 	var f faults
@@ -218,7 +219,7 @@ func (r Request) Validate() error {
 		at := fmt.Sprintf("tools[%d]", i)
 		switch {
 		case !validToolName(t.Name):
-			f.addf(at+".name", fmt.Sprintf("%q", t.Name), "1 to 64 letters, digits, - or _", "is no tool name")
+			f.addf(at+".name", fmt.Sprintf("%q", t.Name), "1 to 64 letters, digits, - or _", "is not a valid tool name")
 		case names[t.Name]:
 			f.addf(at+".name", fmt.Sprintf("%q", t.Name), "", "is used twice")
 		}
@@ -226,7 +227,7 @@ func (r Request) Validate() error {
 		if len(t.InputSchema) > 0 {
 			var schema map[string]any
 			if json.Unmarshal(t.InputSchema, &schema) != nil {
-				f.addf(at+".inputSchema", clip(string(t.InputSchema), 40), "a JSON object", "is no JSON Schema")
+				f.addf(at+".inputSchema", clip(string(t.InputSchema), 40), "a JSON object", "is not a JSON Schema")
 			}
 		}
 	}
@@ -267,7 +268,8 @@ func (a Attachment) validate(at string, f *faults) {
 	}
 }
 
-// absolute accepts the absolute paths of every platform, since a request may be checked on another one than it runs on.
+// absolute accepts absolute paths of every platform, because a request may be checked on a different one than
+// it runs on.
 func absolute(p string) bool {
 	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\\`) {
 		return true

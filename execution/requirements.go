@@ -2,8 +2,8 @@ package execution
 
 import "strconv"
 
-// Requirements say what the caller needs of the backend. Their levels differ per field; a field left empty asks for
-// nothing.
+// Requirements state what the caller needs from the backend. The levels differ per field; an empty field
+// requires nothing.
 type Requirements struct {
 	ToolUse             ToolUseLevel    `json:"toolUse,omitempty"`
 	StructuredToolCalls PreferenceLevel `json:"structuredToolCalls,omitempty"`
@@ -11,7 +11,7 @@ type Requirements struct {
 	ApprovalInterrupts  SupportLevel    `json:"approvalInterrupts,omitempty"`
 	TraceDepth          TraceDepth      `json:"traceDepth,omitempty"` // always a preference
 	Attachments         AttachmentLevel `json:"attachments,omitempty"`
-	MaxElapsedMs        int64           `json:"maxElapsedMs,omitempty"` // > 0: the turn fails with timeout after it
+	MaxElapsedMs        int64           `json:"maxElapsedMs,omitempty"` // > 0: the turn fails with timeout after this time
 }
 
 // ToolUseLevel is a requirement on tool use.
@@ -62,7 +62,7 @@ const (
 
 var traceDepths = []TraceDepth{TraceMinimal, TraceStandard, TraceDetailed}
 
-// Rank orders trace depths: 1, 2, 3; 0 for an invalid one.
+// Rank orders trace depths: 1, 2, 3; 0 if invalid.
 func (d TraceDepth) Rank() int {
 	for i, v := range traceDepths {
 		if v == d {

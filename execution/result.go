@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Result is the one result of a run: the execution result of the BYOH specification and the run result of the agent-mux
-// specification in one value.
+// Result is the only result of a run: the execution result of the BYOH specification and the run result of the
+// agent-mux specification in one value.
 type Result struct {
 	SchemaVersion   string           `json:"schemaVersion"`
 	BackendID       string           `json:"backendId"`
@@ -21,13 +21,13 @@ type Result struct {
 
 	AssistantID string `json:"assistantId,omitempty"`
 	TurnID      string `json:"turnId,omitempty"`
-	// CorrelationID echoes Request.SessionID; SessionID is the agent's own session.
+	// CorrelationID is Request.SessionID; SessionID is the agent's own session.
 	CorrelationID string     `json:"correlationSessionId,omitempty"`
 	RunID         RunID      `json:"runId,omitempty"`
 	Agent         string     `json:"agent,omitempty"`
 	Model         string     `json:"model,omitempty"`
 	SessionID     string     `json:"sessionId,omitempty"`
-	Text          string     `json:"text"` // every text delta of the top-level agent, joined without anything between messages; Output.Text is the last message
+	Text          string     `json:"text"` // all text deltas of the top-level agent, concatenated without separators; Output.Text is the last message
 	Cost          *Cost      `json:"cost"`
 	Usage         *Usage     `json:"tokenUsage"`
 	DurationMs    int64      `json:"durationMs"`
@@ -36,28 +36,28 @@ type Result struct {
 	Signal        string     `json:"signal,omitempty"`
 	TurnCount     int        `json:"turnCount"`
 	Attempts      int        `json:"attempts,omitempty"`
-	Retries       int        `json:"retries,omitempty"`      // the agent's own retries, counted
-	UnknownLines  int        `json:"unknownLines,omitempty"` // lines of standard output that no parser knew
+	Retries       int        `json:"retries,omitempty"`      // number of the agent's own retries
+	UnknownLines  int        `json:"unknownLines,omitempty"` // lines of standard output that no parser recognized
 	Tags          []string   `json:"tags,omitempty"`
 	Events        []Event    `json:"events,omitempty"`
 }
 
-// Output is what the backend answered.
+// Output is the backend's answer.
 type Output struct {
 	Text        string          `json:"text,omitempty"` // the final message
 	Attachments []Attachment    `json:"attachments,omitempty"`
 	Structured  json.RawMessage `json:"structured,omitempty"`
 }
 
-// ApprovalRequest describes the approval a result waits for.
+// ApprovalRequest describes the approval that a result waits for.
 type ApprovalRequest struct {
 	Reason      string         `json:"reason,omitempty"`
 	ApprovalKey string         `json:"approvalKey,omitempty"`
 	Metadata    map[string]any `json:"metadata,omitempty"`
 }
 
-// ResultError is why a result is not completed. Metadata carries the agent-mux code under "code"; Stderr
-// is what standard error says besides Message.
+// ResultError says why a result is not completed. Metadata has the agent-mux code under "code"; Stderr is the
+// rest of standard error that is not in Message.
 type ResultError struct {
 	Code        FailureCode    `json:"code"`
 	Message     string         `json:"message"`
@@ -67,14 +67,14 @@ type ResultError struct {
 	Metadata    map[string]any `json:"metadata,omitempty"`
 }
 
-// NewResultError makes the error of a result from an agent-mux code, with the words of the table.
+// NewResultError returns the error of a result for an agent-mux code, with the names from the error table.
 func NewResultError(code ErrorCode, message string) *ResultError {
 	row := code.Row()
 	return &ResultError{Code: row.Failure, Message: message, Retryable: row.Retryable, Recoverable: row.Retryable,
 		Metadata: map[string]any{"code": string(code), "class": string(row.Class), "category": string(row.Category)}}
 }
 
-// ErrorCode is the agent-mux code of the error, INTERNAL when it states none.
+// ErrorCode returns the agent-mux code of the error, INTERNAL if it states none.
 func (e *ResultError) ErrorCode() ErrorCode {
 	if e == nil {
 		return ""
@@ -131,8 +131,8 @@ type Trace struct {
 	Events  []TraceEvent `json:"events,omitempty"`
 }
 
-// TraceSummary is filled for every status. StepCount counts model calls; nil says that some were made and the backend does not
-// show them one by one.
+// TraceSummary is filled in for every status. StepCount counts model calls; nil means that there were some and
+// the backend does not show them.
 type TraceSummary struct {
 	StartedAt     time.Time `json:"startedAt"`
 	CompletedAt   time.Time `json:"completedAt"`
@@ -141,7 +141,7 @@ type TraceSummary struct {
 	Degraded      bool      `json:"degraded"`
 }
 
-// TraceEvent is one observed step, derived from the event stream; nothing is invented.
+// TraceEvent is one observed step, derived from the event stream.
 type TraceEvent struct {
 	Type TraceEventType `json:"type"`
 	At   time.Time      `json:"at"`
@@ -166,7 +166,7 @@ const (
 var traceEventTypes = []TraceEventType{TraceModelStarted, TraceModelCompleted, TraceToolRequested, TraceToolCompleted,
 	TraceApprovalWait, TraceDeferred, TraceFailure, TraceNote}
 
-// Validate checks the result's version, enums and the trace rule: a trace with both times on every status.
+// Validate checks the result's version, enums and trace: every status needs a trace with both times.
 func (r Result) Validate() error {
 	var f faults
 	if err := CheckSchemaVersion(r.SchemaVersion); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RetryPolicy says when and how often a failed attempt is repeated (agent-mux specification, RetryPolicy). MaxAttempts
-// counts attempts, the first one included; a maxRetries in JSON is read as attempts minus one.
+// RetryPolicy says when and how often a failed attempt is repeated (agent-mux specification, RetryPolicy).
+// MaxAttempts includes the first attempt; maxRetries in JSON is read as attempts minus one.
 type RetryPolicy struct {
 	MaxAttempts  int         `json:"maxAttempts"`
 	BaseDelayMs  int64       `json:"baseDelayMs"`
@@ -18,13 +18,13 @@ type RetryPolicy struct {
 	RetryOn      []ErrorCode `json:"retryOn"`
 }
 
-// DefaultRetryPolicy is what a run without a policy of its own would use when retries are asked for.
+// DefaultRetryPolicy is the policy of a run that asks for retries without stating a policy.
 func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{MaxAttempts: 3, BaseDelayMs: 1000, MaxDelayMs: 30000, JitterFactor: 0.1,
 		RetryOn: []ErrorCode{CodeRateLimited, CodeAgentCrash, CodeTimeout}}
 }
 
-// UnmarshalJSON fills fields that are left out from the default policy and reads maxRetries and max_retries.
+// UnmarshalJSON takes omitted fields from the default policy and accepts maxRetries and max_retries.
 func (p *RetryPolicy) UnmarshalJSON(b []byte) error {
 	type plain RetryPolicy
 	in := struct {
@@ -52,7 +52,7 @@ func (p *RetryPolicy) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Delay is the wait before attempt+1 after attempt has failed: min(base*2^(attempt-1), max) times 1 to 1+jitter.
+// Delay returns how long to wait after attempt has failed: min(base*2^(attempt-1), max) times 1 to 1+jitter.
 // random is in [0,1).
 func (p RetryPolicy) Delay(attempt int, random float64) time.Duration {
 	d := float64(p.BaseDelayMs)

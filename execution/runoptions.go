@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// RunOptions are the options of one run (agent-mux specification, RunOptions), less the callbacks, which belong to
-// package agent. Zero values mean "not stated".
+// RunOptions are the options of a run (agent-mux specification, RunOptions), without the callbacks, which are
+// in package agent. Zero values mean "not stated".
 type RunOptions struct {
 	Agent                string            `json:"agent,omitempty"`
-	Command              []string          `json:"command,omitempty"` // program and arguments, for an adapter that has no program of its own; no shell
+	Command              []string          `json:"command,omitempty"` // program and arguments, for an adapter without a program of its own; no shell
 	Model                string            `json:"model,omitempty"`
 	SystemPromptMode     SystemPromptMode  `json:"systemPromptMode,omitempty"` // default prepend
 	ThinkingEffort       ThinkingEffort    `json:"thinkingEffort,omitempty"`
@@ -27,10 +27,10 @@ type RunOptions struct {
 	MaxOutputTokens      int               `json:"maxOutputTokens,omitempty"` // wins over maxTokens
 	SessionID            string            `json:"sessionId,omitempty"`       // the agent's session to resume
 	ForkSessionID        string            `json:"forkSessionId,omitempty"`
-	NoSession            bool              `json:"noSession,omitempty"` // leave nothing to resume
+	NoSession            bool              `json:"noSession,omitempty"` // leave no session to resume
 	Stream               StreamMode        `json:"stream,omitempty"`    // default auto
 	OutputFormat         OutputFormat      `json:"outputFormat,omitempty"`
-	OutputSchema         json.RawMessage   `json:"outputSchema,omitempty"` // a JSON Schema the final answer must satisfy
+	OutputSchema         json.RawMessage   `json:"outputSchema,omitempty"` // a JSON Schema that the final answer must satisfy
 	Interactive          bool              `json:"interactive,omitempty"`  // keep the conversation open for messages and answers
 	NonInteractive       bool              `json:"nonInteractive,omitempty"`
 	Cwd                  string            `json:"cwd,omitempty"` // absolute
@@ -42,22 +42,22 @@ type RunOptions struct {
 	MaxTurns             int               `json:"maxTurns,omitempty"`
 	MaxBudgetUSD         *float64          `json:"maxBudgetUsd,omitempty"` // >= 0
 	ApprovalMode         ApprovalMode      `json:"approvalMode,omitempty"` // default prompt
-	Sandbox              SandboxMode       `json:"sandbox,omitempty"`      // default: what the approval mode implies
+	Sandbox              SandboxMode       `json:"sandbox,omitempty"`      // default: implied by the approval mode
 	Skills               []string          `json:"skills,omitempty"`
 	AgentsDoc            string            `json:"agentsDoc,omitempty"`
 	MCPServers           []MCPServer       `json:"mcpServers,omitempty"`
-	KeepRetrying         bool              `json:"keepRetrying,omitempty"` // let the agent repeat model calls that are refused for its credentials
+	KeepRetrying         bool              `json:"keepRetrying,omitempty"` // let the agent retry model calls whose credentials are refused
 	RetryPolicy          *RetryPolicy      `json:"retryPolicy,omitempty"`
 	RunID                RunID             `json:"runId,omitempty"`
 	Tags                 []string          `json:"tags,omitempty"`
 	ProjectID            string            `json:"projectId,omitempty"`
 	Profile              string            `json:"profile,omitempty"`
 	CollectEvents        bool              `json:"collectEvents,omitempty"`
-	Debug                bool              `json:"debug,omitempty"` // lines no parser knows become log events
+	Debug                bool              `json:"debug,omitempty"` // emit unrecognized lines as log events
 	Invocation           InvocationMode    `json:"invocation,omitempty"`
 }
 
-// SystemPromptMode says how the system prompt meets the agent's own.
+// SystemPromptMode says how the system prompt combines with the agent's own.
 type SystemPromptMode string
 
 // The system prompt modes.
@@ -69,7 +69,7 @@ const (
 
 var systemPromptModes = []SystemPromptMode{SystemPromptPrepend, SystemPromptAppend, SystemPromptReplace}
 
-// ThinkingEffort is how hard the model is to think.
+// ThinkingEffort is how much the model thinks.
 type ThinkingEffort string
 
 // The thinking efforts.
@@ -82,7 +82,8 @@ const (
 
 var thinkingEfforts = []ThinkingEffort{EffortLow, EffortMedium, EffortHigh, EffortMax}
 
-// ApprovalMode says who answers permission questions: yolo approves all, deny refuses all, prompt asks.
+// ApprovalMode says who answers permission questions: yolo approves all, deny refuses all, prompt asks the
+// caller.
 type ApprovalMode string
 
 // The approval modes.
@@ -94,10 +95,10 @@ const (
 
 var approvalModes = []ApprovalMode{ApprovalYolo, ApprovalPrompt, ApprovalDeny}
 
-// SandboxMode is what the commands of an agent may touch, where the agent has a sandbox of its own.
+// SandboxMode limits what an agent's commands can access, if the agent has a sandbox of its own.
 type SandboxMode string
 
-// The sandbox modes: commands may read, may write in the working directory besides, or run without a sandbox.
+// The sandbox modes: commands may read, may also write in the working directory, or run without a sandbox.
 const (
 	SandboxReadOnly  SandboxMode = "read-only"
 	SandboxWorkspace SandboxMode = "workspace-write"
@@ -106,11 +107,11 @@ const (
 
 var sandboxModes = []SandboxMode{SandboxReadOnly, SandboxWorkspace, SandboxNone}
 
-// StreamMode is auto (stream what the agent streams), on (refuse an agent that cannot stream text) or off (whole
-// messages only).
+// StreamMode is auto (stream what the agent streams), on (refuse an agent that cannot stream text) or off
+// (complete messages only).
 type StreamMode string
 
-// The stream modes. In JSON the booleans true and false are read as on and off.
+// The stream modes. In JSON, true and false are read as on and off.
 const (
 	StreamAuto StreamMode = "auto"
 	StreamOn   StreamMode = "on"
@@ -132,7 +133,7 @@ func (m *StreamMode) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(m))
 }
 
-// OutputFormat is the form of output asked of the agent.
+// OutputFormat is the output format requested from the agent.
 type OutputFormat string
 
 // The output formats.
@@ -144,7 +145,7 @@ const (
 
 var outputFormats = []OutputFormat{FormatText, FormatJSON, FormatJSONL}
 
-// InvocationMode is where the agent's process is started.
+// InvocationMode is where the agent's process runs.
 type InvocationMode string
 
 // InvocationLocal starts the agent on this machine.
@@ -152,10 +153,11 @@ const InvocationLocal InvocationMode = "local"
 
 var invocationModes = []InvocationMode{InvocationLocal}
 
-// EnvironmentMode is what the agent's process inherits of this process's environment.
+// EnvironmentMode says which environment variables the agent's process inherits.
 type EnvironmentMode string
 
-// The environment modes: inherit takes all but other agents' host markers, minimal an allow-list plus the adapter's own keys.
+// The environment modes: inherit passes all but other agents' host markers, minimal an allow-list plus the
+// adapter's own keys.
 const (
 	EnvironmentInherit EnvironmentMode = "inherit"
 	EnvironmentMinimal EnvironmentMode = "minimal"
@@ -188,7 +190,7 @@ var mcpTransports = []MCPTransport{MCPStdio, MCPSSE, MCPStreamableHTTP}
 
 var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
-// Validate finds every fault of a server; the error is a VALIDATION_ERROR.
+// Validate reports all problems of a server as a VALIDATION_ERROR.
 func (m MCPServer) Validate() error {
 	var f faults
 	m.validate("server", &f)
@@ -197,7 +199,7 @@ func (m MCPServer) Validate() error {
 
 func (m MCPServer) validate(at string, f *faults) {
 	if !mcpName().MatchString(m.Name) {
-		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is no server name")
+		f.addf(at+".name", strconv.Quote(m.Name), "1 to 64 letters, digits, - or _", "is not a valid server name")
 	}
 	f.add(oneOf(at+".transport", m.Transport, mcpTransports))
 	switch m.Transport {
@@ -218,8 +220,8 @@ func (m MCPServer) validate(at string, f *faults) {
 	}
 }
 
-// Validate checks the options by themselves: ranges, words, and what contradicts each other. The error is a
-// VALIDATION_ERROR that lists every fault; fields are named as in Request.Validate.
+// Validate checks ranges, words and contradictions of the options. The error is a VALIDATION_ERROR that lists
+// all problems; fields are named as in Request.Validate.
 func (o RunOptions) Validate() error {
 	var f faults
 	o.validate(&f)
@@ -233,7 +235,7 @@ func (o RunOptions) validate(f *faults) {
 	for i, word := range o.Command {
 		switch {
 		case i == 0 && strings.TrimSpace(word) == "":
-			f.addf("run.command[0]", strconv.Quote(word), "the name or path of a program", "names no program")
+			f.addf("run.command[0]", strconv.Quote(word), "the name or path of a program", "does not name a program")
 		case strings.Contains(word, "\x00"):
 			f.addf(fmt.Sprintf("run.command[%d]", i), "a word with NUL", "a word without NUL", "cannot be passed to a process")
 		}
@@ -249,7 +251,7 @@ func (o RunOptions) validate(f *faults) {
 	}
 	for k := range o.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") {
-			f.addf("run.env", strconv.Quote(k), "a name without = and NUL", "is no variable name")
+			f.addf("run.env", strconv.Quote(k), "a name without = and NUL", "is not a valid variable name")
 		} else if strings.Contains(o.Env[k], "\x00") {
 			f.addf("run.env."+k, "a value with NUL", "a value without NUL", "cannot be passed to a process")
 		}
@@ -257,7 +259,7 @@ func (o RunOptions) validate(f *faults) {
 	if len(o.OutputSchema) > 0 {
 		var schema map[string]any
 		if json.Unmarshal(o.OutputSchema, &schema) != nil {
-			f.addf("run.outputSchema", clip(string(o.OutputSchema), 40), "a JSON object", "is no JSON Schema")
+			f.addf("run.outputSchema", clip(string(o.OutputSchema), 40), "a JSON object", "is not a JSON Schema")
 		}
 	}
 	seen := map[string]bool{}
@@ -278,9 +280,9 @@ func (o RunOptions) validate(f *faults) {
 	}
 }
 
-// The bounds of options: beyond them a number is a slip, or meant to keep something from ending.
+// The bounds of options: a number beyond them is a mistake or an attempt to disable a limit.
 const (
-	MaxTimeout    = 30 * 24 * time.Hour // of a run, and of silence
+	MaxTimeout    = 30 * 24 * time.Hour // of a run and of inactivity
 	MaxGrace      = 10 * time.Minute
 	MaxTurnCount  = 1_000_000
 	MaxTokenCount = 100_000_000

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// SchemaVersion is the version, major.minor, of every wire value of this package. A reader accepts any minor of the same
-// major: minors only add fields.
+// SchemaVersion is the version, major.minor, of every wire value of this package. A reader accepts any minor of
+// the same major: minors only add fields.
 const SchemaVersion = "1.0"
 
-// CheckSchemaVersion reports whether a value that states version v can be read. The empty string stands for "not
-// stated" and is read as the current version; an unknown major or a malformed version is an error that wraps ErrSchemaVersion.
+// CheckSchemaVersion returns an error unless a value of version v can be read. Empty means not stated and is
+// read as the current version; an unknown major or a malformed version is an error that wraps ErrSchemaVersion.
 func CheckSchemaVersion(v string) error {
 	if v == "" {
 		return nil
@@ -22,10 +22,10 @@ func CheckSchemaVersion(v string) error {
 	}
 	m, err := strconv.ParseUint(major, 10, 31)
 	if err != nil {
-		return fmt.Errorf("%w: %q is no version of the form major.minor", ErrSchemaVersion, v)
+		return fmt.Errorf("%w: %q does not have the form major.minor", ErrSchemaVersion, v)
 	}
 	if _, err := strconv.ParseUint(minor, 10, 31); err != nil {
-		return fmt.Errorf("%w: %q is no version of the form major.minor", ErrSchemaVersion, v)
+		return fmt.Errorf("%w: %q does not have the form major.minor", ErrSchemaVersion, v)
 	}
 	if m != 1 {
 		return fmt.Errorf("%w: %q has major %d, this program reads %s", ErrSchemaVersion, v, m, SchemaVersion)

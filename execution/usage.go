@@ -1,7 +1,7 @@
 package execution
 
-// Usage counts tokens (agent-mux specification, tokenUsage). Input counts what was sent, cached parts included
-// only in Cached; Total is input + output + cached.
+// Usage counts tokens (agent-mux specification, tokenUsage). Input excludes cached tokens, which are in Cached;
+// Total is input + output + cached.
 type Usage struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
@@ -11,18 +11,18 @@ type Usage struct {
 	Total      int64 `json:"total"`
 }
 
-// Add is the sum of two usages.
+// Add returns the sum of two usages.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{Input: u.Input + v.Input, Output: u.Output + v.Output, Thinking: u.Thinking + v.Thinking,
 		Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite, Total: u.Total + v.Total}
 }
 
-// Sub is the difference of two usages, for backends that report running totals.
+// Sub returns the difference of two usages, for backends that report running totals.
 func (u Usage) Sub(v Usage) Usage {
 	return u.Add(Usage{Input: -v.Input, Output: -v.Output, Thinking: -v.Thinking, Cached: -v.Cached, CacheWrite: -v.CacheWrite, Total: -v.Total})
 }
 
-// WithTotal is u with the total of what came from and went to the model. Thinking is part of Output.
+// WithTotal returns u with Total computed. Thinking is already part of Output.
 func (u Usage) WithTotal() Usage {
 	u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 	return u
@@ -33,7 +33,7 @@ func (u Usage) Event() TokenUsage {
 	return TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite}
 }
 
-// IsZero reports whether nothing was counted.
+// IsZero reports whether u counts nothing.
 func (u Usage) IsZero() bool { return u == Usage{} }
 
 // CostSource says where a price comes from.
@@ -43,16 +43,16 @@ type CostSource string
 const (
 	CostFromAgent CostSource = "agent" // the agent stated it
 	CostFromTable CostSource = "table" // tokens times the price table
-	// CostFromSession is tokens times the price table, where tokens are from the agent's session file because a run that broke
-	// off did not state them. A cost without a price has it too.
+	// CostFromSession is tokens times the price table, with tokens from the agent's session file because an
+	// interrupted run did not state them. A cost without a price has this source too.
 	CostFromSession CostSource = "session"
 )
 
 var costSources = []CostSource{CostFromAgent, CostFromTable, CostFromSession}
 
-// Cost is a cost record (agent-mux specification, CostRecord). TotalUSD is nil when no price is known; the record then says
-// Unpriced, because unknown is not free. With both, TotalUSD is a part: tokens of some models have no price, or those of a turn
-// that broke off were never stated.
+// Cost is a cost record (agent-mux specification, CostRecord). TotalUSD is nil if no price is known; Unpriced
+// is then set, because unknown is not free. If both are set, TotalUSD is incomplete: some tokens have no price,
+// or an interrupted turn never stated its tokens.
 type Cost struct {
 	TotalUSD            *float64   `json:"totalUsd,omitempty"`
 	Unpriced            bool       `json:"unpriced,omitempty"`
@@ -64,7 +64,7 @@ type Cost struct {
 	CacheReadTokens     int64      `json:"cacheReadTokens,omitempty"`
 }
 
-// CostOf makes the record of a usage; usd is nil when no price is known.
+// CostOf returns the cost record of a usage; usd is nil if no price is known.
 func CostOf(u Usage, usd *float64, source CostSource) Cost {
 	c := Cost{TotalUSD: usd, Unpriced: usd == nil, InputTokens: u.Input, OutputTokens: u.Output,
 		ThinkingTokens: u.Thinking, CacheCreationTokens: u.CacheWrite, CacheReadTokens: u.Cached}
@@ -74,27 +74,27 @@ func CostOf(u Usage, usd *float64, source CostSource) Cost {
 	return c
 }
 
-// Usage is the token part of a cost record.
+// Usage returns the token part of a cost record.
 func (c Cost) Usage() Usage {
 	return Usage{Input: c.InputTokens, Output: c.OutputTokens, Thinking: c.ThinkingTokens, Cached: c.CacheReadTokens,
 		CacheWrite: c.CacheCreationTokens, Total: c.InputTokens + c.OutputTokens + c.CacheReadTokens + c.CacheCreationTokens}
 }
 
-// Price is the price of a model in US dollars per million tokens. CacheRead and CacheWrite are nil when unknown; tokens of
-// that kind then make a cost unpriced.
+// Price is a model's price in US dollars per million tokens. CacheRead and CacheWrite are nil if unknown;
+// tokens of that kind then make a cost unpriced.
 type Price struct {
 	Input      float64  `json:"input"`
 	Output     float64  `json:"output"`
 	CacheRead  *float64 `json:"cacheRead,omitempty"`
 	CacheWrite *float64 `json:"cacheWrite,omitempty"`
-	Thinking   *float64 `json:"thinking,omitempty"` // nil: thinking costs what other output costs
-	// CacheWrite1h is the price of what is kept in the cache for an hour instead of minutes. A Usage does not tell the two
-	// apart; session files do.
+	Thinking   *float64 `json:"thinking,omitempty"` // nil: thinking costs as much as other output
+	// CacheWrite1h is the price of tokens cached for an hour instead of minutes. A Usage does not distinguish
+	// the two; session files do.
 	CacheWrite1h *float64 `json:"cacheWrite1h,omitempty"`
 }
 
-// Of is the price of a usage in US dollars, nil when a kind of token in it has no price. Thinking tokens are part of
-// the output and are not charged twice.
+// Of returns the price of a usage in US dollars, nil if a kind of token in it has no price. Thinking tokens are
+// part of the output and are not charged twice.
 func (p Price) Of(u Usage) *float64 {
 	usd := float64(u.Input)*p.Input/1e6 + float64(u.Output)*p.Output/1e6
 	if p.Thinking != nil {
@@ -115,7 +115,7 @@ func (p Price) Of(u Usage) *float64 {
 	return &usd
 }
 
-// Model is what is known of one model of an agent. Zero numbers mean unknown.
+// Model describes one model of an agent. Zero numbers mean unknown.
 type Model struct {
 	ID              string           `json:"modelId"`
 	Aliases         []string         `json:"aliases,omitempty"`
@@ -125,14 +125,14 @@ type Model struct {
 	MaxOutputTokens int64            `json:"maxOutputTokens,omitempty"`
 	Thinking        bool             `json:"supportsThinking,omitempty"`
 	ThinkingEfforts []ThinkingEffort `json:"thinkingEffortLevels,omitempty"`
-	ThinkingBudget  *TokenRange      `json:"thinkingBudgetRange,omitempty"` // nil when thinking obeys no number of tokens, or when that is unknown
+	ThinkingBudget  *TokenRange      `json:"thinkingBudgetRange,omitempty"` // nil if thinking has no token budget, or if unknown
 	Deprecated      bool             `json:"deprecated,omitempty"`
 	DeprecatedSince string           `json:"deprecatedSince,omitempty"` // a date
 	Successor       string           `json:"successorModelId,omitempty"`
 	Price           *Price           `json:"price,omitempty"`
 }
 
-// TokenRange is a number of tokens from Min to Max, both allowed.
+// TokenRange is a range of token counts from Min to Max, inclusive.
 type TokenRange struct {
 	Min int64 `json:"min"`
 	Max int64 `json:"max"`

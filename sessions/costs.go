@@ -2,10 +2,10 @@ package sessions
 
 import "time"
 
-// CostGroupBy is what a report is divided by.
+// CostGroupBy is the key by which a report is grouped.
 type CostGroupBy string
 
-// The divisions of a report.
+// The keys of a report.
 const (
 	GroupDay     CostGroupBy = "day"   // 2006-01-02, in the query's location
 	GroupMonth   CostGroupBy = "month" // 2006-01
@@ -15,30 +15,30 @@ const (
 	GroupSession CostGroupBy = "session" // agent:id
 )
 
-// Groupings are all divisions.
+// Groupings returns all keys.
 func Groupings() []CostGroupBy {
 	return []CostGroupBy{GroupDay, GroupMonth, GroupAgent, GroupModel, GroupProject, GroupSession}
 }
 
-// CostSource says where the money of a sum comes from.
+// CostSource says where the amount of a sum comes from.
 type CostSource string
 
-// The sources of a sum's money.
+// The sources of an amount.
 const (
-	CostStated    CostSource = "stated"    // by the agents
+	CostStated    CostSource = "stated"    // stated by the agents
 	CostEstimated CostSource = "estimated" // tokens times the price table
 	CostMixed     CostSource = "mixed"
 	CostUnpriced  CostSource = "unpriced" // no price is known
 )
 
-// CostSum is what a number of calls used. TotalUSD is too low by the unpriced calls.
+// CostSum is the usage of a number of calls. TotalUSD does not include unpriced calls.
 type CostSum struct {
 	Calls            int   `json:"calls"`
 	Sessions         int   `json:"sessions"`
 	SubAgentCalls    int   `json:"subAgentCalls"`
-	InputTokens      int64 `json:"inputTokens"` // without cached ones
+	InputTokens      int64 `json:"inputTokens"` // without cached tokens
 	OutputTokens     int64 `json:"outputTokens"`
-	ThinkingTokens   int64 `json:"thinkingTokens"` // part of the output
+	ThinkingTokens   int64 `json:"thinkingTokens"` // part of the output tokens
 	CacheReadTokens  int64 `json:"cacheReadTokens"`
 	CacheWriteTokens int64 `json:"cacheCreationTokens"`
 	CacheWrite1h     int64 `json:"cacheCreation1hTokens"` // part of cacheCreationTokens
@@ -52,42 +52,43 @@ type CostSum struct {
 	UnpricedTokens int64      `json:"unpricedTokens"`
 }
 
-// CostGroup is one part of a report.
+// CostGroup is one group of a report.
 type CostGroup struct {
 	Key    string   `json:"key"`
-	Models []string `json:"models"` // that were called, in order
+	Models []string `json:"models"` // models called, sorted
 	CostSum
 }
 
-// Costs are what agents used. Days, months and sessions that have nothing are not in it.
+// Costs are what agents used. Days, months and sessions without usage are omitted.
 type Costs struct {
 	Currency       string        `json:"currency"`
 	GroupBy        CostGroupBy   `json:"groupBy"`
 	TimeZone       string        `json:"timezone"`
 	Total          CostSum       `json:"total"`
-	Groups         []CostGroup   `json:"groups"`         // days and months in order, others with the dearest first
-	UnpricedModels []string      `json:"unpricedModels"` // models with calls that have no price
+	Groups         []CostGroup   `json:"groups"`         // days and months in order, others by descending cost
+	UnpricedModels []string      `json:"unpricedModels"` // models of calls that have no price
 	Problems       []CostProblem `json:"problems"`
 	Files          int           `json:"files"`
 	Bytes          int64         `json:"bytes"`
-	BytesRead      int64         `json:"bytesRead"` // what was not known from an earlier report
+	BytesRead      int64         `json:"bytesRead"` // bytes not cached by an earlier report
 }
 
-// CostProblem is a file that could not be read, or not wholly. What could be read of it is counted.
+// CostProblem is a file that could not be read completely. The part that was read is counted.
 type CostProblem struct {
 	Agent string `json:"agent"`
 	File  string `json:"file"`
 	Error string `json:"error"`
 }
 
-// CostQuery selects what Client.SessionCosts adds up and says by what it is divided. The zero query is everything by agent.
+// CostQuery selects what Client.SessionCosts adds up and how it groups the sums. The zero query adds up
+// everything by agent.
 type CostQuery struct {
-	By       CostGroupBy // agent when empty
-	Since    time.Time   // calls at or after it
-	Until    time.Time   // calls before it
+	By       CostGroupBy // agent if empty
+	Since    time.Time   // calls at or after this time
+	Until    time.Time   // calls before this time
 	Agent    string
-	Model    string         // as the agent writes it, or an id or alias that this stands for
-	Project  string         // calls in this directory and those below it
-	Tag      string         // calls of the sessions of Drawbar's own runs with this tag
-	Location *time.Location // of days and months; nil: local time
+	Model    string         // as the agent writes it, or an id or alias of it
+	Project  string         // calls in this directory or below it
+	Tag      string         // calls in sessions of Drawbar's own runs with this tag
+	Location *time.Location // time zone of days and months; nil: local time
 }

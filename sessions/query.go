@@ -1,5 +1,5 @@
-// Package sessions has the words of what agents left on disk: their conversations, and what these cost. drawbar.Client answers
-// such questions with Sessions and SessionCosts.
+// Package sessions defines queries and answers about what agents left on disk: conversations and their costs.
+// drawbar.Client answers them with Sessions and SessionCosts.
 package sessions
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Sort is the key of an order.
+// Sort is a sort key.
 type Sort string
 
-// The orders. Relevance is for searches only.
+// The sort keys. Relevance is for searches only.
 const (
 	ByDate      Sort = "date"
 	ByTurns     Sort = "turns"
@@ -19,57 +19,59 @@ const (
 	ByRelevance Sort = "relevance"
 )
 
-// Query selects sessions; the zero value selects all. Its fields are joined by and, tags by or.
+// Query selects sessions; the zero value selects all. All stated fields must match; any one of the tags is
+// enough.
 type Query struct {
 	Agent     string
-	Since     time.Time // something happened at or after it
-	Until     time.Time // the last thing happened before it
-	Model     string    // a part of the model's name, in either case
+	Since     time.Time // active at or after this time
+	Until     time.Time // last active before this time
+	Model     string    // part of the model's name, case-insensitive
 	Tags      []string  // tags of Drawbar's runs in the session
-	Cwd       string    // this directory, or one below it
+	Cwd       string    // this directory or one below it
 	Sort      Sort      // default: date
 	Ascending bool
 	Limit     int  // 0: no limit
-	Counted   bool // count the turns of every listed session, which reads large ones whole once
-	Priced    bool // reckon what every session cost, which reads what is new of all of them; the order by cost does it too
+	Counted   bool // count the turns of every listed session, which reads large ones completely once
+	Priced    bool // compute the cost of every session, which reads everything new; sorting by cost implies it
 }
 
-// Listing is an answer to a query.
+// Listing is the answer to a query.
 type Listing struct {
 	Sessions []adapter.SessionSummary `json:"sessions"`
-	Total    int                      `json:"total"` // without the limit
+	Total    int                      `json:"total"` // before the limit is applied
 	Problems []adapter.SessionProblem `json:"problems,omitempty"`
 }
 
-// SearchQuery is a query with a text. Its sort may be by relevance, which is the default.
+// SearchQuery is a query with a text. It can also sort by relevance, which is the default.
 type SearchQuery struct {
 	Query
-	Text string // looked for in what was said, thought, called and answered, in either case
+	Text string // searched in messages, thinking, tool calls and results, case-insensitive
 }
 
-// Hit is a session that has the text.
+// Hit is a session that contains the text.
 type Hit struct {
 	adapter.SessionSummary
 	RelevanceScore float64 `json:"relevanceScore"`
-	Matches        int     `json:"matches"` // messages that have the text
-	// Snippet is the first place, in one line, and Message which message it is in, -1 for the title or a sub-agent.
+	Matches        int     `json:"matches"` // messages that contain the text
+	// Snippet is the first match, on one line. Message is the index of its message, -1 for the title or a
+	// sub-agent.
 	Snippet string              `json:"snippet"`
 	Role    adapter.MessageRole `json:"role,omitempty"`
 	Message int                 `json:"messageIndex"`
 }
 
-// SearchResult is an answer to a search.
+// SearchResult is the answer to a search.
 type SearchResult struct {
 	Hits     []Hit                    `json:"sessions"`
-	Total    int                      `json:"total"`    // without the limit
-	Searched int                      `json:"searched"` // sessions that were looked through
+	Total    int                      `json:"total"`    // before the limit is applied
+	Searched int                      `json:"searched"` // sessions searched
 	Problems []adapter.SessionProblem `json:"problems,omitempty"`
 }
 
-// Change says what became of a message.
+// Change says how a message differs.
 type Change string
 
-// The changes. A message that stands at the same place with other words of the same role is modified.
+// The changes. A message is modified if the message at the same place has the same role and different content.
 const (
 	Added     Change = "added"
 	Removed   Change = "removed"
@@ -77,7 +79,7 @@ const (
 	Unchanged Change = "unchanged"
 )
 
-// Operation is one step from one session to the other. Indexes are those of the messages; -1 where there is none.
+// Operation is one step from one session to the other. Indexes count messages; -1 means none.
 type Operation struct {
 	Type     Change                  `json:"type"`
 	IndexA   int                     `json:"indexA"`
@@ -86,7 +88,7 @@ type Operation struct {
 	MessageB *adapter.SessionMessage `json:"messageB,omitempty"`
 }
 
-// Difference is what makes session B of session A.
+// Difference lists the steps that turn session A into session B.
 type Difference struct {
 	A          adapter.SessionSummary `json:"a"`
 	B          adapter.SessionSummary `json:"b"`
@@ -97,20 +99,20 @@ type Difference struct {
 	Unchanged  int                    `json:"unchanged"`
 }
 
-// Format is the form of an export.
+// Format is an export format.
 type Format string
 
 // The formats.
 const (
 	JSON     Format = "json"     // one document
-	JSONL    Format = "jsonl"    // a header line, then one message a line
-	Markdown Format = "markdown" // for people
+	JSONL    Format = "jsonl"    // a header line, then one message per line
+	Markdown Format = "markdown" // for people to read
 )
 
-// WatchOptions say how a session is watched.
+// WatchOptions configure a watch.
 type WatchOptions struct {
-	// Replay gives the events of what is there already first.
+	// Replay yields the existing events first.
 	Replay bool
-	// Quiet, when positive, ends the watch when nothing was written for so long.
+	// Quiet, if positive, ends the watch when nothing was written for that long.
 	Quiet time.Duration
 }
