@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// GroupBy is what a cost report is divided by.
+// GroupBy is the property by which a cost report is divided.
 type GroupBy string
 
 // The divisions of a cost report; GroupNone gives the total only. A run with several tags is in the group of each, and one
@@ -45,9 +45,9 @@ type Sum struct {
 	Runs     int     `json:"runs"`
 	Sessions int     `json:"sessions"`
 	Priced   int     `json:"priced"`
-	Unpriced int     `json:"unpriced"` // used tokens whose price is not, or not wholly, known: TotalUSD is too low by them
-	NoCost   int     `json:"noCost"`   // nothing is known of tokens or price: live, or ended before the first model call
-	Unknown  int     `json:"unknown"`  // of NoCost: completed or broke off, and nothing says what they used: TotalUSD is too low by them
+	Unpriced int     `json:"unpriced"` // used tokens without a known price: TotalUSD is too low by their cost
+	NoCost   int     `json:"noCost"`   // tokens and price are unknown: live, or ended before the first model call
+	Unknown  int     `json:"unknown"`  // of NoCost: ended without stating their usage: TotalUSD is too low by their cost
 	TotalUSD float64 `json:"totalUsd"`
 
 	InputTokens         int64 `json:"inputTokens"`
@@ -64,18 +64,18 @@ func (s Sum) plus(o Sum) Sum {
 		CacheReadTokens: s.CacheReadTokens + o.CacheReadTokens, CacheCreationTokens: s.CacheCreationTokens + o.CacheCreationTokens}
 }
 
-// Group is one part of a report.
+// Group is one row of a report.
 type Group struct {
 	Key string `json:"key"`
 	Sum
 }
 
-// Report is what runs cost. Total counts each run once, also where it is in several groups.
+// Report is what runs cost. Total counts each run once, even if it is in several groups.
 type Report struct {
 	Currency string  `json:"currency"` // USD
 	GroupBy  GroupBy `json:"groupBy,omitempty"`
 	Total    Sum     `json:"total"`
-	Groups   []Group `json:"groups,omitempty"` // days in order, others with the dearest first
+	Groups   []Group `json:"groups,omitempty"` // days in order, others by cost, highest first
 }
 
 // Cost sums what the selected runs cost. A lost run counts with what was recorded of it.
@@ -153,7 +153,7 @@ func (s *Store) sums(db *sql.DB, f Filter, by GroupBy) (_ map[string]Sum, err er
 	return sums, err
 }
 
-// groupKey turns the database's key into the report's.
+// groupKey converts the database's key into the report's.
 func (s *Store) groupKey(by GroupBy, k string) (string, error) {
 	if by != GroupDay {
 		return k, nil

@@ -67,7 +67,7 @@ func setUp(path string, steps []string) func(context.Context, *sql.DB) error {
 	return func(ctx context.Context, db *sql.DB) error { return migrate(ctx, db, path, steps) }
 }
 
-// migrate does what is missing in one transaction. Several processes may do it at once: the first one does it.
+// migrate applies the missing steps in one transaction. If several processes try at once, the first one does it.
 func migrate(ctx context.Context, db *sql.DB, path string, steps []string) error {
 	version, err := schemaVersion(ctx, db)
 	if err != nil {
@@ -92,7 +92,7 @@ func migrate(ctx context.Context, db *sql.DB, path string, steps []string) error
 	}
 	for ; version < len(steps); version++ {
 		if _, err := tx.ExecContext(ctx, steps[version]); err != nil {
-			return fmt.Errorf("bring %s to schema %d: %w", path, version+1, err)
+			return fmt.Errorf("upgrade %s to schema %d: %w", path, version+1, err)
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO schema_version VALUES (?, ?)`, version+1, time.Now().UnixMilli()); err != nil {
 			return err
@@ -114,5 +114,5 @@ func schemaVersion(ctx context.Context, q interface {
 
 var errDamaged = errors.New("database is damaged")
 
-// isDamaged reports that the file is no database, or a broken one.
+// isDamaged reports whether err says that the file is not a database or is corrupt.
 func isDamaged(err error) bool { return errors.Is(err, errDamaged) || sqlitefile.Damaged(err) }

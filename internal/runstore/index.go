@@ -47,10 +47,10 @@ func newIndex(s *Store) *index {
 	return &index{store: s, waiting: map[execution.RunID]row{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// put has a row written some time.
+// put queues a row.
 func (x *index) put(r Run) { x.enqueue(r, nil) }
 
-// putAndWait has a row written and waits for it.
+// putAndWait queues a row and waits until it is written.
 func (x *index) putAndWait(r Run) error {
 	done := make(chan error, 1)
 	if !x.enqueue(r, done) {
@@ -210,7 +210,7 @@ func (x *index) open(reading bool) (db *sql.DB, memory bool, release func(), err
 	return x.db, x.memory, x.dbMu.RUnlock, nil
 }
 
-// warm opens the database for a row that is about to come. What is wrong with it that row will tell.
+// warm opens the database for a row that is about to come. Errors surface when the row is written.
 func (x *index) warm() {
 	if _, _, release, err := x.open(false); err == nil {
 		release()
@@ -225,15 +225,15 @@ func (x *index) openFile() (*sql.DB, error) {
 	return db, nil
 }
 
-// replace moves a damaged database aside and opens a new one, filled from the run directories. Of several processes that
-// find the damage one does it. broken is the database in use, nil when none could be opened.
+// replace moves a damaged database aside and opens a new one, filled from the run directories. If several processes
+// find the damage, one of them replaces it. broken is the database in use, nil when none could be opened.
 func (x *index) replace(broken *sql.DB) error {
 	x.dbMu.Lock()
 	if x.over {
 		x.dbMu.Unlock()
 		return ErrClosed
 	}
-	if x.db != broken { // somebody of this process did it
+	if x.db != broken { // another goroutine of this process did it
 		x.dbMu.Unlock()
 		return nil
 	}
@@ -275,8 +275,8 @@ func (x *index) replaceFile() (aside string, err error) {
 	return aside, err
 }
 
-// examine looks whether the database in the file is damaged. It is not when another process replaced it a moment ago, and an
-// error that is about something else is no reason to replace it.
+// examine checks whether the database file is damaged. It is not if another process just replaced it, and an
+// unrelated error is not a reason to replace it.
 func (x *index) examine() error {
 	db, err := x.openFile()
 	if err != nil {
@@ -293,7 +293,7 @@ func (x *index) examine() error {
 	return nil
 }
 
-// standIn puts a database in memory, filled from the run directories, in the place of a file that cannot be used.
+// standIn replaces an unusable file by a database in memory, filled from the run directories.
 func (x *index) standIn(cause error) error {
 	x.dbMu.Lock()
 	if x.over || x.memory {
@@ -344,7 +344,7 @@ func inTx(db *sql.DB, f func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// upsert never replaces a final row by one that is not: a reader may have looked at the run a moment before it ended.
+// upsert never replaces a final row by an unfinished one: a reader may have read the run just before it ended.
 func upsert(tx *sql.Tx, runs []Run) error {
 	put, err := tx.Prepare(`INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (id) DO UPDATE SET agent=excluded.agent, model=excluded.model, session=excluded.session, project=excluded.project,

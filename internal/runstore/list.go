@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Filter selects runs; its zero value selects all. The fields are joined by and.
+// Filter selects runs; the zero value selects all. A run must match every field.
 type Filter struct {
 	Agent   string
 	Since   time.Time // started at or after it
@@ -23,7 +23,7 @@ type Filter struct {
 	Tag     string
 	Cwd     string // exactly this directory
 	Session string // the agent's own session id, or agent:id
-	Limit   int    // the newest so many; 0 is no limit. Sums ignore it.
+	Limit   int    // at most this many, newest first; 0 means no limit. Sums ignore it.
 	Live    bool   // only runs that are being recorded now
 }
 
@@ -68,8 +68,8 @@ func (f Filter) where() (string, []any) {
 	return ` WHERE ` + strings.Join(terms, ` AND `), args
 }
 
-// List gives the selected runs, newest first. Runs that were running when their row was written are looked at again, so that
-// their state is the present one.
+// List returns the selected runs, newest first. Runs whose row says running are read again, so that
+// their state is current.
 func (s *Store) List(f Filter) ([]Run, error) {
 	if f.Limit < 0 {
 		return nil, fmt.Errorf("list runs: limit %d is negative", f.Limit)
@@ -150,7 +150,7 @@ func (s *Store) scan(rows *sql.Rows) (Run, error) {
 	return r, nil
 }
 
-// LastSession is the session that the agent's newest run in cwd was in, for continuing where one left off. Without one the
+// LastSession is the session of the agent's newest run in cwd, for resuming it. Without one the
 // error matches ErrNoSession.
 func (s *Store) LastSession(agent, cwd string) (string, error) {
 	var session string
@@ -167,8 +167,8 @@ func (s *Store) LastSession(agent, cwd string) (string, error) {
 	return session, nil
 }
 
-// read calls f with a database that agrees with the run directories. Where nothing was ever recorded it does nothing, and
-// makes no file.
+// read calls f with a database that agrees with the run directories. If nothing was ever recorded it does nothing and
+// creates no file.
 func (s *Store) read(f func(*sql.DB) error) error {
 	if _, err := os.Lstat(filepath.Join(s.dir, runsName)); errors.Is(err, fs.ErrNotExist) {
 		return nil

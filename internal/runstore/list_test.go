@@ -222,7 +222,7 @@ func TestRunIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := begin(t, s, Meta{Cwd: deep})
-	if err := w.Finish(bare); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if err := w.Finish(bare); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link in the place of the index: %v", err)
 	}
 	if b, _ := os.ReadFile(victim); string(b) != "mine" {

@@ -40,7 +40,7 @@ func lockWithin(f *os.File, patience time.Duration) error {
 	}
 }
 
-// lockHeld reports whether another open file holds the exclusive lock on path. Askers do not disturb each other: they
+// lockHeld reports whether another open file holds the exclusive lock on path. Readers do not block each other: they
 // take a shared lock.
 func lockHeld(path string) (bool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

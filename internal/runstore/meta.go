@@ -19,21 +19,21 @@ const (
 	previewLength = 200
 )
 
-// Meta is what is known of a run before it starts. RunID and Agent are required.
+// Meta describes a run before it starts. RunID and Agent are required.
 type Meta struct {
 	RunID        execution.RunID
 	Agent        string
 	Model        string
 	Cwd          string // absolute
-	Prompt       string // its first 200 characters are kept, without secrets
+	Prompt       string // the first 200 characters are kept, with secrets redacted
 	Tags         []string
 	ProjectID    string
 	StartedAt    time.Time       // default: now
 	Parent       execution.RunID // the run that started this one, such as the earlier attempt or the race it belongs to
 	Detached     bool
 	ApprovalMode execution.ApprovalMode
-	// Secrets are values to take out of everything that is written, such as the keys in the agent's environment. Ordinary words
-	// are not looked for. They are not stored.
+	// Secrets are values to take out of everything that is written, such as the keys in the agent's environment. Short common words
+	// are not redacted. The values are not stored.
 	Secrets []string
 }
 
@@ -79,8 +79,8 @@ func (m Meta) check() error {
 	return nil
 }
 
-// preview is the beginning of a prompt. It is cut after the secrets are out, so that half of one cannot stay, and looks only
-// as far as the longest of them could reach.
+// preview is the beginning of a prompt. Secrets are redacted before it is cut, so that no half of one remains; it looks only
+// as far as the longest secret could extend.
 func preview(prompt string, s *secret.Redactor) string {
 	reach := previewLength*4 + 4096
 	reach += s.Longest()

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// process identifies the recording process so that a number that was given to another process is not taken for it.
+// process identifies the recording process, so that a reused process id is not mistaken for it.
 type process struct {
 	PID       int    `json:"pid"`
 	Start     uint64 `json:"pidStart,omitempty"`     // in the platform's own unit; 0 when unknown
 	Boot      string `json:"boot,omitempty"`         // this boot of this machine; Start compares within it only
-	Namespace string `json:"pidNamespace,omitempty"` // PID means something within it only
+	Namespace string `json:"pidNamespace,omitempty"` // PIDs are only comparable within it
 	Host      string `json:"host,omitempty"`
 }
 
@@ -27,7 +27,7 @@ var self = sync.OnceValue(func() process {
 	return p
 })
 
-// check reports whether the process runs, as far as its number can tell that from here.
+// check reports whether the process runs, as far as its PID shows.
 func (p process) check() (alive, known bool) {
 	me := self()
 	if p.PID <= 0 || p.Start == 0 || p.Boot != me.Boot || p.Namespace != me.Namespace {
@@ -40,7 +40,7 @@ func (p process) check() (alive, known bool) {
 	return ok && start == p.Start, true
 }
 
-// recording reports whether the process that records the run in dir is still there. Where its number means nothing
+// recording reports whether the process that records the run in dir still exists. Where its PID means nothing
 // (another container, another machine, an earlier boot) the lock in dir decides; where that cannot be tested either, a
 // process of another machine gets the benefit of the doubt.
 func (p process) recording(dir string) bool {

@@ -10,7 +10,7 @@ import (
 const zombie = 5 // SZOMB of sys/proc.h
 
 // processStart is the start time of a process in microseconds since 1970. ok is false when there is none, or only its
-// corpse.
+// zombie.
 func processStart(pid int) (start uint64, ok bool, err error) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	switch {

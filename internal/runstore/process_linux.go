@@ -12,7 +12,7 @@ import (
 )
 
 // processStart is the start time of a process in clock ticks since boot. ok is false when there is none, or only its
-// corpse.
+// zombie.
 func processStart(pid int) (start uint64, ok bool, err error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	switch {
@@ -28,7 +28,7 @@ func processStart(pid int) (start uint64, ok bool, err error) {
 }
 
 // parseStat reads state and start time. The second field is the command's name in parentheses and may contain both spaces and
-// parentheses, so counting starts behind the last one.
+// parentheses, so counting starts after the last one.
 func parseStat(stat []byte) (start uint64, ok bool, err error) {
 	i := bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[i+1:])

@@ -96,8 +96,8 @@ func (s *Store) reconcile(db *sql.DB) error {
 	return deleteRows(db, gone)
 }
 
-// knownRows gives the ids in the database, and whether their rows are final. Ids have one length, so that all of them come as one
-// string: a tenth of the time of as many rows.
+// knownRows returns the ids in the database and whether their rows are final. Ids have one length, so all of them come as one
+// string, which takes a tenth of the time of separate rows.
 func knownRows(db *sql.DB, size int) (map[execution.RunID]bool, error) {
 	known := make(map[execution.RunID]bool, size)
 	for _, final := range []bool{false, true} {

@@ -15,8 +15,8 @@ import (
 // runIDLength is the length of a whole run id.
 const runIDLength = 26
 
-// parsePrefix checks that s can be the beginning of a run id and gives it in upper case. Its strictness is what keeps a
-// path out of the file system.
+// parsePrefix checks that s can be the beginning of a run id and gives it in upper case. Its strictness keeps
+// paths away from the file system.
 func parsePrefix(s string) (string, error) {
 	id := strings.Map(func(r rune) rune { // ASCII only: capitals of other letters can be ASCII
 		if r >= 'a' && r <= 'z' {
@@ -33,7 +33,7 @@ func parsePrefix(s string) (string, error) {
 	case len(id) > runIDLength:
 		return "", bad(fmt.Sprintf("has %d characters, a ULID has %d", len(id), runIDLength))
 	}
-	// What is missing is filled up so that one strict check, that of package execution, decides.
+	// The prefix is padded so that the one strict check, in package execution, decides.
 	if _, err := execution.ParseRunID(id + strings.Repeat("0", runIDLength-len(id))); err != nil {
 		i := strings.IndexFunc(id, func(r rune) bool { return r > 0x7f || !strings.ContainsRune("0123456789ABCDEFGHJKMNPQRSTVWXYZ", r) })
 		if i < 0 {
@@ -106,7 +106,7 @@ func (s *Store) ids() ([]execution.RunID, error) {
 	return ids, nil
 }
 
-// Lost are those of the newest n runs whose recorder is gone without a result, the newest first. It needs no database.
+// Lost returns those of the newest n runs whose recording process ended without a result, newest first. It needs no database.
 func (s *Store) Lost(n int) ([]string, error) {
 	ids, err := s.ids()
 	slices.SortFunc(ids, func(a, b execution.RunID) int { return strings.Compare(string(b), string(a)) })

@@ -17,7 +17,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Run is what is known of one run. A run that is being recorded has state running and no EndedAt; a lost one has the cost,
+// Run describes one run. A run that is being recorded has state running and no EndedAt; a lost one has the cost,
 // turns and time of the last event that were recorded.
 type Run struct {
 	ID           execution.RunID        `json:"runId"`
@@ -49,15 +49,15 @@ type Run struct {
 // Dir is the run's directory.
 func (r Run) Dir() string { return r.dir }
 
-// Process is the process that records the run, and whether it is that very process that runs now: a number that was given to
-// another process, or that means another process here, is not alive. Only a live one may be signalled. Of a run that List found
-// ended it knows nothing.
+// Process is the process that records the run, and whether that same process runs now: a PID that was given to
+// another process, or that means another process here, is not alive. Only a live one may be signalled. For a run that List found
+// ended it is zero.
 func (r Run) Process() (pid int, alive bool) {
 	alive, _ = r.process.check()
 	return r.process.PID, alive
 }
 
-// socketLimit is what a socket's path may be long: the smallest limit of the platforms is 103 bytes and a NUL.
+// socketLimit is the longest path of a socket: the smallest limit of the platforms is 103 bytes and a NUL.
 const socketLimit = 100
 
 // ControlPath is the path of the run's control socket: in its directory, or where that is too long for a socket under a
@@ -116,7 +116,7 @@ func (r Run) ended(h resultHead, at time.Time) Run {
 	return r
 }
 
-// load reads a run from its directory, which is the truth about it.
+// load reads a run from its directory, the authoritative source.
 func (s *Store) load(dir string) (Run, error) { return load(dir, s.opts) }
 
 func load(dir string, o Options) (Run, error) {
@@ -132,7 +132,7 @@ func load(dir string, o Options) (Run, error) {
 	if m.Process.recording(dir) {
 		return run, nil
 	}
-	// It may have written the result between the two looks.
+	// The process may have written the result between the two checks.
 	if done, err := run.finish(); done || err != nil {
 		return run, err
 	}
@@ -161,7 +161,7 @@ func (r *Run) finish() (bool, error) {
 	return true, nil
 }
 
-// lost tells of a run without a result what its events tell.
+// lost fills in a run without a result from its events.
 func (r Run) lost(o Options) (Run, error) {
 	r.State, r.Live = execution.OutcomeLost, false
 	r.ErrorCode, r.ExitReason, r.Status = execution.CodeAgentCrash, execution.ExitCrash, execution.StatusFailed
@@ -198,7 +198,7 @@ func (r Run) lost(o Options) (Run, error) {
 	return r, nil
 }
 
-// tally sums what events say of a run. Cost and usage events are increments.
+// tally sums up the events of a run. Cost and usage events are increments.
 type tally struct {
 	last           time.Time
 	session, model string
@@ -210,7 +210,7 @@ type tally struct {
 	spent          execution.Usage // of cost events
 	used           execution.Usage // of token_usage events
 	fork           string          // the session that the run's one is a fork of
-	inTurn, silent bool            // a turn runs, and states no tokens so far
+	inTurn, silent bool            // a turn is open and has stated no tokens so far
 	lacks          bool            // the tokens of an earlier turn were not stated
 	fromFile       bool            // tokens are from the session file
 }
@@ -261,7 +261,7 @@ func (t *tally) endTurn() {
 	t.inTurn, t.silent = false, false
 }
 
-// besides adds what the session file has and no event states.
+// besides adds usage that is in the session file but in no event.
 func (t *tally) besides(file execution.Usage) {
 	file.Total = 0 // as in used
 	rest := file.Sub(t.used)

@@ -49,7 +49,7 @@ func (s *Store) appendRunIndex(r Run) error {
 	return appendLine(filepath.Join(dir, runIndexName), line)
 }
 
-// projectDir is the nearest .agent-mux directory at or above cwd, empty for none. One that belongs neither to this user nor to the
+// projectDir is the nearest .agent-mux directory at or above cwd, or empty. A directory that belongs neither to this user nor to the
 // owner of cwd is passed over: above a directory in a shared place it could be a trap.
 func projectDir(cwd string) string {
 	if !filepath.IsAbs(cwd) {
@@ -72,11 +72,11 @@ func projectDir(cwd string) string {
 	}
 }
 
-// appendLine adds a line in one write. Other programs append to the same file: a short line is whole whatever they do, a long
-// one under the lock. A line that another writer left unfinished is ended first, so that it costs that line only.
+// appendLine adds a line in one write. Other programs append to the same file: a short line stays whole in any case, a long
+// one under the lock. An unfinished line of another writer is ended first, so only that line is lost.
 func appendLine(path string, line []byte) (err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("append to %s: it is no regular file", path)
+		return fmt.Errorf("append to %s: not a regular file", path)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// segmentBuffer is how much is gathered for one write.
+// segmentBuffer is the size of one write.
 const segmentBuffer = 256 << 10
 
 // file is what a segment needs of *os.File.
@@ -16,7 +16,7 @@ type file interface {
 	Sync() error
 }
 
-// segment writes lines to the current segment and goes on to the next when it is full. A line is never split between two.
+// segment writes lines to the current segment and continues in the next when it is full. A line is never split.
 // It is used by one goroutine.
 type segment struct {
 	dir    string
@@ -75,7 +75,7 @@ func (s *segment) flush() error {
 	return nil
 }
 
-// close ends the current segment, durably if asked. A closed one is closed again without effect.
+// close ends the current segment, durably if asked. Closing twice has no effect.
 func (s *segment) close(durable bool) error {
 	if s.file == nil {
 		return nil

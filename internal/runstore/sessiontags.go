@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// SessionTags gives the tags of the runs in each session, by agent:session.
+// SessionTags returns the tags of the runs in each session, by agent:session.
 func (s *Store) SessionTags() (map[string][]string, error) {
 	tags := map[string][]string{}
 	err := s.read(func(db *sql.DB) (err error) {

@@ -29,7 +29,7 @@ func defaultDir(goos string, getenv func(string) string, home func() (string, er
 	}
 	h, err := home()
 	if err != nil || !filepath.IsAbs(h) {
-		return "", errors.New("the home directory is unknown, so there is no place for the record of runs; set HOME or DRAWBAR_STATE_DIR")
+		return "", errors.New("no home directory, so the record of runs has no place; set HOME or DRAWBAR_STATE_DIR")
 	}
 	switch goos {
 	case "windows":

@@ -23,14 +23,14 @@ type Options struct {
 	Location     *time.Location // where days begin in cost reports; default: local time
 	SegmentBytes int64          // a segment of events is continued in the next one before it gets longer; default 64 MiB
 	FlushEvery   time.Duration  // how long an event may wait to be written; default 25 ms
-	// LazyIndex is how long a run must be to get its row in the index at once and its files forced to the disk. The rows of
-	// shorter ones are made by the next one who reads, so that they do not wait for the database. Zero: all of them.
+	// LazyIndex is the duration from which a run gets its row in the index at once and its files synced to disk. The rows of
+	// shorter runs are written by the next reader, so that they do not wait for the database. Zero: all rows at once.
 	LazyIndex time.Duration
-	// Price is the price of an agent's model, nil when it is not known. It prices what lost runs used, whose agents did not come
-	// to say it. Default: none is known.
+	// Price is the price of an agent's model, nil if unknown. It prices the usage of lost runs, whose agents could not
+	// state it. Default: unknown.
 	Price func(agent, model string) *execution.Price
-	// Used is what an agent's session used in a time, by the agent's own files, zero when that is not known; fork is the session
-	// that it was made from. It is asked for lost runs that lack the tokens of a turn. Default: nothing is known.
+	// Used is the usage of an agent's session in a period, from the agent's own files, zero if unknown; fork is the session
+	// that it was forked from. It is called for lost runs that lack the tokens of a turn. Default: unknown.
 	Used func(agent, session, fork string, since, until time.Time) execution.Usage
 }
 
@@ -46,7 +46,7 @@ type Store struct {
 	closed  bool
 }
 
-// Open names the record in dir, an absolute path. It touches no file: directories appear with the first run, and the database is
+// Open opens the record in dir, an absolute path. It touches no file: directories appear with the first run, and the database is
 // opened when a list, a sum or an ended run needs it. The caller closes the store.
 func Open(dir string, opts Options) (*Store, error) {
 	if !filepath.IsAbs(dir) {
@@ -64,8 +64,8 @@ func Open(dir string, opts Options) (*Store, error) {
 // Dir is the state directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Close waits until everything is written and closes the database. A run that is still being recorded ends as crashed, since
-// nobody is left to say how it ended.
+// Close waits until everything is written and closes the database. A run that is still being recorded ends as crashed:
+// its end can no longer be recorded.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -84,7 +84,7 @@ func (s *Store) Close() error {
 func (s *Store) runDir(id execution.RunID) string { return filepath.Join(s.dir, runsName, string(id)) }
 
 // Begin starts the record of a run: its directory, meta.json and the first segment exist when it returns; the row in the
-// database follows. An id that is recorded already is ErrExists. A record that cannot be written is no reason not to run: all
+// database follows. An id that is recorded already is ErrExists. A record that cannot be written does not stop the run: all
 // methods of the nil Writer that comes with an error do nothing.
 func (s *Store) Begin(meta Meta) (*Writer, error) {
 	if err := meta.check(); err != nil {
@@ -144,5 +144,5 @@ func (s *Store) Get(idOrPrefix string) (Run, error) {
 	return run, nil
 }
 
-// mkdirs makes the directories above a run's.
+// mkdirs creates the directories above a run's directory.
 func (s *Store) mkdirs() error { return os.MkdirAll(filepath.Join(s.dir, runsName), 0o700) }

@@ -12,8 +12,8 @@ import (
 
 func segmentName(n int) string { return fmt.Sprintf("events-%04d.jsonl", n) }
 
-// tail reads the lines of a run's segments while they are being written. It gives whole lines only: what stands behind the last
-// line end is not written yet, or was torn off by a crash.
+// tail reads the lines of a run's segments while they are being written. It returns whole lines only: what follows the last
+// line end is not written yet, or was cut off by a crash.
 type tail struct {
 	dir     string
 	segment int // the one being read, from 1
@@ -46,7 +46,7 @@ func (t *tail) next() ([]byte, error) {
 		if line != nil || err != nil {
 			return line, err
 		}
-		// The next segment is begun after the last write to this one. So when there is one, what this one still has is all it
+		// The next segment starts after the last write to this one. So if it exists, what this one still has is all it
 		// will ever have.
 		if !t.exists(filepath.Join(t.dir, segmentName(t.segment+1))) {
 			return nil, nil
@@ -70,7 +70,7 @@ func (t *tail) close() {
 // lineBuffer cuts a growing file into lines. Its memory is bounded by the longest line.
 type lineBuffer struct {
 	buf        []byte
-	start, end int // what is read and not given out
+	start, end int // read but not returned yet
 	scanned    int // no line end before it
 }
 

@@ -34,7 +34,7 @@ type Writer struct {
 	lock  *os.File
 
 	wake, space chan struct{} // one token each: events wait, room was made
-	stop        chan struct{} // closed when no more events come
+	stop        chan struct{} // closed after the last event
 	done        chan struct{} // closed when the goroutine has ended
 
 	finish sync.Once
@@ -234,7 +234,7 @@ func (w *Writer) take() []execution.Event {
 	return batch
 }
 
-// write puts a batch into the file.
+// write appends a batch to the file.
 func (w *Writer) write(batch []execution.Event) {
 	if len(batch) == 0 || w.failed() {
 		return
@@ -260,7 +260,7 @@ func (w *Writer) write(batch []execution.Event) {
 	w.written = batch[len(batch)-1].Seq
 }
 
-// line is the stored form of an event, valid until the next. An event that has none leaves a note in its place.
+// line is the stored form of an event, valid until the next call. An event that cannot be encoded leaves a note in its place.
 func (w *Writer) line(e execution.Event) []byte {
 	b, err := e.AppendJSON(w.text[:0])
 	if err != nil {
@@ -281,7 +281,7 @@ func (w *Writer) line(e execution.Event) []byte {
 	return b
 }
 
-// noteSession keeps meta.json up to date, so that a session can be resumed although its run was lost.
+// noteSession keeps meta.json up to date, so that the session of a lost run can be resumed.
 func (w *Writer) noteSession(s execution.SessionStart) {
 	w.mu.Lock()
 	w.meta.SessionID = s.SessionID
@@ -329,7 +329,7 @@ func (w *Writer) Finish(r execution.Result) error {
 	return w.result
 }
 
-// Close is for a run whose end nobody reported: it finishes the record with a crash. After Finish it only returns what that
+// Close finishes the record of a run whose end was not reported, as a crash. After Finish it only returns what Finish
 // returned.
 func (w *Writer) Close() error {
 	if w == nil {
@@ -351,7 +351,7 @@ func (w *Writer) Close() error {
 func (w *Writer) end(r execution.Result) error {
 	defer w.store.forget(w)
 	ended := time.Now()
-	// What a short run did is done again faster than a disk makes its record durable.
+	// Repeating a short run is faster than syncing its record.
 	durable := ended.Sub(time.UnixMilli(w.meta.StartedAt)) >= w.store.opts.LazyIndex
 	if durable {
 		var warm sync.WaitGroup
@@ -407,13 +407,13 @@ func (w *Writer) end(r execution.Result) error {
 	run := w.meta.run(w.dir).ended(headOf(r), ended)
 	w.release()
 	if err == nil && durable {
-		note("row", w.store.index.putAndWait(run), "the record itself is whole, and its row is made by the next drawbar ps that can")
+		note("row", w.store.index.putAndWait(run), "the record itself is complete; the next drawbar ps writes its row")
 	}
-	note("run index", w.store.appendRunIndex(run), "the record itself is whole")
+	note("run index", w.store.appendRunIndex(run), "the record itself is complete")
 	return errors.Join(errs...)
 }
 
-// Incomplete is what the metadata of a result calls the faults of its record.
+// Incomplete is the key in a result's metadata for the faults of its record.
 const Incomplete = "recordIncomplete"
 
 const (
@@ -421,8 +421,8 @@ const (
 	reserveBytes = 8 << 10
 )
 
-// reserve keeps room for the result, before the events take it: a full disk must not make an ended run a lost one. Where there is
-// no such room, there is nothing to keep.
+// reserve keeps room for the result, before the events take it: a full disk must not turn an ended run into a lost one. If there is
+// no room, nothing is reserved.
 func (w *Writer) reserve() {
 	if !w.reserved {
 		w.reserved = true
@@ -430,7 +430,7 @@ func (w *Writer) reserve() {
 	}
 }
 
-// writeResult puts result.json in place.
+// writeResult writes result.json.
 func (w *Writer) writeResult(r execution.Result, durable bool) error {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -439,7 +439,7 @@ func (w *Writer) writeResult(r execution.Result, durable bool) error {
 	return atomicfile.Write(filepath.Join(w.dir, resultName), append(b, '\n'), 0o600, durable)
 }
 
-// slimResult is what must be known of a result when there is no room for all of it.
+// slimResult is the essential part of a result, for a disk without room for all of it.
 func slimResult(r execution.Result, why error) execution.Result {
 	if r.Error != nil {
 		e := *r.Error
@@ -451,7 +451,7 @@ func slimResult(r execution.Result, why error) execution.Result {
 		TurnCount: r.TurnCount, Metadata: map[string]any{Incomplete: why.Error()}}
 }
 
-// Shortfall says what of the events is known not to be in the record, nil while all are.
+// Shortfall is the error about events that are missing in the record, nil if all are there.
 func (w *Writer) Shortfall() error {
 	if w == nil {
 		return nil
