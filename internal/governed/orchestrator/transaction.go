@@ -76,10 +76,39 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	t, err := e.opened(p, l, work)
+	if err != nil {
+		return err
+	}
+	if err := t.humanQueue(""); err != nil {
+		return err
+	}
+	if err := t.outside(); err != nil {
+		return err
+	}
+	if err := t.survivors(); err != nil {
+		return err
+	}
+	if err := t.chained(ctx, adopt); err != nil {
+		return err
+	}
+	if err := t.filtering(ctx, doing); err != nil {
+		return err
+	}
+	if doing == "approve" || doing == "accept" {
+		if err := t.kept(ctx); err != nil {
+			return err
+		}
+	}
+	return fn(t)
+}
+
+// opened is the transaction of a record: the run as it stands, and what its repair brought.
+func (e *Local) opened(p *project.Project, l *ledger.Ledger, work *workspace.Workspace) (t *transaction, err error) {
 	notes := l.Notes()
 	e.mended(notes)
 	view := l.View()
-	t := &transaction{e: e, project: p, ledger: l, work: work, before: view.State}
+	t = &transaction{e: e, project: p, ledger: l, work: work, before: view.State}
 	for _, n := range notes {
 		if n.What == "restored" || n.What == "displaced" && n.Transaction == "" {
 			t.restored = n.Message
@@ -103,31 +132,9 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		t.run.State.ProjectID = p.Config.Project.ID
 	}
 	if id := t.run.State.ID(); id != "" {
-		if t.run.History, err = e.history.Read(view, id); err != nil {
-			return err
-		}
+		t.run.History, err = e.history.Read(view, id)
 	}
-	if err := t.humanQueue(""); err != nil {
-		return err
-	}
-	if err := t.outside(); err != nil {
-		return err
-	}
-	if err := t.survivors(); err != nil {
-		return err
-	}
-	if err := t.chained(ctx, adopt); err != nil {
-		return err
-	}
-	if err := t.filtering(ctx, doing); err != nil {
-		return err
-	}
-	if doing == "approve" || doing == "accept" {
-		if err := t.kept(ctx); err != nil {
-			return err
-		}
-	}
-	return fn(t)
+	return t, err
 }
 
 // tell says something once the transaction is on disk.
