@@ -40,14 +40,11 @@ var login = declared.LoginTable{
 	},
 }
 
-// The kinds of login that Qwen Code knows.
+// Kinds of login that are named elsewhere, or have rules of their own.
 const (
-	authOpenAI    = "openai"
-	authResponses = "openai-responses"
-	authAnthropic = "anthropic"
-	authGemini    = "gemini"
-	authVertex    = "vertex-ai"
-	authAccount   = "qwen-oauth"
+	authOpenAI  = "openai"
+	authVertex  = "vertex-ai"
+	authAccount = "qwen-oauth"
 )
 
 // loginKind is a kind of login with a key. Qwen Code takes it unasked when the variables of the key, of a model and of the address
@@ -60,10 +57,10 @@ type loginKind struct {
 
 var loginKinds = []loginKind{
 	{name: authOpenAI, key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL", models: []string{"OPENAI_MODEL", "QWEN_MODEL"}},
-	{name: authResponses, key: "OPENAI_API_KEY", models: []string{"OPENAI_MODEL", "QWEN_MODEL"}, selected: true},
-	{name: authGemini, key: "GEMINI_API_KEY", models: []string{"GEMINI_MODEL"}},
+	{name: "openai-responses", key: "OPENAI_API_KEY", models: []string{"OPENAI_MODEL", "QWEN_MODEL"}, selected: true},
+	{name: "gemini", key: "GEMINI_API_KEY", models: []string{"GEMINI_MODEL"}},
 	{name: authVertex, key: "GOOGLE_API_KEY", models: []string{"GOOGLE_MODEL"}},
-	{name: authAnthropic, key: "ANTHROPIC_API_KEY", address: "ANTHROPIC_BASE_URL", models: []string{"ANTHROPIC_MODEL"}},
+	{name: "anthropic", key: "ANTHROPIC_API_KEY", address: "ANTHROPIC_BASE_URL", models: []string{"ANTHROPIC_MODEL"}},
 }
 
 // accountEnd says why a stored Qwen account is of no use.

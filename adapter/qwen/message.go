@@ -10,17 +10,17 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-type assistantForm struct {
+type messageForm struct {
 	Message struct{ ID, Content, Usage jsonscan.Value }
 }
 
-var assistantShape jsonscan.Shape[assistantForm]
+var messageShape jsonscan.Shape[messageForm]
 
 // assistant is a whole message: blocks of one kind. Of a streamed message only its tokens and its tool calls are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
-	var v assistantForm
+	var v messageForm
 	st := p.Stream()
-	if !assistantShape.Into(line, &v) || v.Message.Content.Kind() != jsonscan.Array {
+	if !messageShape.Into(line, &v) || v.Message.Content.Kind() != jsonscan.Array {
 		return false
 	}
 	if st.Final && !st.Streamed {
@@ -99,18 +99,12 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	return u.WithTotal()
 }
 
-type userForm struct {
-	Message struct{ Content jsonscan.Value }
-}
-
-var userShape jsonscan.Shape[userForm]
-
 // user is what goes to the model besides its own words: results of tools, the prompt of a sub-agent, notes about what runs in
 // the background.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
-	var v userForm
+	var v messageForm
 	st := p.Stream()
-	if !userShape.Into(line, &v) || v.Message.Content.Kind() != jsonscan.Array {
+	if !messageShape.Into(line, &v) || v.Message.Content.Kind() != jsonscan.Array {
 		return false
 	}
 	known := true

@@ -9,9 +9,9 @@ import (
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	clitest.TestShapes(t, map[string]clitest.Shape{
-		"assistantShape": &assistantShape, "callUsageShape": &callUsageShape,
+		"messageShape": &messageShape, "callUsageShape": &callUsageShape,
 		"eventShape": &eventShape, "fallbackShape": &fallbackShape, "initShape": &initShape, "resultShape": &resultShape,
 		"retryShape": &retryShape, "sessionRecordShape": &sessionRecordShape, "subagentShape": &subagentShape,
-		"taskShape": &taskShape, "usageLineShape": &usageLineShape, "usageShape": &usageShape, "userShape": &userShape,
+		"taskShape": &taskShape, "usageLineShape": &usageLineShape, "usageShape": &usageShape,
 	})
 }
