@@ -61,6 +61,25 @@ func TestAppendJSON(t *testing.T) {
 	checkAppend(t, Event{Raw: []byte("no JSON"), Body: Paused{}})
 }
 
+// TestAppendQuoted holds every byte and some runes against encoding/json, at every place of a text that is read eight bytes at a time.
+func TestAppendQuoted(t *testing.T) {
+	t.Parallel()
+	special := []string{"\u2027", "\u2028", "\u2029", "\u00e9", "\U0001F600", "\xed\xa0\x80"}
+	for c := range 256 {
+		special = append(special, string([]byte{byte(c)}))
+	}
+	const plain = "sixteen letters, and a few"
+	for _, odd := range special {
+		for at := range len(plain) {
+			text := plain[:at] + odd + plain[at:]
+			want, _ := json.Marshal(text)
+			if got := appendQuoted(nil, text); !bytes.Equal(got, want) {
+				t.Errorf("%q: %s, want %s", text, got, want)
+			}
+		}
+	}
+}
+
 // FuzzAppendJSON holds texts of every kind, in every place of an event, against encoding/json.
 func FuzzAppendJSON(f *testing.F) {
 	f.Add("plain text, longer than one word", "\x00\x1f\x7f\"\\\b\f\n\r\t<>&", []byte("{}"))

@@ -26,3 +26,15 @@ func TestEscapeJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestEscapeJSONEverywhere: what is escaped is found at every place of a text that is looked at eight bytes at a time.
+func TestEscapeJSONEverywhere(t *testing.T) {
+	const plain = "sixteen letters, and a few"
+	for odd, want := range map[string]string{"\x7f": `\u007f`, "\u0085": `\u0085`, "\u202e": `\u202e`, "\u00e9": "\u00e9", "~": "~"} {
+		for at := range len(plain) {
+			if got := string(EscapeJSON([]byte(plain[:at] + odd + plain[at:]))); got != plain[:at]+want+plain[at:] {
+				t.Errorf("%q at %d: %q", odd, at, got)
+			}
+		}
+	}
+}
