@@ -2,12 +2,13 @@ package adapter
 
 import "time"
 
-// AuthState is what is known about a login (agent-mux specification, AuthState). It never holds a secret or part of one.
+// AuthState is what is known about a login (agent-mux specification, AuthState). It never contains any part of
+// a secret.
 type AuthState struct {
 	Status    AuthStatus `json:"status"`
 	Method    string     `json:"method,omitempty"`
 	Identity  string     `json:"identity,omitempty"`
-	ExpiresAt time.Time  `json:"expiresAt,omitzero"` // when the login ends, also one that the agent renews by itself; zero when not told
+	ExpiresAt time.Time  `json:"expiresAt,omitzero"` // when the login expires, even if the agent renews it; zero if unknown
 	Details   string     `json:"details,omitempty"`
 }
 
@@ -22,16 +23,16 @@ const (
 	AuthUnknown     AuthStatus = "unknown"
 )
 
-// AuthGuide tells a person how to log in.
+// AuthGuide explains how to log in.
 type AuthGuide interface {
 	AuthGuidance() AuthGuidance
 }
 
-// AuthGuidance is the way to a login (agent-mux specification, AuthSetupGuidance).
+// AuthGuidance explains how to log in (agent-mux specification, AuthSetupGuidance).
 type AuthGuidance struct {
-	Agent         string            `json:"agent"` // filled in by whoever asks the adapter
+	Agent         string            `json:"agent"` // filled in by the caller
 	Provider      string            `json:"providerName"`
-	Steps         []AuthStep        `json:"steps"` // alternatives or steps in the order in which most people want them
+	Steps         []AuthStep        `json:"steps"` // alternatives or steps, most common first
 	EnvVars       []AuthVariable    `json:"envVars"`
 	Documentation []string          `json:"documentationUrls"`
 	PlatformNotes map[string]string `json:"platformNotes,omitempty"` // by platform: darwin, linux, windows
@@ -39,17 +40,17 @@ type AuthGuidance struct {
 	VerifyCommand string            `json:"verifyCommand,omitempty"` // the agent's own check
 }
 
-// AuthStep is something to do on the way to a login.
+// AuthStep is one step of a login.
 type AuthStep struct {
 	Description string `json:"description"`
 	Command     string `json:"command,omitempty"` // to type in a shell
 	URL         string `json:"url,omitempty"`
 }
 
-// AuthVariable is an environment variable that logs an agent in, or is needed for it.
+// AuthVariable is an environment variable that logs in to an agent, or is needed for it.
 type AuthVariable struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Required    bool   `json:"required"`                // nothing works without it
-	Example     string `json:"exampleFormat,omitempty"` // the shape of a value, never a real one
+	Required    bool   `json:"required"`                // required for every login
+	Example     string `json:"exampleFormat,omitempty"` // the form of a value, never a real one
 }

@@ -11,9 +11,9 @@ var builtins struct {
 	list map[string]Descriptor
 }
 
-// Register adds a built-in agent to the list of this process. The init functions of the adapters call it; a program adds
-// agents of its own with catalog.Registry.Register. A second agent of the same name takes the place of the first. Whether
-// the descriptor is valid is found out when a registry first needs the agent. It is safe for concurrent use.
+// Register adds a built-in agent to this process's list. The adapters' init functions call it; a program adds
+// its own agents with catalog.Registry.Register. A later agent replaces an earlier one of the same name. A
+// registry validates a descriptor when it first needs the agent. Register is safe for concurrent use.
 func Register(d Descriptor) {
 	d = d.Clone()
 	builtins.mu.Lock()
@@ -24,7 +24,7 @@ func Register(d Descriptor) {
 	builtins.list[d.Name] = d
 }
 
-// Builtins is a copy of the list that Register fills, sorted by name.
+// Builtins returns a copy of the registered built-in agents, sorted by name.
 func Builtins() []Descriptor {
 	builtins.mu.Lock()
 	defer builtins.mu.Unlock()
@@ -35,7 +35,7 @@ func Builtins() []Descriptor {
 	return list
 }
 
-// HostMarkers are the variables by which built-in agents tell their children where they run: their signals and traces.
+// HostMarkers returns the variables by which built-in agents mark their child processes: signals and traces.
 func HostMarkers() (names []string) {
 	builtins.mu.Lock()
 	defer builtins.mu.Unlock()

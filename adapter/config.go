@@ -9,8 +9,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// ConfigSchema says which configuration files an agent has, what is in them, and what the fields of Drawbar's own names
-// are called there. It is all that is needed to read and change them: adapters declare, and hold no code for it.
+// ConfigSchema describes an agent's configuration files, their fields, and the names of Drawbar's own fields in
+// them. It is all that is needed to read and change them; adapters have no code for it.
 type ConfigSchema struct {
 	Agent              string        `json:"agent"`
 	Version            string        `json:"version,omitempty"` // of the agent that the schema was checked against
@@ -19,41 +19,42 @@ type ConfigSchema struct {
 	ProjectConfigFiles []string      `json:"projectConfigFilePaths"` // relative to the project
 	Format             string        `json:"configFormat"`           // json, jsonc, toml, yaml
 	SupportsProject    bool          `json:"supportsProjectConfig"`
-	Files              []ConfigFile  `json:"files,omitempty"` // the same files with all that is known about them
-	MCP                *MCPShape     `json:"mcp,omitempty"`   // how an MCP server is written; nil where they cannot be configured
+	Files              []ConfigFile  `json:"files,omitempty"` // the same files in detail
+	MCP                *MCPShape     `json:"mcp,omitempty"`   // the format of MCP servers; nil if they cannot be configured
 }
 
-// ConfigScope is how far a setting reaches. A narrower scope wins.
+// ConfigScope is the scope of a setting. A narrower scope wins.
 type ConfigScope string
 
-// The scopes, from the widest to the narrowest.
+// The scopes, widest first.
 const (
 	ScopeGlobal  ConfigScope = "global"  // this user, everywhere
-	ScopeProject ConfigScope = "project" // everybody in this project
+	ScopeProject ConfigScope = "project" // everyone in this project
 	ScopeLocal   ConfigScope = "local"   // this user in this project
 	ScopeBoth    ConfigScope = "both"    // of a field: global and project
 )
 
-// ConfigScopes are the scopes a file can have, in the order in which later ones win.
+// ConfigScopes are the scopes of files; later ones win.
 var ConfigScopes = []ConfigScope{ScopeGlobal, ScopeProject, ScopeLocal}
 
-// SettingsFile is the ID of the files that hold every field which names no other.
+// SettingsFile is the ID of the files that contain every field without a File.
 const SettingsFile = "settings"
 
 // ConfigFile is one configuration file of an agent.
 type ConfigFile struct {
-	ID    string      `json:"id"` // which fields it holds; empty means SettingsFile
+	ID    string      `json:"id"` // referenced by fields; empty means SettingsFile
 	Scope ConfigScope `json:"scope"`
-	// Path begins with ~/ or / for what is not inside the project, else it is relative to the project.
+	// Path begins with ~/ or / outside the project, else it is relative to the project.
 	Path string `json:"path"`
-	// Moved is where the file is when a variable is set: "$CODEX_HOME/config.toml".
+	// Moved is the file's path if a variable is set: "$CODEX_HOME/config.toml".
 	Moved  string `json:"movedTo,omitempty"`
 	Format string `json:"format"`
-	// Prefix leads to the object that holds the fields. The element {project} stands for the project's directory.
+	// Prefix is the path of the object that contains the fields. The element {project} stands for the project's
+	// directory.
 	Prefix []string `json:"prefix,omitempty"`
-	// AtRoot says that the project's directory is the root of the git repository, where there is one.
+	// AtRoot says that the project's directory is the root of its git repository, if it has one.
 	AtRoot bool   `json:"atRepositoryRoot,omitempty"`
-	Note   string `json:"note,omitempty"` // what one must know before writing it
+	Note   string `json:"note,omitempty"` // what to know before writing it
 }
 
 // The types of settings.
@@ -70,54 +71,54 @@ const (
 
 var ConfigTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeEnum, TypeStringList, TypeObject, TypeMCPServers}
 
-// MergeUnion is ConfigField.Merge of a list that has the elements of all scopes.
+// MergeUnion is the ConfigField.Merge of a list that joins the elements of all scopes.
 const MergeUnion = "union"
 
 // ConfigField is one setting of an agent.
 type ConfigField struct {
-	Path        string        `json:"path"` // the name of the setting: Drawbar's own when Normalized
+	Path        string        `json:"path"` // the setting's name: Drawbar's own if Normalized
 	Label       string        `json:"label,omitempty"`
 	Description string        `json:"description,omitempty"`
 	Type        string        `json:"type"`
 	Required    bool          `json:"required,omitempty"`
 	Default     any           `json:"defaultValue,omitempty"`
-	Enum        []string      `json:"enumValues,omitempty"` // the agent's own words
+	Enum        []string      `json:"enumValues,omitempty"` // the agent's words
 	Values      []ConfigValue `json:"values,omitempty"`     // Drawbar's words for some of them
 	Min         *float64      `json:"min,omitempty"`
 	Max         *float64      `json:"max,omitempty"`
 	Pattern     string        `json:"pattern,omitempty"`
 	Normalized  bool          `json:"normalized"`
-	Native      string        `json:"nativeKeyPath"`  // dotted; a key with a dot stands in quotes
+	Native      string        `json:"nativeKeyPath"`  // dotted; a key that contains a dot is quoted
 	Scope       ConfigScope   `json:"scope"`          // global, project or both
-	File        string        `json:"file,omitempty"` // the ID of the files that hold it; empty means SettingsFile
+	File        string        `json:"file,omitempty"` // the ID of its files; empty means SettingsFile
 	Secret      bool          `json:"secret,omitempty"`
-	Merge       string        `json:"merge,omitempty"`      // MergeUnion for a list that the agent joins over its files; else the narrowest wins
+	Merge       string        `json:"merge,omitempty"`      // MergeUnion for a list that the agent joins across files; else the narrowest wins
 	Deprecated  string        `json:"deprecated,omitempty"` // what to use instead
-	Variable    string        `json:"variable,omitempty"`   // of the environment; the agent takes its value before that of every file
+	Variable    string        `json:"variable,omitempty"`   // environment variable that overrides every file
 }
 
-// ConfigValue is one of Drawbar's words and what the agent calls it.
+// ConfigValue maps one of Drawbar's words to the agent's.
 type ConfigValue struct {
 	Value  string `json:"value"`
 	Native string `json:"native"`
 }
 
-// MCPShape is how an agent writes its MCP servers: an object by name, under the field mcpServers.
+// MCPShape is an agent's format of MCP servers: an object by name, under the field mcpServers.
 type MCPShape struct {
 	Kinds []MCPKind `json:"kinds"`
 }
 
-// MCPKind is how servers of one transport are written. A kind without an address key has command, args and env.
+// MCPKind is the format of servers of one transport. A kind without an address key has command, args and env.
 type MCPKind struct {
 	Transport execution.MCPTransport `json:"transport"`
-	Type      string                 `json:"type,omitempty"`    // the value of the key "type"; empty when there is none
-	Aliases   []string               `json:"aliases,omitempty"` // values of "type" that mean the same when read
+	Type      string                 `json:"type,omitempty"`    // the value of the key "type"; empty if there is none
+	Aliases   []string               `json:"aliases,omitempty"` // other values of "type" with the same meaning
 	URL       string                 `json:"url,omitempty"`     // the key of the address
-	Headers   string                 `json:"headers,omitempty"` // the key of the headers; empty when there can be none
+	Headers   string                 `json:"headers,omitempty"` // the key of the headers; empty if there are none
 	Constant  map[string]any         `json:"constant,omitempty"`
 }
 
-// NewConfigSchema makes a schema whose lists of files follow from files. The first file gives the format.
+// NewConfigSchema returns a schema whose file lists derive from files. The first file determines the format.
 func NewConfigSchema(agent, version string, files []ConfigFile, mcp *MCPShape, fields []ConfigField) ConfigSchema {
 	s := ConfigSchema{Agent: agent, Version: version, Fields: fields, Files: files, MCP: mcp}
 	for i, f := range files {
@@ -144,7 +145,7 @@ func NewConfigSchema(agent, version string, files []ConfigFile, mcp *MCPShape, f
 	return s
 }
 
-// Field finds a setting by its name.
+// Field returns a setting by name.
 func (s ConfigSchema) Field(name string) (ConfigField, bool) {
 	i := slices.IndexFunc(s.Fields, func(f ConfigField) bool { return f.Path == name })
 	if i < 0 {

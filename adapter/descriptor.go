@@ -10,28 +10,29 @@ import (
 	ver "github.com/drawbar/drawbar/internal/base/version"
 )
 
-// Descriptor says what an agent is, without running or reading anything. Its Name is the folder, the registered name,
-// the configuration key, and the 003 backendId.
+// Descriptor describes an agent without running or reading anything. Its Name is the folder, the registered
+// name, the configuration key, and the 003 backendId.
 type Descriptor struct {
 	Name           string   // lower case, unique: "claude"
-	Aliases        []string // other names that find it: "claude-code"
+	Aliases        []string // other names of the agent: "claude-code"
 	DisplayName    string   // "Claude Code"; empty: Name
-	Command        string   // the command line program, looked up on PATH; empty for an adapter that takes a command
-	MinVersion     string   // lowest version the adapter works with; empty for none
-	TestedVersions []string // versions the end-to-end suite runs against
+	Command        string   // the command line program, found on PATH; empty for an adapter that takes a command
+	MinVersion     string   // lowest supported version; empty for none
+	TestedVersions []string // versions tested by the end-to-end suite
 	DefaultModel   string   // empty: the agent chooses
 	Models         []execution.Model
 	Config         ConfigSchema
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
-	HostTraces     []string          // more that it may leave to its children; no sign of it, and of no use to another agent
-	HostMetadata   map[string]string // what such variables tell, by the name of what is told: sessionId, version, projectDir
-	Keys           []string          // variables the agent needs for its login; kept in a minimal environment
+	HostTraces     []string          // other variables that it may leave to child processes; they prove nothing and are useless to other agents
+	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
+	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
 	New            func() Adapter
 }
 
-// Clone is a copy that shares no memory with d and has the agent's name where nothing else is stated. Lists that are part of the wire are never nil in it.
+// Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists
+// on the wire are never nil in it.
 func (d Descriptor) Clone() Descriptor {
 	d.Aliases = slices.Clone(d.Aliases)
 	d.TestedVersions = slices.Clone(d.TestedVersions)
@@ -73,7 +74,7 @@ func cloneNumber(n *float64) *float64 {
 	return new(*n)
 }
 
-// Untested is the warning about a version outside those that the adapter is tested with, empty for a tested one and where
+// Untested returns the warning about a version outside the tested ones, empty for a tested version or if
 // nothing is known.
 func (d Descriptor) Untested(version string) string {
 	if version == "" || len(d.TestedVersions) == 0 || ver.Within(version, d.TestedVersions) {

@@ -7,37 +7,38 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// NativeHooks is an agent that calls commands at moments of its work, which stand in files of its own. The methods are pure.
+// NativeHooks is an agent that calls commands registered in its own files at certain events. The methods
+// perform no I/O.
 type NativeHooks interface {
-	// Hooks lists the agent's events in the order of its documentation.
+	// Hooks returns the agent's events in the order of its documentation.
 	Hooks() []NativeHook
-	// ReadHook reads what the agent writes to the command of an event.
+	// ReadHook parses the agent's input to the command of an event.
 	ReadHook(event string, payload []byte) (execution.HookCall, error)
-	// AnswerHook words a result as the agent understands it at the event.
+	// AnswerHook formats a result for the agent at the event.
 	AnswerHook(event string, res execution.HookResult) HookAnswer
-	// PlaceHook says where a command for the event is registered, and how. dir is the project.
+	// PlaceHook returns where and how to register a command for the event. dir is the project.
 	PlaceHook(h Host, scope ConfigScope, dir, event, command string) HookPlace
 }
 
-// NativeHook is an event of an agent at which it calls commands.
+// NativeHook is an event at which an agent calls commands.
 type NativeHook struct {
 	Name      string              `json:"name"`            // as the agent writes it
-	Event     execution.HookEvent `json:"event,omitempty"` // what it is called in the agent-mux specification, empty for nothing
+	Event     execution.HookEvent `json:"event,omitempty"` // its name in the agent-mux specification, empty if none
 	Direction HookDirection       `json:"direction"`
-	Blocking  bool                `json:"blocking"` // a command can keep the agent from going on
+	Blocking  bool                `json:"blocking"` // a command can block the agent
 }
 
-// HookDirection is when an event comes.
+// HookDirection is when a hook is called.
 type HookDirection string
 
-// The directions: before something happens, after it, or besides it.
+// The directions: before an action, after it, or independent of any.
 const (
 	HookBefore HookDirection = "pre"
 	HookAfter  HookDirection = "post"
 	HookBeside HookDirection = "event"
 )
 
-// FindHook finds an event by the agent's name or that of the specification, whichever case it is written in.
+// FindHook returns an event by the agent's name or that of the specification, case-insensitive.
 func FindHook(list []NativeHook, name string) (NativeHook, bool) {
 	i := slices.IndexFunc(list, func(n NativeHook) bool { return strings.EqualFold(n.Name, name) })
 	if i < 0 {
@@ -49,34 +50,34 @@ func FindHook(list []NativeHook, name string) (NativeHook, bool) {
 	return list[i], true
 }
 
-// HookAnswer is what the command of a hook writes, and the code it exits with.
+// HookAnswer is a hook command's output and exit code.
 type HookAnswer struct {
 	Stdout   string
 	Stderr   string
 	ExitCode int
 }
 
-// HookPlace is how a command is registered: a group that is appended to a list in a file.
+// HookPlace is how a command is registered: a group appended to a list in a file.
 type HookPlace struct {
 	File   string   // absolute
-	Within string   // the project that the file must not lead out of; empty for the user's own
+	Within string   // the project that must contain the file; empty for the user's own
 	Format string   // json or jsonc
-	Path   []string // to the list
-	Group  any      // the value that the agent expects there
+	Path   []string // path of the list
+	Group  any      // the list element that the agent expects
 	Base   []HookMember
-	// Review is how the agent remembers that somebody has looked at the command, which it does not call before; nil for an agent
-	// that calls whatever is registered.
+	// Review is how the agent records that somebody reviewed the command, which it requires before calling it;
+	// nil for an agent that calls every registered command.
 	Review *HookReview
-	Note   string // what else must be so before the agent calls the command
+	Note   string // other conditions for the agent to call the command
 }
 
-// HookMember is a member that a file must have at its top.
+// HookMember is a required top-level member of a file.
 type HookMember struct {
 	Key   string
 	Value any
 }
 
-// HookReview is the setting by which an agent remembers a review.
+// HookReview is the setting in which an agent records a review.
 type HookReview struct {
 	File   string
 	Format string

@@ -16,16 +16,16 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lookpath"
 )
 
-// Spawner runs a command to its end; it is the type of Host.Spawn. A command that runs and fails is an outcome with its
-// exit code; an error means that it did not run or was stopped because ctx was done.
+// Spawner runs a command and waits for it; it is the type of Host.Spawn. A command that runs and fails is an
+// outcome with its exit code; an error means that it did not run or was stopped because ctx was done.
 type Spawner = func(ctx context.Context, c SpawnRequest) (SpawnOutcome, error)
 
-// OSHost is the machine this process runs on. This package starts no process, so the spawner is passed in; with nil,
-// Host.Spawn is an error.
+// OSHost returns the machine this process runs on. This package starts no process, so the caller passes the
+// spawner; with nil, Host.Spawn returns an error.
 //
-// On Windows there is no single root, so FS has one folder per drive: C:\Users\ann\.claude is "C:/Users/ann/.claude",
-// and \\server\share\x is "UNC/server/share/x". The root itself cannot be listed there. Host.Name makes these names on
-// every system.
+// On Windows there is no single root, so FS has one folder per drive: C:\Users\ann\.claude is
+// "C:/Users/ann/.claude", and \\server\share\x is "UNC/server/share/x". The root itself cannot be listed there.
+// Host.Name returns these names on every system.
 func OSHost(spawn Spawner) Host {
 	h := Host{Getenv: os.Getenv, Home: home(), Platform: runtime.GOOS, Spawn: spawn}
 	if runtime.GOOS == "windows" {
@@ -43,8 +43,8 @@ func OSHost(spawn Spawner) Host {
 	return h.Complete()
 }
 
-// Name turns an absolute path of the host's platform into its name in FS, the form that package io/fs wants. A path that
-// is not absolute is an error.
+// Name converts an absolute path of the host's platform to its name in FS, in the form of package io/fs. A
+// relative path is an error.
 func (h Host) Name(absolute string) (string, error) {
 	if h.Platform != "windows" {
 		if !strings.HasPrefix(absolute, "/") {
@@ -83,7 +83,7 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z')
 }
 
-// Complete fills what a caller left out with answers that find nothing, so that a prober never meets a nil function.
+// Complete replaces nil functions with ones that find nothing, so that a prober can call all of them.
 func (h Host) Complete() Host {
 	if h.FS == nil {
 		h.FS = emptyFS{}
@@ -99,13 +99,14 @@ func (h Host) Complete() Host {
 	}
 	if h.Spawn == nil {
 		h.Spawn = func(_ context.Context, c SpawnRequest) (SpawnOutcome, error) {
-			return SpawnOutcome{}, fmt.Errorf("start %s: this host starts no processes", c.Command)
+			return SpawnOutcome{}, fmt.Errorf("start %s: this host cannot start processes", c.Command)
 		}
 	}
 	return h
 }
 
-// home is never relative: the environment's home directory, else that of the user database, else the root.
+// home returns an absolute path: the environment's home directory, else that of the user database, else the
+// root.
 func home() string {
 	dir, err := os.UserHomeDir()
 	if err != nil || dir == "" {
@@ -128,7 +129,7 @@ func (emptyFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// volumeFS puts the volumes of a Windows machine under one root.
+// volumeFS combines the volumes of a Windows machine under one root.
 type volumeFS struct{ open func(root string) fs.FS }
 
 // Open splits the volume off the name.

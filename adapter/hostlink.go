@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxLinks bounds how many links lead to one file.
+// maxLinks limits the links followed to one file.
 const maxLinks = 40
 
-// Follow gives an absolute path without the links in it. What it leads to need not be below any root.
+// Follow resolves all links in an absolute path. The target need not be below any root.
 func (h Host) Follow(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	rest := strings.TrimPrefix(filepath.Clean(path)[len(volume):], string(filepath.Separator))

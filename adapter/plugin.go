@@ -2,24 +2,26 @@ package adapter
 
 import "context"
 
-// PluginManager is an agent whose plugins are managed by its own command. The methods run it to its end through the host.
+// PluginManager is an agent whose own command manages its plugins. The methods run it through the host and wait
+// for it.
 type PluginManager interface {
 	ListPlugins(ctx context.Context, h Host) ([]InstalledPlugin, error)
-	// InstallPlugin installs what id names in the agent's own words and says what is there then. A command that claims to have
-	// succeeded and leaves nothing behind is an error.
+	// InstallPlugin installs the plugin that the agent calls id and returns what is installed. A command that
+	// reports success and installs nothing is an error.
 	InstallPlugin(ctx context.Context, h Host, id string, o PluginOptions) (InstalledPlugin, error)
 	UninstallPlugin(ctx context.Context, h Host, id string) error
 }
 
 // PluginSearcher is an agent whose plugins can be searched for.
 type PluginSearcher interface {
-	// SearchPlugins lists plugins that can be installed and whose name or description has the query, all with an empty one.
+	// SearchPlugins lists the installable plugins whose name or description contains the query; all if it is
+	// empty.
 	SearchPlugins(ctx context.Context, h Host, query string) ([]PluginListing, error)
 }
 
-// PluginOptions say how a plugin is installed.
+// PluginOptions say how to install a plugin.
 type PluginOptions struct {
-	// Consent says that the person accepts that a plugin is a program of somebody else, for agents that ask.
+	// Consent says that the person accepts a third-party program, for agents that ask.
 	Consent bool
 }
 
@@ -29,23 +31,23 @@ const (
 	PluginExtension = "extension"       // a folder with a manifest, skills, commands and servers
 )
 
-// InstalledPlugin is a plugin that an agent has.
+// InstalledPlugin is an installed plugin of an agent.
 type InstalledPlugin struct {
-	PluginID    string `json:"pluginId"` // what uninstalls it
+	PluginID    string `json:"pluginId"` // the id to uninstall it with
 	Name        string `json:"name"`
 	Version     string `json:"version"`
 	Agent       string `json:"agent"`
 	Format      string `json:"format"`
 	Description string `json:"description,omitempty"`
-	InstalledAt string `json:"installedAt,omitempty"` // empty where the agent does not say it
+	InstalledAt string `json:"installedAt,omitempty"` // empty if the agent does not state it
 	Enabled     bool   `json:"enabled"`
 }
 
-// PluginListing is a plugin that can be installed.
+// PluginListing is an installable plugin.
 type PluginListing struct {
-	PluginID      string   `json:"pluginId"` // what installs it
+	PluginID      string   `json:"pluginId"` // the id to install it with
 	Name          string   `json:"name"`
-	LatestVersion string   `json:"latestVersion"` // empty where the agent does not say it
+	LatestVersion string   `json:"latestVersion"` // empty if the agent does not state it
 	Description   string   `json:"description"`
 	Author        string   `json:"author"`
 	Agents        []string `json:"agents"`

@@ -11,18 +11,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// authLimit bounds a look at a login: it reads a few small files, but one of them may be on a network that hangs.
+// authLimit limits a login check: it reads a few small files, but one may be on a network that hangs.
 const authLimit = 5 * time.Second
 
-// AuthReport is the login of one agent at a moment.
+// AuthReport is the login state of one agent.
 type AuthReport struct {
 	Agent string `json:"agent"`
 	adapter.AuthState
 	CheckedAt time.Time `json:"checkedAt"`
 }
 
-// CheckAuth looks whether an agent is logged in, now: nothing is cached. It reads environment and files only; what cannot be
-// read is the status unknown with the reason in Details. UNKNOWN_AGENT when there is no agent of that name.
+// CheckAuth reports whether an agent is logged in, without caching. It reads only the environment and files; if
+// they cannot be read, the status is unknown with the reason in Details. The error is UNKNOWN_AGENT.
 func (r *Registry) CheckAuth(ctx context.Context, name string) (AuthReport, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *Registry) CheckAuth(ctx context.Context, name string) (AuthReport, erro
 	return r.checkAuth(ctx, rec), nil
 }
 
-// CheckAllAuth is CheckAuth for all agents at once, sorted by name.
+// CheckAllAuth runs CheckAuth for all agents concurrently; the result is sorted by name.
 func (r *Registry) CheckAllAuth(ctx context.Context) []AuthReport {
 	r.mu.Lock()
 	records := make([]*record, 0, len(r.agents))
@@ -57,12 +57,12 @@ func (r *Registry) checkAuth(ctx context.Context, rec *record) AuthReport {
 	}
 	p, ok := adapter.As[adapter.Prober](a)
 	if !ok {
-		report.AuthState = adapter.AuthState{Status: adapter.AuthUnknown, Details: "the adapter cannot look at logins"}
+		report.AuthState = adapter.AuthState{Status: adapter.AuthUnknown, Details: "the adapter cannot check logins"}
 		return report
 	}
 	ctx, cancel := context.WithTimeout(ctx, authLimit)
 	defer cancel()
-	found := make(chan adapter.AuthState, 1) // a check that hangs ends into it, unread
+	found := make(chan adapter.AuthState, 1) // a check that hangs sends its late answer here, unread
 	go func() {
 		state, err := call(func() adapter.AuthState { return p.DetectAuth(ctx, nonBlank(r.host)) })
 		if err != nil {
@@ -83,8 +83,8 @@ func (r *Registry) checkAuth(ctx context.Context, rec *record) AuthReport {
 	return report
 }
 
-// AuthGuidance tells how to log in to an agent. CAPABILITY_ERROR when its adapter cannot tell, UNKNOWN_AGENT when there is
-// no agent of that name.
+// AuthGuidance explains how to log in to an agent. The error is CAPABILITY_ERROR if its adapter cannot explain
+// it, or UNKNOWN_AGENT.
 func (r *Registry) AuthGuidance(name string) (adapter.AuthGuidance, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Registry) AuthGuidance(name string) (adapter.AuthGuidance, error) {
 	}
 	g, ok := adapter.As[adapter.AuthGuide](a)
 	if !ok {
-		e := execution.Errorf(execution.CodeCapability, "agent %s: its adapter does not tell how to log in", rec.descriptor.Name)
+		e := execution.Errorf(execution.CodeCapability, "agent %s: its adapter has no login instructions", rec.descriptor.Name)
 		e.Agent = rec.descriptor.Name
 		if rec.descriptor.Docs != "" {
 			return adapter.AuthGuidance{}, e.WithHint("see %s", rec.descriptor.Docs)
@@ -108,12 +108,12 @@ func (r *Registry) AuthGuidance(name string) (adapter.AuthGuidance, error) {
 		return adapter.AuthGuidance{}, execution.Errorf(execution.CodeInternal, "agent %s: guidance: %w", rec.descriptor.Name, err)
 	}
 	how.Agent = rec.descriptor.Name
-	// Lists of the wire are never null, and the caller owns them.
+	// Lists on the wire are never null, and the caller owns them.
 	how.Steps, how.EnvVars, how.Documentation = append([]adapter.AuthStep{}, how.Steps...), append([]adapter.AuthVariable{}, how.EnvVars...), append([]string{}, how.Documentation...)
 	return how, nil
 }
 
-// nonBlank is the host with variables of nothing but white space unset: such a key logs nobody in.
+// nonBlank returns the host with blank variables unset: a blank key is not a login.
 func nonBlank(h adapter.Host) adapter.Host {
 	getenv := h.Getenv
 	h.Getenv = func(name string) string {

@@ -14,33 +14,35 @@ import (
 )
 
 const (
-	// detectionTTL is how long a finished detection is taken as still true.
+	// detectionTTL is how long a finished detection stays valid.
 	detectionTTL = 30 * time.Second
-	// detectionLimit is when a detection is over, whatever the prober does. Real programs need up to 5 s when cold.
+	// detectionLimit ends a detection even if the prober does not return. Real programs need up to 5 s when
+	// cold.
 	detectionLimit = 15 * time.Second
-	// detectionCleanup of the limit is kept for a prober to stop what it started and say how far it came.
+	// detectionCleanup is the part of the limit left to a prober to stop what it started and report its partial
+	// result.
 	detectionCleanup = 500 * time.Millisecond
 )
 
-// InstalledInfo is what detection found out about an agent (agent-mux specification, InstalledAgentInfo). On the wire
+// InstalledInfo is the result of detecting an agent (agent-mux specification, InstalledAgentInfo). On the wire
 // an empty CLIPath, Version or ActiveModel is null.
 type InstalledInfo struct {
 	Agent           string             `json:"agent"`
 	Installed       bool               `json:"installed"`
-	CLIPath         string             `json:"cliPath"`         // absolute; empty when not found
-	Version         string             `json:"version"`         // empty when not installed, or when it could not be read
+	CLIPath         string             `json:"cliPath"`         // absolute; empty if not found
+	Version         string             `json:"version"`         // empty if not installed or unreadable
 	MeetsMinVersion bool               `json:"meetsMinVersion"` // false without a version, else true without a minimum
 	MinVersion      string             `json:"minVersion"`      // empty for none
-	WithinTested    bool               `json:"withinTested"`    // from the lowest to the highest version that is tested against
+	WithinTested    bool               `json:"withinTested"`    // between the lowest and the highest tested version
 	AuthState       adapter.AuthStatus `json:"authState"`
 	AuthMethod      string             `json:"authMethod,omitempty"`
 	AuthIdentity    string             `json:"authIdentity,omitempty"`
 	AuthDetails     string             `json:"authDetails,omitempty"`
-	ActiveModel     string             `json:"activeModel"` // empty when it could not be determined
+	ActiveModel     string             `json:"activeModel"` // empty if unknown
 	Notes           string             `json:"notes,omitempty"`
 }
 
-// MarshalJSON writes null for what is not known.
+// MarshalJSON writes null for unknown values.
 func (i InstalledInfo) MarshalJSON() ([]byte, error) {
 	type plain InstalledInfo
 	null := func(s string) *string {
@@ -57,26 +59,26 @@ func (i InstalledInfo) MarshalJSON() ([]byte, error) {
 	}{plain(i), null(i.CLIPath), null(i.Version), null(i.ActiveModel)})
 }
 
-// detection is one look at one agent, shared by everybody who asks meanwhile and for detectionTTL after it.
+// detection is one probe of one agent, shared by all concurrent callers and reused for detectionTTL.
 type detection struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when info is final; info and at are immutable from then on
+	done   chan struct{} // closed when info is final; info and at are immutable afterwards
 	ended  chan struct{} // closed when the prober has returned
 
 	// Guarded by Registry.mu until done is closed.
 	info    InstalledInfo
 	at      time.Time
 	waiters int
-	probe   *adapter.Installation // nil until found
-	auth    *adapter.AuthState    // nil until found
+	probe   *adapter.Installation // nil until known
+	auth    *adapter.AuthState    // nil until known
 }
 
-// Detect looks whether an agent is installed, which version it has and whether it is logged in. It is nil when there is
-// no agent of that name. A detection that fails is an answer with Installed false and the reason in Notes; the only error
-// is that ctx is done first.
+// Detect reports whether an agent is installed, its version and whether it is logged in. It returns nil if
+// there is no agent of that name. A failed detection is an answer with Installed false and the reason in Notes;
+// the only error is that ctx is done first.
 //
-// An answer is at most 30 s old. Concurrent callers share one probe, which ends when the last of them gives up and after
-// 15 s at the latest: what is not known by then is left empty.
+// An answer is at most 30 s old. Concurrent callers share one probe. It ends when all of them have given up,
+// and after 15 s at the latest: what is unknown by then is left empty.
 func (r *Registry) Detect(ctx context.Context, name string) (*InstalledInfo, error) {
 	r.mu.Lock()
 	rec := r.find(name)
@@ -91,8 +93,8 @@ func (r *Registry) Detect(ctx context.Context, name string) (*InstalledInfo, err
 	return &info, nil
 }
 
-// Installed detects all agents at once and returns when the last answer is there, sorted by name. It never fails: an
-// agent whose detection fails, or for which ctx leaves no time, is one with Installed false and the reason in Notes.
+// Installed detects all agents concurrently and returns the answers sorted by name. It never fails: an agent
+// whose detection fails or does not complete before ctx is done has Installed false and the reason in Notes.
 func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 	found := map[string]InstalledInfo{}
 	r.DetectEach(ctx, func(i InstalledInfo) { found[i.Agent] = i })
@@ -103,8 +105,8 @@ func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 	return list
 }
 
-// DetectEach is Installed for a caller that wants each answer when it is there. It calls fn once per agent, on the
-// caller's goroutine, and returns after the last call.
+// DetectEach is Installed for a caller that wants each answer as soon as it is known. It calls fn once per
+// agent, on the caller's goroutine, and returns after the last call.
 func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
 	r.mu.Lock()
 	records := make([]*record, 0, len(r.agents))
@@ -114,9 +116,9 @@ func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
 	r.mu.Unlock()
 
 	ctx, cancel := context.WithCancel(ctx)
-	answers := make(chan InstalledInfo, len(records)) // as many as will ever be sent: nobody blocks
+	answers := make(chan InstalledInfo, len(records)) // room for every answer: no sender blocks
 	var wg sync.WaitGroup
-	defer wg.Wait() // after cancel, so that a panic of fn leaves nobody behind
+	defer wg.Wait() // after cancel, so that no goroutine remains if fn panics
 	defer cancel()
 	for _, rec := range records {
 		wg.Go(func() {
@@ -133,8 +135,8 @@ func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
 	}
 }
 
-// Invalidate forgets what is known of an agent's installation, so that the next Detect looks again, even while a probe
-// runs. It is for callers that changed something. An unknown name is ignored.
+// Invalidate discards what is known of an agent's installation, so that the next Detect probes again, even
+// while a probe runs. Call it after changing an installation. An unknown name is ignored.
 func (r *Registry) Invalidate(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,8 +145,8 @@ func (r *Registry) Invalidate(name string) {
 	}
 }
 
-// Drain waits until no probe runs any more, for an owner who must leave nothing behind: a probe whose callers all gave
-// up is told to stop, but stops in its own time. The error is that ctx is done first.
+// Drain waits until no probe is running, for an owner that must leave nothing running: a probe without callers
+// is cancelled, but stops in its own time. The error is that ctx is done first.
 func (r *Registry) Drain(ctx context.Context) error {
 	for {
 		var d *detection
@@ -173,7 +175,7 @@ func (r *Registry) detect(ctx context.Context, rec *record) (InstalledInfo, erro
 	select {
 	case <-d.done:
 		return d.info, nil
-	default: // a finished answer wins over a ctx that is done as well
+	default: // a finished answer wins over a ctx that is also done
 	}
 	select {
 	case <-d.done:
@@ -183,7 +185,7 @@ func (r *Registry) detect(ctx context.Context, rec *record) (InstalledInfo, erro
 	}
 }
 
-// join takes part in the current detection or starts one. It is nil when there is none and ctx is done already.
+// join joins the current detection or starts one. It returns nil if there is none and ctx is already done.
 func (r *Registry) join(ctx context.Context, rec *record) *detection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +200,7 @@ func (r *Registry) join(ctx context.Context, rec *record) *detection {
 	return d
 }
 
-// leave ends the caller's part. A probe that nobody waits for is told to stop, and its answer is not kept.
+// leave removes the caller from a detection. A probe without callers is cancelled and its answer discarded.
 func (r *Registry) leave(rec *record, d *detection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,15 +214,15 @@ func (r *Registry) leave(rec *record, d *detection) {
 	}
 }
 
-// stale reports whether the answer is too old. That of a prober which ignores its deadline stays until it returns: a
-// prober that hangs is not started again and again.
+// stale reports whether the answer is too old. The answer of a prober that ignores its deadline stays until the
+// prober returns, so that a hanging prober is not started repeatedly.
 func (d *detection) stale() bool {
 	return closed(d.done) && closed(d.ended) && time.Since(d.at) >= detectionTTL
 }
 
 // start runs a detection. The caller holds mu.
 func (r *Registry) start(rec *record) *detection {
-	// The probe belongs to all who share it, so no caller's context is its parent: leave cancels it.
+	// The probe belongs to all who share it, so no caller's context is its parent; leave cancels it.
 	ctx, cancel := context.WithTimeout(context.Background(), detectionLimit-detectionCleanup)
 	d := &detection{cancel: cancel, done: make(chan struct{}), ended: make(chan struct{})}
 	rec.detection = d
@@ -242,7 +244,8 @@ func (r *Registry) start(rec *record) *detection {
 	return d
 }
 
-// probe fills d.probe. It does so from a defer, so that a prober that panics or ends its goroutine has an answer too.
+// probe fills in d.probe. It does so in a defer, so that a prober that panics or ends its goroutine also gets
+// an answer.
 func (r *Registry) probe(ctx context.Context, rec *record, d *detection) {
 	found := adapter.Installation{Notes: "the probe ended without an answer"}
 	defer func() {
@@ -274,7 +277,7 @@ func (r *Registry) probe(ctx context.Context, rec *record, d *detection) {
 	found = i
 }
 
-// lookCommand is the probe of an adapter that has none.
+// lookCommand is the probe for an adapter without one.
 func (r *Registry) lookCommand(command string) adapter.Installation {
 	path, err := r.host.LookPath(command)
 	if err != nil {
@@ -283,7 +286,7 @@ func (r *Registry) lookCommand(command string) adapter.Installation {
 	return adapter.Installation{Installed: true, Path: path, Notes: "the adapter has no probe, so the version is unknown"}
 }
 
-// auth fills d.auth. Whatever goes wrong, the answer is unknown.
+// auth fills in d.auth. On any failure the answer is unknown.
 func (r *Registry) auth(ctx context.Context, rec *record, d *detection) {
 	state := adapter.AuthState{Status: adapter.AuthUnknown, Details: "the login check ended without an answer"}
 	defer func() {
@@ -313,7 +316,7 @@ func (r *Registry) auth(ctx context.Context, rec *record, d *detection) {
 	state = s
 }
 
-// publish makes the answer of what is known by now. Only the first call counts.
+// publish builds the answer from what is known. Only the first call counts.
 func (r *Registry) publish(rec *record, d *detection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -342,7 +345,7 @@ func combine(d adapter.Descriptor, probe adapter.Installation, auth adapter.Auth
 	}
 	i.Version = probe.Version
 	if _, err := version.Parse(i.Version); err != nil {
-		// Agents print their name around it: the version alone is what can be compared.
+		// Agents print their name around it: only the version itself can be compared.
 		if v := version.Find(i.Version); v != "" {
 			i.Version = v
 		}
@@ -356,7 +359,7 @@ func blank(d adapter.Descriptor) InstalledInfo {
 	return InstalledInfo{Agent: d.Name, MinVersion: d.MinVersion, AuthState: adapter.AuthUnknown}
 }
 
-// cancelled matches what ctx.Err and what the cause of ctx match.
+// cancelled returns an error that matches both ctx.Err and the cause of ctx.
 func cancelled(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

@@ -9,14 +9,14 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// HostAgent is an agent that this process runs inside of, as its markers in the environment say (agent-mux
+// HostAgent is an agent that this process runs inside, according to markers in the environment (agent-mux
 // specification, hostEnvSignals).
 type HostAgent struct {
 	Agent      string            `json:"agent"`
-	Confidence string            `json:"confidence"` // high: two markers of its own, or one and an ancestor process; medium: one; low: shared markers only
-	Signals    []string          `json:"signals"`    // names of the markers that are set, sorted
+	Confidence string            `json:"confidence"` // high: two markers of its own, or one and an ancestor process; medium: one; low: only shared markers
+	Signals    []string          `json:"signals"`    // names of the set markers, sorted
 	Metadata   map[string]string `json:"metadata,omitempty"`
-	Ancestor   int               `json:"ancestor,omitempty"` // how many processes above this one it runs; 0 when it was not found
+	Ancestor   int               `json:"ancestor,omitempty"` // how many processes above this one it runs; 0 if not found
 }
 
 // The confidences of a detection.
@@ -26,11 +26,12 @@ const (
 	ConfidenceLow    = "low"
 )
 
-// DetectHost finds the agents that this process runs inside of, the innermost first. A marker that several agents set
-// says less than one that only one of them sets, and an API key says nothing. Agents started by agents leave the markers
-// of both: then the nearer ancestor is the inner one, and without knowledge of ancestors the one with more markers of its own is.
+// DetectHost returns the agents that this process runs inside, innermost first. A marker that several agents
+// set is weaker evidence than one that a single agent sets, and an API key is no evidence. Nested agents leave
+// the markers of both: the nearer ancestor is then the inner one, or, if ancestors are unknown, the agent with
+// more markers of its own.
 //
-// ancestors are the names of the programs above this process, the parent first; nil when they are not known.
+// ancestors are the names of the programs above this process, the parent first; nil if unknown.
 func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	r.mu.Lock()
 	descriptors := make([]adapter.Descriptor, 0, len(r.agents))
@@ -39,7 +40,7 @@ func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	}
 	r.mu.Unlock()
 
-	claims := map[string]int{} // by marker: how many agents it may stand for
+	claims := map[string]int{} // number of agents a marker may stand for
 	for _, d := range descriptors {
 		for _, s := range d.HostSignals {
 			claims[s]++
@@ -97,7 +98,7 @@ func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	return list
 }
 
-// isProgram reports whether a process of this name is the agent: its command, or the script of its npm package.
+// isProgram reports whether a process of this name is the agent: its command or the script of its npm package.
 func isProgram(program string, d adapter.Descriptor) bool {
 	name := strings.TrimSuffix(program[strings.LastIndexAny(program, `/\`)+1:], ".exe")
 	if name == d.Command || name == d.Command+".js" {

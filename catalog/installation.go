@@ -14,15 +14,16 @@ import (
 	"github.com/drawbar/drawbar/internal/base/version"
 )
 
-// Install installs an agent by one of its declared methods, or by its adapter's own way. The exact command is in the
-// result, and announced before it runs. An agent that is there in the wanted version is left alone. What the machine lacks is said before anything runs.
-// A command that fails is an error with a result that has what it printed. The error's code is VALIDATION_ERROR for
-// options that make no sense, CAPABILITY_ERROR for what the method cannot do, SPAWN_ERROR for what failed.
+// Install installs an agent with one of its declared methods, or in its adapter's own way. The exact command is
+// in the result and is announced before it runs. An agent already installed in the requested version is left
+// alone. Missing requirements are reported before anything runs. If a command fails, the result still has its
+// output. The error's code is VALIDATION_ERROR for invalid options, CAPABILITY_ERROR for something the method
+// cannot do, SPAWN_ERROR for a failed command.
 func (r *Registry) Install(ctx context.Context, name string, o adapter.InstallOptions) (adapter.InstallResult, error) {
 	return r.change(ctx, name, actionInstall, o)
 }
 
-// Update brings an agent to the newest tested version, or to that of the options. An agent that is newer stays as it is.
+// Update updates an agent to the newest tested version or to the requested one. A newer agent is left as it is.
 func (r *Registry) Update(ctx context.Context, name string, o adapter.InstallOptions) (adapter.InstallResult, error) {
 	return r.change(ctx, name, actionUpdate, o)
 }
@@ -32,7 +33,7 @@ func (r *Registry) Uninstall(ctx context.Context, name string, o adapter.Install
 	return r.change(ctx, name, actionUninstall, o)
 }
 
-// change is one installation in the making.
+// change is one installation, update or removal in progress.
 type change struct {
 	host   adapter.Host
 	rec    *record
@@ -52,7 +53,7 @@ func (r *Registry) change(ctx context.Context, name string, a action, o adapter.
 	if err := checkPackageVersion(o.Version); err != nil {
 		return c.result, c.errorf(execution.CodeValidation, "%w", err).WithHint("a version like 1.2.3, or latest")
 	}
-	defer r.Invalidate(rec.descriptor.Name) // whatever happened, what was known may be wrong now
+	defer r.Invalidate(rec.descriptor.Name) // even a failed command may have changed the installation
 	made, err := rec.made()
 	if err != nil {
 		return c.result, err
@@ -64,7 +65,7 @@ func (r *Registry) change(ctx context.Context, name string, a action, o adapter.
 		return res, err
 	}
 	if rec.descriptor.Command == "" {
-		e := c.errorf(execution.CodeCapability, "%s has no program of its own: there is nothing to %s", c.result.Agent, a)
+		e := c.errorf(execution.CodeCapability, "%s has no program of its own: nothing to %s", c.result.Agent, a)
 		if len(rec.descriptor.Install) > 0 {
 			e = e.WithHint("%s", rec.descriptor.Install[0].Notes)
 		}
@@ -94,16 +95,16 @@ func (r *Registry) change(ctx context.Context, name string, a action, o adapter.
 		return c.result, c.failed(ctx, err)
 	}
 	if c.method.Type == "script" && a != actionUninstall && !after.Installed {
-		// A shell gives no other sign of a download that failed in front of its pipe.
-		return c.result, c.errorf(execution.CodeSpawn, "%s %s: the script ended without an error, and there is no %s on PATH: %s", a, c.result.Agent, rec.descriptor.Command,
-			cmp.Or(lastLine(strings.TrimSpace(c.result.Stderr)), lastLine(strings.TrimSpace(c.result.Stdout)), "it said nothing")).
-			WithHint("see what it says: %s; if it did install (%s), add that folder to PATH", c.result.Command, cmp.Or(c.method.Notes, "into a folder of its own"))
+		// A shell does not otherwise report a failed download at the start of its pipe.
+		return c.result, c.errorf(execution.CodeSpawn, "%s %s: the script succeeded, but no %s is on PATH: %s", a, c.result.Agent, rec.descriptor.Command,
+			cmp.Or(lastLine(strings.TrimSpace(c.result.Stderr)), lastLine(strings.TrimSpace(c.result.Stdout)), "it printed nothing")).
+			WithHint("check its output: %s; if it did install (%s), add that folder to PATH", c.result.Command, cmp.Or(c.method.Notes, "in its own folder"))
 	}
 	c.conclude(ctx, after)
 	return c.result, nil
 }
 
-// wanted is the version to install: what was asked for, else the newest tested one.
+// wanted returns the version to install: the requested one, else the newest tested one.
 func (c *change) wanted() string {
 	if c.opts.Version != "" {
 		return c.opts.Version
@@ -117,7 +118,7 @@ func (c *change) wanted() string {
 	return newest
 }
 
-// plan chooses the method and the command; done means that nothing is left to do.
+// plan chooses the method and the command; done means that there is nothing to do.
 func (c *change) plan(ctx context.Context, now InstalledInfo) (done bool, err error) {
 	want := c.wanted()
 	c.result.InstalledVersion, c.result.Path = now.Version, now.CLIPath
@@ -127,24 +128,24 @@ func (c *change) plan(ctx context.Context, now InstalledInfo) (done bool, err er
 		return true, nil
 	case c.action == actionUninstall || c.opts.Force:
 	case c.action == actionInstall && now.Installed && (c.opts.Version == "" && now.MeetsMinVersion || now.Version == want):
-		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is installed already, as %s", cmp.Or(now.Version, "(unknown)"), now.CLIPath)
+		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is already installed, as %s", cmp.Or(now.Version, "(unknown)"), now.CLIPath)
 		return true, nil
 	case c.action == actionUpdate && !now.Installed:
 		return false, c.errorf(execution.CodeAgentNotInstalled, "update %s: it is not installed", c.result.Agent).WithHint("drawbar agents install %s", c.result.Agent)
 	case c.action == actionUpdate && now.Version == want:
-		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is the newest that is tested", now.Version)
+		c.result.OK, c.result.Message = true, fmt.Sprintf("version %s is the newest tested version", now.Version)
 		return true, nil
 	case c.action == actionUpdate && c.opts.Version == "":
 		if n, err := version.Compare(now.Version, want); err == nil && n > 0 {
 			c.result.OK = true
-			c.result.Message = fmt.Sprintf("version %s is newer than %s, the newest that is tested; it is left as it is", now.Version, want)
+			c.result.Message = fmt.Sprintf("version %s is newer than %s, the newest tested version; it was left as it is", now.Version, want)
 			return true, nil
 		}
 	}
 	return false, c.choose(ctx, want)
 }
 
-// choose takes the first method that the platform has, that can do what is asked, and whose needs are met.
+// choose takes the first method of the platform that supports the action and whose requirements are met.
 func (c *change) choose(ctx context.Context, want string) error {
 	var candidates []adapter.InstallMethod
 	for _, kind := range managers {
@@ -161,7 +162,7 @@ func (c *change) choose(ctx context.Context, want string) error {
 	for _, m := range candidates {
 		argv, err := command(m, c.action, want)
 		if err != nil && c.opts.Version == "" {
-			argv, err = command(m, c.action, "") // the tested version is a wish, one that was asked for is not
+			argv, err = command(m, c.action, "") // the tested version is a preference, a requested one is not
 		}
 		if err != nil {
 			unable = append(unable, err.Error())
@@ -173,13 +174,13 @@ func (c *change) choose(ctx context.Context, want string) error {
 		}
 		c.method, c.result.Method, c.result.Command = m, m.Type, typed(argv)
 		if len(missing) > 0 {
-			c.result.Message = "installed by " + m.Type + ", since another way was not open: " + strings.Join(missing, "; ")
+			c.result.Message = "installed with " + m.Type + "; other methods were unavailable: " + strings.Join(missing, "; ")
 		}
 		return nil
 	}
 	if len(missing) > 0 {
 		return c.errorf(execution.CodeSpawn, "%s %s: %s", c.action, c.result.Agent, strings.Join(missing, "; ")).
-			WithHint("provide it, choose another way with --method, or go ahead with --force: %s", candidates[0].Command)
+			WithHint("install the missing tool, choose another --method, or add --force: %s", candidates[0].Command)
 	}
 	return c.errorf(execution.CodeCapability, "%s %s: %s", c.action, c.result.Agent, strings.Join(unable, "; ")).WithHint("%s", cmp.Or(candidates[0].Notes, candidates[0].Command))
 }
@@ -192,23 +193,23 @@ func (c *change) noMethod() error {
 		}
 	}
 	if c.opts.Method != "" && len(types) > 0 {
-		return c.errorf(execution.CodeValidation, "%s %s: there is no method %q on %s", c.action, c.result.Agent, c.opts.Method, c.host.Platform).
+		return c.errorf(execution.CodeValidation, "%s %s: no method %q on %s", c.action, c.result.Agent, c.opts.Method, c.host.Platform).
 			WithHint("--method %s", strings.Join(slices.Compact(types), ", --method "))
 	}
-	return c.errorf(execution.CodeCapability, "%s %s: no command does it on %s", c.action, c.result.Agent, c.host.Platform).
+	return c.errorf(execution.CodeCapability, "%s %s: no command can do this on %s", c.action, c.result.Agent, c.host.Platform).
 		WithHint("%s", cmp.Or(strings.Join(ways, "; "), c.rec.descriptor.Docs))
 }
 
-// lacks says what the machine has not got for a method, empty when all is there.
+// lacks returns what the machine is missing for a method, empty if nothing.
 func (c *change) lacks(ctx context.Context, m adapter.InstallMethod) string {
 	if _, err := c.host.LookPath(manager(m)); err != nil {
-		return fmt.Sprintf("there is no %s on PATH", manager(m))
+		return fmt.Sprintf("no %s on PATH", manager(m))
 	}
 	if check := strings.Fields(m.PrerequisiteCheck); len(check) > 0 {
 		if out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: check[0], Args: check[1:]}); err != nil {
 			return fmt.Sprintf("%s does not run: %v", m.PrerequisiteCheck, err)
 		} else if out.Code != 0 {
-			return fmt.Sprintf("%s ends with exit code %d", m.PrerequisiteCheck, out.Code)
+			return fmt.Sprintf("%s exits with code %d", m.PrerequisiteCheck, out.Code)
 		}
 	}
 	if c.opts.Force || c.action == actionUninstall {
@@ -217,7 +218,7 @@ func (c *change) lacks(ctx context.Context, m adapter.InstallMethod) string {
 	for _, q := range m.Requires {
 		path, err := c.host.LookPath(q.Command)
 		if err != nil {
-			return fmt.Sprintf("it needs %s %s, and there is none on PATH", q.Command, q.MinVersion)
+			return fmt.Sprintf("it needs %s %s, which is not on PATH", q.Command, q.MinVersion)
 		}
 		out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: path, Args: []string{"--version"}})
 		if err != nil || q.MinVersion == "" {
@@ -230,7 +231,7 @@ func (c *change) lacks(ctx context.Context, m adapter.InstallMethod) string {
 	return ""
 }
 
-// run carries the command out.
+// run runs the command.
 func (c *change) run(ctx context.Context) error {
 	argv, err := command(c.method, c.action, c.wanted())
 	if err != nil {
@@ -249,13 +250,13 @@ func (c *change) run(ctx context.Context) error {
 	c.result.Stdout, c.result.Stderr = ending(out.Stdout), ending(out.Stderr)
 	if out.Code != 0 {
 		last := lastLine(cmp.Or(strings.TrimSpace(out.Stderr), strings.TrimSpace(out.Stdout)))
-		return c.errorf(execution.CodeSpawn, "%s %s: %s ended with exit code %d: %s", c.action, c.result.Agent, argv[0], out.Code, cmp.Or(last, "it said nothing")).
-			WithHint("see what it says: %s", c.result.Command)
+		return c.errorf(execution.CodeSpawn, "%s %s: %s exited with code %d: %s", c.action, c.result.Agent, argv[0], out.Code, cmp.Or(last, "it printed nothing")).
+			WithHint("check its output: %s", c.result.Command)
 	}
 	return nil
 }
 
-// note adds to what the result says.
+// note appends a sentence to the result's message.
 func (c *change) note(text string) {
 	if c.result.Message != "" {
 		text = c.result.Message + "; " + text
@@ -263,7 +264,7 @@ func (c *change) note(text string) {
 	c.result.Message = text
 }
 
-// conclude looks at what is there now and says what differs from what was wanted.
+// conclude compares what is installed now with what was wanted and reports differences.
 func (c *change) conclude(ctx context.Context, after InstalledInfo) {
 	c.result.OK, c.result.InstalledVersion, c.result.Path = true, after.Version, after.CLIPath
 	var notes []string
@@ -272,7 +273,7 @@ func (c *change) conclude(ctx context.Context, after InstalledInfo) {
 	}
 	if c.action == actionUninstall {
 		if after.Installed {
-			notes = append(notes, fmt.Sprintf("there is still %s, which was installed in another way", after.CLIPath))
+			notes = append(notes, fmt.Sprintf("%s is still there; it was installed in another way", after.CLIPath))
 		}
 		c.result.Message = strings.Join(notes, "; ")
 		return
@@ -280,17 +281,17 @@ func (c *change) conclude(ctx context.Context, after InstalledInfo) {
 	delivered, newest := c.delivered(ctx)
 	switch {
 	case !after.Installed:
-		notes = append(notes, fmt.Sprintf("it is installed, but no %s is on PATH; add the folder of the package manager's programs to PATH", c.rec.descriptor.Command))
+		notes = append(notes, fmt.Sprintf("it is installed, but no %s is on PATH; add the package manager's program folder to PATH", c.rec.descriptor.Command))
 	case delivered != "" && after.Version != "" && delivered != after.Version:
-		notes = append(notes, fmt.Sprintf("%s %s was installed, but PATH finds %s, which is %s, first", c.method.Type, delivered, after.CLIPath, after.Version))
+		notes = append(notes, fmt.Sprintf("%s %s was installed, but the first one on PATH is %s, version %s", c.method.Type, delivered, after.CLIPath, after.Version))
 	}
 	got := cmp.Or(delivered, after.Version)
 	if n, err := version.Compare(got, newest); err == nil && n < 0 {
-		notes = append(notes, fmt.Sprintf("npm installed %s although %s is published for %q: it prefers a release whose engines match this Node; to have it: drawbar agents install %s --version %s",
+		notes = append(notes, fmt.Sprintf("npm installed %s although %s is published for %q: it prefers a release whose engines match this Node; to install that one: drawbar agents install %s --version %s",
 			got, newest, orLatest(c.wanted()), c.result.Agent, newest))
 	}
 	if strings.Contains(c.result.Stderr, "EBADENGINE") {
-		notes = append(notes, "npm warns that the package wants another Node: "+engineWarning(c.result.Stderr))
+		notes = append(notes, "npm warns that the package needs another Node: "+engineWarning(c.result.Stderr))
 	}
 	if got != "" && !version.AtLeast(got, c.rec.descriptor.MinVersion) {
 		notes = append(notes, fmt.Sprintf("Drawbar needs version %s or newer", c.rec.descriptor.MinVersion))
@@ -299,7 +300,8 @@ func (c *change) conclude(ctx context.Context, after InstalledInfo) {
 	c.result.Message = strings.Join(notes, "; ")
 }
 
-// delivered asks npm what it installed, and which version the wanted one should have been. Other package managers state neither.
+// delivered asks npm which version it installed and which it should have installed. Other package managers
+// state neither.
 func (c *change) delivered(ctx context.Context) (got, newest string) {
 	if c.method.Type != "npm" {
 		return "", ""
@@ -309,7 +311,7 @@ func (c *change) delivered(ctx context.Context) (got, newest string) {
 			Version string `json:"version"`
 		} `json:"dependencies"`
 	}
-	// npm ls ends with an error for problems of other packages, too: what it prints counts.
+	// npm ls also fails because of other packages' problems: only its output counts.
 	if out, err := c.host.Spawn(ctx, adapter.SpawnRequest{Command: "npm", Args: []string{"ls", "-g", "--json", "--depth=0", c.method.Package}}); err == nil && json.Unmarshal([]byte(out.Stdout), &tree) == nil {
 		got = tree.Dependencies[c.method.Package].Version
 	}
@@ -342,11 +344,11 @@ func (c *change) errorf(code execution.ErrorCode, format string, args ...any) *e
 	return e
 }
 
-// failed is the error of a command that did not come to its own end.
+// failed returns the error of a command that did not run to its end.
 func (c *change) failed(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return c.errorf(execution.CodeTimeout, "%s %s: no end within the time limit; it was stopped", c.action, c.result.Agent).
-			WithHint("give it more time with --timeout, or see what it waits for: %s", c.result.Command)
+		return c.errorf(execution.CodeTimeout, "%s %s: stopped at the time limit", c.action, c.result.Agent).
+			WithHint("use a longer --timeout, or run it to see what it waits for: %s", c.result.Command)
 	}
 	if ctx.Err() != nil {
 		return c.errorf(execution.CodeAborted, "%s %s: %w", c.action, c.result.Agent, cancelled(ctx))
@@ -354,22 +356,22 @@ func (c *change) failed(ctx context.Context, err error) error {
 	return c.errorf(execution.CodeSpawn, "%s %s: %w", c.action, c.result.Agent, err)
 }
 
-// checkPackageVersion keeps a version from being anything else to a package manager.
+// checkPackageVersion rejects anything that a package manager would not read as a version.
 func checkPackageVersion(v string) error {
 	if v == "" {
 		return nil
 	}
 	if len(v) > 256 || v[0] == '-' {
-		return fmt.Errorf("%q is no version", clip(v))
+		return fmt.Errorf("%q is not a valid version", clip(v))
 	}
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+^~*<>="
 	if i := strings.IndexFunc(v, func(r rune) bool { return !strings.ContainsRune(allowed, r) }); i >= 0 {
-		return fmt.Errorf("%q is no version: it has %q", clip(v), []rune(v[i:])[0])
+		return fmt.Errorf("%q is not a valid version: it contains %q", clip(v), []rune(v[i:])[0])
 	}
 	return nil
 }
 
-// ending is the last part of an output, enough to see why something failed.
+// ending returns the last part of an output, enough to see why something failed.
 func ending(s string) string {
 	const most = 4 << 10
 	if len(s) <= most {
@@ -380,7 +382,7 @@ func ending(s string) string {
 
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
-	// npm ends with where its log is; the reason stands in front of it.
+	// npm ends with the path of its log; the reason is above it.
 	for _, l := range slices.Backward(lines) {
 		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "complete log of this run") && !strings.HasSuffix(l, "-debug-0.log") {
 			return clip(l)
@@ -389,7 +391,7 @@ func lastLine(s string) string {
 	return ""
 }
 
-// engineWarning is what npm says of required and found engines.
+// engineWarning returns npm's warning about required and found engines.
 func engineWarning(stderr string) string {
 	var parts []string
 	for line := range strings.Lines(stderr) {

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// action is what is to be done with an agent.
+// action is what to do with an agent.
 type action string
 
 const (
@@ -16,11 +16,11 @@ const (
 	actionUninstall action = "uninstall"
 )
 
-// managers are the package managers in the order of preference: npm first, because it alone takes a version for every
-// agent and is the same on every system.
+// managers are the package managers in order of preference: npm first, because only npm accepts a version for
+// every agent and is the same on every system.
 var managers = []string{"npm", "brew", "winget", "pip", "script"}
 
-// command is what carries an action out; version is empty for what the package manager takes for the newest.
+// command returns the command of an action; an empty version means the package manager's newest.
 func command(m adapter.InstallMethod, a action, version string) ([]string, error) {
 	pkg := strings.Fields(m.Package)
 	if m.Type != "script" && len(pkg) == 0 {
@@ -28,7 +28,7 @@ func command(m adapter.InstallMethod, a action, version string) ([]string, error
 	}
 	unpinned := func(argv ...string) ([]string, error) {
 		if version != "" && a != actionUninstall {
-			return nil, fmt.Errorf("%s installs what is newest; it takes no version", m.Type)
+			return nil, fmt.Errorf("%s installs the newest version; it does not accept a version", m.Type)
 		}
 		return argv, nil
 	}
@@ -37,7 +37,7 @@ func command(m adapter.InstallMethod, a action, version string) ([]string, error
 		if a == actionUninstall {
 			return []string{"npm", "uninstall", "-g", m.Package}, nil
 		}
-		// Without a version npm takes an older release, silently, when the newest wants another Node.
+		// Without a version npm silently installs an older release if the newest needs another Node.
 		return []string{"npm", "install", "-g", "--no-fund", "--no-audit", m.Package + "@" + orLatest(version)}, nil
 	case "brew":
 		verb := map[action]string{actionInstall: "install", actionUpdate: "upgrade", actionUninstall: "uninstall"}[a]
@@ -59,14 +59,14 @@ func command(m adapter.InstallMethod, a action, version string) ([]string, error
 		return []string{"pip", "install", "--upgrade", m.Package}, nil
 	case "script":
 		if a == actionUninstall {
-			return nil, fmt.Errorf("what a script installed has to be removed by hand")
+			return nil, fmt.Errorf("remove what the script installed by hand")
 		}
 		return unpinned("sh", "-c", m.Command)
 	}
-	return nil, fmt.Errorf("%s is not done by a command: %s", m.Type, m.Notes)
+	return nil, fmt.Errorf("%s does not use a command: %s", m.Type, m.Notes)
 }
 
-// manager is the program that carries the method out.
+// manager returns the program that runs the method.
 func manager(m adapter.InstallMethod) string {
 	if m.Type == "script" {
 		return "sh"
@@ -81,7 +81,7 @@ func orLatest(version string) string {
 	return version
 }
 
-// typed is a command as a person would type it in a shell.
+// typed returns a command as a person would type it in a shell.
 func typed(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {

@@ -1,5 +1,6 @@
-// Package catalog knows the agents of a program by name, and what this machine has of them: whether they are installed and in which
-// version, who is logged in, how to install them, and which of them this process runs inside of.
+// Package catalog finds the agents of a program by name and detects what this machine has of them: whether they
+// are installed, in which version, whether they are logged in, how to install them, and which of them this
+// process runs inside.
 package catalog
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/near"
 )
 
-// Source says where an agent of the registry comes from.
+// Source says where an agent comes from.
 type Source string
 
 // The sources of an agent.
@@ -24,27 +25,27 @@ const (
 	SourcePlugin  Source = "plugin"
 )
 
-// Registry knows agents by name. It is a lookup table and no owner: what Get returned stays usable after the agent was
-// replaced or removed, and nothing here keeps a replaced adapter. It is safe for concurrent use.
+// Registry finds agents by name. It is a lookup table, not an owner: what Get returned stays usable after the
+// agent was replaced or removed. It is safe for concurrent use.
 type Registry struct {
 	host adapter.Host
 
 	mu      sync.Mutex
 	agents  map[string]*record
-	names   map[string]string // every name and alias, to the name
+	names   map[string]string // names and aliases by lower-case form
 	running map[*detection]struct{}
 }
 
 // record is one registered agent. Everything but the detection is immutable.
 type record struct {
 	descriptor adapter.Descriptor
-	made       func() (adapter.Adapter, error) // makes and checks on the first call
+	made       func() (adapter.Adapter, error) // creates and checks the adapter on the first call
 	source     Source
 	warning    string
 	detection  *detection // the latest, guarded by Registry.mu
 }
 
-// Info describes a registered agent without looking at the machine (agent-mux specification, AgentAdapterInfo).
+// Info describes a registered agent without accessing the machine (agent-mux specification, AgentAdapterInfo).
 type Info struct {
 	Agent       string `json:"agent"`
 	DisplayName string `json:"displayName"`
@@ -58,15 +59,16 @@ type Entry struct {
 	Descriptor adapter.Descriptor
 	Adapter    adapter.Adapter
 	Source     Source
-	Warning    string // for a debug event of each run: a plugin took the place of a built-in adapter; else empty
+	Warning    string // for a debug event of each run: a plugin replaced a built-in adapter; else empty
 }
 
-// Capabilities is what the agent's adapter declares, with a word for what it leaves out.
+// Capabilities returns what the agent's adapter declares, with every omission made explicit.
 func (e Entry) Capabilities() execution.Capabilities { return adapter.CapabilitiesOf(e.Adapter) }
 
-// NewRegistry makes a registry of the given built-in agents, whose detection looks at h. Of two with one name the last
-// wins. Two that claim one alias are a mistake in the program: NewRegistry panics. What else is wrong with a descriptor is
-// the error of whoever first asks for that agent, so that a start does not check agents that nobody uses.
+// NewRegistry returns a registry of the given built-in agents, whose detection inspects h. The last of two
+// agents with the same name wins. NewRegistry panics if two agents claim the same alias, because that is a
+// programming error. Other errors in a descriptor are returned when the agent is first needed, so that starting
+// a program does not check unused agents.
 func NewRegistry(builtins []adapter.Descriptor, h adapter.Host) *Registry {
 	r := &Registry{host: h.Complete(), agents: map[string]*record{}, names: map[string]string{}, running: map[*detection]struct{}{}}
 	for _, d := range builtins {
@@ -81,17 +83,18 @@ func NewRegistry(builtins []adapter.Descriptor, h adapter.Host) *Registry {
 	return r
 }
 
-// Register adds a plugin agent, or replaces the agent of the same name: a built-in one with a Warning in its Entry, a
-// plugin silently. What was known of its installation is forgotten; active runs keep what they hold. Either all of d is
-// registered or nothing: the VALIDATION_ERROR lists every fault. Register calls New and Capabilities, and does no I/O.
+// Register adds a plugin agent, or replaces the agent of the same name: a built-in one with a Warning in its
+// Entry, a plugin silently. Detection results of that name are discarded; active runs keep the old adapter.
+// Either all of d is registered or nothing: the VALIDATION_ERROR lists every problem. Register calls New and
+// Capabilities, and performs no I/O.
 func (r *Registry) Register(d adapter.Descriptor) error {
 	d = d.Clone()
 	var f faults
-	a := f.validate(d) // calls the adapter's code, which may ask this registry: not under the lock
+	a := f.validate(d) // calls the adapter's code, which may use this registry: not under the lock
 	return r.register(&record{descriptor: d, source: SourcePlugin, made: func() (adapter.Adapter, error) { return a, nil }}, f)
 }
 
-// register adds rec unless f has faults, or its names lead to other agents.
+// register adds rec unless f has problems or its names refer to other agents.
 func (r *Registry) register(rec *record, f faults) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +121,8 @@ func (r *Registry) register(rec *record, f faults) error {
 	return nil
 }
 
-// Unregister removes an agent, by name or alias. Active runs go on; new ones get UNKNOWN_AGENT, as does a second
-// Unregister.
+// Unregister removes an agent, by name or alias. Active runs continue; new ones, and a second Unregister, get
+// UNKNOWN_AGENT.
 func (r *Registry) Unregister(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +142,8 @@ func (r *Registry) remove(rec *record) {
 	}
 }
 
-// List describes all agents, sorted by name. It does no I/O and never fails; without agents it is empty, not nil.
+// List describes all agents, sorted by name. It performs no I/O and never fails; without agents it is empty,
+// not nil.
 func (r *Registry) List() []Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +156,7 @@ func (r *Registry) List() []Info {
 	return list
 }
 
-// Get finds an agent by name or alias, in any case. UNKNOWN_AGENT names the nearest agents in its hint.
+// Get returns an agent by name or alias, case-insensitive. UNKNOWN_AGENT suggests similar agents in its hint.
 func (r *Registry) Get(name string) (Entry, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
@@ -165,7 +169,7 @@ func (r *Registry) Get(name string) (Entry, error) {
 	return Entry{Descriptor: rec.descriptor.Clone(), Adapter: a, Source: rec.source, Warning: rec.warning}, nil
 }
 
-// Capabilities is what an agent declares; the caller owns the copy. UNKNOWN_AGENT when there is none of that name.
+// Capabilities returns what an agent declares; the caller owns the copy. The error is UNKNOWN_AGENT.
 func (r *Registry) Capabilities(name string) (execution.Capabilities, error) {
 	e, err := r.Get(name)
 	if err != nil {
@@ -179,9 +183,9 @@ func (r *Registry) Capabilities(name string) (execution.Capabilities, error) {
 	return c, nil
 }
 
-// InstallInstructions are the ways to install an agent on a platform: those for it and those for all, in the order of
-// the descriptor. The empty platform is that of the registry's host; win32 is read as windows. Without any it is empty,
-// not nil. UNKNOWN_AGENT when there is no agent of that name.
+// InstallInstructions returns the ways to install an agent on a platform: those for the platform and those for
+// all, in the descriptor's order. An empty platform is the registry's host; win32 means windows. The list may
+// be empty, never nil. The error is UNKNOWN_AGENT.
 func (r *Registry) InstallInstructions(name, platform string) ([]adapter.InstallMethod, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
@@ -200,8 +204,8 @@ func (r *Registry) InstallInstructions(name, platform string) ([]adapter.Install
 	return methods, nil
 }
 
-// Models are the models that an agent's descriptor lists; the caller owns the copy. An agent whose models are only known
-// at run time has none: the list is empty, not nil. UNKNOWN_AGENT when there is no agent of that name.
+// Models returns the models in an agent's descriptor; the caller owns the copy. For an agent whose models are
+// known only at run time the list is empty, not nil. The error is UNKNOWN_AGENT.
 func (r *Registry) Models(name string) ([]execution.Model, error) {
 	rec, err := r.lookup(name)
 	if err != nil {
@@ -219,12 +223,12 @@ func (r *Registry) lookup(name string) (*record, error) {
 	return nil, r.unknown(name)
 }
 
-// find is nil for an unknown name. The caller holds mu.
+// find returns nil for an unknown name. The caller holds mu.
 func (r *Registry) find(name string) *record {
 	return r.agents[r.names[strings.ToLower(strings.TrimSpace(name))]]
 }
 
-// unknown makes the error for a name that find does not know. The caller holds mu.
+// unknown returns the error for a name that find does not know. The caller holds mu.
 func (r *Registry) unknown(name string) error {
 	e := execution.Errorf(execution.CodeUnknownAgent, "unknown agent %q", clip(name))
 	e.Agent = clip(name)

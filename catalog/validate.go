@@ -20,14 +20,14 @@ var (
 
 const nameRule = "a lower-case letter, then at most 63 lower-case letters, digits or -"
 
-// faults collects everything that is wrong with a descriptor.
+// faults collects all problems of a descriptor.
 type faults struct{ list execution.FieldErrors }
 
 func (f *faults) add(field, message, received, expected string) {
 	f.list = append(f.list, execution.FieldError{Field: field, Message: message, Received: received, Expected: expected})
 }
 
-// err is nil without faults, otherwise a VALIDATION_ERROR with all of them.
+// err is nil without problems, otherwise a VALIDATION_ERROR with all of them.
 func (f *faults) err(name string) error {
 	if len(f.list) == 0 {
 		return nil
@@ -36,11 +36,11 @@ func (f *faults) err(name string) error {
 		Message: fmt.Sprintf("register agent %q: %v", clip(name), f.list)}
 }
 
-// validate finds every fault of a descriptor on its own and makes its adapter, which is nil when it cannot be made. It
-// calls New and Capabilities and does no I/O.
+// validate reports every problem of a descriptor and creates its adapter, nil if that fails. It calls New and
+// Capabilities and performs no I/O.
 func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	if !isName(d.Name, 64) {
-		f.add("agent", "is no agent name", strconv.Quote(clip(d.Name)), nameRule)
+		f.add("agent", "is not a valid agent name", strconv.Quote(clip(d.Name)), nameRule)
 	}
 	if strings.TrimSpace(d.DisplayName) == "" {
 		f.add("displayName", "is required", strconv.Quote(clip(d.DisplayName)), "a name for people")
@@ -63,17 +63,17 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	for field, names := range map[string][]string{"hostEnvSignals": d.HostSignals, "hostTraces": d.HostTraces} {
 		for i, s := range names {
 			if slices.Contains(d.Keys, s) {
-				f.add(fmt.Sprintf("%s[%d]", field, i), "is a login or a setting", strconv.Quote(s), "a variable that the agent alone sets, in its children")
+				f.add(fmt.Sprintf("%s[%d]", field, i), "is a login or a setting", strconv.Quote(s), "a variable that only the agent sets, in its child processes")
 			}
 		}
 	}
 	for _, key := range sortedKeys(d.HostMetadata) {
 		if !isVariable(d.HostMetadata[key]) {
-			f.add("hostMetadata."+clip(key), "is no variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
+			f.add("hostMetadata."+clip(key), "is not a valid variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
 		}
 	}
 	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
-		f.add("docs", "is no address", strconv.Quote(clip(d.Docs)), "an http or https URL")
+		f.add("docs", "is not a valid address", strconv.Quote(clip(d.Docs)), "an http or https URL")
 	}
 	a := f.adapter(d.New)
 	if d.Command != "" || !takesCommand(a) {
@@ -82,7 +82,7 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	return a
 }
 
-// takesCommand reports an adapter that has no program of its own. One that panics when it is asked has been found out already.
+// takesCommand reports an adapter without a program of its own. Whether it panics was already checked.
 func takesCommand(a adapter.Adapter) bool {
 	if a == nil {
 		return false
@@ -98,8 +98,8 @@ func (f *faults) command(command string) {
 	case strings.ContainsAny(command, "\x00\r\n\t"):
 		f.add("cliCommand", "has a control character", strconv.Quote(clip(command)), "the name of a program")
 	case strings.Contains(command, " ") && !strings.ContainsAny(command, `/\`):
-		// Looking up "gh copilot" on PATH finds nothing, ever.
-		f.add("cliCommand", "is a command line", strconv.Quote(clip(command)), "the program alone, without arguments")
+		// Looking up "gh copilot" on PATH never finds anything.
+		f.add("cliCommand", "is a command line", strconv.Quote(clip(command)), "only the program, without arguments")
 	}
 }
 
@@ -108,18 +108,18 @@ func (f *faults) aliases(d adapter.Descriptor) {
 		field := fmt.Sprintf("aliases[%d]", i)
 		switch {
 		case !isName(a, 64):
-			f.add(field, "is no agent name", strconv.Quote(clip(a)), nameRule)
+			f.add(field, "is not a valid agent name", strconv.Quote(clip(a)), nameRule)
 		case a == d.Name:
 			f.add(field, "is the agent's own name", strconv.Quote(a), "another name")
 		case slices.Contains(d.Aliases[:i], a):
-			f.add(field, "is given twice", strconv.Quote(a), "each alias once")
+			f.add(field, "is repeated", strconv.Quote(a), "each alias once")
 		}
 	}
 }
 
 func (f *faults) version(field, v string) {
 	if _, err := version.Parse(v); err != nil {
-		f.add(field, "is no version", strconv.Quote(clip(v)), "a version like 1.2.3")
+		f.add(field, "is not a valid version", strconv.Quote(clip(v)), "a version like 1.2.3")
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *faults) models(d adapter.Descriptor) {
 		}
 	}
 	if d.DefaultModel != "" && len(d.Models) > 0 && !ids[d.DefaultModel] {
-		f.add("defaultModelId", "is none of the models", strconv.Quote(clip(d.DefaultModel)), "the modelId of one of them, or nothing")
+		f.add("defaultModelId", "is not one of the models", strconv.Quote(clip(d.DefaultModel)), "the modelId of one of them, or empty")
 	}
 }
 
@@ -157,7 +157,7 @@ func (f *faults) price(at string, p execution.Price) {
 		value *float64
 	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".cacheWrite1h", p.CacheWrite1h}, {".thinking", p.Thinking}} {
 		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
-			f.add(at+n.field, "is no price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
+			f.add(at+n.field, "is not a valid price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
 		}
 	}
 }
@@ -167,11 +167,11 @@ func (f *faults) install(at string, m adapter.InstallMethod) {
 		f.add(at+".platform", "is not one of the allowed values", strconv.Quote(clip(m.Platform)), strings.Join(installPlatforms, ", "))
 	}
 	if !isName(m.Type, 32) {
-		f.add(at+".type", "is no kind of installation", strconv.Quote(clip(m.Type)), "a word like npm, brew, curl or manual")
+		f.add(at+".type", "is not a valid installation type", strconv.Quote(clip(m.Type)), "a word like npm, brew, curl or manual")
 	}
 	switch {
 	case strings.TrimSpace(m.Command) == "" && (m.Type != "manual" || strings.TrimSpace(m.Notes) == ""):
-		f.add(at+".command", "is required", strconv.Quote(clip(m.Command)), "what to type; for manual, notes will do")
+		f.add(at+".command", "is required", strconv.Quote(clip(m.Command)), "what to type; notes are enough for manual")
 	case strings.ContainsAny(m.Command, "\x00\r\n"):
 		f.add(at+".command", "has more than one line", strconv.Quote(clip(m.Command)), "one line")
 	}
@@ -180,15 +180,15 @@ func (f *faults) install(at string, m adapter.InstallMethod) {
 func (f *faults) variables(field string, names []string) {
 	for i, n := range names {
 		if !isVariable(n) {
-			f.add(fmt.Sprintf("%s[%d]", field, i), "is no variable name", strconv.Quote(clip(n)), "letters, digits and _")
+			f.add(fmt.Sprintf("%s[%d]", field, i), "is not a valid variable name", strconv.Quote(clip(n)), "letters, digits and _")
 		}
 	}
 }
 
-// adapter makes the adapter and checks what it declares. A panic of either is a fault.
+// adapter creates the adapter and checks its declarations. A panic in either is a problem.
 func (f *faults) adapter(build func() adapter.Adapter) adapter.Adapter {
 	if build == nil {
-		f.add("new", "is required", "nil", "a function that makes the adapter")
+		f.add("new", "is required", "nil", "a function that returns the adapter")
 		return nil
 	}
 	a, err := call(build)
@@ -228,7 +228,7 @@ func call[T any](fn func() T) (v T, err error) {
 	return fn(), nil
 }
 
-// collisions finds the names of d that would lead to another agent, or take a name away from one.
+// collisions reports names of d that would refer to another agent or take a name from one.
 func (f *faults) collisions(d adapter.Descriptor, others map[string]adapter.Descriptor) {
 	for _, other := range sortedKeys(others) {
 		if other == d.Name {
@@ -241,15 +241,15 @@ func (f *faults) collisions(d adapter.Descriptor, others map[string]adapter.Desc
 		for i, a := range d.Aliases {
 			switch {
 			case a == other:
-				f.add(fmt.Sprintf("aliases[%d]", i), "is the name of another agent", strconv.Quote(a), "a name that is free")
+				f.add(fmt.Sprintf("aliases[%d]", i), "is the name of another agent", strconv.Quote(a), "an unused name")
 			case slices.Contains(o.Aliases, a):
-				f.add(fmt.Sprintf("aliases[%d]", i), "is an alias of agent "+other, strconv.Quote(a), "a name that is free")
+				f.add(fmt.Sprintf("aliases[%d]", i), "is an alias of agent "+other, strconv.Quote(a), "an unused name")
 			}
 		}
 	}
 }
 
-// clip bounds what a message repeats of somebody else's text.
+// clip shortens input that a message repeats.
 func clip(s string) string {
 	const most = 120
 	if len(s) <= most {
@@ -258,8 +258,8 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// isName reports a lower-case letter and then lower-case letters, digits and dashes, limit characters at most. Patterns would
-// have to be compiled at the start of every program.
+// isName reports a lower-case letter followed by lower-case letters, digits and dashes, at most limit
+// characters. A pattern would have to be compiled at the start of every program.
 func isName(s string, limit int) bool {
 	if s == "" || len(s) > limit || s[0] < 'a' || s[0] > 'z' {
 		return false
@@ -272,7 +272,8 @@ func isName(s string, limit int) bool {
 	return true
 }
 
-// isVariable reports a name of an environment variable: letters, digits and underscores, no digit first.
+// isVariable reports a valid name of an environment variable: letters, digits and underscores, not starting
+// with a digit.
 func isVariable(s string) bool {
 	for i := range len(s) {
 		c := s[i]

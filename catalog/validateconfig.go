@@ -48,25 +48,25 @@ func (f *faults) config(d adapter.Descriptor) {
 	for i, k := range c.MCP.Kinds {
 		at := fmt.Sprintf("configSchema.mcp.kinds[%d]", i)
 		if (k.Transport == execution.MCPStdio) != (k.URL == "") {
-			f.add(at+".url", "does not fit the transport", strconv.Quote(k.URL), "the key of the address, and none for stdio")
+			f.add(at+".url", "does not fit the transport", strconv.Quote(k.URL), "the key of the address; none for stdio")
 		}
 	}
 }
 
 func (f *faults) configField(at string, c adapter.ConfigSchema, field adapter.ConfigField) {
 	if !slices.Contains(adapter.ConfigTypes, field.Type) {
-		f.add(at+".type", "is no type of a setting", strconv.Quote(clip(field.Type)), strings.Join(adapter.ConfigTypes, ", "))
+		f.add(at+".type", "is not a type of setting", strconv.Quote(clip(field.Type)), strings.Join(adapter.ConfigTypes, ", "))
 	}
 	if field.Type == adapter.TypeEnum && len(field.Enum) == 0 {
-		f.add(at+".enumValues", "is required", "[]", "the values the setting takes")
+		f.add(at+".enumValues", "is required", "[]", "the values that the setting accepts")
 	}
 	if field.Pattern == "" {
-		// nothing is compiled for it at the start of every program
+		// not compiled at the start of every program
 	} else if _, err := regexp.Compile(field.Pattern); err != nil {
-		f.add(at+".pattern", "is no pattern", strconv.Quote(clip(field.Pattern)), "a regular expression")
+		f.add(at+".pattern", "is not a valid pattern", strconv.Quote(clip(field.Pattern)), "a regular expression")
 	}
 	if len(c.Files) == 0 {
-		return // a schema that names its files only is there to be read
+		return // a schema that only names its files is for reading
 	}
 	if !slices.Contains([]adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject, adapter.ScopeBoth}, field.Scope) {
 		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(field.Scope)), "global, project, both")
@@ -79,7 +79,7 @@ func (f *faults) configField(at string, c adapter.ConfigSchema, field adapter.Co
 		id = adapter.SettingsFile
 	}
 	if !slices.ContainsFunc(c.Files, func(file adapter.ConfigFile) bool { return file.ID == id }) {
-		f.add(at+".file", "is the ID of no file", strconv.Quote(clip(field.File)), "the ID of one of files")
+		f.add(at+".file", "is not the ID of a file", strconv.Quote(clip(field.File)), "the ID of one of files")
 	}
 }
 
@@ -96,7 +96,7 @@ func (f *faults) configFile(at string, file adapter.ConfigFile) {
 		f.projectPath(at+".path", file.Path)
 	}
 	if variable, rest, ok := strings.Cut(strings.TrimPrefix(file.Moved, "$"), "/"); file.Moved != "" && (!ok || !strings.HasPrefix(file.Moved, "$") || !isVariable(variable) || path.Clean("/"+rest) != "/"+rest) {
-		f.add(at+".movedTo", "is no path below a variable", strconv.Quote(clip(file.Moved)), "$VARIABLE/file")
+		f.add(at+".movedTo", "is not a path below a variable", strconv.Quote(clip(file.Moved)), "$VARIABLE/file")
 	}
 }
 

@@ -13,5 +13,5 @@ type Agents interface {
 	Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error)
 }
 
-// Sweeper is implemented by Agents that can end what runs left whose own process is gone.
+// Sweeper is implemented by Agents that can end processes of runs whose own process is gone.
 type Sweeper interface{ Sweep() error }

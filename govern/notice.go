@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// NoticeKind is what a notice is about. The outcome of a turn of a run of many turns is one too.
+// NoticeKind is the subject of a notice. The outcome of a turn within Run is also a kind.
 type NoticeKind string
 
 const (
@@ -28,44 +28,44 @@ const (
 	NoticeWarning    NoticeKind = "warning"
 )
 
-// Notice is something that happens while a command works.
+// Notice reports something that happens while a method works.
 type Notice struct {
 	Kind     NoticeKind
 	TurnID   string
 	Role     string
 	Text     string           // for a person
-	Progress *Progress        // of kind progress
-	Event    *execution.Event // of kind event
+	Progress *Progress        // for kind progress
+	Event    *execution.Event // for kind event
 }
 
-// Progress is what is known while the work goes on.
+// Progress is the state of work under way.
 type Progress struct {
 	Turn, Role, Runtime string
-	Worker              string // what does the work: the program's or the agent's name, or "a person"
+	Worker              string // the program's or agent's name, or "a person"
 	Stage               Stage
 	PID                 int
-	Since               time.Time // the work began
+	Since               time.Time // start of the work
 	At                  time.Time
-	LastSign            time.Time // of life; zero before the first
+	LastSign            time.Time // last activity; zero before the first
 	Deadline            time.Time
-	Lines               int64    // of output, or events
-	Doing               string   // the tool or step that is under way, where that is known
-	CostUSD             *float64 // nil while unknown
+	Lines               int64    // lines of output, or events
+	Doing               string   // the current tool or step, if known
+	CostUSD             *float64 // nil if unknown
 	Tokens              int64
 }
 
-// Stage is where the work stands.
+// Stage is the stage of the work.
 type Stage string
 
 // The stages.
 const (
 	StageWaiting  Stage = "waiting"  // for a person
-	StageStarting Stage = "starting" // no sign of life yet
+	StageStarting Stage = "starting" // no activity yet
 	StageRunning  Stage = "running"
 	StageStopping Stage = "stopping"
 )
 
-// String is the progress in one line: who works, since when, at what cost.
+// String returns the progress on one line: worker, duration and cost.
 func (p Progress) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, %s) %s for %s", p.Role, p.Runtime, p.Worker, p.Stage, Took(p.At.Sub(p.Since)))
@@ -75,9 +75,9 @@ func (p Progress) String() string {
 	switch {
 	case p.Stage == StageWaiting:
 	case p.LastSign.IsZero():
-		b.WriteString(", no sign of life yet")
+		b.WriteString(", no activity yet")
 	default:
-		fmt.Fprintf(&b, ", last sign of life %s ago", Took(p.At.Sub(p.LastSign)))
+		fmt.Fprintf(&b, ", last activity %s ago", Took(p.At.Sub(p.LastSign)))
 	}
 	if p.Tokens > 0 {
 		fmt.Fprintf(&b, ", %d tokens", p.Tokens)
@@ -93,7 +93,7 @@ func (p Progress) String() string {
 	return b.String()
 }
 
-// Took is a duration as a person reads it.
+// Took formats a duration for people.
 func Took(d time.Duration) string {
 	switch {
 	case d < time.Second:

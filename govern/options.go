@@ -8,78 +8,79 @@ import (
 
 // StepOptions choose the turn of a step.
 type StepOptions struct {
-	Role     string        // the role of the next turn; empty lets the rules choose
-	Turn     string        // the active turn to carry; empty is the only one, or a new one
+	Role     string        // the role of the next turn; empty: the rules choose
+	Turn     string        // the active turn to run; empty: the only one, or a new one
 	Resume   bool          // clear a block first
-	Timeout  time.Duration // how long the turn may take; 0 leaves it to the configuration
-	Intent   string        // the intent that the new turn is bound to; empty takes the first that waits
-	NoIntent bool          // bind none
-	// NoRepair leaves a result that is not valid to a person instead of giving it back to the agent.
+	Timeout  time.Duration // time limit of the turn; 0: from the configuration
+	Intent   string        // the intent to bind the new turn to; empty: the first pending one
+	NoIntent bool          // bind no intent
+	// NoRepair leaves an invalid result to a person instead of returning it to the agent.
 	NoRepair bool
-	// NoWait makes a turn of a person ready and does not wait for it.
+	// NoWait prepares a person's turn and returns at once.
 	NoWait bool
-	// Verbose passes on what the worker prints, as notices of kind "log".
+	// Verbose reports the worker's output as notices of kind "log".
 	Verbose bool
-	// Poll is how often the result of a person's turn is looked for besides what the file system announces; 0 leaves it to the
+	// Poll is the interval of checks for a person's result, in addition to file system events; 0: from the
 	// configuration.
 	Poll time.Duration
 }
 
-// RunOptions bound a run of many turns.
+// RunOptions limit a run of many turns.
 type RunOptions struct {
 	MaxTurns    int  // 0 is run_loop.max_turns, or 50
-	AutoApprove bool // let gates pass that ask for a person, but for credentialed ones
-	DryRun      bool // say what would happen next and change nothing
+	AutoApprove bool // approve gates that ask for a person, except credentialed ones
+	DryRun      bool // report what would happen next and change nothing
 	Resume      bool
-	Timeout     time.Duration // of each turn
-	Verbose     bool          // as of a step
+	Timeout     time.Duration // per turn
+	Verbose     bool          // as in StepOptions
 }
 
-// RestartOptions say how a run is taken up.
+// RestartOptions say how to continue a run.
 type RestartOptions struct {
-	New    bool   // end what is blocked and begin a new run
-	Reason string // why, for the record
-	// AdoptState goes on with what is there: from state.json where it is not what the last transaction wrote and cannot be put back, with
-	// a new hash chain where the old one is gone, and without accepted work that is not below HEAD any more.
+	New    bool   // end the blocked run and begin a new one
+	Reason string // recorded
+	// AdoptState continues from the existing state: from a state.json that the last transaction did not write
+	// and that cannot be restored, with a new hash chain if the old one is gone, and without accepted work that
+	// is no longer below HEAD.
 	AdoptState bool
 }
 
-// AcceptOptions say what is accepted.
+// AcceptOptions select what to accept.
 type AcceptOptions struct {
 	Turn              string
-	HumanMerge        bool // accept in spite of a conflict: a person has merged it
-	NormalizeArtifact bool // an empty workspace artifact is taken for a review
+	HumanMerge        bool // accept despite a conflict: a person has merged it
+	NormalizeArtifact bool // treat an empty workspace artifact as a review
 }
 
-// RejectOptions say what is rejected and why.
+// RejectOptions say what to reject and why.
 type RejectOptions struct {
 	Turn     string
 	Reason   string
-	Reassign bool // of a conflict: the turn is done again on top of what was accepted meanwhile
+	Reassign bool // for a conflict: repeat the turn on top of what was accepted meanwhile
 }
 
-// ApproveOptions choose the gate.
+// ApproveOptions select the gate.
 type ApproveOptions struct {
-	Completion bool // the end of the run; else the phase
-	Either     bool // whichever is pending
+	Completion bool // the completion gate; else the phase gate
+	Either     bool // whichever gate is pending
 	DryRun     bool
-	By         protocol.Person // empty is whom git knows
+	By         protocol.Person // empty: git's user
 	Comment    string
 }
 
-// DeclineOptions are a person's no to a gate.
+// DeclineOptions decline a gate.
 type DeclineOptions struct {
-	Gate   string // empty is the one that waits
+	Gate   string // empty: the pending one
 	Reason string
-	Role   string // who goes on; empty is who asked
-	Phase  string // where; empty is the phase that the gate ends
+	Role   string // the role to continue with; empty: the role that asked
+	Phase  string // the phase to continue in; empty: the phase that the gate ends
 	By     protocol.Person
 }
 
-// ObjectionOptions are a person's word on an objection.
+// ObjectionOptions state a person's decision on an objection.
 type ObjectionOptions struct {
 	ID     string
-	Status string // acknowledged, resolved_by_human, or raised: it is open again
+	Status string // acknowledged, resolved_by_human, or raised to reopen it
 	Reason string
 	By     protocol.Person
 }
@@ -89,32 +90,33 @@ type EscalateOptions struct {
 	Turn, Reason, Detail, Action string
 }
 
-// Submission is what a person says of their turn. Ids, and the files that git saw change, are filled in.
+// Submission is a person's result of their turn. Ids, and the files that changed according to git, are filled
+// in.
 type Submission struct {
-	Status       protocol.ResultStatus // empty is completed
+	Status       protocol.ResultStatus // empty: completed
 	Summary      string
 	NeedsHuman   string // why a person has to decide
 	Objections   []protocol.Objection
 	Decisions    []protocol.Decision
-	Files        []string // nil is what git saw
+	Files        []string // nil: the changes that git reports
 	Verification protocol.Verification
-	NextRole     string // empty is human
+	NextRole     string // empty: human
 	Phase        string // requested
 	Complete     bool
 }
 
-// SubmitOptions choose the turn that is handed in.
+// SubmitOptions select the turn to submit.
 type SubmitOptions struct {
 	Turn    string
 	Form    Submission
-	Replace bool // a draft that is there already; it is kept in the evidence
-	DryRun  bool // check and stage nothing
+	Replace bool // replace an existing draft; it is kept in the evidence
+	DryRun  bool // validate without staging
 }
 
-// RerunOptions say whose evidence is run again.
+// RerunOptions select the evidence to run again.
 type RerunOptions struct {
-	Turn     string        // empty is the only active turn, or the last accepted one
-	Accepted bool          // of the record, not of a staged result
-	Execute  bool          // without it the commands are only listed: a turn wrote them
-	Timeout  time.Duration // of one command
+	Turn     string        // empty: the only active turn, or the last accepted one
+	Accepted bool          // use the record, not a staged result
+	Execute  bool          // run the commands; without it they are only listed, because a turn wrote them
+	Timeout  time.Duration // per command
 }

@@ -4,22 +4,22 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Outcome is how a step or another command ended.
+// Outcome is how a command ended.
 type Outcome string
 
 const (
-	OutcomeAccepted    Outcome = "accepted"    // the turn's result is in the record
-	OutcomeRejected    Outcome = "rejected"    // it is not, and the turn is to be done again
-	OutcomeFailed      Outcome = "failed"      // it is not, and a person decides
-	OutcomeBlocked     Outcome = "blocked"     // the run waits for a person to clear what blocks it
+	OutcomeAccepted    Outcome = "accepted"    // the turn's result is recorded
+	OutcomeRejected    Outcome = "rejected"    // the result was rejected and the turn will be repeated
+	OutcomeFailed      Outcome = "failed"      // the result was rejected and a person decides
+	OutcomeBlocked     Outcome = "blocked"     // the run is blocked until a person clears it
 	OutcomePaused      Outcome = "paused"      // the run waits for a person's approval
 	OutcomeCompleted   Outcome = "completed"   // the run has ended
-	OutcomeAssigned    Outcome = "assigned"    // a turn is ready and nobody carries it
-	OutcomeInterrupted Outcome = "interrupted" // the caller ended the command; the turn stays
-	OutcomeDone        Outcome = "done"        // what was asked is done
+	OutcomeAssigned    Outcome = "assigned"    // a turn is ready and not running
+	OutcomeInterrupted Outcome = "interrupted" // the caller ended the command; the turn remains
+	OutcomeDone        Outcome = "done"        // the command did what was asked
 )
 
-// Report is how a command ended, and what to type next.
+// Report says how a command ended and what to type next.
 type Report struct {
 	Outcome   Outcome            `json:"outcome"`
 	RunID     string             `json:"run_id,omitempty"`
@@ -31,10 +31,10 @@ type Report struct {
 	Attempt   int                `json:"attempt,omitempty"`
 
 	Summary  string            `json:"summary,omitempty"`
-	Code     string            `json:"code,omitempty"`  // what kept the result out, or went wrong after it was accepted
+	Code     string            `json:"code,omitempty"`  // why the result was refused, or what failed after it was accepted
 	Stage    protocol.Stage    `json:"stage,omitempty"` // of validation
 	Errors   []string          `json:"errors,omitempty"`
-	Hint     string            `json:"hint,omitempty"` // what to do about it, before Next
+	Hint     string            `json:"hint,omitempty"` // what to do first, before Next
 	Warnings []string          `json:"warnings,omitempty"`
 	Changes  []protocol.Change `json:"normalized,omitempty"`
 
@@ -58,16 +58,16 @@ type Report struct {
 	Next string `json:"next,omitempty"` // the command to type
 }
 
-// RunReport is how a run of many turns ended.
+// RunReport says how a run of many turns ended.
 type RunReport struct {
 	Stop  Stop     `json:"stop_reason"`
 	Turns []Report `json:"turns"`
 	Last  Report   `json:"last"`
-	// Permissions are what happens when an agent asks for a permission, by role; of a dry run.
+	// Permissions say, by role, how an agent's permission requests are answered; for a dry run.
 	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`
 }
 
-// Stop is why a run of many turns stopped.
+// Stop is the reason a run of many turns stopped.
 type Stop string
 
 const (
@@ -80,7 +80,7 @@ const (
 	StopPlan        Stop = "dry_run"
 )
 
-// Rerun is what became of the evidence of a turn.
+// Rerun is the result of running a turn's evidence again.
 type Rerun struct {
 	TurnID     string              `json:"turn_id"`
 	RunID      string              `json:"run_id"`
@@ -93,7 +93,7 @@ type Rerun struct {
 	Replay
 }
 
-// Replay is the outcome of running a turn's machine evidence again.
+// Replay is the result of running a turn's machine evidence again.
 type Replay struct {
 	Overall  string            `json:"overall"` // match, mismatch or not_reproducible
 	Reason   string            `json:"reason,omitempty"`
@@ -108,12 +108,12 @@ type ReplayedCommand struct {
 	Matched      bool   `json:"matched"`
 }
 
-// TemplateChange is what another template changes in a project.
+// TemplateChange lists what a new template changes in a project.
 type TemplateChange struct {
 	From    string   `json:"previous_template"`
 	To      string   `json:"new_template"`
 	Created []string `json:"files_created"`
-	Kept    []string `json:"files_skipped"` // planning files that are there
+	Kept    []string `json:"files_skipped"` // existing planning files
 	Added   []string `json:"guidance_added"`
-	Skipped []string `json:"guidance_skipped"` // what is not there, or has guidance already
+	Skipped []string `json:"guidance_skipped"` // files that are missing or already have guidance
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Status is where a run stands.
+// Status is the state of a run.
 type Status struct {
 	Project     protocol.Project         `json:"project"`
 	Root        string                   `json:"root"`
@@ -22,8 +22,8 @@ type Status struct {
 	BlockedOn   string                   `json:"blocked_on,omitempty"`
 	Reason      *protocol.BlockedReason  `json:"blocked_reason,omitempty"`
 	Pending     string                   `json:"pending_gate,omitempty"`
-	Approvers   []string                 `json:"approvers,omitempty"` // who decides on the pending gate; empty is anybody
-	Approvals   []protocol.Approval      `json:"approvals,omitempty"` // that it has, of those that it needs
+	Approvers   []string                 `json:"approvers,omitempty"` // who decides on the pending gate; empty: anybody
+	Approvals   []protocol.Approval      `json:"approvals,omitempty"` // given so far
 	Needed      int                      `json:"approvals_needed,omitempty"`
 	Declined    *protocol.Decline        `json:"last_decline,omitempty"`
 	Gate        *protocol.GateFailure    `json:"last_gate_failure,omitempty"`
@@ -32,11 +32,11 @@ type Status struct {
 	NextRole    string                   `json:"next_role,omitempty"`
 	NextWhy     string                   `json:"next_role_reason,omitempty"`
 	Next        string                   `json:"next"`
-	Holder      *Holder                  `json:"lock,omitempty"`        // who writes the record now
-	Unfinished  string                   `json:"unfinished,omitempty"`  // a transaction that the next command finishes
+	Holder      *Holder                  `json:"lock,omitempty"`        // the current writer of the record
+	Unfinished  string                   `json:"unfinished,omitempty"`  // a transaction that the next command completes
 	Warnings    []string                 `json:"warnings,omitempty"`    // about the configuration
-	Notes       []string                 `json:"notes,omitempty"`       // what another program left: a state, a worker, intents
-	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // what happens when an agent asks for a permission, by role
+	Notes       []string                 `json:"notes,omitempty"`       // left by another program: a state, a worker, intents
+	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // how an agent's permission requests are answered, by role
 	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project would run
 	StartedAt   protocol.Time            `json:"started_at"`
 	CompletedAt protocol.Time            `json:"completed_at"`
@@ -45,12 +45,12 @@ type Status struct {
 // TurnStatus is one active turn.
 type TurnStatus struct {
 	protocol.Turn
-	Carrier *Carrier `json:"carrier,omitempty"` // the process that carries it out
+	Carrier *Carrier `json:"carrier,omitempty"` // the process that runs it
 	Live    *Live    `json:"live,omitempty"`
-	Staged  bool     `json:"staged"` // a result waits
+	Staged  bool     `json:"staged"` // a result is staged
 }
 
-// MarshalJSON writes the turn's fields and what is known of it now.
+// MarshalJSON writes the turn's fields and its live state.
 func (s TurnStatus) MarshalJSON() ([]byte, error) {
 	b, err := protocol.Marshal(s.Turn)
 	if err != nil {
@@ -64,14 +64,14 @@ func (s TurnStatus) MarshalJSON() ([]byte, error) {
 	return append(append(b[:len(b)-1], ','), more[1:]...), err
 }
 
-// Carrier is the process that carries a turn out.
+// Carrier is the process that runs a turn.
 type Carrier struct {
 	PID   int       `json:"pid"`
 	Owner string    `json:"owner"`
 	Since time.Time `json:"since"`
 }
 
-// Live is how a turn goes that a process carries out now.
+// Live is the state of a turn that a process is running.
 type Live struct {
 	TurnID      string        `json:"turn_id"`
 	Role        string        `json:"role"`
@@ -90,10 +90,10 @@ type Live struct {
 	Tokens      int64         `json:"tokens,omitempty"`
 }
 
-// Holder is who holds the lock of a project.
+// Holder is the holder of a project's lock.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Owner string    `json:"owner"` // the command, or "agentxchain"
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until"` // the end of the lease, unless it is renewed
+	Until time.Time `json:"until"` // end of the lease unless renewed
 }

@@ -1,5 +1,5 @@
-// Package deltas knows which events are pieces of a longer text, and takes out of them, or puts back, the text so far that they state
-// besides their own piece.
+// Package deltas handles events that are pieces of a longer text: it removes or restores the accumulated text
+// that they state besides their own piece.
 package deltas
 
 import (
@@ -11,10 +11,10 @@ import (
 // Key names one stream of deltas within a run.
 type Key struct {
 	Kind Kind
-	ID   string // the parent tool call for text and thinking, the tool call for the others
+	ID   string // the parent tool call for text and thinking, the tool call for others
 }
 
-// Kind is what a stream says.
+// Kind is the content of a stream.
 type Kind byte
 
 // The kinds of streams.
@@ -26,7 +26,7 @@ const (
 	Stderr
 )
 
-// Of is the piece of a stream that an event carries.
+// Of returns the stream and the piece that an event contains; ok is false for other events.
 func Of(e execution.Event) (Key, string, bool) {
 	switch b := e.Body.(type) {
 	case execution.TextDelta:
@@ -43,7 +43,7 @@ func Of(e execution.Event) (Key, string, bool) {
 	return Key{}, "", false
 }
 
-// With is the body of a delta with another piece.
+// With returns the body of a delta with a different piece.
 func With(body execution.Body, delta string) execution.Body {
 	switch b := body.(type) {
 	case execution.TextDelta:
@@ -65,7 +65,7 @@ func With(body execution.Body, delta string) execution.Body {
 	return body
 }
 
-// Accumulated is the text of a stream so far, as an event states it.
+// Accumulated returns the accumulated text that an event states.
 func Accumulated(body execution.Body) (string, bool) {
 	switch b := body.(type) {
 	case execution.TextDelta:
@@ -78,7 +78,7 @@ func Accumulated(body execution.Body) (string, bool) {
 	return "", false
 }
 
-// WithAccumulated is the body of a delta that states another text so far.
+// WithAccumulated returns the body of a delta with a different accumulated text.
 func WithAccumulated(body execution.Body, text string) execution.Body {
 	switch b := body.(type) {
 	case execution.TextDelta:
@@ -94,7 +94,7 @@ func WithAccumulated(body execution.Body, text string) execution.Body {
 	return body
 }
 
-// Ends lists the streams that an event ends: the text so far begins anew there.
+// Ends returns the streams that an event ends: their accumulated text restarts.
 func Ends(e execution.Event) []Key {
 	text, thinking := Key{Text, e.Parent}, Key{Thinking, e.Parent}
 	switch b := e.Body.(type) {
@@ -121,18 +121,19 @@ func toolStreams(id string) []Key {
 	return []Key{{Input, id}, {Stdout, id}, {Stderr, id}}
 }
 
-// Slimmer takes out of the deltas what a reader can rebuild, because storing the text so far with every piece of it is
-// quadratic. A text that does not follow from the pieces is left in. The zero value is ready; it is for one goroutine.
+// Slimmer removes accumulated texts that a reader can rebuild, because storing one with every piece is
+// quadratic. A text that does not follow from the pieces is kept. The zero value is ready to use; it is not
+// safe for concurrent use.
 type Slimmer struct{ streams map[Key]*soFar }
 
 type soFar struct {
 	length int
-	tail   string // the last bytes, to notice a text that has the right length by chance
+	tail   string // the last bytes, to detect a text that has the right length by chance
 }
 
 const tailBytes = 48
 
-// Slim is the next event without the text so far.
+// Slim returns the next event without its accumulated text.
 func (s *Slimmer) Slim(e execution.Event) execution.Event {
 	if stated, ok := Accumulated(e.Body); s.Follows(e) && ok && stated != "" {
 		e.Body = WithAccumulated(e.Body, "")
@@ -140,7 +141,8 @@ func (s *Slimmer) Slim(e execution.Event) execution.Event {
 	return e
 }
 
-// Follows reports whether the text so far that the next event states is what its stream has said; true for an event that states none.
+// Follows reports whether the accumulated text of the next event matches its stream; true for an event that
+// states none.
 func (s *Slimmer) Follows(e execution.Event) bool {
 	for _, k := range Ends(e) {
 		delete(s.streams, k)
@@ -181,12 +183,13 @@ func (s *Slimmer) Follows(e execution.Event) bool {
 
 func lastBytes(s string) string { return s[max(0, len(s)-tailBytes):] }
 
-// Accumulator rebuilds what the Slimmer took out. The texts it gives share memory. The zero value is ready; it is for one goroutine.
+// Accumulator restores what the Slimmer removed. The texts it returns share memory. The zero value is ready to
+// use; it is not safe for concurrent use.
 type Accumulator struct {
 	streams map[Key]*strings.Builder
 }
 
-// Rebuild is the next event with the text so far.
+// Rebuild returns the next event with its accumulated text.
 func (a *Accumulator) Rebuild(e execution.Event) execution.Event {
 	for _, k := range Ends(e) {
 		delete(a.streams, k)
