@@ -46,7 +46,12 @@ var (
 // Into reads a line, replacing all of dst. False means that the line is not a JSON object; dst is zero then.
 func (s *Shape[T]) Into(line []byte, dst *T) bool {
 	keys := s.set()
-	return Fields(line, values(dst, keys.n), keys) == nil
+	members := values(dst, keys.n)
+	clear(members)
+	if len(line) > 0 && line[0] == '{' && keys.scan(line, 0, 0, members) == len(line) {
+		return true
+	}
+	return Fields(line, members, keys) == nil // white space around the object, or no object
 }
 
 // Read reads a line. It copies the T; a large one, or one that is read often, is read with Into.
