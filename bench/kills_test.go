@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 20, "how often governed runs are killed")
+	kills = flag.Int("kills", 50, "how often governed runs are killed")
 	seed  = flag.Uint64("seed", 20, "of the moments at which they are")
 )
 
@@ -34,7 +34,7 @@ func TestKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := killing{drawbar: drawbar, kills: *kills, every: 20, seed: *seed, dir: t.TempDir(), out: os.Stderr}.run(t.Context())
+	got, err := killing{drawbar: drawbar, kills: *kills, every: 50, seed: *seed, dir: t.TempDir(), out: os.Stderr}.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
