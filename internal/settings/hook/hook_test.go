@@ -113,7 +113,7 @@ func TestDispatch(t *testing.T) {
 		{"none", "", "allow", "", "", "", 0, 0},
 		{"allowed", "ok json", "allow", "", "", "fine\n{\"other\":1}", 0, 2},
 		{"a denial ends it", "ok no ok", "deny", "because", "", "fine\n", 3, 2},
-		{"a denial without a word", "silent", "deny", "the hook silent ended with exit code 4", "", "", 4, 1},
+		{"a denial without a word", "silent", "deny", "the hook silent exited with code 4", "", "", 4, 1},
 		{"merged member by member", "modify modify2 ok", "modify", "", `{"a":1,"b":2,"keep":0}`, "text before\nfine\n", 0, 3},
 		{"a denial beats a modification", "modify deny", "deny", "read it", "", "", 0, 2},
 		{"no decision that is known", "strange", "deny", "cannot be read", "", "", 0, 1},
