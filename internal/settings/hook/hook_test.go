@@ -116,8 +116,8 @@ func TestDispatch(t *testing.T) {
 		{"a denial without a word", "silent", "deny", "the hook silent exited with code 4", "", "", 4, 1},
 		{"merged member by member", "modify modify2 ok", "modify", "", `{"a":1,"b":2,"keep":0}`, "text before\nfine\n", 0, 3},
 		{"a denial beats a modification", "modify deny", "deny", "read it", "", "", 0, 2},
-		{"no decision that is known", "strange", "deny", "cannot be read", "", "", 0, 1},
-		{"modify without an input", "nothing", "deny", "cannot be read", "", "", 0, 1},
+		{"no decision that is known", "strange", "deny", "parse the hook's answer", "", "", 0, 1},
+		{"modify without an input", "nothing", "deny", "parse the hook's answer", "", "", 0, 1},
 		{"hangs", "hang", "deny", "no answer within", "", "", 0, 1},
 		{"is not there", "gone", "deny", "no such program", "", "", 0, 1},
 	} {
