@@ -85,7 +85,7 @@ func TestBrokenAdapters(t *testing.T) {
 		{"failed without a reason", finished(execution.Result{Status: "failed"}), "failed", execution.FailureBackendExecution, "no reason", ""},
 		{"unsupported without a reason", finished(execution.Result{Status: "unsupported"}), "unsupported", execution.FailureUnsupportedCapability, "no reason", ""},
 		{"completed with an error", finished(execution.Result{Status: "completed", Error: execution.NewResultError(execution.CodeProvider, "broken")}), "failed", execution.FailureBackendExecution, "broken", ""},
-		{"awaiting approval of nothing", finished(execution.Result{Status: "awaiting_approval"}), "failed", execution.FailureInvalidBackendOutput, "no approval request", ""},
+		{"awaiting approval of nothing", finished(execution.Result{Status: "awaiting_approval"}), "failed", execution.FailureInvalidBackendOutput, "without an approval request", ""},
 		{"another backend's id", finished(execution.Result{Status: "completed", BackendID: "claude"}), "completed", "", "", ""},
 		{"clarification without continuation", finished(execution.Result{Status: "needs_clarification"}), "needs_clarification", "", "", ""},
 		{"turn limit as a failure", finished(execution.Result{Status: "failed", ExitReason: execution.ExitTurnLimit, Error: execution.NewResultError(execution.CodeTurnLimit, "x")}), "deferred", "", "", ""},

@@ -7,53 +7,53 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxTraceEvents bounds the trace of a result; the summary counts on.
+// maxTraceEvents limits the trace of a result; the summary counts all events.
 const maxTraceEvents = 10000
 
-// collector gathers from the events what the result says. It runs under emit's exclusion, as the sequencer does.
+// collector derives the result from the events. It runs under emit's exclusion, like the sequencer.
 type collector struct {
-	name       string // of the backend that runs
+	name       string // of the running backend
 	caps       execution.Capabilities
 	price      func(string) *execution.Price
-	model      string // that the backend names
-	asked      string // that was asked for: its price is the one that negotiation knew
+	model      string // stated by the backend
+	asked      string // requested model: negotiation knew its price
 	sessionID  string
 	negotiated execution.Negotiation
 	started    time.Time
 
 	text       strings.Builder // of the attempt
-	message    string          // the last whole message
-	usage      execution.Usage // of the run: money spent in a failed attempt is spent
+	message    string          // the last complete message
+	usage      execution.Usage // of the run: failed attempts cost money too
 	stated     float64         // price stated by the backend
 	hasPrice   bool
-	tabled     float64 // price computed from the table
+	tabled     float64 // price from the table
 	hasTable   bool
-	unpriced   execution.Usage // not yet turned into a cost by price
+	unpriced   execution.Usage // not yet priced
 	turnUSD    float64
 	turnUsage  execution.Usage
 	turnPriced bool
 	inTurn     bool
-	turnSeen   bool            // the model did something in this turn
-	unstated   bool            // the tokens of a turn in which the model did something were not stated
-	outside    execution.Usage // used when the session began: no part of what the session used
-	fromFile   bool            // tokens are from the session file
+	turnSeen   bool            // the model was active in this turn
+	unstated   bool            // the tokens of a turn with model activity were not stated
+	outside    execution.Usage // used before the session began: not part of this run's usage
+	fromFile   bool            // tokens come from the session file
 
-	steps     int // model calls begun, and
-	stepsDone int // ended
+	steps     int // model calls begun
+	stepsDone int // model calls ended
 	stepTools int // tool calls since the last step began
 	inStep    bool
-	modelSeen bool // a sign of a model call was seen; without steps their number is unknown
+	modelSeen bool // evidence of a model call; without steps their number is unknown
 	toolCalls int
 	retries   int
 	after     time.Duration
-	failure   execution.ErrorCode // of the last error event; empty after the agent went on
-	turnsDone int                 // turns of the attempt that were completed
+	failure   execution.ErrorCode // of the last error event; empty after the agent continued
+	turnsDone int                 // completed turns of the attempt
 	lastTurn  execution.TurnEnd
 	trace     []execution.TraceEvent
 	inMessage bool
-	unasked   bool            // the permission question of the next event waits for nobody
-	retrying  execution.Retry // the last retry since the backend made progress; no reason for none
-	refusals  int             // model calls in a row that were refused for their credentials
+	unasked   bool            // nobody will answer the next permission question
+	retrying  execution.Retry // the last retry since the backend made progress; no reason if none
+	refusals  int             // consecutive model calls refused for their credentials
 	collected []execution.Event
 }
 
@@ -61,13 +61,13 @@ func newCollector(r *Run) *collector {
 	return &collector{name: r.backend.Name, started: time.Now()}
 }
 
-// use begins with another backend. What the one before has cost stays.
+// use switches to another backend. The cost of the previous one remains.
 func (c *collector) use(b Backend, caps execution.Capabilities, n execution.Negotiation, model string, price func(string) *execution.Price) {
 	c.name, c.caps, c.negotiated, c.price = b.Name, caps, n, price
 	c.model, c.asked, c.sessionID = model, model, ""
 }
 
-// beginAttempt drops what a failed attempt said, and keeps what it cost.
+// beginAttempt discards a failed attempt's output and keeps its cost.
 func (c *collector) beginAttempt() {
 	c.text.Reset()
 	c.message = ""
@@ -76,7 +76,7 @@ func (c *collector) beginAttempt() {
 	c.retrying, c.refusals = execution.Retry{}, 0
 }
 
-// startSession notes the backend's session.
+// startSession records the backend's session.
 func (c *collector) startSession(b execution.SessionStart) {
 	if c.sessionID != b.SessionID {
 		c.sessionID, c.outside = b.SessionID, c.usage
@@ -86,7 +86,7 @@ func (c *collector) startSession(b execution.SessionStart) {
 	}
 }
 
-// wentOn notes that the backend made progress: what failed before did not end it.
+// wentOn records that the backend made progress: earlier failures did not end it.
 func (c *collector) wentOn() { c.failure, c.retrying, c.refusals = "", execution.Retry{}, 0 }
 
 func (c *collector) traceAdd(e execution.Event, t execution.TraceEventType, data map[string]any) {
@@ -95,7 +95,7 @@ func (c *collector) traceAdd(e execution.Event, t execution.TraceEventType, data
 	}
 }
 
-// observe takes note of a stamped event.
+// observe records a stamped event.
 func (c *collector) observe(e execution.Event) {
 	own := e.Parent == ""
 	switch b := e.Body.(type) {
@@ -169,7 +169,7 @@ func (c *collector) observe(e execution.Event) {
 		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 		c.modelSeen = c.modelSeen || !u.IsZero()
 		if !c.inTurn || b.FromSession {
-			c.unstated = false // some backends state at the end what all turns used
+			c.unstated = false // some backends state the usage of all turns at the end
 		}
 		c.fromFile = c.fromFile || b.FromSession
 		c.usage, c.unpriced, c.turnUsage = c.usage.Add(u), c.unpriced.Add(u), c.turnUsage.Add(u)
@@ -225,7 +225,7 @@ func (c *collector) tool(e execution.Event, id, name string) {
 	c.traceAdd(e, execution.TraceToolRequested, map[string]any{"toolCallId": id, "toolName": name})
 }
 
-// retryCause is why the backend was retrying when its time was over, to be put behind the message that says so.
+// retryCause returns why the backend was retrying at its deadline, to append to that message.
 func (c *collector) retryCause() string {
 	if c.retrying.Reason == "" {
 		return ""
@@ -233,7 +233,7 @@ func (c *collector) retryCause() string {
 	return "; the agent was retrying: " + c.retrying.Reason
 }
 
-// stepCount is the number of model calls, nil where calls were made and the backend does not show them one by one.
+// stepCount returns the number of model calls, nil if some were made that the backend does not show.
 func (c *collector) stepCount() *int {
 	n := max(c.steps, c.stepsDone)
 	if n == 0 && c.modelSeen {
@@ -246,16 +246,16 @@ func (c *collector) stepCount() *int {
 func (c *collector) errorShown(res execution.Result) bool {
 	switch res.Error.ErrorCode() {
 	case execution.CodeAborted, execution.CodeInterrupted:
-		return true // aborted and interrupted say it
+		return true // aborted and interrupted are such events
 	case execution.CodeTimeout, execution.CodeInactivityTimeout:
-		// The control event says it; an adapter's own deadline has none.
+		// The control event says so; an adapter's own deadline has none.
 		return res.ExitReason == execution.ExitByTimeout || c.failure != ""
 	}
 	return c.failure == res.Error.ErrorCode()
 }
 
-// overTurns reports whether the event shows a model call beyond the limit: one that begins after it, or one at the limit
-// that called tools and so must be followed by another.
+// overTurns reports whether the event shows a model call beyond the limit: one that begins after it, or one at
+// the limit that calls tools, because another must follow.
 func (c *collector) overTurns(e execution.Event, limit int) bool {
 	switch e.Body.(type) {
 	case execution.StepStart:
@@ -266,7 +266,7 @@ func (c *collector) overTurns(e execution.Event, limit int) bool {
 	return false
 }
 
-// spent is the money spent so far; known is false when no price is known.
+// spent returns the money spent so far; known is false if no price is known.
 func (c *collector) spent() (usd float64, known bool) {
 	usd, known = c.stated+c.tabled, c.hasPrice || c.hasTable
 	if c.caps.Agent.CostReported {
@@ -278,15 +278,15 @@ func (c *collector) spent() (usd float64, known bool) {
 	}
 	rest := p.Of(c.unpriced)
 	if rest == nil {
-		// A limit is held against the most it may have cost: cached tokens are charged as fresh ones.
+		// A limit is compared with the highest possible cost: cached tokens are charged as fresh ones.
 		most := execution.Price{Input: p.Input, Output: p.Output, CacheRead: &p.Input, CacheWrite: &p.Input}
 		rest = most.Of(c.unpriced)
 	}
 	return usd + *rest, true
 }
 
-// modelPrice is the price of the model that runs. A name that the table does not know is taken for that of the model that
-// was asked for, as agents state dated names.
+// modelPrice returns the price of the running model. An unknown name is assumed to be the requested model,
+// because agents state dated names.
 func (c *collector) modelPrice() (price *execution.Price) {
 	defer func() {
 		if recover() != nil {
@@ -304,8 +304,8 @@ func (c *collector) modelPrice() (price *execution.Price) {
 	return nil
 }
 
-// unstatedCost is the table's price of what was used since the last cost event. A backend that states its cost may still do
-// so until the run is over: one that was stopped, killed or timed out never did.
+// unstatedCost returns the table's price of the usage since the last cost event. A backend that states its cost
+// may still do so until the run ends; one that was stopped, killed or timed out will not.
 func (c *collector) unstatedCost(over bool) *execution.Cost {
 	if c.caps.Agent.CostReported && !over || c.unpriced.IsZero() {
 		return nil
@@ -346,17 +346,17 @@ func (c *collector) source() execution.CostSource {
 	return execution.CostFromTable
 }
 
-// lacksTokens reports whether a turn used tokens that were not stated, or may have.
+// lacksTokens reports whether a turn used, or may have used, tokens that were not stated.
 func (c *collector) lacksTokens() bool {
 	return !c.hasPrice && (c.unstated || c.inTurn && c.turnUsage.IsZero() && !c.turnPriced)
 }
 
-// turnUnstated reports whether the model did something in the turn that runs, and its tokens are not stated.
+// turnUnstated reports whether the model was active in the current turn and its tokens are not stated.
 func (c *collector) turnUnstated() bool {
 	return c.inTurn && c.turnSeen && c.turnUsage.IsZero() && !c.turnPriced
 }
 
-// cost is the cost of the run, nil when nothing was used.
+// cost returns the cost of the run, nil if nothing was used.
 func (c *collector) cost() *execution.Cost {
 	if c.usage.IsZero() && !c.hasPrice && !c.hasTable {
 		return nil
@@ -367,7 +367,7 @@ func (c *collector) cost() *execution.Cost {
 		usd = &v
 	}
 	cost := execution.CostOf(c.usage, usd, c.source())
-	// A part of it may be priced, and a turn that broke off may have used tokens that nobody states.
+	// Part of it may be priced, and an interrupted turn may have used tokens that were never stated.
 	cost.Unpriced = !c.unpriced.IsZero() || !c.hasPrice && (c.unstated || c.turnUnstated())
 	if c.fromFile {
 		cost.Source = execution.CostFromSession

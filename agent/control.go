@@ -9,29 +9,29 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// ending says why a run is over, or about to be.
+// ending is why a run is ending or has ended.
 type ending struct {
 	kind  endKind
 	cause error          // of the context
-	by    execution.Body // the question that nobody answers
+	by    execution.Body // the unanswered question
 }
 
 type endKind int
 
 const (
-	endNone      endKind = iota // the run goes on
-	endOver                     // the backend ended by itself
+	endNone      endKind = iota // the run continues
+	endOver                     // the backend ended on its own
 	endTimeout                  // a deadline has passed
 	endCancel                   // the caller's context was cancelled
 	endAbort                    // Abort
-	endInterrupt                // Interrupt, on a backend without a message for it
+	endInterrupt                // Interrupt, on a backend without an interrupt message
 	endTurnLimit
 	endBudget
-	endApproval // nobody there to approve
-	endInput    // nobody there to answer
+	endApproval // no approver
+	endInput    // nobody to answer
 )
 
-// The causes of cancellation that an adapter sees.
+// The causes of cancellation that an adapter can see.
 var (
 	errAborted       = errors.New("aborted")
 	errInterrupted   = errors.New("interrupted")
@@ -39,19 +39,20 @@ var (
 	errTurnLimit     = errors.New("turn limit reached")
 	errAuth          = errors.New("the credentials were refused")
 	errBudget        = errors.New("budget exceeded")
-	errAwaitApproval = errors.New("nobody there to approve")
-	errAwaitInput    = errors.New("nobody there to answer")
+	errAwaitApproval = errors.New("nobody can approve")
+	errAwaitInput    = errors.New("nobody can answer")
 	errOver          = errors.New("the run is over")
 )
 
-// Interrupt ends the running turn. A conversation goes on with the next message; a run that takes no more messages ends.
-// On a backend without a message for it the run is stopped. A second call for the same turn does nothing.
+// Interrupt ends the current turn. A conversation continues with the next message; a run without further
+// messages ends. A backend without an interrupt message is stopped. A second call for the same turn does
+// nothing.
 func (r *Run) Interrupt() error {
 	r.mu.Lock()
 	switch {
 	case r.overLocked():
 		defer r.mu.Unlock()
-		return r.errorf(execution.CodeRunNotActive, "cannot interrupt, the run is %s", r.conditionLocked())
+		return r.errorf(execution.CodeRunNotActive, "cannot interrupt: the run is %s", r.conditionLocked())
 	case r.state == execution.StatePaused:
 		r.mu.Unlock()
 		return r.errorf(execution.CodeInvalidStateTransition, "cannot interrupt a paused run: resume or abort it")
@@ -60,7 +61,7 @@ func (r *Run) Interrupt() error {
 		return nil
 	case r.inbox != nil && !r.turnOpen:
 		r.mu.Unlock()
-		return r.errorf(execution.CodeInvalidStateTransition, "cannot interrupt, no turn is running")
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot interrupt: no turn is running")
 	case r.inbox != nil && r.caps.Agent.Has(execution.VerbInterrupt):
 		r.interrupting = true
 		r.setLocked(execution.StateInterrupted)
@@ -76,7 +77,8 @@ func (r *Run) Interrupt() error {
 	return nil
 }
 
-// Abort stops the run and everything it started. The cause is recorded; nil is fine. After the end it does nothing.
+// Abort stops the run and everything it started and records the cause, which may be nil. It does nothing after
+// the end.
 func (r *Run) Abort(cause error) {
 	if cause == nil {
 		cause = errAborted
@@ -86,7 +88,7 @@ func (r *Run) Abort(cause error) {
 	r.stop(ending{kind: endAbort, cause: cause}, execution.Aborted{})
 }
 
-// stop ends the run for a reason of ours; the first reason wins. body, if any, is emitted.
+// stop ends the run for a reason of this package; the first reason wins. It emits body unless nil.
 func (r *Run) stop(e ending, body execution.Body) {
 	r.mu.Lock()
 	if r.overLocked() {
@@ -103,8 +105,8 @@ func (r *Run) stop(e ending, body execution.Body) {
 	r.log.lift()
 }
 
-// onCancelled notices a deadline or a cancellation that did not come through stop, and gives up an adapter that does not
-// return in time.
+// onCancelled handles a deadline or cancellation that did not come through stop, and abandons an adapter that
+// does not return in time.
 func (r *Run) onCancelled() {
 	r.mu.Lock()
 	defer r.pump(false)
@@ -116,7 +118,7 @@ func (r *Run) onCancelled() {
 	r.giveUp = time.AfterFunc(r.patience(), r.abandon)
 }
 
-// cancelledLocked records the end of the context as the end of the run, if that has no other reason.
+// cancelledLocked records the end of the context as the run's ending, unless it has another.
 func (r *Run) cancelledLocked() {
 	if r.overLocked() {
 		return
@@ -130,7 +132,8 @@ func (r *Run) cancelledLocked() {
 	}
 }
 
-// patience is how long an adapter may take to return once its context is done: its own grace, and time to clean up.
+// patience returns how long an adapter may take to return after its context is done: its grace period plus time
+// to clean up.
 func (r *Run) patience() time.Duration {
 	grace := 5 * time.Second
 	if ms := r.req.Run.GracePeriodMs; ms != nil {
@@ -139,19 +142,19 @@ func (r *Run) patience() time.Duration {
 	return grace + 30*time.Second
 }
 
-// abandon ends a run whose adapter does not return. What the adapter still yields is dropped.
+// abandon ends a run whose adapter does not return. Whatever the adapter still yields is dropped.
 func (r *Run) abandon() {
-	r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s did not return within %v of being stopped and is left behind", r.Agent(), r.patience()))
+	r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s did not return within %v of being stopped and was abandoned", r.Agent(), r.patience()))
 	r.finish(failed(execution.Errorf(execution.CodeAborted, "stopped: %v", context.Cause(r.ctx))))
 	r.leave()
 }
 
-// Pause stops the agent's process where it is; Resume lets it go on.
+// Pause suspends the agent's process; Resume continues it.
 func (r *Run) Pause() error {
 	return r.freeze(execution.VerbPause, execution.StateRunning, execution.StatePaused, execution.Pause{}, execution.Paused{})
 }
 
-// Resume goes on after Pause.
+// Resume continues after Pause.
 func (r *Run) Resume() error {
 	return r.freeze(execution.VerbResume, execution.StatePaused, execution.StateRunning, execution.Continue{}, execution.Resumed{})
 }
@@ -164,11 +167,11 @@ func (r *Run) freeze(v execution.Verb, from, to execution.RunState, cmd executio
 	}
 	if r.state != from {
 		defer r.mu.Unlock()
-		return r.errorf(execution.CodeInvalidStateTransition, "cannot %s a run that is %s", v, r.state)
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot %s: the run is %s", v, r.state)
 	}
 	if r.inbox == nil {
 		r.mu.Unlock()
-		return r.errorf(execution.CodeInvalidStateTransition, "cannot %s, no agent is running now", v)
+		return r.errorf(execution.CodeInvalidStateTransition, "cannot %s: no agent is running", v)
 	}
 	r.setLocked(to)
 	r.push(body)

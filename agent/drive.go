@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// drive carries the run to its end: attempts on the first backend, then on the fallbacks.
+// drive runs attempts on the first backend, then on the fallbacks, until the run ends.
 func (r *Run) drive() {
 	defer r.leave()
 	defer r.hooks.wait()
@@ -69,11 +69,11 @@ func (r *Run) drive() {
 	last = res
 }
 
-// callbackGrace is how long the end of a run waits for callbacks that must return when their ctx ends.
+// callbackGrace is how long the end of a run waits for callbacks after their ctx ended.
 const callbackGrace = time.Second
 
-// awaitCallbacks waits for the callbacks of questions, all of which are cancelled. One that does not return is left behind: it
-// must not hold up a run that is over.
+// awaitCallbacks waits for the callbacks of questions, all of which are cancelled. It does not wait for one
+// that ignores this: it must not delay a run that has ended.
 func (r *Run) awaitCallbacks() {
 	r.mu.Lock()
 	started := r.callbacks
@@ -91,7 +91,7 @@ func (r *Run) awaitCallbacks() {
 	}
 }
 
-// capabilitiesOf are the capabilities of a backend; one that panics has none.
+// capabilitiesOf returns the capabilities of a backend, none if it panics.
 func capabilitiesOf(b Backend) (caps execution.Capabilities) {
 	defer func() {
 		if recover() != nil {
@@ -101,17 +101,17 @@ func capabilitiesOf(b Backend) (caps execution.Capabilities) {
 	return adapter.CapabilitiesOf(b.Adapter)
 }
 
-// capabilitiesFor are the capabilities that the run of a request has, which may be less than the backend's.
+// capabilitiesFor returns the capabilities of a request's run, which may be fewer than the backend's.
 func capabilitiesFor(b Backend, req execution.Request, opts Options) (caps execution.Capabilities) {
 	caps = capabilitiesOf(b)
-	defer func() { _ = recover() }() // an adapter that panics here has what it declares
+	defer func() { _ = recover() }() // an adapter that panics here has its declared capabilities
 	if varying, ok := adapter.As[adapter.RunCapabilities](b.Adapter); ok {
 		caps = varying.CapabilitiesFor(wired(req, caps, opts)).Stated()
 	}
 	return caps
 }
 
-// attempts repeats the execution on one backend as the retry policy says.
+// attempts repeats the execution on one backend according to the retry policy.
 func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
 	policy := execution.RetryPolicy{MaxAttempts: 1}
 	if req.Run.RetryPolicy != nil {
@@ -132,7 +132,7 @@ func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
 		r.exclusive(func() {
 			r.seq.closeTurn(execution.TurnFailed, r.publish)
 			if r.col.after > 0 && (code == execution.CodeRateLimited || code == execution.CodeProvider) {
-				delay = r.col.after // the provider knows better than the policy
+				delay = r.col.after // the provider's delay overrides the policy's
 			}
 		})
 		r.emit(execution.Retry{Attempt: attempt + 1, MaxAttempts: policy.MaxAttempts, Reason: res.Error.Message,
@@ -147,7 +147,8 @@ func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
 	}
 }
 
-// execute is one attempt: it iterates the adapter and returns its result. A panic of the adapter becomes a failure.
+// execute makes one attempt: it iterates over the adapter and returns its result. A panic of the adapter
+// becomes a failure.
 func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	if err := r.ctx.Err(); err != nil {
 		return failed(execution.Errorf(execution.CodeAborted, "not started: %v", context.Cause(r.ctx)))
@@ -163,7 +164,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	defer func() {
 		p := recover()
 		switch {
-		case p != nil && got: // it has said its last word before
+		case p != nil && got: // it already returned its result
 			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s panicked after its result: %v", b.Name, p))
 		case p != nil:
 			res = failed(execution.Errorf(execution.CodeInternal, "the adapter %s panicked: %v", b.Name, p))
@@ -174,7 +175,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	bodiless := false
 	for ev, err := range b.Adapter.Execute(ctx, wired(req, capabilitiesOf(b), r.opts), in.forAdapter()) {
 		if got {
-			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s went on after its result: the rest is dropped", b.Name))
+			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s continued after its result: the rest is dropped", b.Name))
 			break
 		}
 		if err != nil {
@@ -185,7 +186,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		case nil:
 			if !bodiless {
 				bodiless = true
-				r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s yielded an event without a body: it is dropped", b.Name))
+				r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s yielded an event without a body: it was dropped", b.Name))
 			}
 		case execution.Finished:
 			res, got = f.Result, true
@@ -220,8 +221,8 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	return res
 }
 
-// addUnstated adds to the stream what the agent's session file has beyond the tokens that an execution stated, if it broke off
-// before it stated those of a turn.
+// addUnstated adds to the stream the tokens that the agent's session file has beyond the stated ones, if an
+// execution was interrupted before it stated a turn's tokens.
 func (r *Run) addUnstated(b Backend) {
 	session := ""
 	r.exclusive(func() {
@@ -236,14 +237,14 @@ func (r *Run) addUnstated(b Backend) {
 	r.exclusive(func() {
 		rest := used.Sub(r.col.usage.Sub(r.col.outside))
 		if min(rest.Input, rest.Output, rest.Cached, rest.CacheWrite) < 0 || rest.Total <= 0 {
-			return // the file counts otherwise, or has no more
+			return // the file counts differently, or has no more
 		}
 		r.seq.order(execution.Event{Body: execution.TokenUsage{InputTokens: rest.Input, OutputTokens: rest.Output, ThinkingTokens: max(rest.Thinking, 0),
 			CachedTokens: rest.Cached, CacheWriteTokens: rest.CacheWrite, FromSession: true}}, r.publish)
 	})
 }
 
-// refusedLogin is the result of an execution that was ended because the model API refuses its credentials.
+// refusedLogin returns the result of an execution ended because the model API refuses its credentials.
 func (r *Run) refusedLogin(b Backend, res execution.Result) execution.Result {
 	why := ""
 	r.exclusive(func() { why = r.col.retrying.Reason })
@@ -254,12 +255,12 @@ func (r *Run) refusedLogin(b Backend, res execution.Result) execution.Result {
 	res.Status, res.ExitReason = execution.StatusFailed, execution.ExitCompleted
 	res.Error = execution.NewResultError(execution.CodeAuth, cmp.Or(why, "the model API refused the credentials"))
 	res.Error.Stderr = stderr
-	res.Error.Metadata["hint"] = "drawbar auth guide " + b.Name + "; --keep-retrying lets the agent try on"
+	res.Error.Metadata["hint"] = "drawbar auth guide " + b.Name + "; --keep-retrying lets the agent retry"
 	return res
 }
 
-// wired is the request as the adapter gets it: two-way where a question may be asked and somebody, or the end of the turn, will
-// answer it. That no more messages come is said through the inbox.
+// wired returns the request for the adapter: interactive if a question may be asked and somebody, or the end of
+// the turn, will answer it. The inbox announces that no more messages follow.
 func wired(req execution.Request, caps execution.Capabilities, opts Options) execution.Request {
 	c := req.Clone()
 	asks := c.Run.ApprovalMode == "" || c.Run.ApprovalMode == execution.ApprovalPrompt
@@ -269,7 +270,7 @@ func wired(req execution.Request, caps execution.Capabilities, opts Options) exe
 	return c
 }
 
-// failed is the result of an error.
+// failed returns the result of an error.
 func failed(err *execution.Error) execution.Result {
 	res := execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(err.Code, err.Error())}
 	if err.Code == execution.CodeCapability {

@@ -8,10 +8,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// emission is an event to process, or something to do under the exclusion that processing has.
+// emission is an event to process, or a function to run under the same exclusion.
 type emission struct {
 	event execution.Event
-	agent bool // yielded by the adapter, not made here
+	agent bool // yielded by the adapter
 	do    func()
 }
 
@@ -26,15 +26,15 @@ type emitter struct {
 	seq   sequencer
 	col   *collector
 	hold  *hold
-	held  *time.Timer // runs while something is kept back
-	alive bool        // the agent has given a sign of life
+	held  *time.Timer // runs while events are held
+	alive bool        // the agent has shown activity
 }
 
-// The queue of emissions is processed by one goroutine at a time, in order. A handler, or another goroutine, that emits
-// meanwhile only queues, so handlers may call the run's methods. Where the order of an event and of what it reports
-// matters, both are done under mu: push, then act, then pump after mu is released. Lock order: mu, then emitMu.
+// One goroutine at a time processes the queue of emissions, in order. Emitting from a handler or another
+// goroutine only queues, so handlers may call the run's methods. Where the order of an event and of what it
+// reports matters, both happen under mu: push, act, then pump after releasing mu. Lock order: mu, then emitMu.
 
-// emit puts an event of the host's own into the stream.
+// emit adds an event of the host to the stream.
 func (r *Run) emit(b execution.Body) {
 	r.push(b)
 	r.pump(false)
@@ -48,14 +48,14 @@ func (r *Run) emitEvent(e execution.Event) {
 	r.pump(false)
 }
 
-// push queues an event of the host's own. Whoever pushes pumps, without mu.
+// push queues an event of the host. The caller must then pump, without mu.
 func (r *Run) push(b execution.Body) {
 	r.emitMu.Lock()
 	r.emitQ = append(r.emitQ, emission{event: execution.Event{Body: b}})
 	r.emitMu.Unlock()
 }
 
-// exclusive runs fn between two events and returns when it has run. It is for the goroutine that drives the run.
+// exclusive runs fn between two events and returns when it has run. Only the driving goroutine calls it.
 func (r *Run) exclusive(fn func()) {
 	r.queueDo(fn)
 	r.pump(true)
@@ -67,8 +67,8 @@ func (r *Run) queueDo(fn func()) {
 	r.emitMu.Unlock()
 }
 
-// pump processes the queue unless somebody else does. The driver waits for its turn instead of adding to what another
-// goroutine has to do, so no caller is kept by an agent that never stops talking.
+// pump processes the queue unless another goroutine does. The driver waits for its turn instead of adding to
+// another goroutine's work, so that an agent that never stops producing output cannot keep a caller busy.
 func (r *Run) pump(driver bool) {
 	r.emitMu.Lock()
 	defer r.emitMu.Unlock()
@@ -105,7 +105,7 @@ func (r *Run) drainLocked() {
 	r.idle.Broadcast()
 }
 
-// emitWait processes an event of the agent. It waits while a holding reader asks for it.
+// emitWait processes an event of the agent. It waits while a holding reader requires it.
 func (r *Run) emitWait(e execution.Event) {
 	if room := r.log.full(); room != nil {
 		select {
@@ -131,7 +131,7 @@ func (r *Run) debug(level execution.DebugLevel, message string) {
 	r.emit(execution.Debug{Level: level, Message: message})
 }
 
-// process brings one event into the order of the contract, publishes it, and reacts to it.
+// process orders one event by the contract, publishes it, and reacts to it.
 func (r *Run) process(em emission) {
 	if r.seq.ended {
 		return // nothing follows finished
@@ -139,7 +139,7 @@ func (r *Run) process(em emission) {
 	if em.agent {
 		switch em.event.Body.(type) {
 		case execution.ApprovalRequired, execution.InputRequired:
-			em.event = r.hold.clean(em.event) // a question is asked in other ways than by its event, too
+			em.event = r.hold.clean(em.event) // a question may be asked without its event
 		}
 		r.anticipate(em.event)
 	}
@@ -149,7 +149,7 @@ func (r *Run) process(em emission) {
 	}
 }
 
-// publish stamps one event, and hands it to the collector and, without its secrets, to handlers and readers.
+// publish stamps one event and passes it to the collector and, with secrets removed, to handlers and readers.
 func (r *Run) publish(e execution.Event) {
 	now := time.Now()
 	if now.Before(r.seq.last) {
@@ -171,7 +171,7 @@ func (r *Run) publish(e execution.Event) {
 	r.showHeld(now)
 }
 
-// show hands an event to handlers and readers.
+// show passes an event to handlers and readers.
 func (r *Run) show(e execution.Event) {
 	if r.req.Run.CollectEvents && !e.Terminal() {
 		r.col.collected = append(r.col.collected, e)
@@ -180,7 +180,7 @@ func (r *Run) show(e execution.Event) {
 	r.log.append(e, e.Terminal())
 }
 
-// showHeld shows what need not be kept back any more, and comes again when the time of the rest is over.
+// showHeld shows events that are no longer held, and reschedules itself for the rest.
 func (r *Run) showHeld(now time.Time) {
 	if wait := r.hold.ready(now, r.show); wait > 0 && r.held == nil {
 		r.held = time.AfterFunc(wait, func() {
@@ -193,7 +193,7 @@ func (r *Run) showHeld(now time.Time) {
 	}
 }
 
-// call runs the handlers. The list is read under the lock because On may grow it meanwhile.
+// call runs the handlers. The list is read under the lock because On may extend it meanwhile.
 func (r *Run) call(e execution.Event) {
 	r.emitMu.Lock()
 	handlers := r.handlers
@@ -216,8 +216,8 @@ func (r *Run) call(e execution.Event) {
 	}
 }
 
-// anticipate notes what a reader of the event may rely on, before anybody sees it: a question can be answered as soon as it is
-// seen, and no longer once its withdrawal is.
+// anticipate updates the state that a reader of the event may rely on, before the event is visible: a question
+// can be answered as soon as it is seen, and no longer once its withdrawal is.
 func (r *Run) anticipate(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.ApprovalRequired:
@@ -242,7 +242,7 @@ func (r *Run) anticipate(e execution.Event) {
 	}
 }
 
-// react does what follows from an event of the agent.
+// react handles the consequences of an agent's event.
 func (r *Run) react(e execution.Event) {
 	r.running()
 	own := e.Parent == ""
@@ -272,7 +272,7 @@ func (r *Run) react(e execution.Event) {
 	}
 }
 
-// running notes the first sign of life.
+// running records the first activity.
 func (r *Run) running() {
 	if r.alive {
 		return
@@ -285,7 +285,7 @@ func (r *Run) running() {
 	r.mu.Unlock()
 }
 
-// turnStarted notes that the agent works, whoever asked for it.
+// turnStarted records that the agent works, whoever asked for it.
 func (r *Run) turnStarted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +293,7 @@ func (r *Run) turnStarted() {
 	r.settleInterruptLocked()
 }
 
-// turnEnded hands over the next queued message. One message makes one turn: the others wait for the end of that one.
+// turnEnded delivers the next queued message. Each message makes one turn: the others wait for its end.
 func (r *Run) turnEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,8 +309,9 @@ func (r *Run) settleInterruptLocked() {
 	}
 }
 
-// giveUpOnLogin ends an execution whose credentials the model API refuses, which the agent would try again for minutes. After the
-// first refusal an agent may still renew a login that has expired; a second one in a row is final.
+// giveUpOnLogin ends an execution whose credentials the model API refuses, because the agent would retry for
+// minutes. After the first refusal an agent may still renew an expired login; a second consecutive one is
+// final.
 func (r *Run) giveUpOnLogin() {
 	if r.col.refusals < 2 || r.req.Run.KeepRetrying {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// finish makes the one result and ends the stream. Only its first call does.
+// finish creates the result and ends the stream. Only the first call has an effect.
 func (r *Run) finish(res execution.Result) {
 	r.finish1.Do(func() {
 		end := r.conclude(res)
@@ -42,7 +42,7 @@ func (r *Run) finish(res execution.Result) {
 	})
 }
 
-// conclude closes the run for its caller: from here on nothing can be said or stopped.
+// conclude closes the run for its caller: messages and stops are refused from here on.
 func (r *Run) conclude(res execution.Result) ending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *Run) conclude(res execution.Result) ending {
 		r.giveUp.Stop()
 	}
 	if r.end.kind == endNone && r.ctx.Err() != nil && res.Status != execution.StatusCompleted {
-		r.cancelledLocked() // the end came before its cause was noticed
+		r.cancelledLocked() // the end came before its cause was known
 	}
 	if r.end.kind == endNone {
 		r.end = ending{kind: endOver, cause: errOver}
@@ -72,7 +72,7 @@ func (r *Run) conclude(res execution.Result) ending {
 	return r.end
 }
 
-// outcome rewrites what the backend said where the end was not the backend's doing.
+// outcome rewrites a result whose end was not caused by the backend.
 func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 	res.BackendID = r.Agent()
 	replace := func(status execution.Status, exit execution.ExitReason, code execution.ErrorCode, message string) {
@@ -93,7 +93,7 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 		if !r.seq.open && r.col.lastTurn.Reason == execution.TurnInterrupted && res.Status != execution.StatusUnsupported {
 			replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the turn was interrupted")
 		}
-		// The words of the decision table hold for every backend.
+		// The names in the decision table apply to every backend.
 		if res.ExitReason == execution.ExitInactivity && res.Error != nil {
 			e := *res.Error
 			e.Message += r.col.retryCause()
@@ -124,7 +124,7 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 		res.Output = &execution.Output{Text: q.Question}
 		r.continuation(&res, execution.ContinuationClarification, map[string]any{"question": q.Question})
 	case endAbort:
-		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, fmt.Sprintf("the run was %v", end.cause)) // "aborted", and why
+		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, fmt.Sprintf("the run was %v", end.cause)) // "aborted", with the cause
 	default:
 		replace(execution.StatusFailed, execution.ExitReasonAbort, execution.CodeAborted, fmt.Sprintf("the run was cancelled: %v", end.cause))
 	}
@@ -143,8 +143,8 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 	return res
 }
 
-// checked repairs a result that a backend must not give: each status has what belongs to it, and a failure is never
-// passed on as a success.
+// checked repairs an invalid result: every status gets its required parts, and a failure is never passed on as
+// a success.
 func (r *Run) checked(res *execution.Result) {
 	invalid := func(what string) {
 		*res = failed(execution.Errorf(execution.CodeInvalidOutput, "the adapter %s ended with %s", r.Agent(), what))
@@ -162,11 +162,11 @@ func (r *Run) checked(res *execution.Result) {
 		}
 	case execution.StatusUnsupported:
 		if res.Error == nil {
-			res.Error = execution.NewResultError(execution.CodeCapability, "the adapter "+r.Agent()+" cannot do this and gave no reason")
+			res.Error = execution.NewResultError(execution.CodeCapability, "the adapter "+r.Agent()+" does not support this and gave no reason")
 		}
 	case execution.StatusAwaitingApproval:
 		if res.ApprovalRequest == nil {
-			invalid("awaiting_approval and no approval request")
+			invalid("awaiting_approval without an approval request")
 		}
 	case execution.StatusNeedsClarification, execution.StatusDeferred:
 	case "":
@@ -183,7 +183,7 @@ func (r *Run) limitText(cause error) string {
 	return "the caller's deadline"
 }
 
-// continuation adds the way to go on, where there is a session to go on with.
+// continuation adds the continuation if there is a session to continue.
 func (r *Run) continuation(res *execution.Result, kind string, state map[string]any) {
 	if res.Continuation != nil {
 		return
@@ -203,7 +203,7 @@ func (r *Run) continuation(res *execution.Result, kind string, state map[string]
 	res.Continuation = &execution.Continuation{Kind: kind, State: state}
 }
 
-// fill completes the result with what the stream showed.
+// fill completes the result from the stream.
 func (r *Run) fill(res *execution.Result) {
 	c := r.col
 	res.SchemaVersion = execution.SchemaVersion
@@ -237,7 +237,7 @@ func (r *Run) fill(res *execution.Result) {
 	if u := c.usage; !u.IsZero() {
 		res.Usage = &u
 	}
-	// The stream covers every attempt and backend, the result of the last one only itself.
+	// The stream covers every attempt and backend, the last result only itself.
 	if cost := c.cost(); cost != nil && (cost.TotalUSD != nil || res.Cost == nil) {
 		res.Cost = cost
 	}
@@ -281,7 +281,7 @@ func (r *Run) fill(res *execution.Result) {
 	}
 }
 
-// traceEnd adds how the run ended, where the trace does not say so yet.
+// traceEnd adds how the run ended, unless the trace already says so.
 func (r *Run) traceEnd(res *execution.Result, now time.Time) {
 	t := res.Trace
 	add := func(kind execution.TraceEventType, data map[string]any) {

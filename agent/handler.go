@@ -2,20 +2,20 @@ package agent
 
 import "github.com/drawbar/drawbar/execution"
 
-// Handler sees every event of a run, in order and before any reader. It must return soon: the agent waits for it. It may
-// call the methods of the run, but not wait for its result or read its events. Make one with On, Once or OnAny. A handler
-// that panics is reported as a debug event and not called again.
+// Handler receives every event of a run, in order and before any reader. It must return soon, because the agent
+// waits for it. It may call the run's methods, except to wait for the result or read events. Create one with
+// On, Once or OnAny. A handler that panics is reported as a debug event and not called again.
 type Handler struct {
 	fn   func(execution.Event) (again bool)
 	dead bool
 }
 
-// OnAny handles every event.
+// OnAny calls fn for every event.
 func OnAny(fn func(execution.Event)) Handler {
 	return Handler{fn: func(e execution.Event) bool { fn(e); return true }}
 }
 
-// On handles the events whose body is a T.
+// On calls fn for events whose body is a T.
 func On[T execution.Body](fn func(execution.Event, T)) Handler {
 	return Handler{fn: func(e execution.Event) bool {
 		if b, ok := e.Body.(T); ok {
@@ -25,7 +25,7 @@ func On[T execution.Body](fn func(execution.Event, T)) Handler {
 	}}
 }
 
-// Once handles the first event whose body is a T.
+// Once calls fn for the first event whose body is a T.
 func Once[T execution.Body](fn func(execution.Event, T)) Handler {
 	return Handler{fn: func(e execution.Event) bool {
 		b, ok := e.Body.(T)

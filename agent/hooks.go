@@ -13,15 +13,16 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Hooks are functions of the caller that are asked before something happens, or told what has happened. They are
-// called concurrently, also with each other. Nil ones are not called.
+// Hooks are the caller's functions that decide on something before it happens, or are notified of it
+// afterwards. They are called concurrently, also with each other. Nil ones are not called.
 //
-// The two that are asked fail closed: an error, a panic, an answer that makes no sense and one that takes longer than
-// Timeout are denials. UserPromptSubmit is asked before a message reaches the agent, PreToolUse before the agent runs a tool
-// of its own or of an MCP server. A denied tool becomes tool_error with the origin "hook"; a denied first message fails
-// the run with HOOK_DENIED, a later one is an error of Send.
+// The two that decide fail closed: an error, a panic, an invalid answer, and no answer within Timeout are
+// denials. UserPromptSubmit is called before a message reaches the agent, PreToolUse before the agent runs a
+// tool of its own or of an MCP server. A denied tool becomes tool_error with the origin "hook"; a denied first
+// message fails the run with HOOK_DENIED, a later one is an error of Send.
 //
-// The four that are told get their calls in order, one at a time, from the events of the run. What they do changes nothing.
+// The four that are notified are called in the order of the run's events, one at a time. Their answers are
+// ignored.
 type Hooks struct {
 	PreToolUse       func(ctx context.Context, call execution.HookCall) (execution.HookResult, error)
 	UserPromptSubmit func(ctx context.Context, call execution.HookCall) (execution.HookResult, error)
@@ -29,11 +30,11 @@ type Hooks struct {
 	SessionStart     func(ctx context.Context, call execution.HookCall)
 	SessionEnd       func(ctx context.Context, call execution.HookCall)
 	Stop             func(ctx context.Context, call execution.HookCall)
-	// Timeout is how long one call may take; 0 is DefaultHookTimeout.
+	// Timeout is the time limit for one call; 0 is DefaultHookTimeout.
 	Timeout time.Duration
 }
 
-// DefaultHookTimeout is how long a hook may take unless Hooks say otherwise.
+// DefaultHookTimeout is the default time limit for a hook.
 const DefaultHookTimeout = 30 * time.Second
 
 // hooking calls the hooks of one run. It is safe for concurrent use.
@@ -42,23 +43,23 @@ type hooking struct {
 	run *Run
 
 	mu      sync.Mutex            // guards the rest
-	calls   map[string]hookedCall // as the agent shows them
-	shown   map[string]hookedCall // as the hook that is told shall see them
+	calls   map[string]hookedCall // as the agent states them
+	shown   map[string]hookedCall // as notified hooks receive them
 	denied  []denial
 	told    map[string]bool // calls whose denial was shown, by id
-	count   int             // of denied calls that the agent gave no id
+	count   int             // of denied calls without an id
 	notices []notice
 	telling bool
 	working sync.WaitGroup
 }
 
-// hookedCall is a tool call that has no result yet.
+// hookedCall is a tool call without a result.
 type hookedCall struct {
 	name  string
 	input json.RawMessage
 }
 
-// denial is a tool call that a hook denied and of which the agent has said nothing since.
+// denial is a tool call that a hook denied and that the agent has not mentioned since.
 type denial struct {
 	call execution.HookCall
 	why  string
@@ -81,13 +82,13 @@ func newHooking(h Hooks, r *Run) *hooking {
 
 func (g *hooking) timeout() time.Duration { return cmp.Or(g.Timeout, DefaultHookTimeout) }
 
-// call is a hook call about this run.
+// call returns a hook call about this run.
 func (g *hooking) call(event execution.HookEvent) execution.HookCall {
 	return execution.HookCall{Agent: g.run.Agent(), HookType: string(event), Event: event, RunID: g.run.ID(), Time: time.Now(),
 		Data: execution.HookData{Cwd: g.run.req.Run.Cwd}}
 }
 
-// ask calls a hook that decides. One that does not return in time is left behind, and its answer dropped.
+// ask calls a hook that decides. A hook that does not return in time is abandoned and its answer dropped.
 func (g *hooking) ask(ctx context.Context, fn func(context.Context, execution.HookCall) (execution.HookResult, error), call execution.HookCall) execution.HookResult {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout(), fmt.Errorf("no answer within %v", g.timeout()))
 	defer cancel()
@@ -103,7 +104,7 @@ func (g *hooking) ask(ctx context.Context, fn func(context.Context, execution.Ho
 	}
 }
 
-// safely makes a denial of everything that is no answer.
+// safely turns everything that is not a valid answer into a denial.
 func safely(fn func() (execution.HookResult, error)) (res execution.HookResult) {
 	deny := func(format string, args ...any) execution.HookResult {
 		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("the hook failed: "+format, args...)}
@@ -136,7 +137,7 @@ func (g *hooking) decideTool(ctx context.Context, call execution.HookCall) execu
 	defer context.AfterFunc(g.run.ctx, func() { cancel(context.Cause(g.run.ctx)) })()
 	res := g.ask(ctx, g.PreToolUse, call)
 	if res.Decision == execution.HookModify && !g.run.modifiesInput() {
-		res = execution.HookResult{Decision: execution.HookDeny, Message: g.run.Agent() + " cannot be given another input for a tool, which a hook wanted"}
+		res = execution.HookResult{Decision: execution.HookDeny, Message: g.run.Agent() + " cannot modify a tool's input, as a hook requested"}
 	}
 	if res.Decision == execution.HookDeny {
 		g.mu.Lock()
@@ -151,8 +152,8 @@ func (g *hooking) decideTool(ctx context.Context, call execution.HookCall) execu
 	return res
 }
 
-// tellDenial is the event of a denial that was not shown yet, of the call with this id; without one it waits until the agent
-// shows the call, or goes on.
+// tellDenial returns the event of a denial of the call with this id, unless it was shown. Without an id the
+// denial waits until the agent shows the call or continues.
 func (g *hooking) tellDenial(d *denial, id string) []execution.Event {
 	if d.told || id == "" {
 		return nil
@@ -162,7 +163,7 @@ func (g *hooking) tellDenial(d *denial, id string) []execution.Event {
 		ToolName: cmp.Or(g.calls[id].name, d.call.Data.ToolName)}}}
 }
 
-// shows are the denials of a call that the agent has just shown.
+// shows returns the denials of a call that the agent has just shown.
 func (g *hooking) shows(id string) (list []execution.Event) {
 	for i := range g.denied {
 		if d := &g.denied[i]; !d.told && g.open(d.call) == id {
@@ -172,7 +173,7 @@ func (g *hooking) shows(id string) (list []execution.Event) {
 	return list
 }
 
-// states takes up what the agent itself says of a denied call: it is shown once, and with the reason.
+// states merges the agent's own report of a denied call: it is shown once, with the reason.
 func (g *hooking) states(e execution.Event, b execution.ApprovalDenied) []execution.Event {
 	if g.told[string(b.ID)] {
 		return nil
@@ -187,14 +188,14 @@ func (g *hooking) states(e execution.Event, b execution.ApprovalDenied) []execut
 	return []execution.Event{e}
 }
 
-// modifiesInput reports whether the backend that runs takes another input for a tool.
+// modifiesInput reports whether the running backend accepts a modified tool input.
 func (r *Run) modifiesInput() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.caps.Agent.RuntimeHooks.ModifyToolInput
 }
 
-// prompt asks the hook about a message and gives it as it is to be sent.
+// prompt asks the hook about a message and returns the message to send.
 func (g *hooking) prompt(ctx context.Context, text string) (string, *execution.Error) {
 	if g.UserPromptSubmit == nil {
 		return text, nil
@@ -217,8 +218,8 @@ func (g *hooking) prompt(ctx context.Context, text string) (string, *execution.E
 	return "", g.run.errorf(execution.CodeHookDenied, "a userPromptSubmit hook denied the message: %s", res.Message)
 }
 
-// about brings what a hook of tool calls did into an event of the agent: the failure of a denied call comes from the hook, and a denied call that
-// the agent does not mention is told when its turn ends.
+// about applies tool hooks to an agent's event: the failure of a denied call originates from the hook, and a
+// denied call that the agent does not mention is reported when its turn ends.
 func (g *hooking) about(e execution.Event) []execution.Event {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -240,7 +241,7 @@ func (g *hooking) about(e execution.Event) []execution.Event {
 	case execution.MCPToolError:
 		return g.failed(e, b.ToolCallID, b.ToolName)
 	case execution.StepStart, execution.MessageStart, execution.ThinkingStart:
-		if e.Parent == "" { // the model goes on, so it has been told
+		if e.Parent == "" { // the model continues, so it knows of the denial
 			return append(g.unmentioned(false), e)
 		}
 	case execution.TurnEnd:
@@ -253,10 +254,10 @@ func (g *hooking) about(e execution.Event) []execution.Event {
 	return []execution.Event{e}
 }
 
-// originHook is the origin of events that a hook made.
+// originHook is the origin of events from a hook.
 const originHook = "hook"
 
-// failed is the failure of a tool call, with the denial that caused it in front where it was not shown yet.
+// failed returns the failure of a tool call, preceded by the denial that caused it unless that was shown.
 func (g *hooking) failed(e execution.Event, id, name string) (list []execution.Event) {
 	call, known := g.calls[id]
 	match := func(same func(denial) bool) bool {
@@ -279,8 +280,8 @@ func (g *hooking) failed(e execution.Event, id, name string) (list []execution.E
 	return append(list, e)
 }
 
-// unmentioned are the events of calls that were denied and of which the agent says nothing. What became of a call that it has
-// shown it may still say until the end of the turn.
+// unmentioned returns the events of denied calls that the agent does not mention. For a call that it has shown,
+// the agent may still report the outcome until the end of the turn.
 func (g *hooking) unmentioned(end bool) []execution.Event {
 	var list []execution.Event
 	var wait []denial
@@ -313,7 +314,7 @@ func (g *hooking) unmentioned(end bool) []execution.Event {
 	return list
 }
 
-// open is the call that the agent shows and that a hook denied, empty for none.
+// open returns the id of a call that the agent shows and a hook denied, empty if none.
 func (g *hooking) open(denied execution.HookCall) string {
 	if _, ok := g.calls[denied.ToolCallID]; ok {
 		return denied.ToolCallID
@@ -326,7 +327,7 @@ func (g *hooking) open(denied execution.HookCall) string {
 	return ""
 }
 
-// canonical is JSON in one form for equal values.
+// canonical returns the same JSON for equal values.
 func canonical(b json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(b, &v) != nil {
@@ -339,7 +340,7 @@ func canonical(b json.RawMessage) json.RawMessage {
 	return c
 }
 
-// observe tells hooks what an event means to them.
+// observe notifies hooks of an event.
 func (g *hooking) observe(e execution.Event) {
 	if e.Parent != "" {
 		return
@@ -372,7 +373,7 @@ func (g *hooking) observe(e execution.Event) {
 	}
 }
 
-// remember keeps a call's input for the hook that is told of its end.
+// remember keeps a call's input for the hook that is notified of its end.
 func (g *hooking) remember(id, name string, input json.RawMessage) {
 	if g.PostToolUse == nil {
 		return
@@ -399,7 +400,7 @@ func (g *hooking) toolEnded(e execution.Event, id, name string, output json.RawM
 	g.tell(g.PostToolUse, call)
 }
 
-// tell queues a call of a hook that is told. One goroutine at a time makes the calls, as long as there are some.
+// tell queues a call of a notified hook. One goroutine at a time makes the calls while there are any.
 func (g *hooking) tell(fn func(context.Context, execution.HookCall), call execution.HookCall) {
 	if fn == nil {
 		return
@@ -428,7 +429,7 @@ func (g *hooking) work() {
 	}
 }
 
-// toldOne makes one call. The context outlives the run: its end is among the things to tell.
+// toldOne makes one call. Its context outlives the run, because hooks are notified of the run's end too.
 func (g *hooking) toldOne(n notice) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.run.ctx), g.timeout())
 	defer cancel()
@@ -443,9 +444,9 @@ func (g *hooking) toldOne(n notice) {
 			g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook panicked: %v", n.call.Event, p))
 		}
 	case <-ctx.Done():
-		g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook did not return within %v and is left behind", n.call.Event, g.timeout()))
+		g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook did not return within %v and was abandoned", n.call.Event, g.timeout()))
 	}
 }
 
-// wait waits until every hook that is told has been.
+// wait waits until all queued notifications were delivered.
 func (g *hooking) wait() { g.working.Wait() }

@@ -111,7 +111,7 @@ func TestPreToolUseFailsClosed(t *testing.T) {
 		{"deny", pre(execution.HookResult{Decision: execution.HookDeny, Message: "not today"}, nil), "not today", false},
 		{"no decision", pre(execution.HookResult{}, nil), "decision", false},
 		{"an unknown decision", pre(execution.HookResult{Decision: "perhaps"}, nil), "decision", false},
-		{"modify without an object", pre(execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`[]`)}, nil), "no input", false},
+		{"modify without an object", pre(execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`[]`)}, nil), "not a valid input", false},
 		{"error", pre(execution.HookResult{Decision: execution.HookAllow}, errors.New("broken")), "broken", false},
 		{"panic", func(context.Context, execution.HookCall) (execution.HookResult, error) { panic("boo") }, "boo", false},
 		{"timeout", func(context.Context, execution.HookCall) (execution.HookResult, error) {

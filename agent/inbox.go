@@ -11,10 +11,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// inbox carries commands to one execution. It is unbounded: commands are made by people and by policy, one per question
-// or message. Safe for concurrent use.
+// inbox delivers commands to one execution. It is unbounded: people and policies send commands, one per
+// question or message. It is safe for concurrent use.
 type inbox struct {
-	run     context.Context // ends with the run; calls of tools end with it, see CallTool
+	run     context.Context // ends with the run, and so do tool calls; see CallTool
 	handler ToolHandler
 	tools   []execution.Tool
 	hook    func(context.Context, execution.HookCall) execution.HookResult // nil without a hook
@@ -29,7 +29,7 @@ func newInbox(run context.Context, handler ToolHandler, tools []execution.Tool) 
 	return &inbox{run: run, handler: handler, tools: tools, wake: make(chan struct{}, 1)}
 }
 
-// put queues a command; false when the execution is over.
+// put queues a command; false if the execution has ended.
 func (b *inbox) put(c execution.Command) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +55,7 @@ func (b *inbox) signal() {
 	}
 }
 
-// Receive implements adapter.Inbox. A done ctx wins over commands that wait: nothing new is begun in a run that ends.
+// Receive implements adapter.Inbox. A done ctx wins over waiting commands: an ending run starts nothing new.
 func (b *inbox) Receive(ctx context.Context) (execution.Command, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -73,7 +73,7 @@ func (b *inbox) Receive(ctx context.Context) (execution.Command, error) {
 		}
 		closed := b.closed
 		if closed {
-			b.signal() // for another goroutine that waits
+			b.signal() // for another waiting goroutine
 		}
 		b.mu.Unlock()
 		if closed {
@@ -86,8 +86,8 @@ func (b *inbox) Receive(ctx context.Context) (execution.Command, error) {
 	}
 }
 
-// forAdapter is the inbox as the adapter sees it: a tool host only when there is somebody who handles tools, a hook host
-// only when there is somebody to ask before each tool call.
+// forAdapter returns the inbox as the adapter sees it: a tool host only if somebody handles tools, a hook host
+// only if somebody decides on tool calls.
 func (b *inbox) forAdapter() adapter.Inbox {
 	switch {
 	case b.handler != nil && b.hook != nil:
@@ -133,7 +133,7 @@ func (p toolPart) CallTool(ctx context.Context, call execution.ToolCall) (res ex
 		return execution.ToolResult{}, execution.Errorf(execution.CodeRunNotActive, "call tool %s: the run is over", call.Name)
 	}
 	if !slices.ContainsFunc(t.tools, func(have execution.Tool) bool { return have.Name == call.Name }) {
-		return execution.ToolResult{Error: fmt.Sprintf("there is no tool %q", call.Name)}, nil
+		return execution.ToolResult{Error: fmt.Sprintf("no tool %q", call.Name)}, nil
 	}
 	defer func() {
 		if p := recover(); p != nil {

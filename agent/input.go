@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// queuedInput is a message of the caller on its way to the agent.
+// queuedInput is a caller's message that the agent has not received yet.
 type queuedInput struct {
 	id   execution.InputID
 	text string
@@ -20,7 +20,7 @@ type queuedInput struct {
 type conversation struct {
 	inbox        *inbox                  // of the current execution, nil between executions
 	stopBackend  context.CancelCauseFunc // ends the current execution, not the run
-	inputOpen    bool                    // the caller may still say something
+	inputOpen    bool                    // the caller may still send messages
 	endSent      bool
 	queue        []queuedInput
 	handed       []execution.InputID // given to the agent, which has not taken them yet
@@ -32,8 +32,9 @@ type conversation struct {
 	callbacks    bool // a callback was started
 }
 
-// Send says something in the conversation, at the earliest at the given moment; empty means now. It returns when the
-// message is queued: input_taken or input_cancelled tells what became of it. The run must be interactive and its input open.
+// Send sends a message into the conversation, not before the given moment; empty means now. It returns when the
+// message is queued: input_taken or input_cancelled reports the outcome. The run must be interactive and its
+// input open.
 func (r *Run) Send(text string, when execution.When) (execution.InputID, error) {
 	verb := execution.VerbSend
 	switch when {
@@ -47,7 +48,7 @@ func (r *Run) Send(text string, when execution.When) (execution.InputID, error) 
 	return r.say(text, when, verb)
 }
 
-// Queue says something in a later turn; empty means next-turn.
+// Queue sends a message for a later turn; empty means next-turn.
 func (r *Run) Queue(text string, when execution.When) (execution.InputID, error) {
 	if when == "" {
 		when = execution.WhenNextTurn
@@ -55,7 +56,7 @@ func (r *Run) Queue(text string, when execution.When) (execution.InputID, error)
 	return r.say(text, when, execution.VerbQueue)
 }
 
-// Steer says something to the turn that runs; empty means after-response.
+// Steer sends a message to the current turn; empty means after-response.
 func (r *Run) Steer(text string, when execution.When) (execution.InputID, error) {
 	if when == "" {
 		when = execution.WhenAfterResponse
@@ -75,7 +76,7 @@ func (r *Run) say(text string, when execution.When, verb execution.Verb) (execut
 	switch when {
 	case execution.WhenNow, execution.WhenAfterTool, execution.WhenAfterResponse, execution.WhenNextTurn:
 	default:
-		return "", r.errorf(execution.CodeValidation, "%q is no moment of delivery: want now, after-tool, after-response or next-turn", when)
+		return "", r.errorf(execution.CodeValidation, "%q is not a delivery moment: want now, after-tool, after-response or next-turn", when)
 	}
 	text, denied := r.hooks.prompt(r.ctx, text)
 	if denied != nil {
@@ -88,19 +89,19 @@ func (r *Run) say(text string, when execution.When, verb execution.Verb) (execut
 	}
 	if !r.inputOpen {
 		r.mu.Unlock()
-		return "", r.errorf(execution.CodeStdinNotAvailable, "cannot %s, the run takes no more messages", verb)
+		return "", r.errorf(execution.CodeStdinNotAvailable, "cannot %s: the run accepts no more messages", verb)
 	}
 	r.inputs++
 	in := queuedInput{id: execution.InputID(string(r.ID()) + "-" + strconv.Itoa(r.inputs)), text: text, when: when}
 	r.queue = append(r.queue, in)
-	r.push(execution.InputQueued{ID: in.id, Text: text, When: when}) // before anything that the agent may say about it
+	r.push(execution.InputQueued{ID: in.id, Text: text, When: when}) // before any event of the agent about it
 	r.deliverLocked("")
 	r.mu.Unlock()
 	r.pump(false)
 	return in.id, nil
 }
 
-// deliver hands over the queued messages whose moment has come. boundary is the moment that just passed.
+// deliver sends the queued messages that are due. boundary is the moment that just passed.
 func (r *Run) deliver(boundary execution.When) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,13 +125,14 @@ func (r *Run) dueLocked(in queuedInput, boundary execution.When) bool {
 	case in.when == execution.WhenNow || !r.turnOpen:
 		return true
 	case boundary == execution.WhenAfterResponse:
-		// The turn may end without another tool.
+		// The turn may end without another tool call.
 		return in.when == execution.WhenAfterResponse || in.when == execution.WhenAfterTool
 	}
 	return boundary != "" && in.when == boundary
 }
 
-// handLocked gives a message to the agent. One that finds no turn running makes one, which the next message waits for.
+// handLocked sends a message to the agent. If no turn is running, the message makes one, and the next message
+// waits for it.
 func (r *Run) handLocked(in queuedInput) bool {
 	if r.inbox == nil || !r.inbox.put(execution.Say{ID: in.id, Text: in.text, When: in.when}) {
 		return false
@@ -142,7 +144,7 @@ func (r *Run) handLocked(in queuedInput) bool {
 	return true
 }
 
-// deliverNextLocked hands over the next queued message after a turn, and closes the input if that was the last.
+// deliverNextLocked sends the next queued message after a turn, and closes the input after the last one.
 func (r *Run) deliverNextLocked() {
 	if len(r.queue) > 0 && r.handLocked(r.queue[0]) {
 		r.queue = r.queue[1:]
@@ -150,14 +152,14 @@ func (r *Run) deliverNextLocked() {
 	r.endInputLocked()
 }
 
-// arrived notes that the agent said what became of a message.
+// arrived records the agent's report about a message.
 func (r *Run) arrived(id execution.InputID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.handed = slices.DeleteFunc(r.handed, func(h execution.InputID) bool { return h == id })
 }
 
-// refused goes on after the agent refused a message: if that was to make a turn, there will be none to wait for.
+// refused continues after the agent refused a message: no turn will come from it.
 func (r *Run) refused(id execution.InputID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +169,8 @@ func (r *Run) refused(id execution.InputID) {
 	}
 }
 
-// CloseInput says that no more messages will come: the run ends after what is running and queued. Questions can still be
-// answered. It may be called more than once.
+// CloseInput announces that no more messages follow: the run ends after the running and queued turns. Questions
+// can still be answered. It may be called more than once.
 func (r *Run) CloseInput() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +178,7 @@ func (r *Run) CloseInput() {
 	r.endInputLocked()
 }
 
-// endInputLocked tells the backend that nothing more will be said, once that is certain.
+// endInputLocked sends EndInput to the backend once no more messages can follow.
 func (r *Run) endInputLocked() {
 	if r.inputOpen || r.endSent || len(r.queue) > 0 || r.inbox == nil {
 		return
@@ -184,7 +186,7 @@ func (r *Run) endInputLocked() {
 	r.endSent = r.inbox.put(execution.EndInput{})
 }
 
-// newInbox makes the inbox of an attempt. A run whose caller says nothing more starts with EndInput.
+// newInbox returns the inbox of an attempt. A run without further messages starts with EndInput.
 func (r *Run) newInbox() *inbox {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,12 +194,13 @@ func (r *Run) newInbox() *inbox {
 	if r.hooks.PreToolUse != nil {
 		r.inbox.hook = r.hooks.decideTool
 	}
-	r.turnOpen, r.opener, r.endSent = true, "", false // the request's own message is a turn
+	r.turnOpen, r.opener, r.endSent = true, "", false // the request's own message makes a turn
 	r.endInputLocked()
 	return r.inbox
 }
 
-// dropInbox ends the conversation with one execution: what it did not take or answer is cancelled.
+// dropInbox ends the conversation with one execution: undelivered messages and unanswered questions are
+// cancelled.
 func (r *Run) dropInbox() {
 	r.mu.Lock()
 	if r.inbox != nil {
@@ -207,7 +210,7 @@ func (r *Run) dropInbox() {
 	r.turnOpen, r.opener = false, ""
 	r.settleInterruptLocked()
 	for _, id := range r.handed {
-		r.push(execution.InputCancelled{ID: id, Reason: "the agent ended before it took the message"})
+		r.push(execution.InputCancelled{ID: id, Reason: "the agent ended before it received the message"})
 	}
 	r.handed = nil
 	for _, p := range r.pending {

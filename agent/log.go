@@ -10,9 +10,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// eventLog keeps the events of a run for any number of readers. Bound: max events; when it is full the oldest quarter is
-// dropped, and a reader that has not seen them gets a Gap that counts them. Events that a holding reader has not seen are
-// kept until there are twice as many. Safe for concurrent use.
+// eventLog keeps the events of a run for any number of readers. It is limited to max events: when full, the
+// oldest quarter is dropped, and a reader that missed them receives a Gap with their count. Events that a
+// holding reader has not read are kept up to twice the limit. It is safe for concurrent use.
 type eventLog struct {
 	mu      sync.Mutex
 	ring    []execution.Event // an event is at its Seq modulo the length, which is a power of two
@@ -20,14 +20,14 @@ type eventLog struct {
 	next    uint64            // Seq of the next event
 	max     int
 	closed  bool
-	lifted  bool // the source does not wait for a holding reader until one reads on
+	lifted  bool // the source does not wait for a holding reader until one reads again
 	holders int
 	readers map[*reader]struct{}
-	room    chan struct{} // closed and replaced when a holding reader moves on or holding is lifted
+	room    chan struct{} // closed and replaced when a holding reader advances or holding is lifted
 }
 
 type reader struct {
-	next uint64 // first Seq not yet handed out
+	next uint64 // first Seq not yet returned
 	hold bool
 	wake chan struct{} // buffered, one signal is enough
 }
@@ -57,7 +57,7 @@ func (l *eventLog) append(e execution.Event, last bool) {
 	l.mu.Unlock()
 }
 
-// quarter is how many events go at once.
+// quarter returns how many events to drop at once.
 func (l *eventLog) quarter() uint64 { return uint64(max(l.max/4, 1)) }
 
 func (l *eventLog) dropLocked() {
@@ -71,7 +71,7 @@ func (l *eventLog) dropLocked() {
 	}
 }
 
-// kept is how many events there are.
+// kept returns the number of kept events.
 func (l *eventLog) kept() int { return int(l.next - l.base) } //nolint:gosec // at most twice max
 
 func (l *eventLog) at(seq uint64) *execution.Event { return &l.ring[seq&uint64(len(l.ring)-1)] }
@@ -84,7 +84,7 @@ func (l *eventLog) growLocked() {
 	}
 }
 
-// heldLocked is the oldest event that a holding reader still needs.
+// heldLocked returns the oldest event that a holding reader still needs.
 func (l *eventLog) heldLocked() (need uint64, held bool) {
 	if l.holders == 0 {
 		return 0, false
@@ -98,7 +98,7 @@ func (l *eventLog) heldLocked() (need uint64, held bool) {
 	return need, held
 }
 
-// full returns a channel to wait on when a reader that slows the source down is about to lose events, nil otherwise.
+// full returns a channel to wait on if a holding reader is about to lose events, nil otherwise.
 func (l *eventLog) full() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *eventLog) full() <-chan struct{} {
 	return nil
 }
 
-// lift lets a source go on that full holds back, until a holding reader reads on.
+// lift releases a source that full makes wait, until a holding reader reads again.
 func (l *eventLog) lift() {
 	l.mu.Lock()
 	if l.holders > 0 {
@@ -128,7 +128,7 @@ func (l *eventLog) roomLocked() {
 
 const readBatch = 256
 
-// read yields the events after seq, then live ones to the end.
+// read yields the events after seq, then live ones until the end.
 func (l *eventLog) read(ctx context.Context, after uint64, hold bool) iter.Seq2[execution.Event, error] {
 	return func(yield func(execution.Event, error) bool) {
 		r := &reader{next: min(after, math.MaxUint64-1) + 1, hold: hold, wake: make(chan struct{}, 1)}
@@ -192,7 +192,7 @@ func (l *eventLog) leave(r *reader) {
 	}
 }
 
-// take moves a reader on by at most a batch. ended means that there is nothing behind what it returns.
+// take advances a reader by at most one batch. ended means that nothing follows the returned events.
 func (l *eventLog) take(r *reader, buf []execution.Event) (gap execution.Gap, events []execution.Event, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,17 +8,17 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Situation is what negotiation must know besides capabilities and request.
+// Situation is what negotiation needs besides capabilities and request.
 type Situation struct {
 	Agent        string
-	ToolHandler  bool // somebody carries out the request's tools
-	ToolHook     bool // somebody must be asked before each tool call
+	ToolHandler  bool // somebody runs the request's tools
+	ToolHook     bool // somebody decides on each tool call
 	Models       []execution.Model
 	DefaultModel string
 	Price        func(model string) *execution.Price
 }
 
-// negotiation gathers reasons; the same finding twice is one reason.
+// negotiation collects reasons without duplicates.
 type negotiation struct{ execution.Negotiation }
 
 func (n *negotiation) add(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -34,7 +34,7 @@ func (n *negotiation) add(severity execution.Severity, code execution.ReasonCode
 // with adds an adapter's own reasons.
 func (n *negotiation) with(reasons []execution.Reason) *negotiation {
 	for _, r := range reasons {
-		if r.Validate() != nil { // what it means is unknown, so the request is not run on the chance
+		if r.Validate() != nil { // an unknown meaning, so the request is refused
 			r.Code, r.Severity = execution.ReasonOther, execution.SeverityBlocking
 		}
 		n.add(r.Severity, r.Code, r.Capability, "%s", r.Message)
@@ -54,13 +54,14 @@ func (n *negotiation) conclude() *negotiation {
 	return n
 }
 
-// Negotiate holds a request against capabilities. It is pure: the same arguments give the same answer, and nothing is started, read or
-// changed. Supported means that no reason blocks; degraded that some reason does not.
+// Negotiate compares a request with capabilities. It is pure: equal arguments give equal answers, and nothing
+// is started, read or changed. Supported means that no reason blocks; degraded means that some reason does not
+// block.
 //
-// The table is that of the BYOH specification with its gaps closed: a contradiction is one reason, forbidden things that are
-// present block, tools that need approval block on a backend that cannot ask, unknown enum values block, a message that will
-// not fit is reported, and the effective capabilities are what this request will really get. The capability gating of the
-// agent-mux specification is part of it.
+// It applies the table of the BYOH specification and closes its gaps: a contradiction is one reason, forbidden
+// features that are present block, tools that need approval block on a backend that cannot ask, unknown enum
+// values block, a message that is too large is reported, and the effective capabilities are what this request
+// will really get. It includes the capability gating of the agent-mux specification.
 func Negotiate(caps execution.Capabilities, req execution.Request, s Situation) execution.Negotiation {
 	return negotiate(caps.Stated(), req, s).Negotiation
 }
@@ -83,7 +84,7 @@ const (
 	info  = execution.SeverityInfo
 )
 
-// requirements is the table of the BYOH specification.
+// requirements applies the table of the BYOH specification.
 func (n *negotiation) requirements(caps execution.Capabilities, req execution.Request, s Situation) {
 	q := execution.Requirements{}
 	if req.Requirements != nil {
@@ -92,13 +93,13 @@ func (n *negotiation) requirements(caps execution.Capabilities, req execution.Re
 	noTools := caps.ToolUse == execution.ToolsNone
 	switch {
 	case len(req.Tools) > 0 && q.ToolUse == execution.ToolUseForbidden:
-		n.add(block, execution.ReasonToolUseUnsupported, "tools", "the request brings tools and forbids their use")
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "the request has tools and forbids their use")
 	case len(req.Tools) > 0 && noTools:
-		n.add(block, execution.ReasonToolUseUnsupported, "tools", "%s uses no tools, the request brings %d", s.Agent, len(req.Tools))
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "%s does not use tools, the request has %d", s.Agent, len(req.Tools))
 	case len(req.Tools) > 0 && !s.ToolHandler:
-		n.add(block, execution.ReasonToolUseUnsupported, "tools", "the request brings %d tools and nobody handles their calls", len(req.Tools))
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "the request has %d tools and nothing handles their calls", len(req.Tools))
 	case q.ToolUse == execution.ToolUseRequired && noTools:
-		n.add(block, execution.ReasonToolUseUnsupported, "toolUse", "%s uses no tools, they are required", s.Agent)
+		n.add(block, execution.ReasonToolUseUnsupported, "toolUse", "%s does not use tools, which are required", s.Agent)
 	}
 	if q.ToolUse == execution.ToolUseForbidden && len(req.Tools) == 0 && caps.Agent.NativeTools {
 		n.add(block, execution.ReasonToolUseUnsupported, "toolUse", "%s uses tools of its own, which the request forbids", s.Agent)
@@ -108,28 +109,28 @@ func (n *negotiation) requirements(caps execution.Capabilities, req execution.Re
 		case execution.PreferencePreferred:
 			n.add(warn, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s has no structured tool calls", s.Agent)
 		case execution.PreferenceRequired:
-			n.add(block, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s has no structured tool calls, they are required", s.Agent)
+			n.add(block, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s has no structured tool calls, which are required", s.Agent)
 		}
 	} else if q.StructuredToolCalls == execution.PreferenceForbidden && (len(req.Tools) > 0 || q.ToolUse == execution.ToolUseRequired) {
-		n.add(block, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s calls tools in structured form only, which the request forbids", s.Agent)
+		n.add(block, execution.ReasonStructuredToolCallsUnsupported, "structuredToolCalls", "%s makes only structured tool calls, which the request forbids", s.Agent)
 	}
 	switch {
 	case caps.ContinuationSupport == execution.ContinuationsNone && q.ContinuationSupport == execution.SupportPreferred:
-		n.add(warn, execution.ReasonContinuationUnsupported, "continuationSupport", "%s cannot go on where it stopped", s.Agent)
+		n.add(warn, execution.ReasonContinuationUnsupported, "continuationSupport", "%s cannot continue an earlier turn", s.Agent)
 	case caps.ContinuationSupport == execution.ContinuationsNone && q.ContinuationSupport == execution.SupportRequired:
-		n.add(block, execution.ReasonContinuationUnsupported, "continuationSupport", "%s cannot go on where it stopped, this is required", s.Agent)
+		n.add(block, execution.ReasonContinuationUnsupported, "continuationSupport", "%s cannot continue an earlier turn, which is required", s.Agent)
 	case caps.ContinuationSupport == execution.ContinuationsOpaqueResume && q.ContinuationSupport == execution.SupportPreferred:
-		n.add(warn, execution.ReasonContinuationUnsupported, "continuationSupport", "%s resumes its session, it has no structured continuation", s.Agent)
+		n.add(warn, execution.ReasonContinuationUnsupported, "continuationSupport", "%s resumes its session but has no structured continuation", s.Agent)
 	case caps.ContinuationSupport == execution.ContinuationsOpaqueResume && q.ContinuationSupport == execution.SupportRequired:
-		n.add(block, execution.ReasonContinuationUnsupported, "continuationSupport", "%s resumes its session, a structured continuation is required", s.Agent)
+		n.add(block, execution.ReasonContinuationUnsupported, "continuationSupport", "%s resumes its session, but a structured continuation is required", s.Agent)
 	}
 	if req.Continuation != nil {
 		from, _ := req.Continuation.State["agent"].(string)
 		switch {
 		case caps.ContinuationSupport == execution.ContinuationsNone:
-			n.add(block, execution.ReasonContinuationUnsupported, "continuation", "%s cannot go on where it stopped, the request continues something", s.Agent)
+			n.add(block, execution.ReasonContinuationUnsupported, "continuation", "%s cannot continue an earlier turn, as the request asks", s.Agent)
 		case from != "" && from != s.Agent:
-			n.add(block, execution.ReasonContinuationUnsupported, "continuation", "the request continues something that %s began", from)
+			n.add(block, execution.ReasonContinuationUnsupported, "continuation", "the request continues a turn of %s", from)
 		}
 	}
 	if caps.ApprovalInterrupts == execution.ApprovalsNone {
@@ -137,27 +138,27 @@ func (n *negotiation) requirements(caps execution.Capabilities, req execution.Re
 		case execution.SupportPreferred:
 			n.add(warn, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts", "%s cannot pause for an approval", s.Agent)
 		case execution.SupportRequired:
-			n.add(block, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts", "%s cannot pause for an approval, this is required", s.Agent)
+			n.add(block, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts", "%s cannot pause for an approval, which is required", s.Agent)
 		}
 		for _, t := range req.Tools {
 			if t.RequiresApproval {
-				n.add(block, execution.ReasonApprovalInterruptUnsupported, "tools", "tool %s needs approval and %s cannot ask for one", t.Name, s.Agent)
+				n.add(block, execution.ReasonApprovalInterruptUnsupported, "tools", "tool %s needs approval and %s cannot ask for it", t.Name, s.Agent)
 			}
 		}
 	}
 	if q.TraceDepth.Rank() > caps.TraceDepth.Rank() {
-		n.add(warn, execution.ReasonTraceDepthReduced, "traceDepth", "%s shows a %s trace, %s is asked for", s.Agent, caps.TraceDepth, q.TraceDepth)
+		n.add(warn, execution.ReasonTraceDepthReduced, "traceDepth", "%s provides a %s trace, the request asks for %s", s.Agent, caps.TraceDepth, q.TraceDepth)
 	}
 	has := len(req.Message.Attachments) > 0
 	switch {
 	case has && q.Attachments == execution.AttachmentsForbidden:
-		n.add(block, execution.ReasonAttachmentsUnsupported, "attachments", "the request brings attachments and forbids them")
+		n.add(block, execution.ReasonAttachmentsUnsupported, "attachments", "the request has attachments and forbids them")
 	case !caps.Attachments && (has || q.Attachments == execution.AttachmentsRequired):
-		n.add(block, execution.ReasonAttachmentsUnsupported, "attachments", "%s takes no attachments", s.Agent)
+		n.add(block, execution.ReasonAttachmentsUnsupported, "attachments", "%s does not accept attachments", s.Agent)
 	}
 }
 
-// options is the capability gating of the agent-mux specification, RunOptions.
+// options applies the capability gating of the agent-mux specification, RunOptions.
 func (n *negotiation) options(caps execution.Capabilities, req execution.Request, s Situation) {
 	a, o := caps.Agent, req.Run
 	refuse := func(unsupported bool, code execution.ReasonCode, capability, what string) {
@@ -165,9 +166,9 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 			n.add(block, code, capability, "%s does not support %s", s.Agent, what)
 		}
 	}
-	refuse(len(o.Command) > 0 && !a.TakesCommand, execution.ReasonOther, "command", "a command of the caller: it runs its own program")
+	refuse(len(o.Command) > 0 && !a.TakesCommand, execution.ReasonOther, "command", "a caller's command: it runs its own program")
 	if len(o.Command) == 0 && a.TakesCommand {
-		n.add(block, execution.ReasonOther, "command", "%s runs the program that the request names, and it names none: drawbar run %s \"what to do\" -- COMMAND [ARGS...]", s.Agent, s.Agent)
+		n.add(block, execution.ReasonOther, "command", "%s needs a program to run: drawbar run %s \"what to do\" -- COMMAND [ARGS...]", s.Agent, s.Agent)
 	}
 	refuse(o.ThinkingEffort != "" && !a.Thinking, execution.ReasonOther, "thinking", "a thinking effort")
 	refuse(o.ThinkingEffort != "" && a.Thinking && !slices.Contains(a.ThinkingEfforts, o.ThinkingEffort), execution.ReasonOther, "thinking",
@@ -179,8 +180,8 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	case o.OutputFormat == execution.FormatJSONL || o.OutputFormat == execution.FormatJSON && !a.JSONMode:
 		n.add(block, execution.ReasonOther, "jsonMode", "%s does not support the output format %s", s.Agent, o.OutputFormat)
 	case o.OutputFormat == execution.FormatJSON && len(o.OutputSchema) == 0:
-		// Nothing would hold the agent to the format.
-		n.add(block, execution.ReasonOther, "jsonMode", "%s answers in JSON only by a schema: give outputSchema, {\"type\":\"object\"} at least", s.Agent)
+		// Nothing would enforce the format.
+		n.add(block, execution.ReasonOther, "jsonMode", "%s answers in JSON only with a schema: set outputSchema, at least {\"type\":\"object\"}", s.Agent)
 	}
 	refuse(len(o.OutputSchema) > 0 && !a.StructuredOutput, execution.ReasonOther, "structuredOutput", "output that satisfies a schema")
 	refuse(len(o.MCPServers) > 0 && !a.MCP, execution.ReasonToolUseUnsupported, "mcp", "MCP servers")
@@ -204,7 +205,7 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	if o.SystemPromptMode != "" && req.Instructions.SystemPrompt != "" && !slices.Contains(a.SystemPromptModes, o.SystemPromptMode) {
 		severity := warn // 004: falls back to joining the texts
 		if o.SystemPromptMode == execution.SystemPromptReplace {
-			severity = block // the agent's own prompt would stay in force
+			severity = block // the agent's own prompt would still apply
 		}
 		n.add(severity, execution.ReasonOther, "systemPromptMode", "%s cannot %s a system prompt (it has %s)", s.Agent, o.SystemPromptMode, join(a.SystemPromptModes))
 	}
@@ -219,7 +220,7 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	}
 }
 
-// limits looks at sizes and money.
+// limits checks sizes and money.
 func (n *negotiation) limits(caps execution.Capabilities, req execution.Request, s Situation) {
 	model := req.Run.Model
 	if model == "" {
@@ -228,24 +229,24 @@ func (n *negotiation) limits(caps execution.Capabilities, req execution.Request,
 	if req.Run.MaxBudgetUSD != nil && !caps.Agent.Budget {
 		switch {
 		case model == "":
-			n.add(block, execution.ReasonOther, "budget", "%s has no budget of its own and no model is named, so no price is known: name one with --model", s.Agent)
+			n.add(block, execution.ReasonOther, "budget", "%s has no budget of its own, and without a model no price is known: set one with --model", s.Agent)
 		case !caps.Agent.CostReported && (s.Price == nil || s.Price(model) == nil):
 			n.add(block, execution.ReasonOther, "budget", "%s has no budget of its own and the price of model %s is unknown", s.Agent, model)
 		}
 	}
 	if req.Run.MaxTurns > 0 && !caps.Agent.MaxTurns && caps.TraceDepth == execution.TraceMinimal {
-		n.add(block, execution.ReasonOther, "maxTurns", "%s has no turn limit and shows no turns that could be counted", s.Agent)
+		n.add(block, execution.ReasonOther, "maxTurns", "%s has no turn limit and does not show turns to count", s.Agent)
 	}
 	window := map[execution.ContextStrategy]int64{execution.ContextSmall: 16_000, execution.ContextMedium: 128_000, execution.ContextLarge: 200_000}[caps.MaxContextStrategy]
 	if m := execution.FindModel(s.Models, model); m != nil && m.ContextWindow > 0 {
 		window = m.ContextWindow
 	}
 	if tokens := estimateTokens(req); window > 0 && tokens > window*3/4 {
-		n.add(warn, execution.ReasonContextPressureExpected, "context", "about %d tokens are sent into a window of about %d", tokens, window)
+		n.add(warn, execution.ReasonContextPressureExpected, "context", "about %d tokens exceed the context window of about %d", tokens, window)
 	}
 }
 
-// estimateTokens takes four bytes for a token: rough, and only used to warn.
+// estimateTokens assumes four bytes per token: rough, and used only for warnings.
 func estimateTokens(req execution.Request) int64 {
 	n := len(req.Message.Text) + len(req.Instructions.SystemPrompt) + len(req.Instructions.DeveloperPrompt)
 	if req.Context != nil {
@@ -256,7 +257,7 @@ func estimateTokens(req execution.Request) int64 {
 	return int64(n / 4)
 }
 
-// effective narrows the capabilities to what this request gets.
+// effective reduces the capabilities to what this request gets.
 func (n *negotiation) effective(req execution.Request) {
 	e := &n.EffectiveCapabilities
 	if q := req.Requirements; q != nil {
@@ -295,7 +296,7 @@ func (n *negotiation) effective(req execution.Request) {
 	a.AuthMethods, a.SystemPromptModes, a.Verbs = slices.Clone(a.AuthMethods), slices.Clone(a.SystemPromptModes), slices.Clone(a.Verbs)
 }
 
-// unsupported is the result of a request that is never run.
+// unsupported returns the result of a request that never runs.
 func unsupported(backend string, n execution.Negotiation) execution.Result {
 	var messages []string
 	capability := ""

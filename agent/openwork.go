@@ -4,21 +4,21 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// openWork are the tool calls that a backend has started and not ended. Every one is ended with its turn, so that no reader
-// shows a tool as running that does not run. It belongs to a sequencer.
+// openWork tracks the tool calls that a backend has started and not ended. All are ended with their turn, so
+// that no reader shows a finished tool as running. It belongs to a sequencer.
 type openWork struct {
-	order []string // ids in the order of their start
+	order []string // ids in starting order
 	calls map[string]*openCall
-	cut   map[string]bool // ids that were ended here; what still comes of them is late
-	ended map[string]bool // ids of the turn that have a result; another is a repetition
+	cut   map[string]bool // ids that were ended here; later events of them are dropped
+	ended map[string]bool // ids of the turn that have a result; a second result is a repetition
 }
 
 // openCall is a tool call without a result.
 type openCall struct {
 	parent, name, server string
 	mcp                  bool
-	shell                bool   // shell_start was shown, shell_exit was not
-	agent                string // the sub-agent that it started and that has not answered
+	shell                bool   // shell_start was shown, shell_exit not yet
+	agent                string // the sub-agent that it started and that has not ended
 }
 
 func (w *openWork) start(id string, c openCall) {
@@ -30,7 +30,7 @@ func (w *openWork) start(id string, c openCall) {
 	}
 	w.calls[id] = &c
 	w.order = append(w.order, id)
-	delete(w.cut, id) // an agent may count its calls anew
+	delete(w.cut, id) // an agent may number its calls anew
 	delete(w.ended, id)
 }
 
@@ -50,7 +50,7 @@ func (w *openWork) stop(id string) {
 	}
 }
 
-// note keeps track of what an event starts or ends.
+// note records what an event starts or ends.
 func (w *openWork) note(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.ToolCallStart:
@@ -114,7 +114,7 @@ func (w *openWork) late(body execution.Body) bool {
 	return false
 }
 
-// end ends what is open. The exit code of a command that was cut off is unknown: -1.
+// end ends everything open. The exit code of an interrupted command is unknown: -1.
 func (w *openWork) end(withRun bool, publish func(execution.Event)) {
 	why := "ended with the turn, before it had a result"
 	if withRun {

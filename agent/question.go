@@ -16,7 +16,7 @@ type pendingQuestion struct {
 	cancel context.CancelFunc
 }
 
-// Pending lists the questions that wait for an answer, oldest first.
+// Pending returns the unanswered questions, oldest first.
 func (r *Run) Pending() []execution.Question {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +27,8 @@ func (r *Run) Pending() []execution.Question {
 	return list
 }
 
-// Answer answers a pending question. An unknown, answered or withdrawn one is INTERACTION_NOT_FOUND.
+// Answer answers a pending question. If the question is unknown, answered or withdrawn, the error is
+// INTERACTION_NOT_FOUND.
 func (r *Run) Answer(id execution.QuestionID, d execution.Decision) error {
 	r.mu.Lock()
 	err := r.answerLocked(id, d)
@@ -38,7 +39,7 @@ func (r *Run) Answer(id execution.QuestionID, d execution.Decision) error {
 	return err
 }
 
-// answered lets the answers of the caller take effect.
+// answered applies the caller's answers.
 func (r *Run) answered() {
 	r.pump(false)
 	r.log.lift()
@@ -46,7 +47,7 @@ func (r *Run) answered() {
 
 func (r *Run) answerLocked(id execution.QuestionID, d execution.Decision) error {
 	if r.overLocked() {
-		return r.errorf(execution.CodeRunNotActive, "cannot answer, the run is %s", r.conditionLocked())
+		return r.errorf(execution.CodeRunNotActive, "cannot answer: the run is %s", r.conditionLocked())
 	}
 	p := r.findLocked(id)
 	if p == nil {
@@ -54,14 +55,15 @@ func (r *Run) answerLocked(id execution.QuestionID, d execution.Decision) error 
 	}
 	if a, ok := p.q.Approval(); ok && bytes.Contains(d.Input, []byte(secret.Mark)) && bytes.Contains(a.Input, []byte(secret.Mark)) {
 		return r.errorf(execution.CodeValidation, "the new input of question %s has %s where the question hides a secret", id, secret.Mark).
-			WithHint("write the value out, or approve the input as it is")
+			WithHint("write the value out, or approve the input unchanged")
 	}
 	r.takeLocked(id)
 	r.decideLocked(p.q, d)
 	return nil
 }
 
-// decideLocked sends a decision to the agent and says so. Questions exist only while there is an inbox to answer to.
+// decideLocked sends a decision to the agent and reports it. Questions exist only while there is an inbox to
+// answer to.
 func (r *Run) decideLocked(q execution.Question, d execution.Decision) {
 	if r.inbox == nil {
 		return
@@ -78,7 +80,7 @@ func (r *Run) decideLocked(q execution.Question, d execution.Decision) {
 	r.inbox.put(execution.Answer{ID: q.ID, Decision: d})
 }
 
-// takeLocked removes a pending question; nil when it is not pending.
+// takeLocked removes a pending question; nil if it is not pending.
 func (r *Run) takeLocked(id execution.QuestionID) *pendingQuestion {
 	i := slices.IndexFunc(r.pending, func(p *pendingQuestion) bool { return p.q.ID == id })
 	if i < 0 {
@@ -107,7 +109,7 @@ func (r *Run) answerOldest(d execution.Decision) error {
 			}
 		}
 		if r.overLocked() {
-			return r.errorf(execution.CodeRunNotActive, "cannot answer, the run is %s", r.conditionLocked())
+			return r.errorf(execution.CodeRunNotActive, "cannot answer: the run is %s", r.conditionLocked())
 		}
 		return r.errorf(execution.CodeNoPendingInteraction, "no approval is pending")
 	}()
@@ -143,13 +145,13 @@ func (r *Run) answerAll(d execution.Decision) int {
 type route int
 
 const (
-	byApproval   route = iota // the mode approves
-	byRefusal                 // the mode refuses
+	byApproval   route = iota // approved by the mode
+	byRefusal                 // denied by the mode
 	byCallback                // the caller's function
-	byCaller                  // whoever holds the run
-	byNextInput               // nobody is there: the caller's next request
-	byNextGrant               // nobody is there, and the caller wants to be asked between turns
-	byNobodyHere              // nobody is there: refused
+	byCaller                  // the holder of the run
+	byNextInput               // nobody: the caller's next request
+	byNextGrant               // nobody, and the caller wants approvals between turns
+	byNobodyHere              // nobody: denied
 )
 
 func (r *Run) route(q execution.Question) route {
@@ -179,7 +181,7 @@ func wantsInterrupt(req execution.Request) bool {
 	return q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
 }
 
-// expect makes a question pending that somebody will answer. A question that is pending already is asked once.
+// expect makes a question pending that somebody will answer. An already pending question is asked only once.
 func (r *Run) expect(q execution.Question) {
 	if to := r.route(q); to != byCallback && to != byCaller {
 		return
@@ -204,7 +206,7 @@ func (r *Run) findLocked(id execution.QuestionID) *pendingQuestion {
 	return nil
 }
 
-// ask deals with a question that the backend asked and everybody has seen.
+// ask routes a question of the backend that was already shown.
 func (r *Run) ask(q execution.Question) {
 	switch r.route(q) {
 	case byApproval:
@@ -226,12 +228,12 @@ func (r *Run) ask(q execution.Question) {
 		r.stop(ending{kind: endApproval, cause: errAwaitApproval, by: q.Body}, nil)
 	case byNobodyHere:
 		a, _ := q.Approval()
-		r.debug(execution.DebugWarn, "nobody is there to approve "+a.Action+": it was denied")
-		r.decide(q, execution.Decision{Reason: "nobody is there to approve it"})
+		r.debug(execution.DebugWarn, "nobody can approve "+a.Action+": it was denied")
+		r.decide(q, execution.Decision{Reason: "nobody can approve it"})
 	}
 }
 
-// callBack asks the caller's function. A panic of it refuses: the safe answer.
+// callBack calls the caller's function. If it panics, the answer is a denial.
 func (r *Run) callBack(p *pendingQuestion) {
 	d, err := func() (d execution.Decision, err error) {
 		defer func() {
@@ -250,7 +252,7 @@ func (r *Run) callBack(p *pendingQuestion) {
 		d = execution.Decision{Reason: err.Error()}
 	}
 	r.mu.Lock()
-	if r.findLocked(p.q.ID) == p { // otherwise somebody else answered, or nobody waits any more
+	if r.findLocked(p.q.ID) == p { // otherwise it was answered elsewhere or withdrawn
 		if err := r.answerLocked(p.q.ID, d); err != nil {
 			_ = r.answerLocked(p.q.ID, execution.Decision{Reason: err.Error()})
 		}

@@ -60,7 +60,7 @@ func TestQuestionRoutes(t *testing.T) {
 		{"yolo, interactive", approvalOf("q"), func(r *execution.Request) { r.Run.ApprovalMode, r.Run.Interactive = execution.ApprovalYolo, true }, agent.Options{}, "completed", `approve=true reason="approval mode yolo" text=""`, false},
 		{"callback", approvalOf("q"), nil, agent.Options{OnApproval: yes}, "completed", `approve=true reason="callback" text=""`, true},
 		{"callback panics", approvalOf("q"), nil, agent.Options{OnApproval: panicky}, "completed", `approve=false reason="the callback failed" text=""`, true},
-		{"nobody", approvalOf("q"), nil, agent.Options{}, "completed", `approve=false reason="nobody is there to approve it" text=""`, false},
+		{"nobody", approvalOf("q"), nil, agent.Options{}, "completed", `approve=false reason="nobody can approve it" text=""`, false},
 		{"nobody, wants interrupts", approvalOf("q"), preferred, agent.Options{}, "awaiting_approval", "", false},
 		{"callback, wants interrupts", approvalOf("q"), preferred, agent.Options{OnApproval: yes}, "completed", `approve=true reason="callback" text=""`, true},
 		{"input", inputOf("q"), nil, agent.Options{OnInput: text}, "completed", `approve=true reason="" text="drawbar"`, true},

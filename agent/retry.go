@@ -8,15 +8,15 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// fallbackCodes are the failures that another backend may not share.
+// fallbackCodes are the failures that another backend may not have.
 var fallbackCodes = map[execution.ErrorCode]bool{
 	execution.CodeAgentNotInstalled: true, execution.CodeSpawn: true, execution.CodeAuth: true, execution.CodeRateLimited: true,
 	execution.CodeProvider: true, execution.CodeAgentCrash: true, execution.CodeModelNotFound: true, execution.CodeCapability: true,
 	execution.CodeInvalidOutput: true, execution.CodeContextExceeded: true,
 }
 
-// mayFallBack reports whether another backend should take over. A conversation that resumes a session of one agent
-// cannot go on at another, and neither can one that has already had an answer.
+// mayFallBack reports whether another backend may take over. A conversation that resumes an agent's session, or
+// that already had an answer, cannot continue on another agent.
 func (r *Run) mayFallBack(res execution.Result) bool {
 	if r.req.Run.SessionID != "" || r.req.Run.ForkSessionID != "" || res.Error == nil || r.answeredOnce() {
 		return false
@@ -24,13 +24,14 @@ func (r *Run) mayFallBack(res execution.Result) bool {
 	return res.Status == execution.StatusUnsupported || res.Status == execution.StatusFailed && fallbackCodes[res.Error.ErrorCode()]
 }
 
-// answeredOnce reports whether the last attempt completed a turn: repeating the request would repeat what it did.
+// answeredOnce reports whether the last attempt completed a turn: repeating the request would repeat its
+// effects.
 func (r *Run) answeredOnce() (done bool) {
 	r.exclusive(func() { done = r.col.turnsDone > 0 })
 	return done
 }
 
-// fallbackRequest is the request for another backend: what only the first one understands is left out.
+// fallbackRequest returns the request for another backend, without what only the first one understands.
 func fallbackRequest(req execution.Request, b Backend) execution.Request {
 	c := req.Clone()
 	c.Run.Agent = b.Name
@@ -40,7 +41,7 @@ func fallbackRequest(req execution.Request, b Backend) execution.Request {
 	return c
 }
 
-// shouldRetry asks the adapter, or applies the policy's own rule. A panic means no.
+// shouldRetry asks the adapter or applies the policy's rule. A panic means no.
 func (r *Run) shouldRetry(b Backend, res execution.Result, attempt int, policy execution.RetryPolicy) (retry bool) {
 	if res.Error == nil || res.Status != execution.StatusFailed || attempt >= policy.MaxAttempts || r.answeredOnce() {
 		return false
@@ -57,8 +58,9 @@ func (r *Run) shouldRetry(b Backend, res execution.Result, attempt int, policy e
 	return (res.Error.Retryable || res.Error.Recoverable) && ShouldRetry(failure, attempt-1, policy)
 }
 
-// ShouldRetry is the rule of the agent-mux specification: attempts remain, the failure's code is in the policy, and the
-// failure is recoverable. attempt counts from 0. A policy that repeats timeouts repeats those of silence, too.
+// ShouldRetry is the rule of the agent-mux specification: attempts remain, the policy includes the failure's
+// code, and the failure is recoverable. attempt counts from 0. A policy that retries timeouts also retries
+// those of inactivity.
 func ShouldRetry(failure execution.Body, attempt int, policy execution.RetryPolicy) bool {
 	if attempt < 0 || attempt+1 >= policy.MaxAttempts {
 		return false
@@ -86,7 +88,8 @@ func ShouldRetry(failure execution.Body, attempt int, policy execution.RetryPoli
 	return recoverable && listed
 }
 
-// failureBody is the error event of a failed result. after is what the provider asked to wait, 0 when unknown.
+// failureBody returns the error event of a failed result. after is the delay that the provider asked for, 0 if
+// unknown.
 func failureBody(res execution.Result, after time.Duration) execution.Body {
 	e := res.Error
 	switch code := e.ErrorCode(); code {

@@ -16,12 +16,12 @@ import (
 type Run struct {
 	req     execution.Request
 	opts    Options
-	backend Backend // the first; see use for the one that runs
+	backend Backend // the first backend; use sets the running one
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	log     *eventLog
 	done    chan struct{} // closed when result is set
-	gone    chan struct{} // closed when drive has returned, or was given up
+	gone    chan struct{} // closed when drive has returned or was abandoned
 	result  execution.Result
 	finish1 sync.Once
 	leave1  sync.Once
@@ -53,7 +53,7 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 	r.seq.run = r
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if limit := r.limit(); limit > 0 {
-		// The timer outlives nothing: cancel releases it.
+		// cancel releases the timer.
 		c, stop := context.WithTimeoutCause(r.ctx, limit, errDeadline)
 		parent := r.cancel
 		r.ctx, r.cancel = c, func(cause error) { parent(cause); stop() }
@@ -61,7 +61,7 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 	return r
 }
 
-// limit is the shortest of the deadlines that are not ctx's own; 0 is none.
+// limit returns the shortest deadline besides that of ctx; 0 is none.
 func (r *Run) limit() time.Duration {
 	var d time.Duration
 	candidates := []time.Duration{r.opts.MaxElapsed, milliseconds(r.req.Run.TimeoutMs)}
@@ -76,55 +76,55 @@ func (r *Run) limit() time.Duration {
 	return d
 }
 
-// milliseconds makes a duration of a number from the wire, which may be larger than a duration can be.
+// milliseconds converts a number from the wire, which may exceed the range of a duration.
 func milliseconds(ms int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	return time.Duration(min(ms, most)) * time.Millisecond
 }
 
-// lastTurn reports whether no other turn can follow the one that runs.
+// lastTurn reports whether no turn can follow the current one.
 func (r *Run) lastTurn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.inputOpen && len(r.queue) == 0
 }
 
-// ID is the run's id.
+// ID returns the run's id.
 func (r *Run) ID() execution.RunID { return r.req.Run.RunID }
 
-// Request is the request as it was started, defaults filled in.
+// Request returns the request as started, with defaults filled in.
 func (r *Run) Request() execution.Request { return r.req.Clone() }
 
-// Agent is the name of the backend that runs, or ran last.
+// Agent returns the name of the backend that runs or ran last.
 func (r *Run) Agent() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.current.Name
 }
 
-// State is the run's state now.
+// State returns the run's current state.
 func (r *Run) State() execution.RunState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state
 }
 
-// Events yields the events after the given number, then live ones, and ends behind finished. Any number of readers may
-// read, each at its own pace; one that is too slow for the buffer gets a Gap that counts what it missed. The sequence's error is
-// that of ctx. A consumer's panic passes through.
+// Events yields the events after the given number, then live ones, and ends after the finished event. Any
+// number of readers may read, each at its own pace; one that is too slow for the buffer gets a Gap with the
+// number of missed events. The sequence's error is that of ctx. A consumer's panic passes through.
 func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[execution.Event, error] {
 	return r.log.read(ctx, after, false)
 }
 
-// EventsHeld is Events for a reader that must not miss anything: when it falls behind by the whole buffer, the agent's
-// output waits for it. Events of the host never wait, and Interrupt, Answer and Abort lift the wait until the reader reads
-// on. Only what comes meanwhile beyond twice the buffer can be missed, and is counted by a Gap.
+// EventsHeld is Events for a reader that must not miss anything: while it lags by the whole buffer, the agent's
+// output waits. Events of the host never wait, and Interrupt, Answer and Abort lift the wait until the reader
+// reads again. Only events beyond twice the buffer can then be missed; a Gap counts them.
 func (r *Run) EventsHeld(ctx context.Context, after uint64) iter.Seq2[execution.Event, error] {
 	return r.log.read(ctx, after, true)
 }
 
-// Result waits for the one result. Its error is that of ctx; a failed run is a result. All callers share its maps and
-// slices and must not change them.
+// Result waits for the result. The error is that of ctx; a failed run is a result. All callers share its maps
+// and slices and must not change them.
 func (r *Run) Result(ctx context.Context) (execution.Result, error) {
 	select {
 	case <-r.gone:
@@ -139,10 +139,10 @@ func (r *Run) Result(ctx context.Context) (execution.Result, error) {
 	}
 }
 
-// Done is closed when the result is there.
+// Done returns a channel that is closed when the result is available.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// use makes b the backend that runs. caps are those of the backend, narrow those of this run.
+// use makes b the running backend. caps are the backend's capabilities, narrow those of this run.
 func (r *Run) use(b Backend, caps, narrow execution.Capabilities, n execution.Negotiation) {
 	r.mu.Lock()
 	r.current, r.caps = b, caps
@@ -158,10 +158,10 @@ func (r *Run) errorf(code execution.ErrorCode, format string, args ...any) *exec
 	return execution.Errorf(code, "run %s: "+format, append([]any{r.ID()}, args...)...)
 }
 
-// overLocked reports whether nothing can be said to the run any more.
+// overLocked reports whether the run accepts no more commands.
 func (r *Run) overLocked() bool { return r.end.kind != endNone || r.state.Terminal() }
 
-// conditionLocked is the state in words, for errors.
+// conditionLocked returns the state in words, for errors.
 func (r *Run) conditionLocked() string {
 	if r.state.Terminal() {
 		return string(r.state)
@@ -169,10 +169,10 @@ func (r *Run) conditionLocked() string {
 	return "ending"
 }
 
-// activeLocked refuses a verb on a run that is over or whose backend cannot do it.
+// activeLocked refuses a verb on a run that is over or whose backend does not support it.
 func (r *Run) activeLocked(v execution.Verb) error {
 	if r.overLocked() {
-		return r.errorf(execution.CodeRunNotActive, "cannot %s, the run is %s", v, r.conditionLocked())
+		return r.errorf(execution.CodeRunNotActive, "cannot %s: the run is %s", v, r.conditionLocked())
 	}
 	if !r.caps.Agent.Has(v) {
 		e := r.errorf(execution.CodeCapability, "%s does not support %s", r.current.Name, v)
@@ -182,7 +182,7 @@ func (r *Run) activeLocked(v execution.Verb) error {
 	return nil
 }
 
-// setLocked makes a legal transition; an illegal one is not made.
+// setLocked makes a legal transition and ignores an illegal one.
 func (r *Run) setLocked(to execution.RunState) bool {
 	if !LegalTransition(r.state, to) {
 		return false
@@ -191,7 +191,7 @@ func (r *Run) setLocked(to execution.RunState) bool {
 	return true
 }
 
-// On adds a handler for the events from now on; off removes it.
+// On adds a handler for future events; off removes it.
 func (r *Run) On(h Handler) (off func()) {
 	r.emitMu.Lock()
 	defer r.emitMu.Unlock()
@@ -202,5 +202,5 @@ func (r *Run) On(h Handler) (off func()) {
 	return func() { removed.Store(true) }
 }
 
-// leave says that nobody drives the run any more.
+// leave records that nothing drives the run any more.
 func (r *Run) leave() { r.leave1.Do(func() { close(r.gone) }) }

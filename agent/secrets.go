@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// holdLimit bounds how long the end of a delta that may be the beginning of a secret is kept back.
+	// holdLimit is how long the end of a delta that may begin a secret is held.
 	holdLimit = time.Second
-	// holdBytes bounds how much of one stream, and holdEvents how many events behind it, are kept back.
+	// holdBytes and holdEvents limit the held text of one stream and the held events after it.
 	holdBytes  = 16 << 10
 	holdEvents = 4096
-	// tellingBytes is how much of a known secret may be shown before it is known whether the rest follows.
+	// tellingBytes is how much of a known secret may be shown before the rest is known.
 	tellingBytes = 3
 )
 
-// hold takes the secrets out of the events of a run before anybody sees them. Models say a key in pieces of a few letters, so no delta
-// alone shows it. A delta whose end may be the beginning of a secret therefore waits for the next of its stream, or for the
-// stream's end; what even that does not decide moves to the next. The order of the events never changes: what comes after a kept
-// event waits behind it, at most holdLimit. It runs under emit's exclusion.
+// hold removes secrets from a run's events before anybody sees them. Models emit a key in pieces of a few
+// letters, so a single delta does not reveal it. A delta whose end may begin a secret therefore waits for the
+// next one of its stream, or for the stream's end; an undecided rest moves to the next delta. The order of the
+// events never changes: events after a held one wait too, at most holdLimit. It runs under emit's exclusion.
 type hold struct {
 	secrets *secret.Redactor
 	follow  deltas.Slimmer
@@ -33,20 +33,20 @@ type hold struct {
 
 type heldEvent struct {
 	event execution.Event
-	of    *stream // of a delta that cannot go as it is
+	of    *stream // of a delta that must change
 	text  string  // its piece without secrets
-	whole bool    // total replaces the text so far, which does not follow from the pieces
+	whole bool    // total replaces the accumulated text, which does not follow from the pieces
 	total string
-	by    *stream // the stream whose open end belongs to this event; nil when it can go
+	by    *stream // the stream whose open end belongs to this event; nil if it can be shown
 }
 
 type stream struct {
-	before byte   // the byte in front of open
-	open   string // the end of the stream that may be the beginning of a secret
-	shown  int    // so much of open was shown already, or its redaction
+	before byte   // the byte before open
+	open   string // the end of the stream that may begin a secret
+	shown  int    // this much of open was already shown or redacted
 	last   *heldEvent
 	since  time.Time
-	// A stream that never had anything to keep back or to take out is passed on as it is; total is what another has shown.
+	// A stream without any secret is passed on unchanged; total is what another one has shown.
 	changed bool
 	total   strings.Builder
 }
@@ -62,7 +62,7 @@ func newHold(values []string) *hold {
 	return &hold{secrets: secret.New(values), streams: map[deltas.Key]*stream{}}
 }
 
-// clean takes the secrets out of an event that stands for itself.
+// clean removes secrets from an event that is complete by itself.
 func (h *hold) clean(e execution.Event) execution.Event {
 	switch b := e.Body.(type) {
 	case execution.TextDelta, execution.ThinkingDelta, execution.ToolInputDelta, execution.ShellStdoutDelta, execution.ShellStderrDelta:
@@ -79,7 +79,7 @@ func (h *hold) clean(e execution.Event) execution.Event {
 	return e
 }
 
-// line takes out of a line of output what it only shows together with the lines before it.
+// line removes secrets from a line of output that appear only together with earlier lines.
 func (h *hold) line(b execution.Log) execution.Log {
 	lines := h.logs[b.Source]
 	if lines == nil {
@@ -93,7 +93,7 @@ func (h *hold) line(b execution.Log) execution.Log {
 	return b
 }
 
-// push takes the next event, which clean has seen. It calls show with it at once where nothing is kept back.
+// push adds the next event, after clean. It calls show immediately if nothing is held.
 func (h *hold) push(e execution.Event, now time.Time, show func(execution.Event)) {
 	follows := h.follow.Follows(e)
 	key, delta, ok := deltas.Of(e)
@@ -106,7 +106,7 @@ func (h *hold) push(e execution.Event, now time.Time, show func(execution.Event)
 			h.endAll()
 		case execution.ApprovalRequired, execution.InputRequired, execution.Interrupted, execution.Aborted, execution.Timeout, execution.Paused:
 			for _, st := range h.streams {
-				h.force(st) // nobody waits for a second to be asked, or to see that they were heard
+				h.force(st) // questions and acknowledgements must not wait
 			}
 		}
 		h.enqueue(heldEvent{event: e}, show)
@@ -136,13 +136,13 @@ func (h *hold) push(e execution.Event, now time.Time, show func(execution.Event)
 		found := h.secrets.Find(stated, 0)
 		end := found.Open
 		if rest, ok := strings.CutSuffix(stated, text[open:]); ok {
-			end = len(rest) // the stream knows more of what came before
+			end = len(rest) // the stream knows more of the preceding text
 		}
 		it.whole, it.total = true, found.Hide(0, end)
 	}
 	if !st.changed && (it.text != delta || it.whole && it.total != stated) {
 		st.changed = true
-		st.total.WriteString(strings.TrimSuffix(stated, delta)) // what was shown so far, as it was said
+		st.total.WriteString(strings.TrimSuffix(stated, delta)) // the original of what was shown so far
 	}
 	if st.changed {
 		it.of = st
@@ -161,7 +161,7 @@ func (h *hold) push(e execution.Event, now time.Time, show func(execution.Event)
 	}
 }
 
-// enqueue puts an event behind those that are kept back, and lets the first of them go when too many wait behind it.
+// enqueue adds an event after the held ones and releases the first of them when too many wait.
 func (h *hold) enqueue(it heldEvent, show func(execution.Event)) {
 	if len(h.queue) == 0 && it.by == nil {
 		show(it.shown())
@@ -178,7 +178,7 @@ func (h *hold) enqueue(it heldEvent, show func(execution.Event)) {
 	}
 }
 
-// end closes a stream: the end that it kept back can no longer become a secret.
+// end closes a stream: its held end can no longer become a secret.
 func (h *hold) end(k deltas.Key) {
 	st := h.streams[k]
 	if st == nil {
@@ -197,8 +197,8 @@ func (h *hold) endAll() {
 	}
 }
 
-// force lets the event of a stream go before it is known how its text goes on. So much of a secret that it would tell
-// something is redacted on suspicion; the stream goes on being watched from where it was.
+// force releases a stream's event before the following text is known. A revealing part of a possible secret is
+// redacted; the stream is still checked from where it was.
 func (h *hold) force(st *stream) {
 	if st == nil || st.last == nil {
 		return
@@ -212,7 +212,7 @@ func (h *hold) force(st *stream) {
 	st.last.by, st.last = nil, nil
 }
 
-// tells reports whether so much of a secret is there that it may not be shown. The scheme of an address is none.
+// tells reports whether enough of a secret is present to hide it. The scheme of an address is not.
 func tells(open string) bool {
 	for _, scheme := range []string{"https://", "http://"} {
 		if strings.HasPrefix(scheme, open) {
@@ -225,7 +225,8 @@ func tells(open string) bool {
 	return len(open) > tellingBytes
 }
 
-// ready calls show with the events that can go, and says how long the first of the others may still be kept: 0 when nothing is.
+// ready calls show with the events that can be shown and returns how long the first of the others may still be
+// held; 0 if none is.
 func (h *hold) ready(now time.Time, show func(execution.Event)) (wait time.Duration) {
 	n := 0
 	for ; n < len(h.queue); n++ {
@@ -246,14 +247,14 @@ func (h *hold) ready(now time.Time, show func(execution.Event)) (wait time.Durat
 	return wait
 }
 
-// shown is the event as it goes.
+// shown returns the event as readers see it.
 func (it *heldEvent) shown() execution.Event {
 	e := it.event
 	if it.of == nil {
 		return e
 	}
 	if _, delta, _ := deltas.Of(e); it.text != delta {
-		e.Raw = nil // the agent's own line has what was taken out
+		e.Raw = nil // the agent's raw line contains what was removed
 	}
 	e.Body = deltas.With(e.Body, it.text)
 	if stated, _ := deltas.Accumulated(e.Body); stated == "" {

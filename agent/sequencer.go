@@ -10,9 +10,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// sequencer brings the events of an adapter into the order of the contract (agent-mux specification, events): the session
-// first, turns that begin and end, whole messages where streaming is off or missing, a turn's end before the error that
-// ended it. It runs under emit's exclusion.
+// sequencer puts an adapter's events into the order of the contract (agent-mux specification, events): the
+// session first, turns that begin and end, complete messages if streaming is off or missing, a turn's end
+// before the error that ended it. It runs under emit's exclusion.
 type sequencer struct {
 	run      *Run
 	n        uint64
@@ -23,28 +23,29 @@ type sequencer struct {
 	session  bool
 	ended    bool
 	fallback map[string]bool
-	early    []execution.Event // what came before the session and belongs behind its start
-	failure  *execution.Event  // an error that may be the last word of the open turn
+	early    []execution.Event // events before the session, to be shown after its start
+	failure  *execution.Event  // an error that may be the last event of the open turn
 	own      speech
 	others   map[string]*speech // of sub-agents, by Event.Parent
 	work     openWork
-	asked    map[execution.QuestionID]bool // permission questions that were shown and have no answer yet
+	asked    map[execution.QuestionID]bool // shown permission questions without an answer
 }
 
-// maxEarly bounds the events that wait for the session to start; then it is taken as started.
+// maxEarly limits the events that wait for the session to start; beyond it the session is assumed to have
+// started.
 const maxEarly = 256
 
 // speech is a message and the thinking before it.
 type speech struct{ text, thinking passage }
 
-// passage is text that comes in pieces, which are held back while streaming is off.
+// passage is text in pieces, which are held while streaming is off.
 type passage struct {
 	held  strings.Builder // not yet published
-	whole string          // published out of held, from the start of the message
-	said  bool            // a piece has come
+	whole string          // already published, from the start of the message
+	said  bool            // a piece has arrived
 }
 
-// take empties the passage: the piece to publish and everything so far.
+// take empties the passage and returns the piece to publish and the accumulated text.
 func (p *passage) take() (piece, whole string) {
 	piece = p.held.String()
 	p.held.Reset()
@@ -54,7 +55,7 @@ func (p *passage) take() (piece, whole string) {
 
 func (p *passage) end() { p.whole, p.said = "", false }
 
-// order calls publish for e and for what the contract wants around it.
+// order calls publish for e and for the events that the contract requires around it.
 func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 	own := e.Parent == ""
 	if s.failure != nil && !accounting(e.Body) {
@@ -67,7 +68,8 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 	case execution.SessionStart:
 		if own {
 			if s.session && (s.run.col.sessionID == b.SessionID || s.run.col.sessionID == "") {
-				// An agent repeats its session with every turn, or names it only after the run had to start one without a name.
+				// An agent repeats its session with every turn, or names it only after the run had to start one
+				// without a name.
 				s.run.col.startSession(b)
 				return
 			}
@@ -105,7 +107,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 	case execution.ToolInputDelta:
 		s.ensureTurn(publish)
 		if s.run.req.Run.Stream == execution.StreamOff {
-			return // tool_call_ready carries the whole
+			return // tool_call_ready has the complete input
 		}
 	case execution.MessageStart:
 		s.ensureTurn(publish)
@@ -116,7 +118,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		s.flush(e.Parent, publish)
 		p := &s.of(e.Parent).text
 		if !p.said && b.Text != "" {
-			s.noteFallback("text", "the agent sends it whole", publish)
+			s.noteFallback("text", "the agent sends it complete", publish)
 			publish(execution.Event{Parent: e.Parent, Body: execution.TextDelta{Delta: b.Text, Accumulated: b.Text}})
 		}
 		p.end()
@@ -129,7 +131,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		s.flush(e.Parent, publish)
 		p := &s.of(e.Parent).thinking
 		if !p.said && b.Thinking != "" {
-			s.noteFallback("thinking", "the agent sends it whole", publish)
+			s.noteFallback("thinking", "the agent sends it complete", publish)
 			publish(execution.Event{Parent: e.Parent, Body: execution.ThinkingDelta{Delta: b.Thinking, Accumulated: b.Thinking}})
 		}
 		p.end()
@@ -146,7 +148,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		s.ensureTurn(publish)
 		s.flush(e.Parent, publish)
 		if !s.run.col.caps.Agent.ToolCallStreaming {
-			s.noteFallback("tool_calls", "the agent sends their input whole", publish)
+			s.noteFallback("tool_calls", "the agent sends their input complete", publish)
 		}
 	case execution.ToolCallStart, execution.ToolResultEvent, execution.ToolError, execution.FileRead, execution.FileWrite,
 		execution.FileCreate, execution.FileDelete, execution.FilePatch, execution.ShellStart, execution.ShellStdoutDelta, execution.ShellStderrDelta,
@@ -156,7 +158,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		s.flush(e.Parent, publish)
 	case execution.ApprovalDenied:
 		shown := s.asked[b.ID]
-		if !shown { // a question that was shown may outlive its turn, and its answer begins none
+		if !shown { // a shown question may outlive its turn, and its answer does not begin one
 			s.ensureTurn(publish)
 		}
 		s.flush(e.Parent, publish)
@@ -185,7 +187,7 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 	s.publish(e, publish)
 }
 
-// publish publishes an event of the backend and notes what it leaves open.
+// publish publishes an event of the backend and records what it leaves open.
 func (s *sequencer) publish(e execution.Event, publish func(execution.Event)) {
 	switch b := e.Body.(type) {
 	case execution.ApprovalRequired:
@@ -211,7 +213,7 @@ func (s *sequencer) ask(id execution.QuestionID) {
 	s.asked[id] = true
 }
 
-// askFirst shows the question that a denial answers, where nobody was asked: a rule or a hook denied the call.
+// askFirst shows the question of a denial that was not preceded by one: a rule or a hook denied the call.
 func (s *sequencer) askFirst(e execution.Event, b execution.ApprovalDenied, publish func(execution.Event)) {
 	q := execution.ApprovalRequired{ID: b.ID, Action: cmp.Or(b.ToolName, "a tool call"), Detail: b.Reason, ToolName: b.ToolName, Risk: execution.RiskMedium}
 	s.run.col.unasked = true // nobody waits for an answer
@@ -219,7 +221,7 @@ func (s *sequencer) askFirst(e execution.Event, b execution.ApprovalDenied, publ
 	s.run.col.unasked = false
 }
 
-// accounting reports whether an event may come between an error and the end of the turn that it ended.
+// accounting reports whether an event may come between an error and the end of its turn.
 func accounting(b execution.Body) bool {
 	switch b.(type) {
 	case execution.TurnEnd, execution.Debug, execution.Log, execution.TokenUsage, execution.CostEvent, execution.RateLimited, execution.SessionEnd,
@@ -230,7 +232,7 @@ func accounting(b execution.Body) bool {
 	return false
 }
 
-// hold keeps an error back until it is known whether anything of the turn follows it.
+// hold holds an error until it is known whether events of the turn follow it.
 func (s *sequencer) hold(e execution.Event) { s.failure = &e }
 
 func (s *sequencer) releaseFailure(publish func(execution.Event)) {
@@ -255,8 +257,8 @@ func (s *sequencer) of(parent string) *speech {
 	return p
 }
 
-// delta publishes a piece of text or thinking, or holds it back while streaming is off. That an agent cannot stream is
-// said once.
+// delta publishes a piece of text or thinking, or holds it while streaming is off. A missing streaming ability
+// is reported once.
 func (s *sequencer) delta(e execution.Event, piece string, thinking bool, publish func(execution.Event)) {
 	sp := s.of(e.Parent)
 	p, kind, streams := &sp.text, "text", s.run.col.caps.Agent.TextStreaming
@@ -272,7 +274,7 @@ func (s *sequencer) delta(e execution.Event, piece string, thinking bool, publis
 		return
 	}
 	if !streams {
-		s.noteFallback(kind, "the agent sends it whole", publish)
+		s.noteFallback(kind, "the agent sends it complete", publish)
 	}
 	publish(e)
 }
@@ -289,7 +291,7 @@ func (s *sequencer) noteFallback(kind, reason string, publish func(execution.Eve
 	publish(execution.Event{Body: execution.StreamFallback{Capability: kind, Reason: reason}})
 }
 
-// flush publishes what was held back.
+// flush publishes the held text.
 func (s *sequencer) flush(parent string, publish func(execution.Event)) {
 	if s.run.req.Run.Stream != execution.StreamOff {
 		return
@@ -344,7 +346,7 @@ func (s *sequencer) closeTurn(reason execution.TurnEndReason, publish func(execu
 	}
 }
 
-// endTurn publishes the end of a turn, what was held back before it, and the error that ended it behind it.
+// endTurn publishes the held text, the end of a turn, and then the error that ended it.
 func (s *sequencer) endTurn(e execution.Event, b execution.TurnEnd, publish func(execution.Event)) {
 	s.ensureTurn(publish)
 	for _, parent := range slices.Sorted(maps.Keys(s.others)) {
@@ -369,7 +371,7 @@ func (s *sequencer) endTurn(e execution.Event, b execution.TurnEnd, publish func
 	s.releaseFailure(publish)
 }
 
-// price adds the cost of what was used and not stated, when the price of its model is known.
+// price adds the cost of unstated usage if the model's price is known.
 func (s *sequencer) price(over bool, publish func(execution.Event)) {
 	if cost := s.run.col.unstatedCost(over); cost != nil {
 		publish(execution.Event{Body: execution.CostEvent{Cost: *cost}})
@@ -382,7 +384,7 @@ func (s *sequencer) finish(res execution.Result, publish func(execution.Event)) 
 		s.ensureSession(publish)
 	}
 	if said := statedText(res); said != "" && s.run.col.text.Len() == 0 && (s.open || s.turns == 0) {
-		// A backend that answers in one piece, in its result only, is heard like any other.
+		// The answer of a backend that answers only in its result is shown like any other.
 		s.order(execution.Event{Body: execution.TextDelta{Delta: said, Accumulated: said}}, publish)
 	}
 	reason := execution.TurnCompleted
@@ -407,7 +409,7 @@ func (s *sequencer) finish(res execution.Result, publish func(execution.Event)) 
 	}
 }
 
-// statedText is the text of a completed result.
+// statedText returns the text of a completed result.
 func statedText(res execution.Result) string {
 	if res.Status != execution.StatusCompleted {
 		return ""

@@ -14,5 +14,5 @@ var transitions = map[execution.RunState][]execution.RunState{
 	execution.StateInterrupted: {execution.StateRunning, execution.StateCompleted, execution.StateCrashed, execution.StateAborted},
 }
 
-// LegalTransition reports whether a run may go from one state to another. Nothing leaves a terminal state.
+// LegalTransition reports whether a run may change from one state to another. Terminal states are final.
 func LegalTransition(from, to execution.RunState) bool { return slices.Contains(transitions[from], to) }

@@ -16,7 +16,7 @@ var lastULID struct {
 	entropy [10]byte
 }
 
-// NewRunID makes a ULID of the present time. Ids made by one process ascend, also within a millisecond.
+// NewRunID returns a ULID of the current time. Ids from one process ascend, even within a millisecond.
 func NewRunID() execution.RunID {
 	l := &lastULID
 	l.Lock()
@@ -24,7 +24,7 @@ func NewRunID() execution.RunID {
 	if ms := uint64(time.Now().UnixMilli()); ms > l.ms {
 		l.ms = ms
 		rand.Read(l.entropy[:])
-		l.entropy[0] &= 0x7f // leaves room to count up
+		l.entropy[0] &= 0x7f // leaves room to increment
 	} else {
 		for i := 9; i >= 0; i-- {
 			l.entropy[i]++

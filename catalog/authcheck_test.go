@@ -65,7 +65,7 @@ func TestCheckAuth(t *testing.T) {
 		if a := got["in"]; a.Status != adapter.Authenticated || a.Identity != "ann" || !a.ExpiresAt.Equal(time.Unix(1, 0)) || a.CheckedAt.IsZero() {
 			t.Errorf("in: %+v", a)
 		}
-		for name, why := range map[string]string{"panics": "boom", "odd": "", "hangs": "no answer", "blind": "cannot look"} {
+		for name, why := range map[string]string{"panics": "boom", "odd": "", "hangs": "no answer", "blind": "cannot check"} {
 			if a := got[name]; a.Status != adapter.AuthUnknown || !strings.Contains(a.Details, why) {
 				t.Errorf("%s: %+v, want unknown because of %q", name, a, why)
 			}

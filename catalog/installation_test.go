@@ -89,19 +89,19 @@ func TestInstallCommands(t *testing.T) {
 		{"brew", "darwin", brewMethod, actionInstall, adapter.InstallOptions{}, "brew install --cask full"},
 		{"brew update", "darwin", brewMethod, actionUpdate, adapter.InstallOptions{}, "brew upgrade --cask full"},
 		{"brew uninstall", "darwin", brewMethod, actionUninstall, adapter.InstallOptions{}, "brew uninstall --cask full"},
-		{"brew takes no version", "darwin", brewMethod, actionInstall, adapter.InstallOptions{Version: "1.9.0"}, "!takes no version"},
+		{"brew takes no version", "darwin", brewMethod, actionInstall, adapter.InstallOptions{Version: "1.9.0"}, "!does not accept a version"},
 		{"winget", "windows", wingetMethod, actionInstall, adapter.InstallOptions{}, "winget install --exact --id X.Full --version 2.0.0"},
 		{"winget uninstall", "windows", wingetMethod, actionUninstall, adapter.InstallOptions{}, "winget uninstall --exact --id X.Full"},
 		{"pip", "linux", pipMethod, actionInstall, adapter.InstallOptions{}, "pip install full==2.0.0"},
 		{"pip uninstall", "linux", pipMethod, actionUninstall, adapter.InstallOptions{}, "pip uninstall --yes full"},
 		{"script", "linux", scriptMethod, actionInstall, adapter.InstallOptions{}, "sh -c 'curl https://x.test/i.sh | sh'"},
-		{"script takes no version", "linux", scriptMethod, actionInstall, adapter.InstallOptions{Version: "1.9.0"}, "!takes no version"},
+		{"script takes no version", "linux", scriptMethod, actionInstall, adapter.InstallOptions{Version: "1.9.0"}, "!does not accept a version"},
 		{"script uninstall", "linux", scriptMethod, actionUninstall, adapter.InstallOptions{}, "!by hand"},
-		{"another platform", "linux", brewMethod, actionInstall, adapter.InstallOptions{}, "!no command does it on linux"},
-		{"manual", "linux", manualMethod, actionInstall, adapter.InstallOptions{}, "!no command does it on linux"},
+		{"another platform", "linux", brewMethod, actionInstall, adapter.InstallOptions{}, "!no command can do this on linux"},
+		{"manual", "linux", manualMethod, actionInstall, adapter.InstallOptions{}, "!no command can do this on linux"},
 		{"no such method", "linux", npmMethod, actionInstall, adapter.InstallOptions{Method: "brew"}, `!no method "brew"`},
-		{"an option for a version", "linux", npmMethod, actionInstall, adapter.InstallOptions{Version: "--force"}, "!is no version"},
-		{"a command in a version", "linux", npmMethod, actionInstall, adapter.InstallOptions{Version: "1;rm"}, "!is no version"},
+		{"an option for a version", "linux", npmMethod, actionInstall, adapter.InstallOptions{Version: "--force"}, "!is not a valid version"},
+		{"a command in a version", "linux", npmMethod, actionInstall, adapter.InstallOptions{Version: "1;rm"}, "!is not a valid version"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -140,12 +140,12 @@ func TestInstallChoosesWhatTheMachineHas(t *testing.T) {
 		{"npm before pip", "npm node pip", nil, adapter.InstallOptions{}, "npm"},
 		{"pip where there is no npm", "pip", nil, adapter.InstallOptions{}, "pip"},
 		{"the asked one", "npm node pip", nil, adapter.InstallOptions{Method: "pip"}, "pip"},
-		{"nothing", "", nil, adapter.InstallOptions{}, "!there is no npm on PATH; there is no pip on PATH"},
+		{"nothing", "", nil, adapter.InstallOptions{}, "!no npm on PATH; no pip on PATH"},
 		{"node too old", "npm node", old, adapter.InstallOptions{Method: "npm"}, "!node 22.0.0 or newer, and /bin/node is 20.20.2"},
 		{"node too old, another way", "npm node pip", old, adapter.InstallOptions{}, "pip"},
 		{"node too old, forced", "npm node", old, adapter.InstallOptions{Force: true}, "npm"},
 		{"no node", "npm", nil, adapter.InstallOptions{Method: "npm"}, "!needs node 22.0.0"},
-		{"a broken npm", "npm node", map[string]adapter.SpawnOutcome{"npm --version": {Code: 1}}, adapter.InstallOptions{Method: "npm"}, "!npm --version ends with exit code 1"},
+		{"a broken npm", "npm node", map[string]adapter.SpawnOutcome{"npm --version": {Code: 1}}, adapter.InstallOptions{Method: "npm"}, "!npm --version exits with code 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -181,12 +181,12 @@ func TestInstallKnowsWhatIsThere(t *testing.T) {
 		message string
 		code    execution.ErrorCode
 	}{
-		{"installed", "1.6.0", actionInstall, adapter.InstallOptions{}, false, "1.6.0 is installed already", ""},
+		{"installed", "1.6.0", actionInstall, adapter.InstallOptions{}, false, "1.6.0 is already installed", ""},
 		{"installed, too old", "1.0.0", actionInstall, adapter.InstallOptions{}, true, "", ""},
 		{"installed, forced", "2.0.0", actionInstall, adapter.InstallOptions{Force: true}, true, "", ""},
 		{"installed, another version", "2.0.0", actionInstall, adapter.InstallOptions{Version: "1.9.0"}, true, "", ""},
 		{"update", "1.6.0", actionUpdate, adapter.InstallOptions{}, true, "", ""},
-		{"update of the newest", "2.0.0", actionUpdate, adapter.InstallOptions{}, false, "newest that is tested", ""},
+		{"update of the newest", "2.0.0", actionUpdate, adapter.InstallOptions{}, false, "newest tested version", ""},
 		{"update of a newer one", "3.0.0", actionUpdate, adapter.InstallOptions{}, false, "left as it is", ""},
 		{"update to an older one", "3.0.0", actionUpdate, adapter.InstallOptions{Version: "1.9.0"}, true, "", ""},
 		{"update of nothing", "", actionUpdate, adapter.InstallOptions{}, false, "", execution.CodeAgentNotInstalled},
@@ -237,9 +237,9 @@ func TestInstallSeesWhatNpmDid(t *testing.T) {
 		{"an older one of a range", ">=1", "1.9.0", "", map[string]adapter.SpawnOutcome{"npm view '@x/full@>=1' version --json": {Stdout: `["1.9.0","2.1.0","1.10.0"]`}}, "npm installed 1.9.0 although 2.1.0"},
 		{"the newest", "latest", "2.1.0", "", map[string]adapter.SpawnOutcome{"npm view @x/full@latest version --json": {Stdout: `"2.1.0"`}}, ""},
 		{"pinned, and older all the same", "", "1.9.0", "", nil, "npm installed 1.9.0 although 2.0.0"},
-		{"a warning about engines", "", "2.0.0", "", map[string]adapter.SpawnOutcome{"npm install -g --no-fund --no-audit @x/full@2.0.0": {Stderr: warning}}, "wants another Node: required: { node: '>=22' }, current: { node: 'v20.20.2' }"},
+		{"a warning about engines", "", "2.0.0", "", map[string]adapter.SpawnOutcome{"npm install -g --no-fund --no-audit @x/full@2.0.0": {Stderr: warning}}, "needs another Node: required: { node: '>=22' }, current: { node: 'v20.20.2' }"},
 		{"below the minimum", "1.0.0", "1.0.0", "", nil, "needs version 1.5.0"},
-		{"another one is first on PATH", "", "2.0.0", "1.7.0", map[string]adapter.SpawnOutcome{"npm install -g --no-fund --no-audit @x/full@2.0.0": {}}, "PATH finds /bin/full, which is 1.7.0, first"},
+		{"another one is first on PATH", "", "2.0.0", "1.7.0", map[string]adapter.SpawnOutcome{"npm install -g --no-fund --no-audit @x/full@2.0.0": {}}, "first one on PATH is /bin/full, version 1.7.0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +265,7 @@ func TestInstallSeesWhatNpmDid(t *testing.T) {
 		t.Parallel()
 		m := &machine{programs: map[string]bool{"npm": true}, agent: "2.0.0", answers: map[string]adapter.SpawnOutcome{"npm uninstall -g @x/full": {}}}
 		res, err := m.registry("linux", npmMethod).Uninstall(t.Context(), "full", adapter.InstallOptions{})
-		if err != nil || !strings.Contains(res.Message, "there is still /bin/full") {
+		if err != nil || !strings.Contains(res.Message, "/bin/full is still there") {
 			t.Errorf("got %+v, %v", res, err)
 		}
 	})

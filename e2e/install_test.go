@@ -108,10 +108,10 @@ func installWithNpm(t *testing.T, k kit) {
 	if got := install(0, "agents", "install", "claude", "--version", ">=2.0.0"); got.InstalledVersion != "2.1.197" || !strings.Contains(got.Message, "although 2.1.329 is published") {
 		t.Errorf("an older release was installed, and this was said: %+v", got)
 	}
-	if got := install(0, "update", "claude"); got.InstalledVersion != "2.1.329" || !strings.Contains(got.Message, "wants another Node") {
+	if got := install(0, "update", "claude"); got.InstalledVersion != "2.1.329" || !strings.Contains(got.Message, "needs another Node") {
 		t.Errorf("the pinned release: %+v", got)
 	}
-	if got := install(0, "install", "claude"); got.Command != "" || !strings.Contains(got.Message, "installed already") {
+	if got := install(0, "install", "claude"); got.Command != "" || !strings.Contains(got.Message, "already installed") {
 		t.Errorf("again: %+v", got)
 	}
 	if got := install(0, "uninstall", "claude"); !got.OK {

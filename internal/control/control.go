@@ -1,5 +1,6 @@
-// Package control lets another process of the same user talk to a run: one JSON object per line over a unix socket whose
-// file only that user can open. It carries the verbs of the run handle; events are read from the run store, not here.
+// Package control lets another process of the same user control a run: one JSON object per line over a unix
+// socket that only that user can open. It transports the verbs of the run handle; events are read from the run
+// store.
 package control
 
 import (
@@ -39,7 +40,7 @@ type Reply struct {
 	Pending []PendingQuestion  `json:"pending,omitempty"`
 }
 
-// PendingQuestion is a question that waits for an answer.
+// PendingQuestion is an unanswered question.
 type PendingQuestion struct {
 	ID       execution.QuestionID `json:"interactionId"`
 	Approval bool                 `json:"approval"`
@@ -48,10 +49,12 @@ type PendingQuestion struct {
 }
 
 const (
-	// maxLine bounds a call: a prompt of 5 MB with its JSON escapes fits. Beyond smallLine one is read at a time.
+	// maxLine limits the size of a call: a prompt of 5 MB with its JSON escapes fits. Calls beyond smallLine
+	// are read one at a time.
 	maxLine   = 32 << 20
 	smallLine = 64 << 10
-	// maxCallers bounds the connections; a further one takes the place of the oldest. callLimit bounds the time for one call.
+	// maxCallers limits the connections; an additional one replaces the oldest. callLimit limits the time for
+	// one call.
 	maxCallers = 64
 	callLimit  = 10 * time.Second
 )
@@ -66,11 +69,11 @@ type Server struct {
 	conns    map[net.Conn]struct{}
 	closed   bool
 	room     *stranger.Room
-	large    chan struct{} // one token: a large call is read
+	large    chan struct{} // one token: a large call is being read
 }
 
-// Serve listens at path, which must not be in use, until Close. The socket is made for this user alone, and so is its
-// directory when it is not there yet; one that others may write to is refused.
+// Serve listens at path, which must not be in use, until Close. Only this user can access the socket and its
+// directory, which is created if missing; a directory that others can write to is refused.
 func Serve(path string, run *agent.Run) (*Server, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -175,7 +178,7 @@ func (s *Server) line(in *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// Apply carries out a call on a run of this process.
+// Apply executes a call on a run of this process.
 func Apply(r *agent.Run, c Call) Reply {
 	var err error
 	var reply Reply
@@ -236,7 +239,7 @@ func Apply(r *agent.Run, c Call) Reply {
 	return reply
 }
 
-// Close stops answering, removes the socket and waits for every connection.
+// Close stops answering, removes the socket and waits for all connections to end.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -4,5 +4,5 @@ package control
 
 import "os"
 
-// private cannot be told from the mode here: the profile directories of Windows are the user's own.
+// private cannot be determined from the mode here: the profile directories of Windows belong to the user.
 func private(os.FileInfo) bool { return true }

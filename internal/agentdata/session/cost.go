@@ -11,8 +11,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// cost is what a session cost: what the index has of an earlier reckoning, else what is in the session's own files, else what
-// the agent states.
+// cost returns what a session cost: from the index, else from the session's own files, else the agent's figure.
 func (s *Store) cost(ctx context.Context, r row, session adapter.Session) *execution.Cost {
 	if r.priced {
 		return r.summary.Cost
@@ -23,7 +22,7 @@ func (s *Store) cost(ctx context.Context, r row, session adapter.Session) *execu
 	costs, err := s.opts.Costs(ctx, r.Agent, append(slices.Clone(r.Parts), r.Path))
 	if err != nil {
 		if ctx.Err() == nil {
-			s.opts.Logger.Warn("what the session cost cannot be told", "error", err)
+			s.opts.Logger.Warn("compute the cost of the session", "error", err)
 		}
 		return session.Cost
 	}
@@ -33,8 +32,8 @@ func (s *Store) cost(ctx context.Context, r row, session adapter.Session) *execu
 	return session.Cost
 }
 
-// keepCosts writes what sessions cost into the index, so that listings need not reckon it. A row loses it when its file
-// changes.
+// keepCosts writes costs into the index, so that listings need not compute them. A row loses its cost when its
+// file changes.
 func (s *Store) keepCosts(ctx context.Context, db *sql.DB, costs map[string]execution.Cost) error {
 	if len(costs) == 0 {
 		return nil
@@ -59,7 +58,7 @@ func (s *Store) keepCosts(ctx context.Context, db *sql.DB, costs map[string]exec
 			}
 			c, ok := costs[id]
 			if !ok || c.TotalUSD == nil && old == nil && stated != nil {
-				continue // what the agent states as a whole is more than nothing
+				continue // the agent's total is better than nothing
 			}
 			text, err := json.Marshal(c)
 			if err != nil {

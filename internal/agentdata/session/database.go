@@ -14,7 +14,7 @@ import (
 
 const (
 	databaseName = "sessions.db"
-	// schema is the version of the table. An index of another version is dropped: it is derived.
+	// schema is the version of the table. An index of another version is deleted and rebuilt.
 	schema = 3
 	// busy is how long a statement waits for other processes.
 	busy = 30 * time.Second
@@ -44,7 +44,7 @@ CREATE INDEX files_updated ON files (updated, path);
 CREATE INDEX files_id ON files (id);
 `
 
-// database is the index, opened when it is needed.
+// database is the index, opened on first use.
 type database struct {
 	path   string // empty: in memory only
 	logger *slog.Logger
@@ -55,10 +55,10 @@ type database struct {
 	closed bool
 }
 
-var errClosed = errors.New("the index of sessions is closed")
+var errClosed = errors.New("the session index is closed")
 
-// use calls f with the index. A damaged one is moved aside and f called again with an empty one; one that cannot be used is
-// replaced by one in memory.
+// use calls f with the index. A damaged index is moved aside and f is called again with an empty one; an
+// unusable one is replaced with one in memory.
 func (d *database) use(ctx context.Context, f func(*sql.DB) error) error {
 	for attempt := 0; ; attempt++ {
 		db, err := d.open(ctx)
@@ -118,7 +118,7 @@ func makeTable(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil || version == schema {
-		return err // another process made it meanwhile
+		return err // another process created it meanwhile
 	}
 	if _, err := tx.ExecContext(ctx, `DROP TABLE IF EXISTS files;`+createTable+fmt.Sprintf(`PRAGMA user_version = %d`, schema)); err != nil {
 		return err
@@ -126,8 +126,8 @@ func makeTable(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// replace moves a damaged index aside, unless another process did so. broken is the one in use, nil when none could be
-// opened.
+// replace moves a damaged index aside, unless another process did. broken is the one in use, nil if none could
+// be opened.
 func (d *database) replace(broken *sql.DB) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,9 +140,9 @@ func (d *database) replace(broken *sql.DB) error {
 	}
 	aside, err := sqlitefile.MoveAside(d.path)
 	if err != nil {
-		return fmt.Errorf("move the damaged index of sessions aside: %w", err)
+		return fmt.Errorf("move the damaged session index aside: %w", err)
 	}
-	d.logger.Warn("the index of sessions was damaged; it was moved aside and is built anew", "moved_to", aside)
+	d.logger.Warn("the session index was damaged; it was moved aside and is being rebuilt", "moved_to", aside)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (d *database) standIn(ctx context.Context, broken *sql.DB, cause error) err
 		return errors.Join(cause, err)
 	}
 	d.db, d.memory = db, true
-	d.logger.Warn("the index of sessions cannot be used; every session is looked at anew", "path", d.path, "error", cause)
+	d.logger.Warn("the session index cannot be used; every session is read again", "path", d.path, "error", cause)
 	return nil
 }
 

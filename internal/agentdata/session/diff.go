@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// maxTable bounds the work of a comparison: the product of the lengths of what is between the common beginning and end.
+// maxTable limits the work of a comparison: the product of the lengths between the common beginning and end.
 const maxTable = 64 << 20
 
 // Diff compares two sessions by role and content.
@@ -26,8 +26,8 @@ func (s *Store) Diff(ctx context.Context, idA, idB string) (sessions.Difference,
 	return Compare(a, b)
 }
 
-// Compare compares two sessions: the longest common sequence of messages of the same role and content stays, and what is
-// between is removed, added, or modified where both sides have a message of the same role.
+// Compare compares two sessions: the longest common sequence of messages with the same role and content is
+// kept; what lies between is removed, added, or modified if both sides have a message of the same role.
 func Compare(a, b adapter.Session) (sessions.Difference, error) {
 	d := &comparison{sessions.Difference{A: a.SessionSummary, B: b.SessionSummary, Operations: []sessions.Operation{}}}
 	x, y := keys(a.Messages), keys(b.Messages)
@@ -58,7 +58,7 @@ type messageKey struct {
 	content, tool string
 }
 
-// keys are what messages are compared by: role and content, and the output for the result of a tool, which is its content.
+// keys are what messages are compared by: role and content, or a tool result's output.
 func keys(messages []adapter.SessionMessage) []messageKey {
 	out := make([]messageKey, len(messages))
 	for i, m := range messages {
@@ -73,7 +73,7 @@ func keys(messages []adapter.SessionMessage) []messageKey {
 	return out
 }
 
-// comparison is a difference in the making.
+// comparison is a difference under construction.
 type comparison struct{ sessions.Difference }
 
 func (d *comparison) keep(a, b adapter.Session, i, j int) {
@@ -117,8 +117,8 @@ func (d *comparison) middle(a, b adapter.Session, x, y []messageKey, offset int)
 	flush()
 }
 
-// replace tells what stands for a run of removed messages. Of two with the same role at the same place the second is the
-// first, modified.
+// replace returns the operations for a run of removed messages. Two messages of the same role at the same place
+// are one modified message.
 func (d *comparison) replace(a, b adapter.Session, removed, added []int) {
 	n := 0
 	for n < len(removed) && n < len(added) && a.Messages[removed[n]].Role == b.Messages[added[n]].Role {

@@ -1,10 +1,10 @@
-// Package session is the product's side of the conversations that agents keep on disk: an index over the stores of all
-// agents, search in what was said, comparison, export, and watching a session that goes on.
+// Package session reads the conversations that agents keep on disk: an index over the stores of all agents,
+// search, comparison, export, and watching a live session.
 //
-// The agents' files are the truth, and are only ever read, through adapter.SessionStore. The index, sessions.db in the
-// state directory, is derived: each row belongs to a file as it was, by path, size and time of change, and any process may
-// add rows at any time. A damaged index is moved aside and built anew, one that cannot be used is replaced by one in
-// memory.
+// The agents' files are authoritative and are only read, through adapter.SessionStore. The index, sessions.db
+// in the state directory, is derived from them: each row belongs to one version of a file, by path, size and
+// modification time, and any process may add rows at any time. A damaged index is moved aside and rebuilt; an
+// unusable one is replaced with one in memory.
 //
-// What a file means belongs to the adapters; what tokens cost, to the room that adds up usage.
+// Adapters know the files' formats; package usage knows the cost of tokens.
 package session

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// exportHeader is the first line of JSONL: everything but the messages.
+// exportHeader is the first line of JSONL: everything except the messages.
 type exportHeader struct {
 	Type          string `json:"type"` // session
 	SchemaVersion string `json:"schemaVersion"`
@@ -18,14 +18,14 @@ type exportHeader struct {
 	UnknownRecords map[string]int `json:"unknownRecords,omitempty"`
 }
 
-// exportMessage is a further line of JSONL.
+// exportMessage is one of the other lines of JSONL.
 type exportMessage struct {
 	Type     string `json:"type"` // message
 	Subagent string `json:"subagentId,omitempty"`
 	adapter.SessionMessage
 }
 
-// exportSubagent comes before the messages of a sub-agent.
+// exportSubagent precedes the messages of a sub-agent.
 type exportSubagent struct {
 	Type        string `json:"type"` // subagent
 	ID          string `json:"id"`
@@ -49,7 +49,7 @@ func Export(w io.Writer, s adapter.Session, f sessions.Format) error {
 	case sessions.Markdown:
 		markdown{w: out}.session(s)
 	default:
-		return execution.Errorf(execution.CodeValidation, "--format %q is no format", string(f)).WithHint("json, jsonl or markdown")
+		return execution.Errorf(execution.CodeValidation, "--format %q is not a valid format", string(f)).WithHint("json, jsonl or markdown")
 	}
 	if err != nil {
 		return err

@@ -12,17 +12,17 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// maxCandidates bounds how many sessions an error lists.
+// maxCandidates limits how many sessions an error lists.
 const maxCandidates = 5
 
-// find resolves an id: agent:native, or the agent's own id alone, or the beginning of one that only one session has.
+// find resolves an id: agent:native, the agent's own id, or a prefix of it that is unique.
 func (s *Store) find(ctx context.Context, id string) (row, error) {
 	agent, native, ok := strings.Cut(id, ":")
 	if !ok {
 		agent, native = "", id
 	}
 	if native == "" {
-		return row{}, execution.Errorf(execution.CodeValidation, "%q is no session id", id).WithHint("agent:id, as drawbar sessions list shows it")
+		return row{}, execution.Errorf(execution.CodeValidation, "%q is not a valid session id", id).WithHint("agent:id, as listed by drawbar sessions list")
 	}
 	if agent != "" {
 		src, err := s.source(agent)
@@ -82,9 +82,9 @@ func choose(id, native string, found []row) (row, error) {
 		if n := len(ids) - len(names); n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		return row{}, execution.Errorf(execution.CodeValidation, "%s is the beginning of %d sessions: %s%s", id, len(ids), join(names), more).WithHint("give more of the id, with the agent in front of it")
+		return row{}, execution.Errorf(execution.CodeValidation, "%s is the beginning of %d sessions: %s%s", id, len(ids), join(names), more).WithHint("use more of the id, with the agent in front of it")
 	}
-	// Of several files of one session the latest is the one that goes on; the others are told.
+	// If one session has several files, the latest is the live one; the others are reported.
 	r := list[0]
 	for _, other := range list[1:] {
 		r.summary.Problems = append(r.summary.Problems, adapter.SessionProblem{Path: other.Path, Message: "has the same session id and is not shown"})
@@ -103,7 +103,7 @@ func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
 		if ctx.Err() != nil {
 			return session, err
 		}
-		return session, execution.Errorf(execution.CodeSessionNotFound, "session %s cannot be read: %w", r.summary.UnifiedID, err).WithHint("look at the file %s", r.Path)
+		return session, execution.Errorf(execution.CodeSessionNotFound, "read session %s: %w", r.summary.UnifiedID, err).WithHint("check the file %s", r.Path)
 	}
 	for _, p := range r.summary.Problems {
 		if p.Path != r.Path && !slices.Contains(session.Problems, p) {
@@ -113,7 +113,7 @@ func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
 	if s.opts.Tags != nil {
 		tags, err := s.opts.Tags(ctx)
 		if err != nil {
-			s.opts.Logger.Warn("the tags of runs cannot be read", "error", err)
+			s.opts.Logger.Warn("cannot read the tags of runs", "error", err)
 		}
 		if t := tags[session.UnifiedID]; t != nil {
 			session.Tags = t
@@ -124,7 +124,7 @@ func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
 	return session, nil
 }
 
-// remember keeps the counts of a session that was read whole anyway.
+// remember keeps the counts of a session that was read completely.
 func (s *Store) remember(ctx context.Context, r row, session adapter.Session) {
 	summary := session.SessionSummary
 	summary.Tags = []string{}
@@ -136,6 +136,6 @@ func (s *Store) remember(ctx context.Context, r row, session adapter.Session) {
 		return write(ctx, db, []row{{located: r.located, summary: summary, counted: true}})
 	})
 	if err != nil && ctx.Err() == nil {
-		s.opts.Logger.Warn("the index of sessions could not be written", "error", err)
+		s.opts.Logger.Warn("cannot write the session index", "error", err)
 	}
 }

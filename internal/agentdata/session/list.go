@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// List gives the sessions of all agents, the latest first. Files that changed since they were looked at are looked at again.
+// List returns the sessions of all agents, latest first. Changed files are read again.
 func (s *Store) List(ctx context.Context, q sessions.Query) (sessions.Listing, error) {
 	rows, w, total, err := s.query(ctx, q)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) List(ctx context.Context, q sessions.Query) (sessions.Listing, e
 	return out, nil
 }
 
-// query refreshes the index and asks it.
+// query refreshes the index and queries it.
 func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int, error) {
 	if q.Agent != "" {
 		src, err := s.source(q.Agent)
@@ -46,7 +46,7 @@ func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int,
 			if len(q.Tags) > 0 {
 				return nil, w, 0, execution.Errorf(execution.CodeConfig, "read the tags of runs: %w", err)
 			}
-			s.opts.Logger.Warn("the tags of runs cannot be read", "error", err)
+			s.opts.Logger.Warn("cannot read the tags of runs", "error", err)
 		}
 	}
 	var costs map[string]execution.Cost
@@ -96,7 +96,7 @@ func wrap(err error) error {
 	if _, ok := errors.AsType[*execution.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return execution.Errorf(execution.CodeConfig, "the index of sessions: %w", err)
+	return execution.Errorf(execution.CodeConfig, "read the session index: %w", err)
 }
 
 func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args []any) (found []row, err error) {
@@ -113,7 +113,7 @@ func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args
 		}
 		f, ok := w.files[path]
 		if !ok {
-			continue // another process listed it since
+			continue // another process has listed it since
 		}
 		r := row{located: f}
 		if err := json.Unmarshal(blob, &r.summary); err != nil {
@@ -133,7 +133,7 @@ func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args
 	return found, rows.Err()
 }
 
-// count reads the selected sessions whose turns are not known.
+// count reads the selected sessions whose turns are unknown.
 func (s *Store) count(ctx context.Context, db *sql.DB, w world, where string, args []any) error {
 	files, err := s.uncounted(ctx, db, w, where, args)
 	if err != nil {
@@ -203,7 +203,7 @@ func where(q sessions.Query, w world, tags map[string][]string) (string, []any, 
 	return ` WHERE ` + strings.Join(terms, ` AND `), args, nil
 }
 
-// order puts what is not known last, in either direction.
+// order puts unknown values last, in either direction.
 func order(q sessions.Query) string {
 	direction := ` DESC`
 	if q.Ascending {

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// markdown writes a session for people. Errors of w come with its Flush.
+// markdown writes a session for people. Errors of w are returned by its Flush.
 type markdown struct{ w *bufio.Writer }
 
 func (m markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
@@ -68,7 +68,7 @@ func (m markdown) message(level string, message adapter.SessionMessage) {
 	m.printf("\n\n")
 	if t := message.Thinking; t != "" {
 		m.printf("<details>\n<summary>Thinking</summary>\n\n")
-		m.fence("text", t) // what is thought must not end the details
+		m.fence("text", t) // thinking must not close the details element
 		m.printf("</details>\n\n")
 	}
 	if message.Content != "" {
@@ -94,7 +94,7 @@ func (m markdown) message(level string, message adapter.SessionMessage) {
 	}
 }
 
-// fence writes a block of code. Its fence is longer than any row of backticks in it.
+// fence writes a code block with a fence longer than any row of backticks in it.
 func (m markdown) fence(language, text string) {
 	longest, run := 2, 0
 	for i := range len(text) {
@@ -110,7 +110,7 @@ func (m markdown) fence(language, text string) {
 	m.printf("%s%s\n%s\n%s\n\n", marks, language, strings.TrimRight(text, "\n"), marks)
 }
 
-// totals ends the document with what the session used.
+// totals ends the document with the session's usage.
 func (m markdown) totals(s adapter.Session) {
 	m.printf("---\n\n")
 	if u := s.Usage; u != nil {
@@ -134,7 +134,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// code writes a word as code, whatever backticks it has.
+// code formats a word as code, whatever backticks it contains.
 func code(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if s == "" {
@@ -155,14 +155,14 @@ func escapeLine(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "<", `\<`, "#", `\#`).Replace(s)
 }
 
-// costSource says whose figure a cost is.
+// costSource describes the source of a cost.
 func costSource(s adapter.Session) string {
 	text := "as " + s.Agent + " states it"
 	if s.Cost.Source == execution.CostFromTable {
 		text = "estimated by the price table"
 	}
 	if s.Cost.Unpriced {
-		text += ", too low by calls without a known price"
+		text += ", too low: some calls have no known price"
 	}
 	return text
 }

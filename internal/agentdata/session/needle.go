@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// needle is a text that is looked for in either case.
+// needle is a text to search for, case-insensitive.
 type needle struct {
-	folded string // as strings.ToLower makes it
-	// fragment is the longest part of it that stands in a file as it is, but for the case of ASCII letters: JSON may write
-	// quotes, slashes and control characters otherwise. It is empty where there is no such part.
+	folded string // as strings.ToLower returns it
+	// fragment is the longest part that appears unescaped in a file, except for the case of ASCII letters: JSON
+	// may escape quotes, slashes and control characters. It is empty if there is no such part.
 	fragment []byte
 }
 
@@ -36,8 +36,8 @@ func newNeedle(text string) needle {
 	return n
 }
 
-// plain reports whether a character stands in JSON as it is, in one case only or in the two of ASCII. The letters i and k
-// have a third form beyond ASCII, which folds to them too.
+// plain reports whether JSON writes a character unescaped and it has no case or only ASCII cases. The letters i
+// and k have a third, non-ASCII form.
 func plain(r rune) bool {
 	switch {
 	case r == 'i', r == 'k', r < ' ', r == '"', r == '\\', r == '/', r == '<', r == '>', r == '&', r == utf8.RuneError:
@@ -48,12 +48,12 @@ func plain(r rune) bool {
 	return unicode.ToLower(r) == r && unicode.ToUpper(r) == r && unicode.ToTitle(r) == r
 }
 
-// in reports whether a text has the needle.
+// in reports whether a text contains the needle.
 func (n needle) in(text string) bool { return strings.Contains(strings.ToLower(text), n.folded) }
 
-// places counts the places where a text has the needle, and shows the first.
+// places counts the matches in a text and returns the first.
 func (n needle) places(text string) (int, string) {
-	if len(text) < len(n.folded)/2 { // folding changes lengths, but never that much
+	if len(text) < len(n.folded)/2 { // case folding changes lengths, but never that much
 		return 0, ""
 	}
 	folded := strings.ToLower(text)
@@ -62,7 +62,7 @@ func (n needle) places(text string) (int, string) {
 		return 0, ""
 	}
 	if len(folded) != len(text) {
-		// The place in the text is not that in its folded form; the text may be shown in the folded one.
+		// Positions in the text and in its folded form differ; the folded form may be shown.
 		text = folded
 	}
 	return strings.Count(folded, n.folded), snippet(text, at, len(n.folded))
@@ -78,7 +78,7 @@ var lower = func() (t [256]byte) {
 	return t
 }()
 
-// mayBeIn reports whether the bytes of a file may have the needle. It never says no when they have.
+// mayBeIn reports whether the bytes of a file may contain the needle. False is always correct.
 func (n needle) mayBeIn(r io.Reader) (bool, error) {
 	if len(n.fragment) == 0 {
 		return true, nil
@@ -105,8 +105,8 @@ func (n needle) mayBeIn(r io.Reader) (bool, error) {
 	}
 }
 
-// escapesText reports whether JSON writes a character as \uXXXX that could be written as it is: then the needle may be there
-// in another form. Control characters are always written so, and are not in a fragment.
+// escapesText reports whether JSON writes a character as \uXXXX that does not need it: the needle may then be
+// present in another form. Control characters are always escaped, and never part of a fragment.
 func escapesText(folded []byte) bool {
 	for {
 		i := bytes.Index(folded, []byte(`\u`))
@@ -120,7 +120,7 @@ func escapesText(folded []byte) bool {
 	}
 }
 
-// decoded gives the texts of a tool's input, so that a search sees them as the tool did.
+// decoded returns the strings in a tool's input as the tool received them.
 func decoded(input json.RawMessage) string {
 	if len(input) == 0 {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// batchRows is how many rows one transaction writes, so that none holds up other processes for long.
+// batchRows limits the rows of one transaction, so that none delays other processes for long.
 const batchRows = 500
 
-// world is what the stores have at one moment.
+// world is the state of all stores at one moment.
 type world struct {
 	files    map[string]located // by path
 	roots    []string
@@ -28,7 +28,7 @@ type located struct {
 	store adapter.SessionStore
 }
 
-// key is a file as it was when its row was made.
+// key identifies the version of a file that a row was made from.
 type key struct {
 	size, mtime int64
 	parts       int
@@ -38,7 +38,7 @@ func (l located) key() key {
 	return key{l.Size, l.ModTime.UnixNano(), len(l.Parts)}
 }
 
-// look lists the stores, all at once.
+// look lists all stores concurrently.
 func (s *Store) look(ctx context.Context, agent string) (world, error) {
 	w := world{files: map[string]located{}}
 	sources := s.opts.Sources
@@ -66,7 +66,7 @@ func (s *Store) look(ctx context.Context, agent string) (world, error) {
 						root = r
 					}
 				}
-				if root == "" { // beside the roots, as what an early release left
+				if root == "" { // not in the roots: left by an early release
 					root = filepath.Dir(f.Path)
 					w.roots = append(w.roots, root)
 				}
@@ -78,7 +78,7 @@ func (s *Store) look(ctx context.Context, agent string) (world, error) {
 	return w, ctx.Err()
 }
 
-// refresh brings the index up to what is on disk.
+// refresh updates the index from disk.
 func (s *Store) refresh(ctx context.Context, agent string) (world, error) {
 	w, err := s.look(ctx, agent)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Store) refresh(ctx context.Context, agent string) (world, error) {
 	return w, err
 }
 
-// known fills have with what the index says of the files that are there, and gives the paths of those that are not.
+// known fills have with the index's rows of existing files and returns the paths of those that no longer exist.
 func (s *Store) known(ctx context.Context, db *sql.DB, roots string, w world, have map[string]key) (gone []string, err error) {
 	rows, err := db.QueryContext(ctx, `SELECT path, size, mtime, parts FROM files WHERE root IN (SELECT value FROM json_each(?))`, roots)
 	if err != nil {
@@ -142,15 +142,15 @@ func (s *Store) drop(ctx context.Context, db *sql.DB, paths []string) error {
 	return err
 }
 
-// row is what is kept of a file.
+// row is what the index keeps of a file.
 type row struct {
 	located
 	summary adapter.SessionSummary
 	counted bool
-	priced  bool // the summary's cost is that of the report of costs
+	priced  bool // the summary's cost is that of the cost report
 }
 
-// index reads files and writes their rows: heads and tails, or with count the whole of them.
+// index reads files and writes their rows: heads and tails, or the whole files with count.
 func (s *Store) index(ctx context.Context, db *sql.DB, files []located, count bool) error {
 	for len(files) > 0 {
 		n := min(len(files), batchRows)
@@ -177,7 +177,7 @@ func (s *Store) summarize(ctx context.Context, f located, count bool) row {
 		summary, err = f.store.SummarizeSession(ctx, s.opts.Host, f.SessionFile)
 	}
 	if err != nil {
-		// A file that cannot be read is in the list with the reason.
+		// An unreadable file is listed with the reason.
 		summary.Agent, summary.SessionID, summary.UnifiedID = f.Agent, f.ID, f.Agent+":"+f.ID
 		summary.Path, summary.Size, summary.Archived, summary.Parent = f.Path, f.Size, f.Archived, f.Parent
 		summary.CreatedAt, summary.UpdatedAt = f.ModTime.UTC(), f.ModTime.UTC()
@@ -186,7 +186,7 @@ func (s *Store) summarize(ctx context.Context, f located, count bool) row {
 	return row{located: f, summary: summary, counted: count || summary.TurnCount != nil || err != nil}
 }
 
-// unchanged says in SQL that a file is as it was when its row was made: what it cost stays known.
+// unchanged is the SQL condition that a file is the version of its row: its cost is then kept.
 const unchanged = `size = excluded.size AND mtime = excluded.mtime AND parts = excluded.parts`
 
 func write(ctx context.Context, db *sql.DB, rows []row) error {

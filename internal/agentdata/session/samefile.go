@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// sameFile reports whether two looks at a name saw one file. Where the file system cannot tell, it is taken for one.
+// sameFile reports whether two stats of a name are of the same file. If the file system cannot say, it returns
+// true.
 func sameFile(a, b fs.FileInfo) bool {
 	if a.Sys() == nil || b.Sys() == nil {
 		return true

@@ -14,17 +14,17 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// weight is how much one message with the text counts: what a person said says most about what a session is about.
+// weight is the weight of a matching message: a person's messages say most about a session.
 var weight = map[adapter.MessageRole]float64{adapter.RoleUser: 4, adapter.RoleAssistant: 2, adapter.RoleSystem: 1, adapter.RoleTool: 1}
 
-// titleWeight is how much the title counts.
+// titleWeight is the weight of the title.
 const titleWeight = 10
 
-// Search looks through the files of the selected sessions as they are now. Their bytes are looked at first, so that only
-// files which may have the text are taken apart.
+// Search searches the current files of the selected sessions. It scans their bytes first, so that only files
+// that may contain the text are parsed.
 func (s *Store) Search(ctx context.Context, q sessions.SearchQuery) (sessions.SearchResult, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return sessions.SearchResult{}, execution.Errorf(execution.CodeValidation, "there is no text to look for").WithHint("drawbar sessions search TEXT")
+		return sessions.SearchResult{}, execution.Errorf(execution.CodeValidation, "the search text is empty").WithHint("drawbar sessions search TEXT")
 	}
 	limit := q.Limit
 	q.Limit = 0
@@ -74,7 +74,7 @@ func (s *Store) Search(ctx context.Context, q sessions.SearchQuery) (sessions.Se
 	return result, nil
 }
 
-// searchOne looks through one session; nil says that it does not have the text.
+// searchOne searches one session; nil if it does not contain the text.
 func (s *Store) searchOne(ctx context.Context, r row, n needle) (*sessions.Hit, string) {
 	if r.Problem != "" {
 		return nil, "was not searched: it " + r.Problem
@@ -131,7 +131,7 @@ func (s *Store) searchOne(ctx context.Context, r row, n needle) (*sessions.Hit, 
 	return hit, ""
 }
 
-// count is how often a message has the text, with the first place.
+// count returns the number of matches in a message, with the first.
 func (n needle) count(m adapter.SessionMessage) (count int, snippet string) {
 	look := func(text string) {
 		c, s := n.places(text)
@@ -151,7 +151,7 @@ func (n needle) count(m adapter.SessionMessage) (count int, snippet string) {
 	return count, snippet
 }
 
-// snippetWidth is how much of a text is shown on either side of a place, in bytes.
+// snippetWidth is how many bytes to show on either side of a match.
 const snippetWidth = 60
 
 func snippet(text string, at, length int) string {

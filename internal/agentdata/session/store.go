@@ -20,27 +20,27 @@ type Source struct {
 	Store   adapter.SessionStore
 }
 
-// Options are what a store of sessions needs.
+// Options configure a store of sessions.
 type Options struct {
 	Sources []Source
 	Host    adapter.Host
-	Dir     string                                                 // the state directory; empty: the index is in memory
-	Tags    func(ctx context.Context) (map[string][]string, error) // the tags of sessions by unified id; nil: there are none
-	Known   func(agent string) error                               // the error for an agent that nobody knows; nil: none is known but the sources
-	// Costs gives what sessions cost, by unified id, as the report of costs tells it: of all sessions, of those of one agent,
-	// or with paths of what is in these files only. nil: what the agents state.
+	Dir     string                                                 // the state directory; empty: an index in memory
+	Tags    func(ctx context.Context) (map[string][]string, error) // the tags of sessions by unified id; nil: none
+	Known   func(agent string) error                               // the error for an unknown agent; nil: only the sources are known
+	// Costs returns what sessions cost, by unified id, according to the cost report: for all sessions, those of
+	// one agent, or, with paths, only those in these files. nil: the agents' figures.
 	Costs  func(ctx context.Context, agent string, paths []string) (map[string]execution.Cost, error)
 	Logger *slog.Logger // default: none
 }
 
-// Store answers questions about the sessions of all agents. It is safe for concurrent use, and any number of processes may
-// use one state directory.
+// Store answers questions about the sessions of all agents. It is safe for concurrent use, and any number of
+// processes may share a state directory.
 type Store struct {
 	opts Options
 	db   *database
 }
 
-// Open makes a store. It touches no file before it is asked something.
+// Open returns a store. It accesses files only when queried.
 func Open(opts Options) *Store {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	d := &database{logger: opts.Logger}
@@ -53,7 +53,7 @@ func Open(opts Options) *Store {
 // Close closes the index.
 func (s *Store) Close() error { return s.db.close() }
 
-// source finds an agent by name or alias.
+// source returns an agent by name or alias.
 func (s *Store) source(agent string) (Source, error) {
 	var names []string
 	for _, src := range s.opts.Sources {
@@ -68,15 +68,16 @@ func (s *Store) source(agent string) (Source, error) {
 		}
 	}
 	slices.Sort(names)
-	e := execution.Errorf(execution.CodeCapability, "%s keeps no sessions that can be read here", agent)
+	e := execution.Errorf(execution.CodeCapability, "%s has no sessions that can be read here", agent)
 	e.Agent, e.Capability = agent, "sessions"
-	return Source{}, e.WithHint("sessions are read of: %s", join(names))
+	return Source{}, e.WithHint("agents with readable sessions: %s", join(names))
 }
 
-// workers is how many files are read at once.
+// workers is how many files are read concurrently.
 func workers() int { return max(2, runtime.GOMAXPROCS(0)) }
 
-// parallel calls f for each index below n, several at once, and waits. It stops handing out work when ctx is done.
+// parallel calls f for each index below n, several concurrently, and waits. It starts no more calls once ctx is
+// done.
 func parallel(ctx context.Context, n int, f func(i int)) error {
 	var wg sync.WaitGroup
 	next := make(chan int)

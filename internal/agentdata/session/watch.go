@@ -15,17 +15,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// pollEvery is how often a watched file is looked at without being told of a change: notifications do not reach over
-// networks, and may be lost.
+// pollEvery is how often a watched file is checked without a notification: notifications do not work on network
+// file systems, and may be lost.
 const pollEvery = 250 * time.Millisecond
 
-// maxPending bounds a line that has not ended yet.
+// maxPending limits an unfinished line.
 const maxPending = 64 << 20
 
-// Watch gives what happens in a session from now on, as events numbered from 1. It ends when the agent's records say that
-// the session ended, when its file is removed, and when ctx is done; none of these is an error. A line that is being
-// written waits for its end. Where the file was cut or replaced, the watch says so and reads it from its beginning,
-// without repeating what was there.
+// Watch yields the events of a session from now on, numbered from 1. It ends when the agent's records end the
+// session, its file is removed, or ctx is done; none of these is an error. An unfinished line is read when it
+// is complete. If the file was truncated or replaced, the watch reports it and reads the file from the
+// beginning, without repeating events.
 func (s *Store) Watch(ctx context.Context, id string, o sessions.WatchOptions) iter.Seq2[execution.Event, error] {
 	return func(yield func(execution.Event, error) bool) {
 		r, err := s.find(ctx, id)
@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, id string, o sessions.WatchOptions) i
 }
 
 // errEnough ends a watch without an error.
-var errEnough = errors.New("the watch is over")
+var errEnough = errors.New("the watch has ended")
 
 type watcher struct {
 	host     adapter.Host
@@ -49,7 +49,7 @@ type watcher struct {
 	yield    func(execution.Event, error) bool
 	quiet    time.Duration
 	follower adapter.SessionFollower
-	silent   bool // what is read was there before
+	silent   bool // what is read existed before
 	seq      uint64
 
 	name    string
@@ -83,7 +83,7 @@ func (w *watcher) run(ctx context.Context, replay bool) (err error) {
 		case errors.Is(err, errEnough):
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed: there is nothing left to watch
+			return nil // removed: nothing left to watch
 		case err != nil:
 			return execution.Errorf(execution.CodeConfig, "watch %s: %w", w.row.Path, err)
 		}
@@ -102,7 +102,7 @@ func (w *watcher) run(ctx context.Context, replay bool) (err error) {
 	}
 }
 
-// reset begins with the file's first line.
+// reset restarts at the file's first line.
 func (w *watcher) reset() error {
 	f, err := w.row.store.FollowSession(w.host, w.row.SessionFile)
 	if err != nil {
@@ -116,20 +116,20 @@ func (w *watcher) reset() error {
 	return nil
 }
 
-// read reads what the file has beyond what was read, and reports whether there was anything.
+// read reads what was added to the file and reports whether there was anything.
 func (w *watcher) read(ctx context.Context) (bool, error) {
 	info, err := fs.Stat(w.host.FS, w.name)
 	if err != nil {
 		return false, err
 	}
 	if !info.Mode().IsRegular() {
-		return false, errors.New("it is no regular file any more")
+		return false, errors.New("it is no longer a regular file")
 	}
 	replaced := w.info != nil && !sameFile(w.info, info)
 	if replaced || info.Size() < w.offset {
-		what := "the session's file was cut; it is read from its beginning"
+		what := "the session's file was truncated; it is read from the beginning"
 		if replaced {
-			what = "the session's file was replaced; the new one is read from its beginning"
+			what = "the session's file was replaced; the new one is read from the beginning"
 		}
 		if err := w.emit(execution.Event{Body: execution.Debug{Level: execution.DebugWarn, Message: what}}); err != nil {
 			return false, err
@@ -137,7 +137,7 @@ func (w *watcher) read(ctx context.Context) (bool, error) {
 		if err := w.reset(); err != nil {
 			return false, err
 		}
-		w.silent = true // what it has now is the state, not news
+		w.silent = true // its current content is the state, not news
 	}
 	w.info = info
 	if info.Size() == w.offset {
@@ -150,7 +150,7 @@ func (w *watcher) read(ctx context.Context) (bool, error) {
 	}
 	at, ok := w.file.(io.ReaderAt)
 	if !ok {
-		return false, errors.New("this file system cannot be read from the middle of a file")
+		return false, errors.New("this file system cannot read from the middle of a file")
 	}
 	buf := make([]byte, 256<<10)
 	for w.offset < info.Size() {
@@ -172,7 +172,7 @@ func (w *watcher) read(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// lines hands on the lines that have ended.
+// lines passes on the complete lines.
 func (w *watcher) lines(data []byte) error {
 	for len(data) > 0 {
 		end := bytes.IndexByte(data, '\n')
@@ -197,11 +197,11 @@ func (w *watcher) lines(data []byte) error {
 	return nil
 }
 
-// emit numbers an event and gives it out, unless it is of what was there before.
+// emit numbers and yields an event, unless it was there before.
 func (w *watcher) emit(e execution.Event) error {
 	_, ended := e.Body.(execution.SessionEnd)
 	if w.silent {
-		return nil // a session that ended before may have been resumed
+		return nil // an ended session may have been resumed
 	}
 	w.seq++
 	e.Seq, e.Time = w.seq, time.Now().UTC()
@@ -211,7 +211,7 @@ func (w *watcher) emit(e execution.Event) error {
 	return nil
 }
 
-// notify tells of changes of a file where the system can; the poll sees them anyway.
+// notify reports changes of a file if the system can; polling finds them anyway.
 func notify(path string) (<-chan struct{}, func()) {
 	changed := make(chan struct{}, 1)
 	n, err := fsnotify.NewWatcher()

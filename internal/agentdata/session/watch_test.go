@@ -123,7 +123,7 @@ func TestWatch(t *testing.T) {
 	}
 	// Cut: what is left is not news, what follows is.
 	l.write("a", record{Text: "kept"})
-	if got := w.next(t); got != "! the session's file was cut; it is read from its beginning" {
+	if got := w.next(t); got != "! the session's file was truncated; it is read from the beginning" {
 		t.Errorf("got %s", got)
 	}
 	w.drain()
@@ -136,7 +136,7 @@ func TestWatch(t *testing.T) {
 	if err := os.Rename(l.path("new"), l.path("a")); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.next(t); got != "! the session's file was replaced; the new one is read from its beginning" {
+	if got := w.next(t); got != "! the session's file was replaced; the new one is read from the beginning" {
 		t.Errorf("got %s", got)
 	}
 	w.drain()

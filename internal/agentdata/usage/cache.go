@@ -12,9 +12,9 @@ import (
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
-// The cache is a number of small files, each with what was found in the session files whose paths it stands for. They are
-// replaced as wholes, so that other processes always see a complete one; of two that write at once one wins, and what the
-// other knew is read again. A file that is damaged or from another version holds nothing.
+// The cache is a set of small files, each with the results for the session files whose paths map to it. They
+// are replaced atomically, so other processes always see a complete file; of two concurrent writers one wins,
+// and the other's results are read again. A damaged file, or one of another version, counts as empty.
 const (
 	shards    = 32
 	cacheForm = "drawbar usage 1\n"
@@ -24,7 +24,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // cache is what is known of files, by agent and path.
 type cache struct {
-	dir   string // empty: nothing is kept
+	dir   string // empty: no cache
 	known [shards]map[string]*scanned
 	dirty [shards]bool
 }
@@ -61,7 +61,7 @@ func (c *cache) load(shard int) {
 	}
 }
 
-// save writes the shards that have changed.
+// save writes the shards that changed.
 func (c *cache) save() error {
 	if c.dir == "" {
 		return nil
@@ -73,7 +73,7 @@ func (c *cache) save() error {
 		}
 		if err := c.write(i); err != nil {
 			errs = append(errs, err)
-			break // the next one would fail alike
+			break // the next one would fail too
 		}
 		c.dirty[i] = false
 	}
@@ -129,7 +129,7 @@ func appendScanned(b []byte, s *scanned) []byte {
 	return b
 }
 
-// decoder reads what append wrote. Whatever it is given, it ends, and takes no more memory than a few times its input.
+// decoder reads what append wrote. It always terminates and uses no more memory than a few times its input.
 type decoder struct {
 	b      []byte
 	failed bool

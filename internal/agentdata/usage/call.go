@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// call is one adapter.UsageRecord with its strings as indices into a table.
+// call is an adapter.UsageRecord with its strings as indices into a table.
 type call struct {
 	time                          int64
 	key                           adapter.UsageKey
@@ -26,7 +26,7 @@ const (
 	stated
 	statement
 	inFamily
-	costOnly // money without a call: stated for calls that no file holds
+	costOnly // a cost without a call: stated for calls that no file contains
 	copied
 )
 
@@ -34,8 +34,9 @@ func (c *call) is(f flags) bool { return c.flags&f != 0 }
 
 func (c *call) tokens() int64 { return c.input + c.output + c.read + c.write + c.write1h }
 
-// better orders copies of one call by which of them counts: that of the session that made it, and of those the one with the
-// most tokens, which is its last state. The rest makes the choice the same whatever the order the files are read in.
+// better orders copies of a call by which one counts: the one from the session that made the call, then the one
+// with the most tokens, which is its last state. Further rules make the choice independent of the reading
+// order.
 func better(a, b *call) int {
 	return cmp.Or(
 		cmp.Compare(a.flags&subAgent, b.flags&subAgent),
@@ -49,7 +50,7 @@ func better(a, b *call) int {
 	)
 }
 
-// table hands out indices for strings; the empty one is 0.
+// table returns indices for strings; the empty string is 0.
 type table struct {
 	names []string
 	index map[string]int32
@@ -81,7 +82,7 @@ func (t *table) record(r *adapter.UsageRecord) call {
 	return c
 }
 
-// adopt turns the indices of another table into those of t.
+// adopt converts the indices of another table to those of t.
 func (t *table) adopt(calls []call, names []string) {
 	to := make([]int32, len(names))
 	for i, s := range names {

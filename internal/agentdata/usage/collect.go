@@ -27,14 +27,14 @@ type Source struct {
 	Models []execution.Model
 }
 
-// Options say where to look and what to keep.
+// Options select what to read and cache.
 type Options struct {
 	Host adapter.Host
-	// CacheDir keeps what was found in files; empty keeps nothing.
+	// CacheDir keeps results of scanned files; empty disables the cache.
 	CacheDir string
-	// Only are the files to read, by path; empty: all there are.
+	// Only lists the files to read, by path; empty: all.
 	Only []string
-	// Workers is how many files are read at once; 0 is the number of processors.
+	// Workers is the number of files to read concurrently; 0 is the number of processors.
 	Workers int
 }
 
@@ -45,12 +45,12 @@ type Log struct {
 	Problems []sessions.CostProblem
 	Files    int   // session files
 	Bytes    int64 // in them
-	Read     int64 // of these, what was read now; the rest was known
+	Read     int64 // bytes read now; the rest was cached
 }
 
 type agentCalls struct {
 	agent string
-	calls []call // every one once
+	calls []call // each call once
 	price prices
 }
 
@@ -69,8 +69,8 @@ type job struct {
 
 func (j *job) id(sources []Source) string { return sources[j.source].Agent + "\x00" + j.file.Path() }
 
-// Collect reads what is new in the session files of the sources. Its error is that of ctx, or of the cache's folder: the log
-// is whole in that case. Files that cannot be read are among the log's problems.
+// Collect reads what is new in the sources' session files. The error is that of ctx, or of the cache's folder;
+// in the second case the log is complete. Unreadable files are in the log's Problems.
 func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 	l := &Log{names: newTable()}
 	var jobs []*job
@@ -107,7 +107,7 @@ func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 			todo = append(todo, j)
 		}
 	}
-	// The largest first: the last one to end should be a small one.
+	// Largest first: the last one to finish should be small.
 	slices.SortStableFunc(todo, func(a, b *job) int { return cmp.Compare(b.size, a.size) })
 	var buffers sync.Pool
 	parallel(workers, len(todo), func(i int) {
@@ -138,14 +138,14 @@ func Collect(ctx context.Context, sources []Source, o Options) (*Log, error) {
 	}
 	err := kept.save()
 	if err != nil {
-		err = execution.Errorf(execution.CodeConfig, "keep what was read of session files in %s: %w", o.CacheDir, err).
-			WithHint("make the folder writable, or set DRAWBAR_STATE_DIR; the report is right, but reads all files again each time")
+		err = execution.Errorf(execution.CodeConfig, "cache the results of session files in %s: %w", o.CacheDir, err).
+			WithHint("make the folder writable, or set DRAWBAR_STATE_DIR; the report is correct, but every report reads all files again")
 	}
 	l.assemble(sources, jobs)
 	return l, err
 }
 
-// forget drops files that are gone from the stores that were walked.
+// forget removes files that no longer exist in the walked stores.
 func (c *cache) forget(sources []Source, h adapter.Host, jobs []*job) {
 	there := make(map[string]bool, len(jobs))
 	for _, j := range jobs {
@@ -183,7 +183,7 @@ func parallel(workers, n int, do func(int)) {
 	wg.Wait()
 }
 
-// walk finds the session files of one agent, in order. A store that is not there has none.
+// walk finds the session files of one agent, in order. A missing store has none.
 func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems []sessions.CostProblem) {
 	seen := map[string]bool{}
 	for _, store := range s.Log.UsageStores(h) {
@@ -229,7 +229,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 				}
 			}
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // gone since, or a link to nothing
+			case errors.Is(err, fs.ErrNotExist): // removed meanwhile, or a link to nothing
 			case err != nil:
 				problems = append(problems, sessions.CostProblem{Agent: s.Agent, File: j.file.Path(), Error: cause(err)})
 			case j.info.Mode().IsRegular():
@@ -242,7 +242,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 	return jobs, problems
 }
 
-// Files are the files of a source that pick selects, by path and time of change.
+// Files returns the files of a source that pick selects by path and modification time.
 func Files(ctx context.Context, h adapter.Host, s Source, pick func(file string, modified time.Time) bool) []string {
 	jobs, _ := walk(ctx, h, s)
 	var files []string
@@ -254,7 +254,7 @@ func Files(ctx context.Context, h adapter.Host, s Source, pick func(file string,
 	return files
 }
 
-// outside gives where a link leads when that is not below root.
+// outside returns the target of a link that is not below root.
 func outside(h adapter.Host, root, link string) (string, error) {
 	target, err := h.Follow(filepath.FromSlash(link))
 	if err != nil {
@@ -269,7 +269,7 @@ func outside(h adapter.Host, root, link string) (string, error) {
 	return target, nil
 }
 
-// cause is an error without the path, which the problem names already.
+// cause returns an error without its path, which the problem already names.
 func cause(err error) string {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		return pe.Op + ": " + pe.Err.Error()
@@ -277,7 +277,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// assemble puts the files' calls together.
+// assemble combines the files' calls.
 func (l *Log) assemble(sources []Source, jobs []*job) {
 	lists := make([][]execution.Model, len(sources))
 	for i, s := range sources {

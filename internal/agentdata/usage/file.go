@@ -13,32 +13,32 @@ import (
 
 const (
 	readSize = 512 << 10 // stays in a processor's own cache
-	maxLine  = 1 << 30   // of a line that is worth reading; others have no limit
-	marks    = 256       // bytes at either end of what was read that must be the same still
+	maxLine  = 1 << 30   // of a line worth parsing; other lines have no limit
+	marks    = 256       // bytes at either end of the scanned part that must be unchanged
 )
 
-// scanned is what one file holds.
+// scanned is the result of one file.
 type scanned struct {
 	version  int
 	size     int64
 	modTime  int64 // Unix nanoseconds
-	boundary int64 // behind the last complete line
+	boundary int64 // after the last complete line
 	mark     uint64
 	state    []byte
 	bad      int
 	badAt    int64
 	names    []string
 	calls    []call
-	complete int   // calls that stand before boundary
-	fresh    int64 // bytes that were read for it just now
+	complete int   // calls before boundary
+	fresh    int64 // bytes read for it just now
 }
 
-// current reports whether the file is as it was.
+// current reports whether the file is unchanged.
 func (s *scanned) current(version int, info fs.FileInfo) bool {
 	return s != nil && s.version == version && s.size == info.Size() && s.modTime == info.ModTime().UnixNano()
 }
 
-// scanFile reads a file, or what is new in it since old.
+// scanFile reads a file, or what was added to it since old.
 func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]byte) (*scanned, error) {
 	f, old := j.file, j.old
 	file, err := h.FS.Open(j.name)
@@ -51,7 +51,7 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	version := src.Log.UsageVersion()
 	scanner := src.Log.NewUsageScanner(ctx, h, f)
@@ -69,7 +69,7 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 		s.calls = append(s.calls, old.calls[:old.complete]...)
 		s.bad, s.badAt = old.bad, old.badAt
 	} else if old != nil {
-		scanner = src.Log.NewUsageScanner(ctx, h, f) // a failed Restore may have left something behind
+		scanner = src.Log.NewUsageScanner(ctx, h, f) // a failed Restore may have changed the scanner
 	}
 	stream := io.LimitReader(file, s.size-start)
 	packed := false
@@ -108,11 +108,11 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 	return s, nil
 }
 
-// recent is how far back copies of a call are looked for within a file: those of one answer stand close together. The
-// others are found when all files are put together.
+// recent is how many earlier calls of a file are searched for a copy: those of one answer are close together.
+// The others are found when all files are combined.
 const recent = 8
 
-// addCall appends a call, or puts it in the place of a copy of it close by.
+// addCall appends a call, or replaces a nearby copy of it.
 func addCall(calls []call, c call) []call {
 	if c.key != (adapter.UsageKey{}) && !c.is(statement) {
 		for i := len(calls) - 1; i >= 0 && i >= len(calls)-recent; i-- {
@@ -127,7 +127,7 @@ func addCall(calls []call, c call) []call {
 	return append(calls, c)
 }
 
-// scanStream feeds a scanner. between is called when all that is complete has been read.
+// scanStream feeds a scanner. between is called when everything complete has been read.
 func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, buf *[]byte, give func(*adapter.UsageRecord), between func()) (read int64, err error) {
 	b := *buf
 	if len(b) == 0 {
@@ -135,7 +135,7 @@ func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, 
 	}
 	defer func() {
 		if len(b) <= 16*readSize {
-			*buf = b // one that a gigantic line has made is not kept
+			*buf = b // a buffer enlarged by a gigantic line is not kept
 		}
 	}()
 	have := 0
@@ -158,7 +158,7 @@ func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, 
 		}
 		if have == len(b) {
 			if len(b) >= maxLine {
-				return read, fmt.Errorf("a line that may tell of usage has more than %d MiB", maxLine>>20)
+				return read, fmt.Errorf("a line that may contain usage has more than %d MiB", maxLine>>20)
 			}
 			grown := make([]byte, 2*len(b))
 			copy(grown, b)
@@ -170,7 +170,7 @@ func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, 
 	return read, nil
 }
 
-// fingerprint tells whether what lies before an offset is what it was, 0 where that cannot be known.
+// fingerprint identifies the content before an offset, 0 if unknown.
 func fingerprint(file fs.File, boundary int64) uint64 {
 	at, ok := file.(io.ReaderAt)
 	if _, seeks := file.(io.Seeker); !ok || !seeks || boundary <= 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// merge makes of all that an agent's files hold the calls that were made: each once, with the price the agent states where
-// it states one. It reorders all.
+// merge derives the calls from all of an agent's files: each once, with the agent's price if it states one. It
+// reorders its input.
 func merge(all []call, names *table, price func(model int32) *execution.Price) []call {
 	families(all, names)
 	var statements []call
@@ -26,7 +26,7 @@ func merge(all []call, names *table, price func(model int32) *execution.Price) [
 	return once(all)
 }
 
-// families makes keys that are unique among a session and its forks unique altogether.
+// families makes keys that are unique only within a session and its forks globally unique.
 func families(all []call, names *table) {
 	parent := map[int32]int32{}
 	any := false
@@ -50,7 +50,7 @@ func families(all []call, names *table) {
 		root, ok := roots[c.session]
 		if !ok {
 			root = c.session
-			for range 1000 { // ends where sessions claim to be forks of each other
+			for range 1000 { // stops at sessions that claim to be forks of each other
 				p, ok := parent[root]
 				if !ok {
 					break
@@ -64,7 +64,7 @@ func families(all []call, names *table) {
 	}
 }
 
-// once drops copies.
+// once removes copies.
 func once(all []call) []call {
 	// What a sub-agent's file repeats of another conversation has that one's twin under a key of its own. A twin's own copies
 	// may be in other sessions, and another of them be kept: all count.
@@ -119,8 +119,9 @@ func once(all []call) []call {
 	return out
 }
 
-// settle gives the calls of sessions whose agent states sums their share of these, and returns what it states for calls that
-// no file holds. A sum that is less than the calls it should cover does not cover them: those keep their own price.
+// settle distributes the stated sums among the calls of their sessions, and returns what an agent states for
+// calls that no file contains. A sum smaller than the prices of its calls does not cover them: they keep their
+// own prices.
 func settle(all, statements []call, names *table, price func(int32) *execution.Price) (rest []call) {
 	type part struct{ session, model int32 }
 	models := map[int32]int32{} // by name in the calls and statements
@@ -220,7 +221,7 @@ func total(all []call, window []int) (tokens int64) {
 	return tokens
 }
 
-// share divides a stated sum among calls, by their prices in the table where all have one, else by their tokens.
+// share divides a stated sum among calls, by their table prices if all have one, else by their tokens.
 func share(all []call, window []int, copies map[adapter.UsageKey][]int, sum call, price func(int32) *execution.Price) {
 	var weight float64
 	weights := make([]float64, len(window))

@@ -4,14 +4,14 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// prices finds the price of a model by the name an agent writes.
+// prices finds the price of a model by the name that an agent writes.
 type prices struct {
 	lists [][]execution.Model // the agent's own models, then those of the others
 	found map[string]*execution.Price
 }
 
-// of is the price of a model, nil for one that is not known: unknown is not free. An agent that passes on the models of
-// others may know them without a price; their maker's price is the estimate then.
+// of returns the price of a model, nil if unknown: unknown is not free. An agent that resells models may know
+// them without a price; the maker's price is then the estimate.
 func (p *prices) of(model string) *execution.Price {
 	price, ok := p.found[model]
 	if !ok {
@@ -29,7 +29,7 @@ func (p *prices) of(model string) *execution.Price {
 	return price
 }
 
-// estimate is the price of a call; false when a kind of token in it has none.
+// estimate returns the price of a call; false if a kind of token in it has none.
 func estimate(p *execution.Price, c *call) (float64, bool) {
 	if p == nil {
 		return 0, false

@@ -12,23 +12,23 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-// Query selects calls and divides them.
+// Query selects calls and groups them.
 type Query struct {
-	By       sessions.CostGroupBy // agent when empty
+	By       sessions.CostGroupBy // agent if empty
 	Since    time.Time
 	Until    time.Time // calls before it
 	Agent    string
-	Model    string          // as the agent writes it, or an id or alias that it stands for
+	Model    string          // as the agent writes it, or an id or alias of it
 	Project  string          // this directory and those below it
 	Sessions map[string]bool // agent:id; nil: all
-	Location *time.Location  // of days and months; nil: local time
+	Location *time.Location  // time zone of days and months; nil: local time
 }
 
-// gathering is a sum in the making.
+// gathering is a sum under construction.
 type gathering struct {
 	sessions.CostSum
 	anyStated, anyEstimated bool
-	sessions                map[int32]bool // of one agent; agents are gathered one after the other
+	sessions                map[int32]bool // of one agent; agents are processed in sequence
 	models                  map[string]bool
 }
 
@@ -79,7 +79,7 @@ func (g *gathering) sum() sessions.CostSum {
 	return s
 }
 
-// Report adds up the calls that a query selects. Its error is about the query.
+// Report adds up the calls that a query selects. The error is about the query.
 func (l *Log) Report(q Query) (sessions.Costs, error) {
 	q.By = cmp.Or(q.By, sessions.GroupAgent)
 	if !slices.Contains(sessions.Groupings(), q.By) {
@@ -141,7 +141,7 @@ func (l *Log) Report(q Query) (sessions.Costs, error) {
 	return r, nil
 }
 
-// picker says which calls of an agent a query selects.
+// picker returns which calls of an agent a query selects.
 func (l *Log) picker(q Query, a *agentCalls) func(*call) bool {
 	since, until := int64(0), int64(1<<62)
 	if !q.Since.IsZero() {
@@ -162,7 +162,7 @@ func (l *Log) picker(q Query, a *agentCalls) func(*call) bool {
 	}
 }
 
-// same reports whether name is what was asked for: the very name, or one of a model whose id or alias that is.
+// same reports whether name is the requested one, or belongs to the model with the requested id or alias.
 func (p *prices) same(name, asked string) bool {
 	if name == asked || execution.BareModel(name) == asked {
 		return true
@@ -175,7 +175,7 @@ func (p *prices) same(name, asked string) bool {
 	return false
 }
 
-// namer gives the group of a call.
+// namer returns the group of a call.
 func (l *Log) namer(q Query, a *agentCalls) func(*call) string {
 	switch q.By {
 	case sessions.GroupDay, sessions.GroupMonth:
@@ -183,7 +183,7 @@ func (l *Log) namer(q Query, a *agentCalls) func(*call) string {
 		if q.By == sessions.GroupMonth {
 			layout = "2006-01"
 		}
-		// No day begins inside a quarter of an hour, in any time zone.
+		// In every time zone, days begin at a multiple of a quarter of an hour.
 		const quarter = 15 * 60 * 1000
 		days := map[int64]string{}
 		return func(c *call) string {

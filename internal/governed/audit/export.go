@@ -23,36 +23,37 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
-// ExportKind is that of the export of a run, by whichever program.
+// ExportKind is the kind of a run's export, by any program.
 const ExportKind = "agentxchain_run_export"
 
-// ExportVersion is that of Drawbar's own exports. The others are those of AgentXchain.
+// ExportVersion is the version of Drawbar's own exports. The others are AgentXchain's.
 const ExportVersion = "1.0"
 
 var exportVersions = []string{ExportVersion, "0.2", "0.3"}
 
-// mostExported bounds the files of one export.
+// mostExported limits the files of one export.
 const mostExported = 256 << 20
 
-// ExportedFile is a file as an export holds it.
+// ExportedFile is a file in an export.
 type ExportedFile struct {
 	Format    string          `json:"format"` // json, jsonl or text
 	Bytes     int64           `json:"bytes"`
 	SHA256    string          `json:"sha256"`
 	Content   *string         `json:"content_base64"`
-	Data      json.RawMessage `json:"data,omitempty"`                   // what AgentXchain adds: the content, read
-	Truncated bool            `json:"truncated,omitempty"`              // it left the content out
+	Data      json.RawMessage `json:"data,omitempty"`                   // added by AgentXchain: the parsed content
+	Truncated bool            `json:"truncated,omitempty"`              // AgentXchain omitted the content
 	Skipped   bool            `json:"content_base64_skipped,omitempty"` // the same
 }
 
-// ExportFiles are the configuration and the files of the record, byte by byte. What only counts while a turn goes on is left out.
+// ExportFiles returns the configuration and the files of the record, byte for byte, without those that matter
+// only during a turn.
 func ExportFiles(root string) (protocol.Ordered[ExportedFile], error) {
 	var files protocol.Ordered[ExportedFile]
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return files, err
 	}
-	defer func() { _ = r.Close() }() // nothing is written through it
+	defer func() { _ = r.Close() }() // read-only
 	names := []string{protocol.ConfigFile, protocol.TalkFile, protocol.HumanTasksFile}
 	left := []string{protocol.LocksDir, protocol.WorktreesDir}
 	err = fs.WalkDir(r.FS(), protocol.Dir, func(name string, d fs.DirEntry, err error) error {
@@ -100,7 +101,7 @@ func format(name string) string {
 	return "text"
 }
 
-// Export is the export of a run, as far as it is checked and compared.
+// Export is a run's export, as far as it is checked and compared.
 type Export struct {
 	SchemaVersion string                         `json:"schema_version"`
 	ExportKind    string                         `json:"export_kind"`
@@ -124,23 +125,24 @@ type Export struct {
 	contents map[string][]byte // of the files
 }
 
-// ExportReport is what Check found.
+// ExportReport is the result of Check.
 type ExportReport struct {
 	Overall       string         `json:"overall"` // pass or fail
 	SchemaVersion string         `json:"schema_version"`
 	ExportKind    string         `json:"export_kind"`
 	RunID         string         `json:"run_id,omitempty"`
 	Files         int            `json:"file_count"`
-	Unchecked     []string       `json:"unchecked_files,omitempty"` // their content was left out of the export
-	Chain         *ledger.Report `json:"chain,omitempty"`           // of the files, not of what the export says
+	Unchecked     []string       `json:"unchecked_files,omitempty"` // files whose content the export omits
+	Chain         *ledger.Report `json:"chain,omitempty"`           // of the files, not as the export states it
 	Errors        []string       `json:"errors"`
 }
 
-// OK reports whether the export is whole.
+// OK reports whether the export is intact.
 func (r *ExportReport) OK() bool { return len(r.Errors) == 0 }
 
-// Check reads an export and holds it against itself: every file against its size and hash, the configuration, the state and the
-// lines against their files, and the record in it against its hash chain. The export is nil when it cannot be read at all.
+// Check reads an export and verifies its consistency: every file against its size and hash, the configuration,
+// the state and the lines against their files, and the record in it against its hash chain. The export is nil
+// if it cannot be read at all.
 func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
 	rep := ExportReport{Errors: []string{}, Overall: "fail"}
 	say := func(format string, args ...any) { rep.Errors = append(rep.Errors, fmt.Sprintf(format, args...)) }
@@ -152,7 +154,7 @@ func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
 	rep.SchemaVersion, rep.ExportKind, rep.Files = e.SchemaVersion, e.ExportKind, e.Files.Len()
 	switch {
 	case e.ExportKind == "agentxchain_coordinator_export":
-		say("export_kind: the export of several repositories is not read here")
+		say("export_kind: exports of several repositories are not supported")
 		return nil, rep, nil
 	case e.ExportKind != ExportKind:
 		say("export_kind: %q is not %s", e.ExportKind, ExportKind)
@@ -183,7 +185,7 @@ func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
 	return &e, rep, err
 }
 
-// files holds every file against its size, hash and reading, and returns what is in them.
+// files verifies the size, hash and parsed content of every file, and returns the contents.
 func (e *Export) files(rep *ExportReport, say func(string, ...any)) map[string][]byte {
 	contents := map[string][]byte{}
 	for name, f := range e.Files.All() {
@@ -212,13 +214,13 @@ func (e *Export) files(rep *ExportReport, say func(string, ...any)) map[string][
 			say("%s: its content does not have the hash %s", name, f.SHA256)
 		}
 		if f.Data != nil && !reads(f, b) {
-			say("%s: data is not what the content says", name)
+			say("%s: data differs from the content", name)
 		}
 	}
 	return contents
 }
 
-// reads reports whether data is the content, read.
+// reads reports whether data is the parsed content.
 func reads(f ExportedFile, content []byte) bool {
 	switch f.Format {
 	case "json":
@@ -242,17 +244,17 @@ func linesOf(content []byte) [][]byte {
 	return list
 }
 
-// same reports whether two JSON texts say the same.
+// same reports whether two JSON texts have the same value.
 func same(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// values holds what the export says against its files.
+// values compares the export's values with its files.
 func (e *Export) values(say func(string, ...any)) {
 	for name, value := range map[string]json.RawMessage{protocol.ConfigFile: e.Config, protocol.StateFile: e.State} {
 		if b, ok := e.contents[name]; ok && !same(value, b) {
-			say("%s: it is not what the export says beside it", name)
+			say("%s: it differs from the value in the export", name)
 		}
 	}
 	for _, of := range []struct {
@@ -285,7 +287,7 @@ func (e *Export) values(say func(string, ...any)) {
 	}
 }
 
-// sums holds the summary of an export of AgentXchain against what it sums up.
+// sums compares the summary of an AgentXchain export with what it summarizes.
 func (e *Export) sums(say func(string, ...any)) {
 	for key, want := range map[string]any{"run_id": e.state.RunID, "status": e.state.Status, "phase": e.state.Phase} {
 		if got, ok := e.Summary[key]; ok {
@@ -302,7 +304,8 @@ func (e *Export) sums(say func(string, ...any)) {
 	}
 }
 
-// chained holds the record within the export against its hash chain. An export without the chain is believed what it says of it.
+// chained verifies the record in the export against its hash chain. Without the chain, the export's own
+// statement counts.
 func (e *Export) chained(ctx context.Context, rep *ExportReport, say func(string, ...any)) error {
 	if _, ok := e.contents[protocol.ChainFile]; !ok {
 		if e.Chain != nil && !e.Chain.OK {
@@ -314,7 +317,7 @@ func (e *Export) chained(ctx context.Context, rep *ExportReport, say func(string
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is the system's folder for such files
+	defer func() { _ = os.RemoveAll(dir) }() // the system's temporary folder
 	for name, b := range e.contents {
 		file := filepath.Join(dir, filepath.FromSlash(name)) // local, by files
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

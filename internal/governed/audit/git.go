@@ -15,20 +15,20 @@ import (
 // The kinds of findings.
 const (
 	Lost        = "lost"        // accepted work that is not below HEAD
-	Uncommitted = "uncommitted" // accepted work that stands in the work tree and in no commit below HEAD
+	Uncommitted = "uncommitted" // accepted work that is in the work tree and in no commit below HEAD
 	Elsewhere   = "elsewhere"   // accepted work on another branch
-	Changed     = "changed"     // a checkpoint whose files are not those that were accepted
-	Moved       = "moved"       // a checkpoint that is another commit with the same files: a rebase
-	Rewritten   = "rewritten"   // accepted work that is below HEAD without its checkpoint: a squash, or a filter
+	Changed     = "changed"     // a checkpoint whose files differ from the accepted ones
+	Moved       = "moved"       // a checkpoint that was rebased: another commit with the same files
+	Rewritten   = "rewritten"   // accepted work below HEAD without its checkpoint: a squash or a filter
 	Unknown     = "unknown"     // a shallow clone does not have the commit
-	Released    = "released"    // lost, and a person went on without it
+	Released    = "released"    // lost, and a person continued without it
 	Foreign     = "foreign"     // checkpoints of a record that is not here
-	Unrecorded  = "unrecorded"  // a checkpoint of a turn that the record does not have
-	Mislabelled = "mislabelled" // a checkpoint that names another run than the record
-	Pending     = "pending"     // the checkpoint of a transaction that was interrupted
+	Unrecorded  = "unrecorded"  // a checkpoint of a turn that is not in the record
+	Mislabelled = "mislabelled" // a checkpoint that names a different run than the record
+	Pending     = "pending"     // the checkpoint of an interrupted transaction
 )
 
-// Finding is something in which the record and the repository differ.
+// Finding is a difference between the record and the repository.
 type Finding struct {
 	Kind    string   `json:"kind"`
 	Run     string   `json:"run_id,omitempty"`
@@ -37,18 +37,19 @@ type Finding struct {
 	Files   []string `json:"files,omitempty"`
 	Message string   `json:"message"`
 	Do      string   `json:"do,omitempty"`
-	// Broken says that accepted work is gone or changed. What is not broken is worth knowing: a rebase, a squash, another record.
+	// Broken says that accepted work is missing or changed. Other findings are informational: a rebase, a
+	// squash, another record.
 	Broken bool `json:"broken"`
 }
 
 // History is what the repository says about the record.
 type History struct {
-	Turns    int       `json:"turns"` // accepted turns whose commits were looked for
+	Turns    int       `json:"turns"` // accepted turns whose commits were checked
 	Findings []Finding `json:"findings,omitempty"`
-	Heads    []string  `json:"-"` // of the chain, as checkpoints of this record name them, newest first
+	Heads    []string  `json:"-"` // head of the chain, as checkpoints of this record name it, newest first
 }
 
-// Broken is the first finding that means that accepted work is gone or changed; nil without one.
+// Broken returns the first finding that means missing or changed accepted work; nil if there is none.
 func (h *History) Broken() *Finding {
 	if i := slices.IndexFunc(h.Findings, func(f Finding) bool { return f.Broken }); i >= 0 {
 		return &h.Findings[i]
@@ -56,23 +57,23 @@ func (h *History) Broken() *Finding {
 	return nil
 }
 
-// claim is an accepted turn of which the record says that a commit has its files.
+// claim is an accepted turn whose files, according to the record, are in a commit.
 type claim struct {
 	run, turn, commit string
-	files             []string // that no later turn changed
+	files             []string // not changed by a later turn
 	markers           protocol.Ordered[string]
 }
 
 // record is what the record says about commits.
 type record struct {
-	run      string            // the present one
+	run      string            // the current one
 	runs     map[string]bool   // all of them
 	turns    map[string]string // accepted turn to run
 	claims   []claim           // oldest first
-	released map[string]bool   // turns that a person went on without
+	released map[string]bool   // turns that a person continued without
 }
 
-// readRecord collects it.
+// readRecord reads it.
 func readRecord(v *ledger.View) (record, error) {
 	r := record{run: v.State.ID(), runs: map[string]bool{}, turns: map[string]string{}, released: map[string]bool{}}
 	if r.run != "" {
@@ -110,7 +111,7 @@ func readRecord(v *ledger.View) (record, error) {
 		r.turns[h.TurnID] = h.RunID
 		c := claim{run: h.RunID, turn: h.TurnID, commit: commits[h.TurnID]}
 		if c.commit == "" {
-			c.commit = h.CheckpointSHA // as the original keeps it
+			c.commit = h.CheckpointSHA // as the original program keeps it
 		}
 		for _, f := range h.FilesChanged {
 			if !later[f] {
@@ -129,7 +130,7 @@ func readRecord(v *ledger.View) (record, error) {
 	return r, nil
 }
 
-// Git holds the record against the repository of its project.
+// Git compares the record with the project's repository.
 func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, error) {
 	var h History
 	if w.Kind() != workspace.Git {
@@ -193,7 +194,7 @@ func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, 
 	return h, nil
 }
 
-// judge finds out what became of a checkpoint that is not below HEAD.
+// judge finds out what happened to a checkpoint that is not below HEAD.
 func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exists bool, list []workspace.CheckpointCommit) (Finding, error) {
 	f := Finding{Run: c.run, Turn: c.turn, Commit: c.commit, Files: c.files}
 	about := fmt.Sprintf("the checkpoint %.12s of turn %s", c.commit, c.turn)
@@ -249,7 +250,7 @@ func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exis
 	return f, nil
 }
 
-// release marks what a person went on without.
+// release marks what a person continued without.
 func (f *Finding) release(r *record) {
 	if r.released[f.Turn] {
 		f.Message += "; a person went on without it"
@@ -257,7 +258,7 @@ func (f *Finding) release(r *record) {
 	}
 }
 
-// differing are the files of a turn that another commit has with another content.
+// differing returns the files of a turn whose content differs in another commit.
 func differing(ctx context.Context, w *workspace.Workspace, c claim, exists bool, other string) (files []string, err error) {
 	now, err := w.Blobs(ctx, other, c.files)
 	if err != nil {
@@ -284,7 +285,7 @@ func differing(ctx context.Context, w *workspace.Workspace, c claim, exists bool
 	return files, nil
 }
 
-// fits reports whether a file of a commit has the content that was observed. What has no digest fits.
+// fits reports whether a file of a commit has the observed content. A file without a digest fits.
 func fits(ctx context.Context, w *workspace.Workspace, c claim, commit, file string) (bool, error) {
 	sum, err := w.Digest(ctx, commit, file)
 	want, known := c.markers.Get(file)
@@ -299,7 +300,7 @@ func fits(ctx context.Context, w *workspace.Workspace, c claim, commit, file str
 	return sum == strings.TrimPrefix(want, "sha256:"), nil
 }
 
-// missing are the files of a turn whose content no commit below HEAD has.
+// missing returns the files of a turn whose content is in no commit below HEAD.
 func missing(ctx context.Context, w *workspace.Workspace, c claim, exists bool) (files []string, err error) {
 	head, err := w.Head(ctx)
 	if err != nil {
@@ -330,7 +331,7 @@ func missing(ctx context.Context, w *workspace.Workspace, c claim, exists bool) 
 	return files, nil
 }
 
-// inTree reports whether the work tree has the files as they were observed.
+// inTree reports whether the work tree has the files as observed.
 func inTree(ctx context.Context, w *workspace.Workspace, c claim, files []string) (bool, error) {
 	for _, f := range files {
 		want, ok := c.markers.Get(f)
@@ -345,7 +346,7 @@ func inTree(ctx context.Context, w *workspace.Workspace, c claim, files []string
 	return true, nil
 }
 
-// backwards holds what commits say against the record.
+// backwards compares what commits say with the record.
 func backwards(r *record, list []workspace.CheckpointCommit) (all []Finding) {
 	foreign := map[string]int{}
 	var runs []string

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Regression is something that was better in the first export than in the second.
+// Regression is something that got worse from the first export to the second.
 type Regression struct {
 	Category string `json:"category"` // status, phase, budget, delegation, gate, decisions or chain
 	Severity string `json:"severity"` // error or warning
@@ -28,13 +28,13 @@ type Difference struct {
 	Right any    `json:"right"`
 }
 
-// Comparison is how one export differs from another.
+// Comparison is the difference between two exports.
 type Comparison struct {
 	Changes     []Difference `json:"changes"`
 	Regressions []Regression `json:"regressions"`
 }
 
-// Compare tells how the second export differs from the first, and what of it is a step back.
+// Compare returns how the second export differs from the first, and which differences are regressions.
 func Compare(a, b *Export) Comparison {
 	c := Comparison{Changes: []Difference{}, Regressions: []Regression{}}
 	left, right := a.facts(), b.facts()
@@ -53,7 +53,7 @@ func Compare(a, b *Export) Comparison {
 	order, now := a.config.Phases(), b.config.Phases()
 	switch from, to := slices.Index(order, x.Phase), slices.Index(order, y.Phase); {
 	case !slices.Equal(order, now):
-		worse("phase", "warning", "config.routing", order, now, "the phases are others, so the present ones are not compared")
+		worse("phase", "warning", "config.routing", order, now, "the phases differ, so the current ones are not compared")
 	case x.Phase != "" && y.Phase == "":
 		worse("phase", "warning", "phase", x.Phase, nil, "the run was in phase %s and is in none", x.Phase)
 	case from >= 0 && to >= 0 && to < from:
@@ -86,7 +86,7 @@ func Compare(a, b *Export) Comparison {
 	return c
 }
 
-// facts are what two exports are compared by.
+// facts are the values by which two exports are compared.
 func (e *Export) facts() []Difference {
 	st := &e.state
 	count := func(list []json.RawMessage, file string) int { return len(e.lines(list, file)) }
@@ -97,7 +97,7 @@ func (e *Export) facts() []Difference {
 		{Field: "events", Left: count(e.Events, protocol.EventsFile)}}
 }
 
-// lines are those that the export lists, or that its file has.
+// lines returns those that the export lists, or those of its file.
 func (e *Export) lines(list []json.RawMessage, file string) []json.RawMessage {
 	if list == nil {
 		for _, line := range linesOf(e.contents[file]) {
@@ -107,7 +107,7 @@ func (e *Export) lines(list []json.RawMessage, file string) []json.RawMessage {
 	return list
 }
 
-// overridden counts the decisions that outlive their run and were overridden.
+// overridden counts the overridden decisions that outlive their run.
 func (e *Export) overridden() int {
 	status := map[string]string{}
 	for _, raw := range e.lines(e.RepoDecisions, protocol.RepoLedgerFile) {
@@ -125,8 +125,8 @@ func (e *Export) overridden() int {
 	return n
 }
 
-// missing are the decisions that delegations require and did not bring, by delegation: of the reviews that were done, and the one
-// that waits.
+// missing returns the required decisions that delegations did not deliver, by delegation: of completed reviews
+// and the pending one.
 func (e *Export) missing() map[string][]string {
 	all := map[string][]string{}
 	add := func(results []protocol.DelegationResult) {

@@ -7,13 +7,13 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	ledger.Report
 	Git History `json:"git"`
 }
 
-// Verify holds the record of a project against its chain and its repository. OK says that neither is broken.
+// Verify compares a project's record with its chain and its repository. OK says that neither is broken.
 func Verify(ctx context.Context, root string) (Report, error) {
 	var r Report
 	w, err := workspace.Open(ctx, root)
@@ -26,7 +26,7 @@ func Verify(ctx context.Context, root string) (Report, error) {
 		h, err = Git(ctx, w, v)
 	}
 	if err != nil {
-		// A line that cannot be read is named by the chain; without one the error is all that is known.
+		// The chain names an unreadable line; without a chain the error is all that is known.
 		heads, herr := w.Heads(ctx)
 		if herr != nil {
 			return r, herr

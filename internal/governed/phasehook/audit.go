@@ -15,7 +15,7 @@ func (r *Runner) audit(out *Outcome, e AuditEntry) error {
 	return r.appendLine(protocol.HookAuditFile, e)
 }
 
-// annotate writes what the hook notes, if it notes anything.
+// annotate writes the hook's annotations, if any.
 func (r *Runner) annotate(out *Outcome, e AuditEntry) error {
 	if len(e.Annotations) == 0 {
 		return nil
@@ -23,12 +23,12 @@ func (r *Runner) annotate(out *Outcome, e AuditEntry) error {
 	a := AnnotationEntry{Timestamp: e.Timestamp, RunID: e.RunID, TurnID: e.TurnID, HookPhase: e.HookPhase, HookName: e.HookName, Annotations: e.Annotations}
 	out.Annotations = append(out.Annotations, a)
 	if e.HookPhase != protocol.HookAfterAcceptance {
-		return nil // the file holds what is noted of accepted turns; the audit holds all
+		return nil // the file contains annotations of accepted turns; the audit contains all
 	}
 	return r.appendLine(protocol.AnnotationsFile, a)
 }
 
-// appendLine appends one JSON line, and begins a new one where a line was cut off.
+// appendLine appends one JSON line, after a newline if the last line was cut off.
 func (r *Runner) appendLine(file string, v any) error {
 	fail := func(err error) error { return fmt.Errorf("write %s: %w", file, err) }
 	line, err := protocol.Marshal(v)

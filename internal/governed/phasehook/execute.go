@@ -17,10 +17,10 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// drain is how long something that a hook leaves behind may hold its output open.
+// drain is how long processes that a hook leaves behind may keep its output open.
 const drain = 200 * time.Millisecond
 
-// execute asks a hook, and gives it no more than its time.
+// execute calls a hook within its time limit.
 func (r *Runner) execute(ctx context.Context, phase string, h protocol.Hook, c Call, input []byte) execution {
 	ran := execution{redact: r.redactor()}
 	for name, value := range h.Env.All() {
@@ -33,7 +33,7 @@ func (r *Runner) execute(ctx context.Context, phase string, h protocol.Hook, c C
 	case "", "process":
 		r.spawn(ctx, phase, h, c, input, &ran)
 	default:
-		ran.failure = fmt.Sprintf("the type %q is unknown", h.Type)
+		ran.failure = fmt.Sprintf("unknown type %q", h.Type)
 	}
 	ran.duration = time.Since(begun)
 	return ran
@@ -68,7 +68,7 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 		for _, l := range lines {
 			into, most := &stdout, mostOutput
 			if l.Stream == process.Stderr {
-				into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the edge is seen whole
+				into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the edge is complete
 			}
 			room := most - into.Len()
 			if len(l.Data)+1 > room || l.Truncated {
@@ -103,7 +103,7 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 	}
 }
 
-// environ is what a hook's program gets.
+// environ returns the environment of a hook's program.
 func (r *Runner) environ(phase string, h protocol.Hook, c Call) []string {
 	env := append(slices.Clone(r.Environ), "AGENTXCHAIN_HOOK_PHASE="+phase, "AGENTXCHAIN_HOOK_NAME="+h.Name, "AGENTXCHAIN_RUN_ID="+c.RunID,
 		"AGENTXCHAIN_PROJECT_ROOT="+r.Root)

@@ -16,13 +16,13 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/procenv"
 )
 
-// post asks a hook's service.
+// post calls a hook's service.
 func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *execution) {
 	ctx, cancel := context.WithTimeout(ctx, timeout(h))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(input))
 	if err != nil {
-		ran.failure = "its url is no address"
+		ran.failure = "its url is not valid"
 		return
 	}
 	if m := h.Method; m != "" && !strings.EqualFold(m, http.MethodPost) {
@@ -63,13 +63,13 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 	ran.stdout = body
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		ran.failure = fmt.Sprintf("HTTP status %d: it leads to another place, which is not followed", resp.StatusCode)
+		ran.failure = fmt.Sprintf("HTTP status %d: a redirect to another place, which is not followed", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		ran.failure = fmt.Sprintf("HTTP status %d", resp.StatusCode)
 	}
 }
 
-// headers are a hook's headers with their variables put in; these become secrets.
+// headers returns a hook's headers with their variables replaced; the values become secrets.
 func (r *Runner) headers(h protocol.Hook, redact *secret.Redactor) (http.Header, error) {
 	var env []string
 	for name, value := range h.Env.All() {
@@ -89,7 +89,8 @@ func (r *Runner) headers(h protocol.Hook, redact *secret.Redactor) (http.Header,
 	return headers, nil
 }
 
-// stayHome follows a redirect on the same host only, and only one that asks the same again: the headers are for this host.
+// stayHome follows a redirect only on the same host and only if it repeats the same request: the headers are
+// for this host.
 func stayHome(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > 3 || req.Method != http.MethodPost || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
@@ -98,7 +99,7 @@ func stayHome(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// fail notes a failed request without its address, which may hold a secret.
+// fail records a failed request without its address, which may contain a secret.
 func (ran *execution) fail(ctx context.Context, err error) {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		ran.timedOut = true

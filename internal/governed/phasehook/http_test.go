@@ -132,7 +132,7 @@ func TestHTTPThatCannotBeAsked(t *testing.T) {
 	}{
 		"missing variable": {httpHook("http://127.0.0.1:1/", "blocking", "X-Token", "${NO_SUCH_VARIABLE_HERE}"), "${NO_SUCH_VARIABLE_HERE}"},
 		"unreachable":      {httpHook("http://user:hidden-password@127.0.0.1:1/?key=hidden", "blocking"), "connect"},
-		"no address":       {httpHook("http://[::1", "blocking"), "address"},
+		"no address":       {httpHook("http://[::1", "blocking"), "its url is not valid"},
 		"not POST":         {protocol.Hook{Name: "x", Type: "http", URL: "http://127.0.0.1:1/", Method: "PUT", Mode: "blocking", TimeoutMS: 500}, "POST"},
 	} {
 		out := run(t, r, protocol.HookBeforeGate, Call{}, tt.h)

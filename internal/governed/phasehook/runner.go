@@ -1,5 +1,6 @@
-// Package phasehook runs the hooks of a governed project: programs and HTTP services that are told of a moment of the run and
-// may object to it. It keeps the files of the record out of their hands, and leaves a line of audit for each.
+// Package phasehook runs the hooks of a governed project: programs and HTTP services that are notified of a
+// moment of the run and may object to it. It protects the files of the record from them, and writes an audit
+// line for each.
 package phasehook
 
 import (
@@ -15,23 +16,24 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Runner runs the hooks of one project. It is safe for concurrent use, but two calls at once on one project each take
-// the other's changes of the protected files for tampering.
+// Runner runs the hooks of one project. It is safe for concurrent use, but two concurrent calls on one project
+// each mistake the other's changes of protected files for tampering.
 type Runner struct {
 	Root    string   // of the project, absolute
-	Environ []string // of this process; hooks inherit it
+	Environ []string // of this process; inherited by hooks
 	Now     func() time.Time
 	Start   process.Runner    // nil is process.Launch
 	HTTP    http.RoundTripper // nil is the default transport
-	// Out takes lines for the person: warnings of hooks; nil drops them.
+	// Out receives lines for the person: warnings of hooks; nil discards them.
 	Out func(string)
 }
 
-// Call is what hooks are told.
+// Call is the input of hooks.
 type Call struct {
 	RunID, TurnID string
 	Payload       any
-	// Protected are further files that hooks may not change, relative to the root with slashes: those of the bundle.
+	// Protected are additional files that hooks must not change, relative to the root with slashes: those of
+	// the bundle.
 	Protected []string
 }
 
@@ -44,8 +46,8 @@ const (
 	CodeBundleTamper  = "hook_bundle_tamper"
 )
 
-// Outcome is what the hooks of a phase came to. OK means that the run goes on. Blocked is a hook's objection; without OK and
-// Blocked a hook has tampered with a protected file, which is restored.
+// Outcome is the outcome of a phase's hooks. OK means that the run continues. Blocked is a hook's objection;
+// with neither, a hook tampered with a protected file, which was restored.
 type Outcome struct {
 	OK, Blocked bool
 	Code        string // one of the codes; empty with OK
@@ -75,7 +77,7 @@ type AuditEntry struct {
 	Action        Action        `json:"orchestrator_action"`
 }
 
-// Annotation is what a hook notes of a turn.
+// Annotation is a hook's note on a turn.
 type Annotation struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -91,7 +93,7 @@ type AnnotationEntry struct {
 	Annotations []Annotation  `json:"annotations"`
 }
 
-// Action is what was made of a hook's answer.
+// Action is the consequence of a hook's answer.
 type Action string
 
 // The actions.
@@ -117,10 +119,10 @@ const (
 	block = "block"
 )
 
-// advisoryOnly are the phases in which it is too late to object.
+// advisoryOnly are the phases in which an objection is too late.
 var advisoryOnly = []string{protocol.HookAfterAcceptance, protocol.HookOnEscalation}
 
-// envelope is what a hook reads.
+// envelope is the JSON that a hook reads.
 type envelope struct {
 	HookPhase   string        `json:"hook_phase"`
 	HookName    string        `json:"hook_name"`
@@ -130,11 +132,12 @@ type envelope struct {
 	Payload     any           `json:"payload"`
 }
 
-// Run runs the hooks of a phase, one after the other. The error is about this machine: the audit that cannot be written, a
-// protected file that cannot be read or restored, a payload that is no JSON, or the end of ctx. Then the phase must not go on.
+// Run runs the hooks of a phase in order. The error is about this machine: the audit cannot be written, a
+// protected file cannot be read or restored, a payload is not JSON, or ctx has ended. The phase must then not
+// continue.
 func (r *Runner) Run(ctx context.Context, phase string, hooks []protocol.Hook, c Call) (Outcome, error) {
 	if !slices.Contains(protocol.HookPhases(), phase) {
-		return Outcome{}, fmt.Errorf("run hooks: there is no hook phase %q", phase)
+		return Outcome{}, fmt.Errorf("run hooks: unknown hook phase %q", phase)
 	}
 	out := Outcome{OK: true}
 	for i, h := range hooks {
@@ -164,20 +167,20 @@ func (r *Runner) Run(ctx context.Context, phase string, hooks []protocol.Hook, c
 	return out, nil
 }
 
-// Check finds what would keep hooks from being asked: a program that is not installed, a variable that is not set. It starts
-// nothing.
+// Check finds what would keep hooks from running: a program that is not installed, a variable that is not set.
+// It starts nothing.
 func (r *Runner) Check(phase string, hooks []protocol.Hook) []error {
 	var faults []error
 	for _, h := range hooks {
 		at := "hooks." + phase + "." + h.Name
 		if h.Type == "http" {
 			if _, err := r.headers(h, nil); err != nil {
-				faults = append(faults, fmt.Errorf("%s: %w; export it, or give it in the hook's env", at, err))
+				faults = append(faults, fmt.Errorf("%s: %w; export it, or set it in the hook's env", at, err))
 			}
 			continue
 		}
 		if _, err := r.program(h, r.environ(phase, h, Call{})); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w; install it, or take the hook out of %s", at, err, protocol.ConfigFile))
+			faults = append(faults, fmt.Errorf("%s: %w; install it, or remove the hook from %s", at, err, protocol.ConfigFile))
 		}
 	}
 	return faults
@@ -192,7 +195,7 @@ func (r *Runner) one(ctx context.Context, phase string, h protocol.Hook, c Call,
 	e := r.entry(phase, h, c)
 	input, err := json.Marshal(envelope{phase, h.Name, c.RunID, r.Root, e.Timestamp, c.Payload})
 	if err != nil {
-		return true, fmt.Errorf("tell hook %s of %s: %w", h.Name, phase, err)
+		return true, fmt.Errorf("call hook %s of %s: %w", h.Name, phase, err)
 	}
 	ran := r.execute(ctx, phase, h, c, input)
 	e.Timestamp = protocol.At(r.now())
@@ -204,12 +207,12 @@ func (r *Runner) one(ctx context.Context, phase string, h protocol.Hook, c Call,
 	}
 	if file != "" {
 		e.Action, out.OK, out.Hook, out.File, out.Code = AbortedTamper, false, h.Name, file, tamperCode(file)
-		out.Message = fmt.Sprintf("hook %q changed the protected file %s; its content is restored", h.Name, file)
+		out.Message = fmt.Sprintf("hook %q changed the protected file %s; its content was restored", h.Name, file)
 		e.Message = &out.Message
 		return true, r.audit(out, e)
 	}
 	if err := ctx.Err(); err != nil {
-		return true, fmt.Errorf("hook %s of %s was ended: %w", h.Name, phase, err)
+		return true, fmt.Errorf("hook %s of %s was stopped: %w", h.Name, phase, err)
 	}
 	blocking := h.Mode == "blocking" && !slices.Contains(advisoryOnly, phase)
 	v := judge(h, ran, blocking)
@@ -245,7 +248,7 @@ func (r *Runner) one(ctx context.Context, phase string, h protocol.Hook, c Call,
 	return false, nil
 }
 
-// entry is the beginning of an audit line.
+// entry returns the beginning of an audit line.
 func (r *Runner) entry(phase string, h protocol.Hook, c Call) AuditEntry {
 	e := AuditEntry{Timestamp: protocol.At(r.now()), HookPhase: phase, HookName: h.Name, Transport: h.Type, RunID: c.RunID, Annotations: []Annotation{}}
 	if e.Transport == "" {

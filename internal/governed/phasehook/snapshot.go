@@ -29,7 +29,7 @@ type protectedFile struct {
 	mode    fs.FileMode
 }
 
-// snapshotOf reads the protected files. One that is a link or a folder is an error: it could not be restored.
+// snapshotOf reads the protected files. A link or a folder is an error, because it could not be restored.
 func snapshotOf(dir string, more []string) (*snapshot, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func snapshotOf(dir string, more []string) (*snapshot, error) {
 		case err != nil:
 			return nil, fmt.Errorf("protect %s from hooks: %w", p, err)
 		case !info.Mode().IsRegular():
-			return nil, fmt.Errorf("protect %s from hooks: it is no regular file", p)
+			return nil, fmt.Errorf("protect %s from hooks: it is not a regular file", p)
 		default:
 			f.there, f.mode = true, info.Mode().Perm()
 			if f.content, err = root.ReadFile(filepath.FromSlash(p)); err != nil {
@@ -63,8 +63,8 @@ func snapshotOf(dir string, more []string) (*snapshot, error) {
 	return s, nil
 }
 
-// restore puts back what is not as it was, and names the first such file. The error is about a file that cannot be put back;
-// the others are.
+// restore restores changed files and returns the first of them. The error is about a file that cannot be
+// restored; the others are.
 func (s *snapshot) restore() (changed string, err error) {
 	root, err := os.OpenRoot(s.root)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f protectedFile) putBack(root *os.Root) error {
 	if !f.there {
 		return root.RemoveAll(name)
 	}
-	// A hook may have put a link or a file where the folder was.
+	// A hook may have replaced the folder with a link or a file.
 	for _, d := range parents(dir) {
 		if info, err := root.Lstat(d); err == nil && !info.IsDir() {
 			if err := root.Remove(d); err != nil {
@@ -129,13 +129,13 @@ func (f protectedFile) putBack(root *os.Root) error {
 	if _, err = temp.Write(f.content); err != nil {
 		return err
 	}
-	if err = temp.Chmod(f.mode); err != nil { // whatever the user's mask says
+	if err = temp.Chmod(f.mode); err != nil { // regardless of the user's umask
 		return err
 	}
 	return temp.Commit(true)
 }
 
-// parents are the folders above, from the outermost.
+// parents are the parent folders, outermost first.
 func parents(dir string) (list []string) {
 	for dir != "." && dir != string(filepath.Separator) {
 		list = append([]string{dir}, list...)

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// The limits of what a hook may say.
+// The limits of a hook's answer.
 const (
 	mostAnnotations = 16
 	mostValue       = 1000 // characters of an annotation
@@ -23,20 +23,20 @@ const (
 
 var annotationKey = lazy.Regexp(`^[a-z0-9_-]+$`)
 
-// execution is what a hook did.
+// execution is the result of calling a hook.
 type execution struct {
 	duration time.Duration
 	timedOut bool
-	failure  string // why it cannot be asked, or how it ended; empty when it ended well
+	failure  string // why it could not be called, or how it ended; empty if it ended well
 	exitCode *int
 	status   int // of HTTP
 	stdout   []byte
-	tooMuch  bool // stdout is not all of it
+	tooMuch  bool // stdout is incomplete
 	stderr   string
 	redact   *secret.Redactor
 }
 
-// judgement is what is made of it.
+// judgement is the evaluation of a call.
 type judgement struct {
 	verdict     string
 	message     string
@@ -44,7 +44,7 @@ type judgement struct {
 	action      Action
 }
 
-// judge applies the order of precedence: time over, failure, output that says nothing, and at last the verdict.
+// judge applies the order of precedence: timeout, failure, invalid output, and last the verdict.
 func judge(h protocol.Hook, ran execution, blocking bool) judgement {
 	failed := func(message string, blocked, warned Action) judgement {
 		if blocking {
@@ -72,12 +72,12 @@ func judge(h protocol.Hook, ran execution, blocking bool) judgement {
 	return v
 }
 
-// parseVerdict reads what a hook says. Annotations beyond the limits are dropped, values cut.
+// parseVerdict parses a hook's answer. Annotations beyond the limits are dropped, values cut.
 func parseVerdict(data []byte) (judgement, error) {
 	v := judgement{annotations: []Annotation{}}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if len(data) == 0 {
-		return v, fmt.Errorf("nothing, where {\"verdict\":\"allow\"} is the least")
+		return v, fmt.Errorf("nothing; the minimum is {\"verdict\":\"allow\"}")
 	}
 	var raw struct {
 		Verdict     json.RawMessage `json:"verdict"`
@@ -85,15 +85,15 @@ func parseVerdict(data []byte) (judgement, error) {
 		Annotations json.RawMessage `json:"annotations"`
 	}
 	if protocol.Kind(data) != "object" {
-		return v, fmt.Errorf("no JSON object")
+		return v, fmt.Errorf("not a JSON object")
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return v, fmt.Errorf("no JSON object: %w", err)
+		return v, fmt.Errorf("not a JSON object: %w", err)
 	}
 	if json.Unmarshal(raw.Verdict, &v.verdict) != nil || v.verdict != allow && v.verdict != warn && v.verdict != block {
 		return v, fmt.Errorf("verdict must be allow, warn or block")
 	}
-	_ = json.Unmarshal(raw.Message, &v.message) // something else than a string is no message
+	_ = json.Unmarshal(raw.Message, &v.message) // a value of another type is not a message
 	v.message = cut(v.message, mostMessage)
 	var list []json.RawMessage
 	if json.Unmarshal(raw.Annotations, &list) != nil {
@@ -122,7 +122,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// cut shortens to a number of bytes, not within a character.
+// cut shortens a string to a number of bytes, not within a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -17,30 +17,30 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 
-// Bundle is the dispatch bundle of a turn: files by name, all of them in one folder.
+// Bundle is a turn's dispatch bundle: files by name, all in one folder.
 type Bundle struct {
 	TurnID string
 	Files  map[string][]byte
 }
 
-// Names within a bundle's folder.
+// Names in a bundle's folder.
 const (
 	manifestFile = "MANIFEST.json"
-	// EvidenceDir holds what is written after the bundle was sealed: logs and traces of the runtime, and the bundles of
-	// earlier attempts. Verification does not look at it.
+	// EvidenceDir contains what is written after the bundle was sealed: logs and traces of the runtime, and the
+	// bundles of earlier attempts. Verification ignores it.
 	EvidenceDir = "evidence"
 )
 
-// BuildBundle makes the files of a turn's bundle. The warnings do not stop the turn.
+// BuildBundle returns the files of a turn's bundle. The warnings do not stop the turn.
 func BuildBundle(in prompt.Input) (map[string][]byte, []string, error) {
 	turn, ok := in.State.ActiveTurns.Get(in.TurnID)
 	if !ok || turn == nil {
 		return nil, nil, execution.Errorf(execution.CodeConfig, "the state has no active turn %s to make a bundle for", in.TurnID).
-			WithHint("see the active turns: drawbar govern status")
+			WithHint("list the active turns: drawbar govern status")
 	}
 	if !in.Config.Roles.Has(turn.AssignedRole) {
 		return nil, nil, execution.Errorf(execution.CodeConfig, "turn %s is assigned to the role %q, which %s does not declare", in.TurnID,
-			turn.AssignedRole, protocol.ConfigFile).WithHint("declare the role again, or give up the turn: drawbar govern reject --turn %s", in.TurnID)
+			turn.AssignedRole, protocol.ConfigFile).WithHint("declare the role again, or drop the turn: drawbar govern reject --turn %s", in.TurnID)
 	}
 	assignment, err := prompt.Assignment(in)
 	if err != nil {
@@ -57,13 +57,13 @@ func BuildBundle(in prompt.Input) (map[string][]byte, []string, error) {
 	}, prompt.Warnings(in), nil
 }
 
-// WriteBundle writes a turn's bundle and the folder that its result goes to. A bundle of an earlier attempt moves to the
-// evidence folder first, its manifest before the rest, so that what is half written is never taken for sealed. Each file is
-// replaced as a whole.
+// WriteBundle writes a turn's bundle and creates the folder for its result. A bundle of an earlier attempt is
+// first moved to the evidence folder, manifest first, so that a partial bundle never counts as sealed. Each
+// file is replaced atomically.
 func WriteBundle(root string, b Bundle) error {
 	for name := range b.Files {
 		if !fileName(name) || !filepath.IsLocal(name) || name == manifestFile || name == EvidenceDir {
-			return fmt.Errorf("write bundle of turn %s: %q is no name for a file of a bundle", b.TurnID, name)
+			return fmt.Errorf("write bundle of turn %s: %q is not a valid file name in a bundle", b.TurnID, name)
 		}
 	}
 	dir, err := makeBundleDir(root, b.TurnID)
@@ -82,7 +82,8 @@ func WriteBundle(root string, b Bundle) error {
 	return nil
 }
 
-// EvidencePath makes the evidence folder of a turn's bundle and returns its path, for what is written after sealing.
+// EvidencePath creates the evidence folder of a turn's bundle and returns its path, for files written after
+// sealing.
 func EvidencePath(root, turn string) (string, error) {
 	dir, err := openBundleDir(root, turn)
 	if err != nil {
@@ -102,16 +103,16 @@ func bundleError(doing, turn string, err error) error {
 
 var turnName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// plainName reports whether the name is one of a file directly in a folder.
+// plainName reports whether the name is that of a file directly in a folder.
 func plainName(name string) bool {
 	return turnName().MatchString(name) && filepath.IsLocal(name) && path.Base(name) == name
 }
 
-// makeBundleDir opens a turn's folder, and makes it and the one for its result first. A link or a file in its place is
-// removed: what is in there is the orchestrator's.
+// makeBundleDir creates and opens a turn's folder, and creates the one for its result. A link or a file in its
+// place is removed: its contents belong to the orchestrator.
 func makeBundleDir(root, turn string) (*os.Root, error) {
 	if !plainName(turn) {
-		return nil, fmt.Errorf("%q is no turn id", turn)
+		return nil, fmt.Errorf("%q is not a valid turn id", turn)
 	}
 	top, err := os.OpenRoot(root)
 	if err != nil {
@@ -131,10 +132,10 @@ func makeBundleDir(root, turn string) (*os.Root, error) {
 	return top.OpenRoot(protocol.BundleDir(turn))
 }
 
-// openBundleDir opens a turn's folder that is there; it must be no link.
+// openBundleDir opens a turn's existing folder, which must not be a link.
 func openBundleDir(root, turn string) (*os.Root, error) {
 	if !plainName(turn) {
-		return nil, fmt.Errorf("%q is no turn id", turn)
+		return nil, fmt.Errorf("%q is not a valid turn id", turn)
 	}
 	top, err := os.OpenRoot(root)
 	if err != nil {
@@ -151,7 +152,7 @@ func openBundleDir(root, turn string) (*os.Root, error) {
 	return top.OpenRoot(protocol.BundleDir(turn))
 }
 
-// realDir makes sure that a folder is there and is one, no link to another.
+// realDir ensures that a folder exists and is not a link.
 func realDir(r *os.Root, name string) error {
 	fi, err := r.Lstat(name)
 	if err == nil && !fi.IsDir() {
@@ -166,8 +167,8 @@ func realDir(r *os.Root, name string) error {
 	return err
 }
 
-// setAside empties the folder of a bundle that is to be rewritten. What an earlier attempt was given, and the evidence it
-// left, is kept as evidence/attempt-N; the unsent bundle of the same attempt is dropped.
+// setAside empties the folder of a bundle before it is rewritten. The input and the evidence of an earlier
+// attempt are kept as evidence/attempt-N; the unsent bundle of the same attempt is deleted.
 func setAside(dir *os.Root, attempt int) error {
 	entries, err := readDir(dir, ".")
 	if err != nil {
@@ -187,7 +188,7 @@ func setAside(dir *os.Root, attempt int) error {
 			return err
 		}
 	}
-	// The manifest goes first and the assignment, which says what attempt this is, last.
+	// The manifest is moved first, and the assignment, which states the attempt, last.
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return rank(a.Name()) - rank(b.Name()) })
 	for _, e := range entries {
 		switch {
@@ -217,7 +218,7 @@ func rank(name string) int {
 
 var attemptDir = lazy.Regexp(`^attempt-\d+(-\d+)?$`)
 
-// setEvidenceAside moves what an attempt left in the evidence folder to the attempt's own.
+// setEvidenceAside moves an attempt's evidence to a folder of its own.
 func setEvidenceAside(dir *os.Root, keep string) error {
 	if keep == "" {
 		return nil
@@ -238,7 +239,7 @@ func setEvidenceAside(dir *os.Root, keep string) error {
 	return nil
 }
 
-// freeName is the name, or the first of name-2, name-3 ... that is not taken.
+// freeName returns the name, or the first unused one of name-2, name-3 ...
 func freeName(dir *os.Root, name string) string {
 	for n, free := 2, name; ; n++ {
 		if _, err := dir.Lstat(free); errors.Is(err, fs.ErrNotExist) || n > 1000 {

@@ -6,7 +6,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Index is the dispatch index of a state: its active turns and where their files are. Warnings are by turn.
+// Index returns the dispatch index of a state: its active turns and the location of their files. Warnings are
+// by turn.
 func Index(s protocol.State, now time.Time, warnings map[string][]protocol.AdvisoryWarning) protocol.DispatchIndex {
 	out := protocol.DispatchIndex{RunID: s.ID(), Phase: s.Phase, UpdatedAt: protocol.At(now)}
 	for id, t := range s.ActiveTurns.All() {

@@ -22,16 +22,16 @@ import (
 
 const (
 	maxRolePrompt = 256 << 10
-	maxPreview    = 256 << 10 // bytes read of a file that is shown
+	maxPreview    = 256 << 10 // bytes of a displayed file
 	maxGateFile   = 4 << 20
 	maxLogTail    = 256 << 10
-	maxEventRunes = 300      // of an agent's event that is shown
+	maxEventRunes = 300      // bytes of a displayed agent event
 	maxLogRead    = 64 << 20 // bytes in which lines are counted
 )
 
-// Gather reads what a bundle shows of files: the role's prompt, the files of gate and workflow kit, and, for a reviewer, the
-// last turn's files, its proposal and its log. Config, State, TurnID and History are in the input already. Files of the
-// project are read in work, the turn's worktree; empty means root. The warnings do not stop the turn.
+// Gather reads the files shown in a bundle: the role's prompt, the files of gate and workflow kit, and, for a
+// reviewer, the last turn's files, proposal and log. The input already has Config, State, TurnID and History.
+// Project files are read from work, the turn's worktree; empty means root. The warnings do not stop the turn.
 func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	top, err := os.OpenRoot(root)
 	if err != nil {
@@ -42,7 +42,7 @@ func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	if work != "" && work != root {
 		if files, err = os.OpenRoot(work); err != nil {
 			return nil, execution.Errorf(execution.CodeConfig, "open the worktree of turn %s: %v", in.TurnID, err).
-				WithHint("make it anew: drawbar govern reissue --turn %s", in.TurnID)
+				WithHint("recreate it: drawbar govern reissue --turn %s", in.TurnID)
 		}
 		defer func() { _ = files.Close() }()
 	}
@@ -71,9 +71,9 @@ func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	return warnings, nil
 }
 
-// GateFiles reads what a decision about leaving the phase is made from: the files of gate.Paths that exist in dir, the
-// project or a turn's worktree. What is no regular file in there does not exist, with a warning; so does a file that cannot
-// be read.
+// GateFiles reads the files that a decision about leaving the phase depends on: those of gate.Paths that exist
+// in dir, the project or a turn's worktree. A path that is not a regular file there, or cannot be read, does
+// not exist and adds a warning.
 func GateFiles(dir string, c *protocol.Config, phase string) (map[string]string, []string, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
@@ -93,21 +93,21 @@ func gateFiles(r *os.Root, c *protocol.Config, phase string) (map[string]string,
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			warnings = append(warnings, fmt.Sprintf("%s does not count as there: %v", p, err))
+			warnings = append(warnings, fmt.Sprintf("%s does not count as existing: %v", p, err))
 			continue
 		case more:
-			warnings = append(warnings, fmt.Sprintf("%s is larger than %d MiB: only its beginning is looked at", p, maxGateFile>>20))
+			warnings = append(warnings, fmt.Sprintf("%s is larger than %d MiB: only its beginning is read", p, maxGateFile>>20))
 		}
 		files[p] = string(data)
 	}
 	return files, warnings
 }
 
-// rolePrompt reads the prompt of the turn's role: the file that prompts names, else .agentxchain/prompts/<role>.md.
+// rolePrompt reads the prompt of the turn's role: the file in prompts, else .agentxchain/prompts/<role>.md.
 func rolePrompt(top *os.Root, in *prompt.Input) (warning string, err error) {
 	turn, ok := in.State.ActiveTurns.Get(in.TurnID)
 	if !ok || turn == nil {
-		return "", nil // BuildBundle says so
+		return "", nil // BuildBundle reports it
 	}
 	role := turn.AssignedRole
 	name, named := in.Config.Prompts.Get(role)
@@ -127,7 +127,7 @@ func rolePrompt(top *os.Root, in *prompt.Input) (warning string, err error) {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("prompts.%s names %s, which does not exist: the turn goes without instructions of its role", role, name), nil
+		return fmt.Sprintf("prompts.%s names %s, which does not exist: the turn runs without instructions for its role", role, name), nil
 	case err != nil:
 		return "", fail("%v", err)
 	case more:
@@ -139,7 +139,8 @@ func rolePrompt(top *os.Root, in *prompt.Input) (warning string, err error) {
 	return "", nil
 }
 
-// preview reads the beginning of a file. What is no regular file of the project is missing, with a warning.
+// preview reads the beginning of a file. A path that is not a regular file of the project is missing and adds a
+// warning.
 func preview(r *os.Root, name string) (prompt.File, string) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return prompt.File{}, name + " leads out of the project and is not shown"
@@ -169,7 +170,7 @@ func preview(r *os.Root, name string) (prompt.File, string) {
 	return prompt.File{Present: true, Text: string(data), Cut: more}, ""
 }
 
-// secretName reports whether a file of that name usually holds secrets: its content is never copied.
+// secretName reports whether a file of that name usually contains secrets: its content is never copied.
 func secretName(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	switch path.Ext(base) {
@@ -183,7 +184,7 @@ func secretName(name string) bool {
 		"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}, base)
 }
 
-// readHead reads up to limit bytes of a regular file; links are followed within the folder only.
+// readHead reads up to limit bytes of a regular file; links are followed only within the folder.
 func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err error) {
 	f, _, err := repofile.Open(r, name)
 	if err != nil {
@@ -197,7 +198,8 @@ func readHead(r *os.Root, name string, limit int64) (data []byte, more bool, err
 	return data, false, err
 }
 
-// archivedLog is the end of what an accepted turn's worker printed, or of an agent's events. Its bundle is in the archive.
+// archivedLog returns the end of an accepted turn's output or of an agent's events. Its bundle is in the
+// archive.
 func archivedLog(top *os.Root, turn string) *prompt.Log {
 	if !plainName(turn) {
 		return nil
@@ -210,7 +212,7 @@ func archivedLog(top *os.Root, turn string) *prompt.Log {
 	}
 	l := logTail(top, path.Join(dir, EvidenceDir, "events.jsonl"))
 	if l != nil {
-		for i, line := range l.Lines { // an event holds what its tool returned; its beginning says what it was
+		for i, line := range l.Lines { // an event contains a tool's output; its beginning identifies it
 			if r := []rune(line); len(r) > maxEventRunes {
 				l.Lines[i] = string(r[:maxEventRunes]) + " …"
 			}
@@ -265,7 +267,7 @@ func logTail(r *os.Root, name string) *prompt.Log {
 	return &prompt.Log{Lines: lines, Total: total}
 }
 
-// proposal reads what the last turn proposed, from the folder that its artifact names.
+// proposal reads the last turn's proposal from the folder that its artifact names.
 func proposal(top *os.Root, last protocol.HistoryEntry) *prompt.Proposal {
 	if last.Artifact.Ref == nil {
 		return nil
@@ -295,7 +297,7 @@ func proposal(top *os.Root, last protocol.HistoryEntry) *prompt.Proposal {
 	return out
 }
 
-// proposedLine reads "- `path` — action" of a PROPOSAL.md.
+// proposedLine parses "- `path` — action" of a PROPOSAL.md.
 func proposedLine(line string) (name, action string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "- `")
 	if !ok {

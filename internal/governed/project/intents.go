@@ -28,25 +28,25 @@ const (
 
 var intakeID = lazy.Regexp(`^(intent|evt)_[0-9a-z_]{1,60}$`)
 
-// Intents are the intents of a project, the one that comes first to the front. What cannot be read is passed over.
+// Intents returns the intents of a project, the next one first. Unreadable ones are skipped.
 func Intents(root string) []protocol.Intent {
 	list := readIntake[protocol.Intent](root, path.Dir(protocol.IntentFile("x")), func(i protocol.Intent) string { return i.IntentID })
 	intent.Sort(list)
 	return list
 }
 
-// IntakeEvents are the events that intents come from, in no order.
+// IntakeEvents returns the events that intents come from, unordered.
 func IntakeEvents(root string) []protocol.IntakeEvent {
 	return readIntake[protocol.IntakeEvent](root, path.Dir(protocol.IntakeEventFile("x")), func(e protocol.IntakeEvent) string { return e.EventID })
 }
 
-// readIntake reads the files of a folder whose name is their id.
+// readIntake reads a folder's files, each named for its id.
 func readIntake[T any](root, folder string, id func(T) string) []T {
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = r.Close() }() // nothing is written through it
+	defer func() { _ = r.Close() }() // read-only
 	dir, err := r.Open(filepath.FromSlash(folder))
 	if err != nil {
 		return nil
@@ -68,7 +68,7 @@ func Intent(root, id string) (protocol.Intent, error) {
 	var i protocol.Intent
 	err := readOne(root, id, protocol.IntentFile(id), &i)
 	if err == nil && i.IntentID != id {
-		err = execution.Errorf(execution.CodeConfig, "%s is the file of another intent: %q", protocol.IntentFile(id), i.IntentID)
+		err = execution.Errorf(execution.CodeConfig, "%s contains a different intent: %q", protocol.IntentFile(id), i.IntentID)
 	}
 	return i, err
 }
@@ -97,7 +97,7 @@ func readOne(root, id, file string, v any) error {
 	return nil
 }
 
-// Preempting is the injected intent that comes before everything else; empty without one.
+// Preempting returns the injected intent that precedes everything else; empty if there is none.
 func Preempting(root string) string {
 	var marker struct {
 		IntentID string `json:"intent_id"`
@@ -109,15 +109,15 @@ func Preempting(root string) string {
 	return marker.IntentID
 }
 
-// newIntakeID makes the id of an event (evt) or an intent (intent).
+// newIntakeID returns a new id of an event (evt) or an intent (intent).
 func newIntakeID(kind string, now protocol.Time) string {
 	var b [2]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	return fmt.Sprintf("%s_%d_%s", kind, now.UnixMilli(), hex.EncodeToString(b[:]))
 }
 
-// DedupKey tells whether two signals of a source are the same one. The keys of the signal are sorted, and its values keep only keys
-// that it has itself, as the original program makes this key.
+// DedupKey identifies equal signals of a source. The signal's keys are sorted, and nested objects keep only
+// keys that the signal itself has, as in the original program.
 func DedupKey(source string, signal json.RawMessage) (string, error) {
 	var top protocol.Ordered[any]
 	if err := json.Unmarshal(signal, &top); err != nil {
@@ -169,7 +169,7 @@ func stringify(v any, keys []string) (string, error) {
 	return string(b), err
 }
 
-// Signal records an event, and the intent that comes of it. An event that is there already is returned as it is, with its intent.
+// Signal records an event and its intent. An existing event is returned unchanged, with its intent.
 func Signal(root string, e protocol.IntakeEvent, now protocol.Time) (protocol.IntakeEvent, protocol.Intent, bool, error) {
 	key, err := DedupKey(e.Source, e.Signal)
 	if err != nil {
@@ -198,7 +198,7 @@ func Signal(root string, e protocol.IntakeEvent, now protocol.Time) (protocol.In
 	return e, i, false, WriteIntent(root, i)
 }
 
-// WriteIntent writes an intent, whole or not at all.
+// WriteIntent writes an intent atomically.
 func WriteIntent(root string, i protocol.Intent) error {
 	b, err := protocol.MarshalFile(i)
 	if err != nil {
@@ -211,7 +211,8 @@ func WriteIntent(root string, i protocol.Intent) error {
 	return WriteFiles(root, files)
 }
 
-// PlanFiles writes the planning files of an intent's template, none over one that is there, and returns their paths.
+// PlanFiles writes the planning files of an intent's template, unless one of them exists, and returns their
+// paths.
 func PlanFiles(root, template string, c *protocol.Config) ([]string, error) {
 	i := slices.IndexFunc(templates, func(t Template) bool { return t.ID == template })
 	if i < 0 {
@@ -226,13 +227,13 @@ func PlanFiles(root, template string, c *protocol.Config) ([]string, error) {
 	}
 	slices.Sort(made)
 	if slices.Sort(there); len(there) > 0 {
-		return nil, execution.Errorf(execution.CodeConfig, "these planning files are there already: %s", strings.Join(there, ", ")).
+		return nil, execution.Errorf(execution.CodeConfig, "these planning files already exist: %s", strings.Join(there, ", ")).
 			WithHint("nothing was written; to give the intent to a turn without planning files: drawbar govern step")
 	}
 	return made, WriteFiles(root, files)
 }
 
-// Waiting is one line about intents that wait for a turn; empty without any.
+// Waiting returns a line about pending intents; empty if there are none.
 func Waiting(list []protocol.Intent) string {
 	n := 0
 	for _, i := range list {

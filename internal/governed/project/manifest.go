@@ -17,7 +17,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 
-// Faults of a bundle, as the protocol names them.
+// Problems of a bundle, as the protocol names them.
 const (
 	missingManifest = "missing_manifest"
 	invalidManifest = "invalid_manifest"
@@ -29,12 +29,12 @@ const (
 
 const (
 	maxManifest = 4 << 20
-	// maxHashed bounds what is read of a file that is not as large as the manifest says.
+	// maxHashed limits how much is read of a file whose size differs from the manifest.
 	maxHashed = 256 << 20
 )
 
-// Seal writes the manifest of a turn's bundle: every file directly in its folder, by name, with size and SHA-256. It is
-// called when the hooks after dispatch have run. Who the bundle is for is read from its assignment.
+// Seal writes the manifest of a turn's bundle: every file directly in its folder, with size and SHA-256. Call
+// it after the dispatch hooks have run. The assignment says who the bundle is for.
 func Seal(root, turn string, now time.Time) (protocol.Manifest, error) {
 	dir, err := openBundleDir(root, turn)
 	if err != nil {
@@ -59,7 +59,7 @@ func seal(dir *os.Root, turn string, now time.Time) (protocol.Manifest, error) {
 		if e.IsDir() || name == manifestFile {
 			continue
 		}
-		if atomicfile.IsTemp(name) { // of a writer that was killed
+		if atomicfile.IsTemp(name) { // left by a killed writer
 			if err := dir.Remove(name); err != nil {
 				return m, err
 			}
@@ -90,14 +90,15 @@ func seal(dir *os.Root, turn string, now time.Time) (protocol.Manifest, error) {
 	return m, atomicfile.WriteIn(dir, manifestFile, out, 0o644, false)
 }
 
-// VerifyBundle compares a turn's bundle with its manifest and returns every fault; none means that the bundle is what was
-// sealed. Only regular files directly in the folder count: a link or a folder in the place of a file is as good as missing.
+// VerifyBundle compares a turn's bundle with its manifest and returns every problem; none means that the bundle
+// is unchanged since it was sealed. Only regular files directly in the folder count: a link or a folder in
+// place of a file means that the file is missing.
 func VerifyBundle(root, turn string) (protocol.Manifest, []protocol.ManifestError) {
 	_, m, faults := readBundle(root, turn, false)
 	return m, faults
 }
 
-// ReadBundle is VerifyBundle that returns the files: the very bytes that were verified.
+// ReadBundle is VerifyBundle, and returns the bytes that were verified.
 func ReadBundle(root, turn string) (map[string][]byte, protocol.Manifest, []protocol.ManifestError) {
 	return readBundle(root, turn, true)
 }
@@ -144,7 +145,7 @@ func readBundle(root, turn string, keep bool) (map[string][]byte, protocol.Manif
 	return files, m, faults
 }
 
-// fileName reports whether the manifest may list the name: one directly in the folder, whatever hooks may have called it.
+// fileName reports whether the manifest may list the name: one directly in the folder, whatever hooks named it.
 func fileName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
@@ -188,7 +189,7 @@ func readManifest(dir *os.Root, turn string) (protocol.Manifest, *protocol.Manif
 	return m, nil
 }
 
-// checkFile compares one file with its line; size and digest are two faults.
+// checkFile compares one file with its entry; size and digest are separate problems.
 func checkFile(dir *os.Root, want protocol.ManifestFile, keep bool) ([]byte, []protocol.ManifestError) {
 	var buf *bytes.Buffer
 	if keep {
@@ -213,8 +214,8 @@ func checkFile(dir *os.Root, want protocol.ManifestFile, keep bool) ([]byte, []p
 	return nil, faults
 }
 
-// hashFile makes the manifest's line of a file, and gives its bytes to keep when that is not nil. A file beyond the bound
-// is not read to its end: its digest is then none.
+// hashFile returns the manifest's entry of a file, and copies its bytes to keep unless that is nil. A file
+// beyond the limit is not read completely and has no digest.
 func hashFile(dir *os.Root, name string, keep *bytes.Buffer) (protocol.ManifestFile, error) {
 	out := protocol.ManifestFile{Path: name}
 	f, fi, err := repofile.OpenPlain(dir, name)

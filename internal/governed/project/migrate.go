@@ -26,18 +26,18 @@ var legacyFiles = []string{"lock.json", "state.json", "state.md", "history.jsonl
 
 var roleID = lazy.Regexp(`^[a-z0-9_-]+$`)
 
-// Migration is what Migrate did.
+// Migration is the result of Migrate.
 type Migration struct {
-	Migrated bool        `json:"migrated"` // false for a project that is a governed one
+	Migrated bool        `json:"migrated"` // false for a project that is already governed
 	Project  string      `json:"project"`
 	Backup   string      `json:"backup_path,omitempty"`
-	Phase    string      `json:"inferred_phase,omitempty"` // where the old state stood; the first run begins in the first phase
+	Phase    string      `json:"inferred_phase,omitempty"` // phase of the old state; the first run begins in the first phase
 	Archived []string    `json:"archived_files"`
 	Inferred []Inference `json:"inferences"`
 	Created  []string    `json:"created"`
 }
 
-// Inference is a value that the old configuration does not have.
+// Inference is a value that is not in the old configuration.
 type Inference struct {
 	Role  string `json:"role"`
 	Field string `json:"field"`
@@ -57,8 +57,9 @@ type legacy struct {
 	} `json:"rules"`
 }
 
-// Migrate makes a governed project of one of generation 3. Every agent becomes a role of a person; the old configuration is kept
-// beside the new one, and the old files are copied to .agentxchain/legacy. It is done whole or not at all.
+// Migrate converts a project of generation 3 to a governed one, completely or not at all. Every agent becomes a
+// person's role; the old configuration is kept beside the new one, and the old files are copied to
+// .agentxchain/legacy.
 func Migrate(root string) (Migration, error) {
 	m := Migration{Archived: []string{}, Inferred: []Inference{}, Created: []string{}}
 	data, err := repofile.Read(root, protocol.ConfigFile, legacyLimit)
@@ -100,23 +101,23 @@ func Migrate(root string) (Migration, error) {
 	defer b.close()
 	if err := b.build(c, files); err != nil {
 		b.undo()
-		return m, execution.Errorf(execution.CodeConfig, "migrate %s: %w", root, err).WithHint("nothing was kept; remove the cause and try again")
+		return m, execution.Errorf(execution.CodeConfig, "migrate %s: %w", root, err).WithHint("no changes were kept; fix the cause and try again")
 	}
 	slices.Sort(b.made)
 	m.Migrated, m.Created = true, b.made
 	return m, nil
 }
 
-// vacantRecord refuses a folder that has a record: it is that of a governed project.
+// vacantRecord refuses a folder that has a record: it is a governed project's.
 func vacantRecord(root string) error {
 	if _, err := repofile.Read(root, protocol.StateFile, legacyLimit); err == nil {
-		return execution.Errorf(execution.CodeConfig, "%s is there already, and a migration would begin another record", protocol.StateFile).
+		return execution.Errorf(execution.CodeConfig, "%s already exists, and a migration would begin another record", protocol.StateFile).
 			WithHint("move %s aside", protocol.Dir)
 	}
 	return nil
 }
 
-// governed is the configuration: the generic template with the agents of the old one as roles of people.
+// governed returns the new configuration: the generic template with the old agents as people's roles.
 func (l *legacy) governed(root string, m *Migration) (*protocol.Config, error) {
 	o := ScaffoldOptions{Name: l.Project}
 	t, err := o.settle(root)
@@ -135,8 +136,8 @@ func (l *legacy) governed(root string, m *Migration) (*protocol.Config, error) {
 	}
 	for id, a := range l.Agents.All() {
 		if !roleID().MatchString(id) || strings.TrimSpace(a.Mandate) == "" {
-			return nil, execution.Errorf(execution.CodeConfig, "the agent %q cannot become a role: it needs a mandate, and an id of small letters, digits, - and _", id).
-				WithHint("correct agents.%s in %s, then: drawbar govern migrate", id, protocol.ConfigFile)
+			return nil, execution.Errorf(execution.CodeConfig, "the agent %q cannot become a role: it needs a mandate, and an id of lower-case letters, digits, - and _", id).
+				WithHint("fix agents.%s in %s, then: drawbar govern migrate", id, protocol.ConfigFile)
 		}
 		r := protocol.Role{Title: a.Name, Mandate: a.Mandate, WriteAuthority: authorityOf(id), Runtime: "manual-" + id}
 		if strings.TrimSpace(r.Title) == "" {
@@ -162,7 +163,7 @@ func (l *legacy) governed(root string, m *Migration) (*protocol.Config, error) {
 	return c, nil
 }
 
-// authorityOf is what a role may write, by its name: whoever plans, tests or leads reviews.
+// authorityOf returns a role's write authority by its name: whether it plans, tests or leads reviews.
 func authorityOf(id string) protocol.Authority {
 	for _, word := range []string{"pm", "product", "manager", "qa", "test", "quality", "ux", "design", "reviewer", "director", "lead", "architect"} {
 		if strings.Contains(id, word) {
@@ -172,7 +173,7 @@ func authorityOf(id string) protocol.Authority {
 	return protocol.Authoritative
 }
 
-// files are those of a new project, with a prompt for every role, the old files, and a page about it all.
+// files returns those of a new project, a prompt for every role, the old files, and a page about the migration.
 func (l *legacy) files(root string, c *protocol.Config, m *Migration) (map[string]string, error) {
 	files, err := templates[0].files(c)
 	if err != nil {
@@ -195,7 +196,7 @@ func (l *legacy) files(root string, c *protocol.Config, m *Migration) (map[strin
 	for _, name := range legacyFiles {
 		b, err := repofile.Read(root, name, legacyLimit)
 		if err != nil {
-			continue // it is not there, or is no file of the project
+			continue // missing, or not a file of the project
 		}
 		files[legacyDir+"/"+name] = string(b)
 		m.Archived = append(m.Archived, name)

@@ -15,25 +15,25 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
 
-// maxConfigSize bounds agentxchain.json.
+// maxConfigSize limits agentxchain.json.
 const maxConfigSize = 1 << 20
 
 // Project is a governed project whose configuration satisfies every rule.
 type Project struct {
 	Root     string
 	Raw      []byte           // the text of agentxchain.json
-	Config   *protocol.Config // normalized: what everything works with
-	Declared *protocol.Config // as it is written
+	Config   *protocol.Config // normalized: the one to work with
+	Declared *protocol.Config // as written
 	Warnings []charter.Problem
 }
 
-// InvalidError lists everything that is wrong with a configuration; errors.As finds it in what Load gives.
+// InvalidError lists all errors of a configuration; errors.As finds it in the error of Load.
 type InvalidError struct {
 	File     string
 	Problems []charter.Problem // errors and warnings
 }
 
-// shownFaults bounds the lines of an error's text; Problems has all.
+// shownFaults limits the lines of an error's text; Problems has all.
 const shownFaults = 50
 
 // Error has one line per error.
@@ -50,7 +50,7 @@ func (e *InvalidError) Error() string {
 	if len(lines) == 1 {
 		return lines[0]
 	}
-	return fmt.Sprintf("%s has %d faults:\n  %s", e.File, len(faults), strings.Join(lines, "\n  "))
+	return fmt.Sprintf("%s has %d errors:\n  %s", e.File, len(faults), strings.Join(lines, "\n  "))
 }
 
 func (e *InvalidError) line(p charter.Problem) string {
@@ -62,17 +62,17 @@ func (e *InvalidError) line(p charter.Problem) string {
 	return at + ": " + p.String()
 }
 
-// refusal is the CONFIG_ERROR of an invalid configuration.
+// refusal returns the CONFIG_ERROR of an invalid configuration.
 func (e *InvalidError) refusal() error {
 	err := execution.Errorf(execution.CodeConfig, "%w", e)
 	err.Cause = e
 	for _, p := range charter.Errors(e.Problems) {
 		err.Fields = append(err.Fields, execution.FieldError{Field: p.Field, Message: p.Message, Expected: p.Hint})
 	}
-	return err.WithHint("mend %s, then: drawbar govern validate", filepath.Base(e.File))
+	return err.WithHint("fix %s, then: drawbar govern validate", filepath.Base(e.File))
 }
 
-// Find looks for the nearest agentxchain.json, from dir upwards, and returns the folder that has it.
+// Find returns the folder of the nearest agentxchain.json, from dir upwards.
 func Find(dir string) (root string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -95,8 +95,8 @@ func Find(dir string) (root string, err error) {
 	}
 }
 
-// Load reads and checks the configuration of the project in root. The error is a CONFIG_ERROR; with an *InvalidError in it
-// when the file could be read: it lists every problem.
+// Load reads and checks the configuration of the project in root. The error is a CONFIG_ERROR; if the file
+// could be read, it wraps an *InvalidError with every problem.
 func Load(root string) (*Project, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -113,7 +113,7 @@ func Load(root string) (*Project, error) {
 	return &Project{Root: abs, Raw: data, Config: charter.Normalize(c), Declared: c, Warnings: charter.Warnings(problems)}, nil
 }
 
-// Prompts are the prompts of roles that agentxchain.json names and that are not there: their turns go without instructions.
+// Prompts returns the configured prompts of roles that do not exist: their turns run without instructions.
 func (p *Project) Prompts() []charter.Problem {
 	var list []charter.Problem
 	for role, name := range p.Config.Prompts.All() {
@@ -122,13 +122,13 @@ func (p *Project) Prompts() []charter.Problem {
 			continue
 		}
 		list = append(list, charter.Problem{Severity: charter.SeverityWarning, Type: charter.MissingPrompt, Field: shape.Path("prompts", role),
-			Message: "names " + name + ", which does not exist: the role's turns go without instructions of their own",
+			Message: "names " + name + ", which does not exist: the role's turns run without instructions of their own",
 			Hint:    "write " + name + ", or correct prompts." + role})
 	}
 	return list
 }
 
-// readConfig reads the text of agentxchain.json, which is a file and nothing else: what a link leads to may be anybody's.
+// readConfig reads agentxchain.json, which must be a regular file: the target of a link may belong to anybody.
 func readConfig(root string) ([]byte, error) {
 	file := filepath.Join(root, protocol.ConfigFile)
 	info, err := os.Lstat(file)
@@ -138,7 +138,7 @@ func readConfig(root string) ([]byte, error) {
 	case err != nil:
 		return nil, execution.Errorf(execution.CodeConfig, "read %s: %w", file, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, execution.Errorf(execution.CodeConfig, "%s is a link", file).WithHint("put the file itself in its place")
+		return nil, execution.Errorf(execution.CodeConfig, "%s is a link", file).WithHint("replace it with the file itself")
 	case info.IsDir():
 		return nil, execution.Errorf(execution.CodeConfig, "%s is a directory", file).WithHint("remove it, then: drawbar govern init")
 	}
@@ -149,14 +149,14 @@ func readConfig(root string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadFile reads a regular file of the project: rel is relative to root, with slashes, and neither it nor a link on the way
-// leads out. More than limit bytes are refused. A file that is not there is fs.ErrNotExist.
+// ReadFile reads a regular file of the project: rel is relative to root, with slashes, and no link in it may
+// lead out. More than limit bytes are refused. A missing file is fs.ErrNotExist.
 func ReadFile(root, rel string, limit int64) ([]byte, error) {
 	data, err := repofile.Read(root, rel, limit)
 	if err != nil {
 		e := execution.Errorf(execution.CodeConfig, "read %s in %s: %w", rel, root, err)
 		if errors.Is(err, repofile.ErrTooLarge) {
-			return nil, e.WithHint("at most %d bytes are read", limit)
+			return nil, e.WithHint("the limit is %d bytes", limit)
 		}
 		return nil, e
 	}

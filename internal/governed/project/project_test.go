@@ -87,7 +87,7 @@ func TestLoadRefuses(t *testing.T) {
 		}, []string{protocol.ConfigFile + ":2:1", "twice"}},
 		"two faults": {func(t *testing.T, dir string) {
 			place(t, dir, protocol.ConfigFile, strings.NewReplacer(`"manual"`, `"manua"`, `"id":"p"`, `"id":7`).Replace(good))
-		}, []string{"2 faults", "project.id: is a number", `runtimes.r.type: cannot be "manua"`, "did you mean manual", "drawbar govern validate"}},
+		}, []string{"2 errors", "project.id: is a number", `runtimes.r.type: cannot be "manua"`, "did you mean manual", "drawbar govern validate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

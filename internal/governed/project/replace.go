@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
-// WriteFiles writes files of a project, each whole or not at all. A nil content removes one.
+// WriteFiles writes files of a project, each atomically. nil content removes a file.
 func WriteFiles(root string, files map[string][]byte) error {
 	r, err := os.OpenRoot(root)
 	if err != nil {
@@ -39,7 +39,7 @@ func WriteFiles(root string, files map[string][]byte) error {
 	return nil
 }
 
-// attemptOf is the attempt that an assignment is for; 0 when it does not say.
+// attemptOf returns the attempt of an assignment; 0 if it does not state one.
 func attemptOf(assignment []byte) int {
 	var a struct {
 		Attempt int `json:"attempt"`
@@ -59,5 +59,5 @@ func sortedNames(files map[string][]byte) []string {
 	return names
 }
 
-// compareNames orders as the manifest does: by bytes.
+// compareNames compares bytewise, as the manifest does.
 func compareNames(a, b string) int { return cmp.Compare(a, b) }

@@ -16,28 +16,28 @@ import (
 	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
-// guidanceHead begins what a template adds to a file; originalHeads are what the original program begins it with.
+// guidanceHead introduces a template's addition to a file; originalHeads are those of the original program.
 const guidanceHead = "## In a project of this kind"
 
 var originalHeads = []string{"## Project-Type-Specific Guidance", "## Template-Specific Guidance"}
 
-// guidedFile bounds a file that guidance is added to.
+// guidedFile limits a file that guidance is added to.
 const guidedFile = 1 << 20
 
-// Planning are the planning files that the template has besides those of every project.
+// Planning returns the template's planning files besides those of every project.
 func (t Template) Planning() []string { return slices.Sorted(maps.Keys(t.planningFiles(""))) }
 
-// Guided are the roles whose prompts the template adds to.
+// Guided returns the roles whose prompts the template extends.
 func (t Template) Guided() []string { return slices.Sorted(maps.Keys(t.guidance)) }
 
-// TemplatePlan is a change to another template, and the files that it writes.
+// TemplatePlan is a change of template and the files that it writes.
 type TemplatePlan struct {
 	govern.TemplateChange
 	write map[string][]byte
 }
 
-// PlanTemplate says what the template would change in a project: its planning files that are missing, and guidance at the end of
-// prompts and of SYSTEM_SPEC.md. A template with a team of its own is for new projects.
+// PlanTemplate returns what the template would change in a project: missing planning files, and guidance at the
+// end of prompts and of SYSTEM_SPEC.md. A template with its own team is only for new projects.
 func PlanTemplate(p *Project, id string) (TemplatePlan, error) {
 	i := slices.IndexFunc(templates, func(t Template) bool { return t.ID == id })
 	if i < 0 {
@@ -52,7 +52,7 @@ func PlanTemplate(p *Project, id string) (TemplatePlan, error) {
 		return c, nil
 	}
 	if len(t.guidance) == 0 {
-		return c, execution.Errorf(execution.CodeValidation, "the template %s is a team of its own, and nothing to add to a project", id).
+		return c, execution.Errorf(execution.CodeValidation, "the template %s defines a team of its own and cannot be added to a project", id).
 			WithHint("drawbar govern init --template %s, in a new folder", id)
 	}
 	files := t.planningFiles(p.Config.Project.Name)
@@ -62,7 +62,7 @@ func PlanTemplate(p *Project, id string) (TemplatePlan, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			c.Created, c.write[name] = append(c.Created, name), []byte(files[name])
 		case err != nil:
-			return c, execution.Errorf(execution.CodeConfig, "look at %s: %w", name, err)
+			return c, execution.Errorf(execution.CodeConfig, "check %s: %w", name, err)
 		default:
 			c.Kept = append(c.Kept, name)
 		}
@@ -76,7 +76,7 @@ func PlanTemplate(p *Project, id string) (TemplatePlan, error) {
 	return c, nil
 }
 
-// add plans guidance at the end of a file, unless the file is missing or has some.
+// add plans guidance at the end of a file, unless the file is missing or already has some.
 func (c *TemplatePlan) add(root, name, what, text string) {
 	b, err := repofile.Read(root, name, guidedFile)
 	has := slices.ContainsFunc(append(slices.Clone(originalHeads), guidanceHead), func(head string) bool { return strings.Contains(string(b), head) })
@@ -88,7 +88,7 @@ func (c *TemplatePlan) add(root, name, what, text string) {
 	c.write[name] = []byte(strings.TrimRight(string(b), "\n") + "\n\n" + guidanceHead + "\n\n" + text + "\n")
 }
 
-// Apply writes the change, the configuration last: what was interrupted is finished by the same change again.
+// Apply writes the change, the configuration last: after an interruption the same change completes it.
 func (c TemplatePlan) Apply(p *Project) error {
 	if c.From == c.To {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
-// Rules are the digests of the files that say what turns may do and what is asked of them: the configuration, the prompts of
-// the roles, and the programs of hooks that stand in the project. A turn that changed one of them would write its own rules.
+// Rules returns the digests of the files that define what turns may do and must deliver: the configuration, the
+// prompts of the roles, and hook programs in the project. A turn must not change its own rules.
 func Rules(root string, c *protocol.Config) protocol.Ordered[string] {
 	paths := []string{protocol.ConfigFile}
 	dir := filepath.Join(root, filepath.FromSlash(protocol.PromptsDir))
-	entries, _ := os.ReadDir(dir) // none is as good as an empty one
+	entries, _ := os.ReadDir(dir) // a missing file equals an empty one
 	for _, e := range entries {
 		paths = append(paths, protocol.PromptsDir+"/"+e.Name())
 	}
@@ -58,7 +58,7 @@ func ruleDigest(root, p string) string {
 	return digest
 }
 
-// RuleChanges are the paths that differ between two digests of the rules, sorted.
+// RuleChanges returns the paths that differ between two digests of the rules, sorted.
 func RuleChanges(before, now protocol.Ordered[string]) []string {
 	var changed []string
 	for _, p := range append(before.Keys(), now.Keys()...) {

@@ -19,32 +19,32 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
 
-// ScaffoldOptions say what a new project is. The zero value is a generic project named for its folder.
+// ScaffoldOptions describe a new project. The zero value is a generic project named after its folder.
 type ScaffoldOptions struct {
-	Template string // one of Templates; empty is generic
-	Name     string // empty is the name of the folder
-	ID       string // empty is made from the name
+	Template string // one of Templates; empty: generic
+	Name     string // empty: the name of the folder
+	ID       string // empty: derived from the name
 	Goal     string
-	// Agent is an adapter of Drawbar that carries out the developer and the reviewers, and in full-local-cli everybody.
+	// Agent is a Drawbar adapter that runs the developer and the reviewers, and in full-local-cli all roles.
 	Agent string
-	// Approve is what happens when that agent asks for a permission: prompt (empty), yolo or deny.
+	// Approve answers that agent's permission requests: prompt (empty), yolo or deny.
 	Approve string
-	// DevCommand is the developer's program, as one line; it goes before Agent. How the prompt reaches it must be clear: it
-	// has {prompt} in it, or DevPromptTransport says so.
+	// DevCommand is the developer's program on one line; it takes precedence over Agent. It must contain
+	// {prompt}, or DevPromptTransport must be set.
 	DevCommand         string
 	DevPromptTransport string // argv, stdin or dispatch_bundle_only
-	// Force replaces the configuration of a project that is there; the old one is kept beside it. Nothing else that is there
-	// is touched, with or without it.
+	// Force replaces the configuration of an existing project and keeps the old one beside it. No other
+	// existing file is changed, with or without it.
 	Force bool
 }
 
-// Scaffold makes a governed project in dir and returns the files it made or changed, relative to dir. Files that are there
-// stay as they are; .gitignore gets what is missing. It is refused before anything is written when the options do not fit
-// together or there is a project already; after a failure what was made is removed again.
+// Scaffold creates a governed project in dir and returns the created and changed files, relative to dir.
+// Existing files are kept; missing lines are added to .gitignore. Contradictory options or an existing project
+// are refused before anything is written; after a failure everything created is removed.
 func Scaffold(dir string, o ScaffoldOptions) (created []string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "make a project in %s: %w", dir, err)
+		return nil, execution.Errorf(execution.CodeConfig, "create a project in %s: %w", dir, err)
 	}
 	t, err := o.settle(abs)
 	if err != nil {
@@ -67,12 +67,12 @@ func Scaffold(dir string, o ScaffoldOptions) (created []string, err error) {
 	}
 	b, err := newBuilder(abs)
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "make a project in %s: %w", abs, err)
+		return nil, execution.Errorf(execution.CodeConfig, "create a project in %s: %w", abs, err)
 	}
 	defer b.close()
 	if err := b.build(c, files); err != nil {
 		b.undo()
-		return nil, execution.Errorf(execution.CodeConfig, "make a project in %s: %w", abs, err).WithHint("nothing was kept; mend this and try again")
+		return nil, execution.Errorf(execution.CodeConfig, "create a project in %s: %w", abs, err).WithHint("no changes were kept; fix this and try again")
 	}
 	slices.Sort(b.made)
 	return b.made, nil
@@ -80,7 +80,7 @@ func Scaffold(dir string, o ScaffoldOptions) (created []string, err error) {
 
 var notSlug = lazy.Regexp(`[^a-z0-9]+`)
 
-// settle fills in what the options leave out and finds the template.
+// settle fills in missing options and finds the template.
 func (o *ScaffoldOptions) settle(dir string) (Template, error) {
 	usage := func(hint, format string, args ...any) (Template, error) {
 		return Template{}, execution.Errorf(execution.CodeValidation, format, args...).WithHint("%s", hint)
@@ -104,14 +104,14 @@ func (o *ScaffoldOptions) settle(dir string) (Template, error) {
 		}
 	}
 	if strings.TrimSpace(o.ID) != o.ID || strings.ContainsFunc(o.ID, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		return usage("letters, digits, - and _", "%q is no id of a project", o.ID)
+		return usage("letters, digits, - and _", "%q is not a valid project id", o.ID)
 	}
 	o.Goal, o.Agent = strings.TrimSpace(o.Goal), strings.TrimSpace(o.Agent)
 	return templates[i], nil
 }
 
-// devRuntime is the developer's program. A command that leaves open how the prompt reaches it is refused: a guess would
-// start an agent that never hears its task.
+// devRuntime returns the developer's program. A command must say how it receives the prompt: a guess would
+// start an agent that never sees its task.
 func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 	refuse := func(hint, format string, args ...any) (protocol.Runtime, error) {
 		return protocol.Runtime{}, execution.Errorf(execution.CodeValidation, format, args...).WithHint("%s", hint)
@@ -119,7 +119,7 @@ func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 	known := []string{protocol.TransportArgv, protocol.TransportStdin, protocol.TransportBundleOnly}
 	transport := o.DevPromptTransport
 	if transport != "" && !slices.Contains(known, transport) {
-		return refuse("one of "+strings.Join(known, ", "), "there is no prompt transport %q", transport)
+		return refuse("one of "+strings.Join(known, ", "), "unknown prompt transport %q", transport)
 	}
 	rt := protocol.Runtime{Type: protocol.RuntimeLocalCLI, CWD: ".", PromptTransport: transport}
 	command := strings.TrimSpace(o.DevCommand)
@@ -128,7 +128,7 @@ func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 		case o.DevCommand != "":
 			return refuse("--dev-command 'PROGRAM {prompt}'", "the developer's command is blank")
 		case o.Agent != "" && transport != "":
-			return refuse("leave --dev-prompt-transport out, or give --dev-command", "an agent of Drawbar takes its prompt in its own way, not by %s", transport)
+			return refuse("omit --dev-prompt-transport, or add --dev-command", "Drawbar's agents receive the prompt in their own way, not by %s", transport)
 		case transport == protocol.TransportArgv:
 			return refuse("--dev-command 'PROGRAM {prompt}'", "the default command of the developer has no {prompt}")
 		case transport == "":
@@ -141,20 +141,20 @@ func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 	switch {
 	case !has && transport == "":
 		return refuse("put {prompt} where the prompt belongs, or add --dev-prompt-transport stdin or dispatch_bundle_only",
-			"it is not clear how the prompt reaches %q", command)
+			"it is not clear how %q receives the prompt", command)
 	case !has && transport == protocol.TransportArgv:
 		return refuse("put {prompt} where the prompt belongs", "the prompt is to be an argument of %q, which has no {prompt}", command)
 	case has && transport != "" && transport != protocol.TransportArgv:
-		return refuse("remove {prompt}, or use --dev-prompt-transport argv", "%q has {prompt}, but the prompt is to come by %s", command, transport)
+		return refuse("remove {prompt}, or use --dev-prompt-transport argv", "%q has {prompt}, but the prompt transport is %s", command, transport)
 	case has:
 		rt.PromptTransport = protocol.TransportArgv
 	}
 	words, err := protocol.SplitLine(command)
 	if err != nil {
-		return refuse("quote what belongs together", "--dev-command: %v", err)
+		return refuse("quote words that belong together", "--dev-command: %v", err)
 	}
 	if info, err := os.Stat(command); err == nil && info.Mode().IsRegular() {
-		words = []string{command} // a program whose folder has a blank in its name
+		words = []string{command} // a program in a folder whose name contains a blank
 	}
 	rt.Command = protocol.Words{List: words}
 	return rt, nil
@@ -167,18 +167,18 @@ func vacant(dir string, force bool) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return execution.Errorf(execution.CodeConfig, "make a project in %s: %w", dir, err)
+			return execution.Errorf(execution.CodeConfig, "create a project in %s: %w", dir, err)
 		case name == protocol.ConfigFile && !info.Mode().IsRegular():
-			return execution.Errorf(execution.CodeConfig, "%s in %s is no regular file", name, dir).WithHint("move it aside")
+			return execution.Errorf(execution.CodeConfig, "%s in %s is not a regular file", name, dir).WithHint("move it away")
 		case !force:
-			return execution.Errorf(execution.CodeConfig, "there is a governed project in %s: it has %s", dir, name).
+			return execution.Errorf(execution.CodeConfig, "there is already a governed project in %s: it has %s", dir, name).
 				WithHint("drawbar govern status; --force replaces the configuration and keeps the record")
 		}
 	}
 	return nil
 }
 
-// files are the contents of everything but the configuration, by path.
+// files returns the contents of all files but the configuration, by path.
 func (t Template) files(c *protocol.Config) (map[string]string, error) {
 	files := map[string]string{}
 	fill := t.fill(c.Project.Name)
@@ -209,7 +209,7 @@ func (t Template) files(c *protocol.Config) (map[string]string, error) {
 	return files, nil
 }
 
-// planningFiles are the planning files that the template has besides those of every project, by path.
+// planningFiles returns the template's planning files besides those of every project, by path.
 func (t Template) planningFiles(name string) map[string]string {
 	files := map[string]string{}
 	for _, file := range t.planning {
@@ -226,7 +226,7 @@ func (t Template) fill(name string) *strings.Replacer {
 func scaffolded(name string) string {
 	b, err := scaffoldFiles.ReadFile("scaffold/" + name)
 	if err != nil {
-		panic(err) // the file is part of the program
+		panic(err) // the file is embedded in the program
 	}
 	return string(b)
 }
@@ -255,7 +255,7 @@ func emptyState(c *protocol.Config) protocol.State {
 	return s
 }
 
-// Ignored are the lines of .gitignore: what a run leaves beside the work. The prompts are the user's.
+// Ignored are the lines of .gitignore: files that a run leaves beside the work. The prompts belong to the user.
 func Ignored() []string {
 	lines := []string{".env"}
 	for _, dir := range []string{"dispatch", "staging", "archive", "locks", "transactions", "worktrees", "reviews", "proposed", "reports",
@@ -271,11 +271,11 @@ func Ignored() []string {
 	return append(lines, protocol.TalkFile, protocol.HumanTasksFile)
 }
 
-// builder writes the files of a new project inside its folder and remembers them.
+// builder writes and remembers the files of a new project inside its folder.
 type builder struct {
 	root *os.Root
 	made []string
-	back []func() // undoes what was made, last first
+	back []func() // undo functions, to call last first
 }
 
 func newBuilder(dir string) (*builder, error) {
@@ -310,7 +310,7 @@ func (b *builder) undo() {
 	}
 }
 
-// build writes the configuration last: a folder is no project before everything else is there.
+// build writes the configuration last: without it the folder is not a project yet.
 func (b *builder) build(c *protocol.Config, files map[string]string) error {
 	for _, dir := range []string{protocol.DispatchDir, protocol.StagingDir, protocol.ReviewsDir} {
 		if err := b.dir(dir); err != nil {
@@ -346,7 +346,7 @@ func (b *builder) build(c *protocol.Config, files map[string]string) error {
 	return b.replace(protocol.ConfigFile, text, old)
 }
 
-// keep saves a configuration that is replaced.
+// keep saves a replaced configuration.
 func (b *builder) keep(old []byte) error {
 	name := protocol.ConfigFile + ".bak"
 	for i := 2; ; i++ {
@@ -370,7 +370,7 @@ func (b *builder) dir(name string) error {
 	if errors.Is(err, fs.ErrExist) {
 		info, err := b.root.Stat(name)
 		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no directory", name)
+			err = fmt.Errorf("%s is not a directory", name)
 		}
 		return err
 	}
@@ -380,7 +380,7 @@ func (b *builder) dir(name string) error {
 	return err
 }
 
-// add writes a file where none is.
+// add writes a file unless it exists.
 func (b *builder) add(name, content string) error {
 	if err := b.dir(path.Dir(name)); err != nil {
 		return err
@@ -398,7 +398,7 @@ func (b *builder) add(name, content string) error {
 	return errors.Join(err, f.Close())
 }
 
-// read is the content of a regular file; nil when there is none.
+// read returns the content of a regular file; nil if there is none.
 func (b *builder) read(name string) ([]byte, error) {
 	info, err := b.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -408,7 +408,7 @@ func (b *builder) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	data, err := b.root.ReadFile(name)
 	if data == nil {
@@ -417,7 +417,7 @@ func (b *builder) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// replace puts a file in the place of the old one at once.
+// replace replaces a file atomically.
 func (b *builder) replace(name string, content, old []byte) error {
 	write := func(text []byte) error { return atomicfile.WriteIn(b.root, name, text, 0o644, false) }
 	if err := write(content); err != nil {
@@ -434,7 +434,7 @@ func (b *builder) replace(name string, content, old []byte) error {
 	return nil
 }
 
-// ignore adds what is missing to .gitignore and keeps its line ends.
+// ignore adds missing lines to .gitignore and keeps its line endings.
 func (b *builder) ignore() error {
 	old, err := b.read(".gitignore")
 	if err != nil {

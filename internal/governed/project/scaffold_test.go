@@ -141,15 +141,15 @@ func TestScaffoldRefuses(t *testing.T) {
 		o          ScaffoldOptions
 		want, hint string
 	}{
-		"ambiguous command":   {ScaffoldOptions{DevCommand: "./dev.sh"}, "how the prompt reaches", "{prompt}"},
+		"ambiguous command":   {ScaffoldOptions{DevCommand: "./dev.sh"}, "receives the prompt", "{prompt}"},
 		"blank command":       {ScaffoldOptions{DevCommand: "  "}, "blank", "{prompt}"},
 		"argv without place":  {ScaffoldOptions{DevCommand: "./dev.sh", DevPromptTransport: "argv"}, "no {prompt}", "{prompt}"},
 		"default argv":        {ScaffoldOptions{DevPromptTransport: "argv"}, "no {prompt}", "--dev-command"},
-		"place and stdin":     {ScaffoldOptions{DevCommand: "x {prompt}", DevPromptTransport: "stdin"}, "is to come by stdin", "argv"},
-		"unknown transport":   {ScaffoldOptions{DevPromptTransport: "pigeon"}, "no prompt transport", "stdin"},
-		"agent and transport": {ScaffoldOptions{Agent: "claude", DevPromptTransport: "stdin"}, "in its own way", "--dev-command"},
+		"place and stdin":     {ScaffoldOptions{DevCommand: "x {prompt}", DevPromptTransport: "stdin"}, "the prompt transport is stdin", "argv"},
+		"unknown transport":   {ScaffoldOptions{DevPromptTransport: "pigeon"}, "unknown prompt transport", "stdin"},
+		"agent and transport": {ScaffoldOptions{Agent: "claude", DevPromptTransport: "stdin"}, "in their own way", "--dev-command"},
 		"unknown template":    {ScaffoldOptions{Template: "moon"}, `no template "moon"`, "full-local-cli"},
-		"bad id":              {ScaffoldOptions{ID: "a b"}, "no id", ""},
+		"bad id":              {ScaffoldOptions{ID: "a b"}, "not a valid project id", ""},
 		"long goal":           {ScaffoldOptions{Goal: strings.Repeat("x", 501)}, "501 characters", ""},
 		"bad agent":           {ScaffoldOptions{Agent: "-x y"}, "runtimes.agent-dev.agent", ""},
 	} {

@@ -18,9 +18,9 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// Get is the value at a path of agentxchain.json, as it is written there. A path is dotted; a key with a dot may stand in
-// quotes, and need not where it is known: a key that is there, or one before a known key, longest first. The empty path is
-// the whole file.
+// Get returns the value at a path of agentxchain.json, as written. A path is dotted; a key with a dot may be
+// quoted, and need not be if it is known: an existing key, or one before a known key, longest first. The empty
+// path is the whole file.
 func Get(root, path string) (json.RawMessage, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -44,9 +44,9 @@ func Get(root, path string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// Set writes a value at a path, as Get takes it, and changes nothing else in the file. The value is a text where the key
-// takes one, else JSON. An object or a list replaces what was there. A value that would make the configuration invalid is
-// refused and nothing is written. The old value is nil when there was none.
+// Set writes the value at a path (see Get) and changes nothing else in the file. The value is a string if the
+// key takes one, else JSON. An object or a list replaces the old one. A value that would make the configuration
+// invalid is refused and nothing is written. The returned old value is nil if there was none.
 func Set(root, path, value string) (before, after json.RawMessage, err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return nil, nil, execution.Errorf(execution.CodeConfig, "read the project in %s: %w", root, err)
@@ -86,7 +86,7 @@ func Set(root, path, value string) (before, after json.RawMessage, err error) {
 	return before, after, nil
 }
 
-// put replaces the value in its place. Setting null first keeps an object from being merged into the one that is there.
+// put replaces the value in place. Setting null first keeps an object from being merged into the old one.
 func put(d *configfile.Document, keys configfile.Path, want json.RawMessage) error {
 	v, err := ordered(want)
 	if err != nil {
@@ -102,8 +102,8 @@ func put(d *configfile.Document, keys configfile.Path, want json.RawMessage) err
 	return d.Set(keys, v)
 }
 
-// worse is the error when the new text has errors that the old one has not: a broken configuration can be mended step by
-// step.
+// worse returns an error if the new text has errors that the old one does not have: a broken configuration can
+// be fixed step by step.
 func worse(file string, before, after []byte) error {
 	_, old := charter.Decode(before)
 	_, all := charter.Decode(after)
@@ -116,7 +116,7 @@ func worse(file string, before, after []byte) error {
 		return nil
 	}
 	for i := range fresh {
-		fresh[i].Line, fresh[i].Column = 0, 0 // of a text that nobody will see
+		fresh[i].Line, fresh[i].Column = 0, 0 // of a text that is never shown
 	}
 	err := (&InvalidError{File: file, Problems: fresh}).refusal()
 	if e, ok := err.(*execution.Error); ok { //nolint:errorlint // refusal gives no other
@@ -133,7 +133,7 @@ func unknownKey(data []byte, keys configfile.Path) error {
 	return e.WithHint("the keys are listed in schema/agentxchain.json")
 }
 
-// parseValue reads what a person typed for a key.
+// parseValue parses a value typed for a key.
 func parseValue(node *shape.Node, text string) (json.RawMessage, error) {
 	var raw json.RawMessage
 	isJSON := json.Unmarshal([]byte(text), &raw) == nil
@@ -152,11 +152,11 @@ func parseValue(node *shape.Node, text string) (json.RawMessage, error) {
 		}
 	case shape.Map, shape.Object, shape.List:
 		if !isJSON {
-			return nil, fmt.Errorf("takes JSON, and %q is none", text)
+			return nil, fmt.Errorf("requires JSON, and %q is not valid JSON", text)
 		}
 	default:
 		if !isJSON {
-			return protocol.Marshal(text) // the check says which type it has to be
+			return protocol.Marshal(text) // the check reports the required type
 		}
 	}
 	var compact bytes.Buffer
@@ -166,7 +166,7 @@ func parseValue(node *shape.Node, text string) (json.RawMessage, error) {
 	return compact.Bytes(), nil
 }
 
-// ordered brings JSON into what configfile writes, with the order of its keys.
+// ordered converts JSON to the values of configfile, keeping the order of keys.
 func ordered(raw json.RawMessage) (any, error) {
 	switch protocol.Kind(raw) {
 	case "object":
@@ -209,8 +209,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// locate resolves a path against the table of keys and the text. The value is nil when it is not there, the node when the
-// table does not know the path.
+// locate resolves a path in the table of keys and in the text. The value is nil if it is not set, the node if
+// the table does not know the path.
 func locate(root string, data []byte, path string) (configfile.Path, json.RawMessage, *shape.Node, error) {
 	var whole protocol.Extra
 	if err := json.Unmarshal(data, &whole); err != nil {
@@ -226,7 +226,7 @@ func locate(root string, data []byte, path string) (configfile.Path, json.RawMes
 	if keys == nil {
 		var err error
 		if keys, err = follow(charter.Keys(), bytes.TrimSpace(data), path); err != nil {
-			return nil, nil, nil, execution.Errorf(execution.CodeConfig, "%w", err).WithHint(`a key with dots stands in quotes: budget.cost_rates."gpt-4.1"`)
+			return nil, nil, nil, execution.Errorf(execution.CodeConfig, "%w", err).WithHint(`quote a key that contains dots: budget.cost_rates."gpt-4.1"`)
 		}
 	}
 	var value json.RawMessage = bytes.TrimSpace(data)
@@ -245,7 +245,7 @@ func locate(root string, data []byte, path string) (configfile.Path, json.RawMes
 	return keys, value, node, nil
 }
 
-// resolve cuts a path into keys that lead to something known; nil when none do.
+// resolve splits a path into keys that lead to something known; nil if there are none.
 func resolve(node *shape.Node, value json.RawMessage, rest string) configfile.Path {
 	if rest == "" {
 		return configfile.Path{}
@@ -257,7 +257,7 @@ func resolve(node *shape.Node, value json.RawMessage, rest string) configfile.Pa
 		}
 		var o protocol.Extra
 		if protocol.Kind(value) == "object" {
-			_ = json.Unmarshal(value, &o) // doubles were refused before
+			_ = json.Unmarshal(value, &o) // duplicates were refused earlier
 		}
 		if tail := resolve(next, o.At(c.key), c.rest); tail != nil {
 			return append(configfile.Path{c.key}, tail...)
@@ -266,7 +266,7 @@ func resolve(node *shape.Node, value json.RawMessage, rest string) configfile.Pa
 	return nil
 }
 
-// follow cuts a path that leads to nothing known: as far as it leads somewhere, then at its dots.
+// follow splits a path that leads to nothing known: as far as it is known, then at its dots.
 func follow(node *shape.Node, value json.RawMessage, rest string) (configfile.Path, error) {
 	for _, c := range candidates(node, value, rest) {
 		next, ok := node.At([]string{c.key})
@@ -275,7 +275,7 @@ func follow(node *shape.Node, value json.RawMessage, rest string) (configfile.Pa
 		}
 		var o protocol.Extra
 		if protocol.Kind(value) == "object" {
-			_ = json.Unmarshal(value, &o) // doubles were refused before
+			_ = json.Unmarshal(value, &o) // duplicates were refused earlier
 		}
 		tail, err := follow(next, o.At(c.key), c.rest)
 		if err != nil {
@@ -288,8 +288,8 @@ func follow(node *shape.Node, value json.RawMessage, rest string) (configfile.Pa
 
 type candidate struct{ key, rest string }
 
-// candidates are the ways to cut the first key off: in quotes; one that is there, longest first; one that the table knows
-// or, where names are the user's, every place with a dot, longest first, and the whole.
+// candidates returns the ways to split off the first key: quoted; an existing key, longest first; a key of the
+// table or, if users choose the names, every dot, longest first, and the whole.
 func candidates(node *shape.Node, value json.RawMessage, rest string) []candidate {
 	if rest[0] == '"' || rest[0] == '\'' {
 		for i := 1; i < len(rest); i++ {
@@ -322,7 +322,7 @@ func candidates(node *shape.Node, value json.RawMessage, rest string) []candidat
 	if node.Kind != shape.Map {
 		return list
 	}
-	within := len(list) > 0 // a key that is there begins the path: what follows is no part of a longer name
+	within := len(list) > 0 // an existing key begins the path: the rest is not part of a longer name
 	for i := len(rest) - 1; i > 0; i-- {
 		if rest[i] == '.' && i+1 < len(rest) && node.Takes(rest[:i]) {
 			list = append(list, candidate{rest[:i], rest[i+1:]})

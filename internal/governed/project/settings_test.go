@@ -143,7 +143,7 @@ func TestSetRefuses(t *testing.T) {
 		"a wrong type":        {"budget.per_run_max_usd", "much", "is a string, not a number"},
 		"a wrong value":       {"roles.dev.write_authority", "owner", "authoritative"},
 		"a lost runtime":      {"roles.dev.runtime", "nowhere", "does not declare"},
-		"no JSON":             {"policies", "[", "takes JSON"},
+		"no JSON":             {"policies", "[", "requires JSON"},
 		"below a text":        {"project.name.first", "x", "no key"},
 		"no key":              {"", "x", "name the key"},
 		"an open quote":       {`budget.cost_rates."a.b`, "x", "does not end"},

@@ -18,10 +18,10 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 )
 
-// MaxStagedResult is how large a staged result may be, in bytes.
+// MaxStagedResult is the maximum size of a staged result in bytes.
 const MaxStagedResult = 16 << 20
 
-// Why there is no staged result to take. errors.Is finds them in what ReadStaged returns.
+// Reasons for having no staged result. errors.Is finds them in the error of ReadStaged.
 var (
 	ErrNoResult     = errors.New("no turn result is staged")
 	ErrTooLarge     = errors.New("the staged turn result is too large")
@@ -29,13 +29,14 @@ var (
 	ErrNotRegular   = errors.New("not a regular file of the project")
 )
 
-// legacyStaged is the flat file of older versions. It is read when a turn has none of its own.
+// legacyStaged is the flat file of older versions, read if a turn has no file of its own.
 const legacyStaged = protocol.StagingDir + "/turn-result.json"
 
-// ReadStaged reads the result that a turn has staged: its own file, else the flat one of older versions. where is the path of
-// what was read or is in the way, relative to the root. A file that is absent, blank or an empty object is ErrNoResult; the flat
-// file of another turn is ErrStaleStaging, which is an ErrNoResult as well: whoever waits for a result goes on waiting. Only a regular file within root is read, without following links, and never one
-// that would block. The content is not judged.
+// ReadStaged reads a turn's staged result: its own file, else the flat one of older versions. where is the path
+// of the file that was read or is in the way, relative to the root. A file that is missing, blank or an empty
+// object is ErrNoResult; the flat file of another turn is ErrStaleStaging, which is also an ErrNoResult:
+// waiters keep waiting. Only a regular file within root is read, without following links or blocking. The
+// content is not validated.
 func ReadStaged(root, turn string) (data []byte, where string, err error) {
 	own := protocol.StagedFile(turn)
 	if turn == "" || turn == "." || turn == ".." || strings.ContainsAny(turn, "/\\:\x00") {
@@ -64,7 +65,7 @@ func ReadStaged(root, turn string) (data []byte, where string, err error) {
 	return nil, own, stagedError(ErrNoResult, turn, own)
 }
 
-// WriteStaged writes the result of a turn where ReadStaged finds it, whole or not at all, and never outside root.
+// WriteStaged writes a turn's result where ReadStaged finds it, atomically and never outside root.
 func WriteStaged(root, turn string, data []byte) error {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -81,7 +82,7 @@ func WriteStaged(root, turn string, data []byte) error {
 	return nil
 }
 
-// stagedError says what stands in the way, where, and what to do.
+// stagedError returns the obstacle, its path, and what to do.
 func stagedError(err error, turn, where string) error {
 	own := protocol.StagedFile(turn)
 	switch {
@@ -99,10 +100,10 @@ func stagedError(err error, turn, where string) error {
 			WithHint("remove it, and write the turn result to the file %s", own)
 	}
 	return execution.Errorf(execution.CodeInvalidOutput, "reading the staged result %s: %w", where, err).
-		WithHint("see that %s can be read", where)
+		WithHint("make %s readable", where)
 }
 
-// readRegular reads a regular file whose folders are folders, not links. The file that is read is the one that was looked at.
+// readRegular reads a regular file whose folders are not links. It reads exactly the file that it checked.
 func readRegular(dir *os.Root, name string) ([]byte, error) {
 	folders := strings.Split(path.Dir(name), "/")
 	for i := range folders {
@@ -152,7 +153,7 @@ func kindOf(info fs.FileInfo) string {
 	return "neither a file nor a folder"
 }
 
-// meaningful reports whether a staged file says anything: a turn begins with a file that is blank or an empty object.
+// meaningful reports whether a staged file has content: a turn begins with a blank file or an empty object.
 func meaningful(data []byte) bool {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	if len(data) == 0 {
@@ -161,7 +162,7 @@ func meaningful(data []byte) bool {
 	return data[0] != '{' || len(bytes.TrimSpace(data[1:])) != 1 || data[len(data)-1] != '}'
 }
 
-// staleFor reports whether the text is the result of another turn. What cannot be read is for the validation to refuse.
+// staleFor reports whether the text is the result of another turn. Unreadable results are left to validation.
 func staleFor(data []byte, turn string) bool {
 	raw, _, err := turnresult.Decode(data)
 	if err != nil {

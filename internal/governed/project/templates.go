@@ -12,12 +12,12 @@ import (
 //go:embed scaffold
 var scaffoldFiles embed.FS
 
-// Template is one way to begin a governed project.
+// Template is a kind of governed project.
 type Template struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
 
-	local    bool              // every role writes and is carried out by a program
+	local    bool              // every role writes and is run by a program
 	planning []string          // further files below .planning/
 	guidance map[string]string // appended to the prompts of roles
 	spec     specGuidance

@@ -11,9 +11,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Apply shows the checkpoint on its branch, if the branch is still where it was, and brings a person's index up to date for its
-// paths; what they staged themselves stays staged. Applying again is harmless, also after a crash and after later commits. A
-// branch that moved on otherwise is an error that matches ErrMoved: see Rebase.
+// Apply moves the branch to the checkpoint if the branch has not moved, and updates a person's index for its
+// paths; what they staged themselves stays staged. Repeating it is harmless, also after a crash and after later
+// commits. If the branch has moved, the error matches ErrMoved: see Rebase.
 func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
 	if err := w.needGit("apply a checkpoint"); err != nil {
 		return err
@@ -59,7 +59,7 @@ func moved(p Prepared, now string) error {
 		cmp.Or(p.Parent, "no commit"), p.Ref).WithHint("make the checkpoint again: drawbar govern checkpoint")
 }
 
-// already is the commit of the branch when it holds the checkpoint; an error that matches ErrMoved when it does not.
+// already returns the commit of the branch if it contains the checkpoint; otherwise the error matches ErrMoved.
 func (w *Workspace) already(ctx context.Context, p Prepared) (string, error) {
 	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", p.Ref + "^{commit}"}, ok: []int{1}})
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *Workspace) already(ctx context.Context, p Prepared) (string, error) {
 	return now, err
 }
 
-// checkedOut reports whether ref is what HEAD means: else the index is not that branch's.
+// checkedOut reports whether HEAD refers to ref: otherwise the index is not that branch's.
 func (w *Workspace) checkedOut(ctx context.Context, ref string) bool {
 	if data, err := readPlain(filepath.Join(w.gitDir, "HEAD")); err == nil && strings.TrimSpace(string(data)) == "ref: "+ref {
 		return true
@@ -103,7 +103,7 @@ func (w *Workspace) move(ctx context.Context, p Prepared) error {
 	return err
 }
 
-// maxArgs bounds what is given to git as arguments.
+// maxArgs limits the arguments of a git command.
 const maxArgs = 64 << 10
 
 // entryChange is one path of the index and what it becomes.
@@ -162,7 +162,7 @@ func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]entryC
 	return list, nil
 }
 
-// changes are what the checkpoint changes, by path from the top.
+// changes returns what the checkpoint changes, by path from the top.
 func (w *Workspace) changes(ctx context.Context, p Prepared) (map[string]change, error) {
 	older, err := w.olderTree(ctx, p.Parent)
 	if err != nil {
@@ -180,7 +180,8 @@ func (w *Workspace) diffTrees(ctx context.Context, older, newer string) (map[str
 	return w.fromTop().parseRaw(raw)
 }
 
-// stage puts the new side of changes into a person's index, and the times of the files, so that later looks need not read them.
+// stage puts the new side of changes into a person's index, with the files' times, so that git need not read
+// them again.
 func (w *Workspace) stage(ctx context.Context, changes []entryChange) error {
 	args := []string{"update-index", "--add", "--replace"}
 	var gone strings.Builder

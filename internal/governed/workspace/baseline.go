@@ -9,15 +9,16 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Baseline notes what the workspace is like now: the head, whether it is clean apart from what protocol.BaselineExempt names,
-// and a marker of every file that differs from the head, so that a person's uncommitted work is told from a turn's. Without
-// git it holds a marker of every file as long as there are few.
+// Baseline records the current state of the workspace: the head, whether it is clean apart from
+// protocol.BaselineExempt, and a marker of every file that differs from the head, so that a person's
+// uncommitted work can be distinguished from a turn's. Without git it has a marker of every file if there are
+// few.
 func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	b := protocol.Baseline{Kind: string(w.kind), Clean: true, CapturedAt: protocol.At(time.Now()), Detail: &protocol.BaselineDetail{}}
 	if w.kind == NoGit {
 		files, whole, err := w.walk(ctx)
 		if err != nil {
-			return b, w.wrap("take the baseline", err)
+			return b, w.wrap("record the baseline", err)
 		}
 		if b.Detail.Walked = whole; whole {
 			for _, p := range sortedKeys(files) {
@@ -28,7 +29,7 @@ func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	}
 	s, err := w.status(ctx)
 	if err != nil {
-		return b, w.wrap("take the baseline", err)
+		return b, w.wrap("record the baseline", err)
 	}
 	if s.head != "" {
 		b.HeadRef = &s.head
@@ -37,7 +38,7 @@ func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	entries := w.relevant(s)
 	found, err := w.marksOf(ctx, s.head, entries)
 	if err != nil {
-		return b, w.wrap("take the baseline", err)
+		return b, w.wrap("record the baseline", err)
 	}
 	for _, e := range entries {
 		m := found[e.path]
@@ -78,7 +79,7 @@ func (w *Workspace) relevant(s status) []entry {
 	return list
 }
 
-// marksOf looks at the files of entries. Submodules and repositories within are marked by their head.
+// marksOf reads the files of entries. Submodules and nested repositories are marked by their head.
 func (w *Workspace) marksOf(ctx context.Context, head string, entries []entry) (map[string]mark, error) {
 	paths := make([]string, 0, len(entries))
 	var special []entry

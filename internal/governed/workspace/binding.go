@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Names of what Binding gives, as a person is told them.
+// Names in a Binding, as shown to people.
 const (
 	bindRepository = ".git"
 	bindFlags      = ".git/index (files marked assume-unchanged or skip-worktree)"
@@ -31,9 +31,10 @@ const (
 // bindFiles are files of a repository that decide which changes git shows and where it reads objects.
 var bindFiles = []string{"info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"}
 
-// Binding is what in the repository and in git's configuration, apart from the project's files, decides which changes git shows, which
-// programs it runs and where it sends data: digests of files and hooks, the settings themselves without secrets, and which
-// repository it is. dir is as in Observe. It is empty without git. It runs no program but git.
+// Binding returns everything in the repository and in git's configuration, apart from the project's files, that
+// decides which changes git shows, which programs it runs and where it sends data: digests of files and hooks,
+// the settings without secrets, and the repository's identity. dir is as in Observe. It is empty without git,
+// and runs no program but git.
 func (w *Workspace) Binding(ctx context.Context, dir string) (protocol.Ordered[string], error) {
 	var all protocol.Ordered[string]
 	if w.kind == NoGit {
@@ -44,7 +45,7 @@ func (w *Workspace) Binding(ctx context.Context, dir string) (protocol.Ordered[s
 		return all, err
 	}
 	if own && !w.lookTree(at.top).whole {
-		at = w // Observe says what is wrong with it
+		at = w // Observe reports the problem
 	}
 	if err := at.bind(ctx, &all, filepath.Dir(w.common)); err != nil {
 		return all, w.wrap("read what git is told", err)
@@ -142,7 +143,7 @@ func (w *Workspace) variable(name string) string {
 	return ""
 }
 
-// home is the folder in which git looks for the user's settings.
+// home returns the folder in which git finds the user's settings.
 func (w *Workspace) home() string { return cmp.Or(w.variable("HOME"), w.variable("USERPROFILE")) }
 
 // expand is a path of a setting with the home folder in it.
@@ -158,12 +159,12 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// maxBound bounds what is read of one file.
+// maxBound limits how much is read of one file.
 const maxBound = 16 << 20
 
 const noFile = "not there"
 
-// fileDigest is the digest of a file, by way of links; a word for what is no file.
+// fileDigest returns the digest of a file, following links, or a word for anything else.
 func fileDigest(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -184,7 +185,7 @@ func fileDigest(path string) string {
 	return fmt.Sprintf("sha256:%x %d", sum.Sum(nil), info.Size())
 }
 
-// maxHooks bounds the files of the folder of hooks that are looked at: any folder may be named as that.
+// maxHooks limits how many files of the hooks folder are checked: the setting may name any folder.
 const maxHooks = 200
 
 // hookFiles are the hooks of a repository, without git's samples.
@@ -200,7 +201,8 @@ func hookFiles(dir string) []string {
 	return all
 }
 
-// filterPrograms are the files that the commands of filters name, by path or as programs: whoever changes one changes what git runs.
+// filterPrograms returns the files that filter commands name, by path or as programs: whoever changes one
+// changes what git runs.
 func (w *Workspace) filterPrograms(all []setting) []string {
 	var found []string
 	host := adapter.OSHost(nil)
@@ -224,7 +226,7 @@ func (w *Workspace) filterPrograms(all []setting) []string {
 	return slices.Compact(found)
 }
 
-// repositoryAt names a repository by its folder and by what the file system knows it as.
+// repositoryAt identifies a repository by its folder and the file system's id of it.
 func repositoryAt(common string) string {
 	real, err := filepath.EvalSymlinks(common)
 	if err != nil {

@@ -26,16 +26,18 @@ func Subject(turn, role, phase, runtime string) string {
 	return fmt.Sprintf("checkpoint: %s (role=%s, phase=%s, runtime=%s)", turn, role, phase, runtime)
 }
 
-// CheckpointRequest says what a checkpoint holds.
+// CheckpointRequest describes a checkpoint.
 type CheckpointRequest struct {
-	// Paths are the files to commit as they are in the work tree, relative to the root; one that is not there is removed.
+	// Paths are the files to commit as they are in the work tree, relative to the root; a missing file is
+	// removed.
 	Paths []string
-	// Files are contents that are committed under their paths whatever the work tree and .gitignore say.
+	// Files are contents to commit under their paths, regardless of the work tree and .gitignore.
 	Files map[string][]byte
 	// Message is subject and body; Trailers follow it.
 	Message  string
 	Trailers [][2]string
-	// Baseline is that of the turn: what a person had staged then stays staged. Without it everything staged stays.
+	// Baseline is the turn's baseline: what a person had staged then stays staged. Without it everything staged
+	// stays.
 	Baseline *protocol.Baseline
 }
 
@@ -49,7 +51,7 @@ type Prepared struct {
 	Paths   []string `json:"paths"` // what it may change, by path from the top of the work tree, sorted
 	// Kept are the index entries that a person had staged before the turn: path from the top to "<mode> <object>" or "deleted".
 	Kept    protocol.Ordered[string] `json:"kept,omitzero"`
-	KeepAll bool                     `json:"keep_all,omitempty"` // whatever is staged was staged by a person
+	KeepAll bool                     `json:"keep_all,omitempty"` // everything staged was staged by a person
 }
 
 // fallbackIdentity is the author of checkpoints where git knows nobody.
@@ -65,7 +67,7 @@ func (w *Workspace) Prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 		return Prepared{}, err
 	}
 	if strings.TrimSpace(r.Message) == "" {
-		return Prepared{}, execution.Errorf(execution.CodeInternal, "make a checkpoint: no message")
+		return Prepared{}, execution.Errorf(execution.CodeInternal, "create a checkpoint: no message")
 	}
 	p, err := w.prepare(ctx, r)
 	return p, w.wrap("make a checkpoint", err)
@@ -192,7 +194,7 @@ func (w *Workspace) full(path string) (string, error) {
 	return w.prefix + path, nil
 }
 
-// embedded reports whether the path is a folder with a repository of its own that is no submodule of this one.
+// embedded reports whether the path is a folder with its own repository that is not a submodule of this one.
 func (w *Workspace) embedded(path string) bool {
 	dir := filepath.Join(w.root, filepath.FromSlash(path))
 	info, err := os.Lstat(filepath.Join(dir, ".git"))

@@ -23,8 +23,8 @@ func (c Commit) ByTurn() bool { return c.byTurn || c.Turn != "" }
 // reflogAction begins the reflog message of what a turn's agent does to a branch.
 const reflogAction = "drawbar "
 
-// TurnEnv are the variables by which the commits of a turn's agent are told from a person's: git notes them in the reflog and
-// nowhere in the commit. Runtimes add them to the environment of what they start.
+// TurnEnv returns the variables that distinguish the commits of a turn's agent from a person's: git records
+// them in the reflog and not in the commit. Runtimes add them to the environment of programs they start.
 func TurnEnv(turn string) []string { return []string{"GIT_REFLOG_ACTION=" + reflogAction + turn} }
 
 // change is one path that differs between two commits.
@@ -51,7 +51,7 @@ type moves struct {
 // maxCommits bounds the commits that are listed one by one.
 const maxCommits = 500
 
-// between finds what happened between two heads; an empty one is a branch without commits.
+// between returns what happened between two heads; an empty one is a branch without commits.
 func (w *Workspace) between(ctx context.Context, from, to string) (moves, error) {
 	var (
 		m                 moves
@@ -61,7 +61,7 @@ func (w *Workspace) between(ctx context.Context, from, to string) (moves, error)
 	)
 	if to == "" {
 		// The branch was reset to nothing, or another one without commits was checked out.
-		m.warnings = append(m.warnings, "the branch has no commit any more")
+		m.warnings = append(m.warnings, "the branch no longer has a commit")
 		return m, nil
 	}
 	span := to

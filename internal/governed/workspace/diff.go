@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Diff is the patch of the project's files from one commit to another as git writes it, or with stat how many lines it has a file.
-// An empty older is newer's parent. No program of a configuration takes part.
+// Diff returns git's patch of the project's files from one commit to another, or, with stat, the number of
+// lines per file. An empty older means newer's parent. Configured programs are not run.
 func (w *Workspace) Diff(ctx context.Context, older, newer string, stat bool) ([]byte, error) {
 	if w.kind == NoGit {
 		return nil, errNoCommits()

@@ -12,9 +12,9 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Discard makes files as they were at the baseline, in the root or in a turn's worktree (see Observe): one that was not there is
-// removed, one of the head is restored, in the index too. What a person had changed before the turn cannot be brought back: such
-// files are left as they are and returned.
+// Discard resets files to the baseline, in the root or in a turn's worktree (see Observe): files that did not
+// exist are removed, files of the head are restored, also in the index. Files that a person had changed before
+// the turn cannot be restored; they are left alone and returned.
 func (w *Workspace) Discard(ctx context.Context, base protocol.Baseline, dir string, paths []string) (left []string, err error) {
 	if err := w.needGit("discard changes"); err != nil {
 		return nil, err

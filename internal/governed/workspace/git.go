@@ -14,8 +14,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// settings hold for every git command: no program that a configuration names runs beside the one that is asked for. Content
-// filters have names of their own and are switched off by neutral; what could reach another machine is by the environment.
+// settings apply to every git command: configured programs do not run. Content filters have names of their own,
+// which neutral disables; the environment disables network access.
 var settings = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "gc.auto=0",
 	"-c", "maintenance.auto=false", "-c", "advice.detachedHead=false", "-c", "core.pager=cat", "-c", "log.showSignature=false",
@@ -36,7 +36,8 @@ var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP"
 
 var passedPrefixes = []string{"XDG_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"}
 
-// environment is what git gets of environ, and what makes it answer the same everywhere and never wait for a person.
+// environment returns git's environment, which makes its output the same everywhere and keeps it from waiting
+// for a person.
 func environment(environ []string) []string {
 	env := make([]string, 0, 24)
 	for _, v := range environ {
@@ -102,20 +103,20 @@ func says(err error, text string) bool {
 	return errors.As(err, &e) && strings.Contains(e.stderr, text)
 }
 
-// lockTries is how often a command is tried while another git holds a lock, with lockPause between two tries.
+// lockTries is how often a command is tried while another git holds a lock, with lockPause between tries.
 const (
 	lockTries = 40
 	lastTries = 5 // of which each looks whether somebody holds it
 	lockPause = 50 * time.Millisecond
 )
 
-// git runs git and returns what it prints.
+// git runs git and returns its output.
 func (w *Workspace) git(ctx context.Context, c command) ([]byte, error) {
 	out, _, err := w.gitCode(ctx, c)
 	return out, err
 }
 
-// gitCode runs git and returns what it prints and its exit code, which is 0 or one of c.ok.
+// gitCode runs git and returns its output and its exit code, which is 0 or one of c.ok.
 func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error) {
 	dir := c.dir
 	if dir == "" {
@@ -148,7 +149,7 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 		failed := &gitError{c.name(), exit.Code, exit.StderrTail}
 		locked := strings.Contains(failed.stderr, ".lock': File exists")
 		if locked && try >= lockTries && try < lockTries+lastTries {
-			// The last tries are made without a lock that nobody holds.
+			// The last tries remove a lock that no process holds.
 			if lock := failed.lock(); w.within(lock) && w.abandoned(lock) && os.Remove(lock) == nil {
 				continue
 			}
@@ -164,7 +165,7 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 	}
 }
 
-// explain makes an error that says what to type where that is known.
+// explain returns an error that says what to type if that is known.
 func (w *Workspace) explain(err *gitError, dir string, locked bool) error {
 	switch {
 	case locked:
@@ -188,7 +189,7 @@ func quote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// lines splits output that ends every item with a NUL byte.
+// lines splits output whose items end with a NUL byte.
 func items(out []byte) []string {
 	s := strings.TrimSuffix(string(out), "\x00")
 	if s == "" {

@@ -143,7 +143,8 @@ func (w *Workspace) Shallow() bool {
 	return w.kind == Git && exists(filepath.Join(w.common, "shallow"))
 }
 
-// BranchWith is a local branch that holds a commit; empty when none does, or the commit is not there.
+// BranchWith returns a local branch that contains a commit; empty if there is none, or if the commit does not
+// exist.
 func (w *Workspace) BranchWith(ctx context.Context, commit string) (string, error) {
 	if !isObject(commit) {
 		return "", nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Identity is who git says commits here; empty where it knows nobody, or there is no repository.
+// Identity returns git's author of commits here; empty if git knows none, or without a repository.
 func (w *Workspace) Identity(ctx context.Context) (name, email string) {
 	if w.Kind() != Git {
 		return "", ""

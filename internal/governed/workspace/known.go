@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// knownSettings keeps what git said of its settings for as long as no file that they come from, or could come from, has changed.
-// Safe for concurrent use; the zero value is ready.
+// knownSettings caches git's settings until a file that they come from, or could come from, changes. It is safe
+// for concurrent use; the zero value is ready to use.
 type knownSettings struct {
 	mu    sync.Mutex
 	byDir map[string]knownAnswer

@@ -16,14 +16,14 @@ import (
 	"sync"
 )
 
-// The markers of what is not a regular file.
+// The markers of anything but regular files.
 const (
 	markDeleted    = "deleted"
 	markRepository = "repository"
 	markDirectory  = "directory"
 )
 
-// mark is what a file holds: a marker that is equal when the content is, and the name that git would give to it.
+// mark identifies the content of a file: a marker that is equal if the content is, and git's name for it.
 type mark struct {
 	marker     string
 	id         string // git's object name of the raw content; empty for what is not a file or a link
@@ -43,7 +43,8 @@ func (w *Workspace) Marker(ctx context.Context, path string) (string, error) {
 	return m.marker, err
 }
 
-// look reads one file, in pieces: its size does not matter. sha256ids says that the repository names objects by SHA-256.
+// look reads one file, in pieces, so its size does not matter. sha256ids says that the repository names objects
+// by SHA-256.
 func look(ctx context.Context, path string, sha256ids bool) (mark, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -70,7 +71,7 @@ func look(ctx context.Context, path string, sha256ids bool) (mark, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		// What cannot be read is told apart by what can be seen of it.
+		// Unreadable files are distinguished by their visible properties.
 		return mark{marker: fmt.Sprintf("unreadable:%d:%d", info.Size(), info.ModTime().UnixNano()), size: info.Size()}, nil
 	}
 	defer f.Close()
@@ -104,7 +105,7 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// marks looks at many files below dir, a few at a time.
+// marks reads many files below dir, several concurrently.
 func marks(ctx context.Context, dir string, paths []string, sha256ids bool) (map[string]mark, error) {
 	out := make(map[string]mark, len(paths))
 	if len(paths) < 8 {

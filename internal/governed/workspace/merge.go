@@ -23,9 +23,9 @@ import (
 // finished and not taken for a person's change.
 const mergedFile = "drawbar-merged"
 
-// Merge brings the given files of a turn's worktree into the work tree at the root. A file that only the turn changed is taken,
-// one that both changed is merged by lines. Where that is not possible, or where a person's uncommitted work would be
-// overwritten, its path is among conflicts and nothing at all is changed. Merging again is harmless.
+// Merge merges the given files of a turn's worktree into the work tree at the root. A file that only the turn
+// changed is copied; one that both changed is merged by lines. If that is impossible, or would overwrite a
+// person's uncommitted work, the path is in conflicts and nothing is changed. Repeating it is harmless.
 func (w *Workspace) Merge(ctx context.Context, turn string, paths []string) (conflicts []string, err error) {
 	return w.merge(ctx, turn, paths, func(string) {})
 }
@@ -68,9 +68,9 @@ type merging struct {
 	paths  []string
 	main   *os.Root
 	theirs *os.Root          // the project in the turn's worktree
-	dirty  map[string]bool   // what differs from the head in the work tree at the root
-	moved  map[string]change // what the head changed since the turn began
-	done   map[string]string // what an interrupted merge was about to write
+	dirty  map[string]bool   // differences from the head in the work tree at the root
+	moved  map[string]change // changes of the head since the turn began
+	done   map[string]string // what an interrupted merge was writing
 	bases  map[string]blob   // the files as the turn found them
 	steps  []step
 }
@@ -237,7 +237,7 @@ func (m *merging) readBases(ctx context.Context) error {
 	return nil
 }
 
-// take plans to make ours what theirs is; false when something is in the way.
+// take plans to replace ours with theirs; false if something is in the way.
 func (m *merging) take(p string, theirs mark) bool {
 	s := step{path: p, marker: theirs.marker, remove: theirs.deleted(), link: theirs.link, mode: 0o644}
 	if theirs.executable {
@@ -316,7 +316,7 @@ func (m *merging) three(ctx context.Context, p string, base blob, ours, theirs m
 	return true, nil
 }
 
-// carryOut writes what was planned: removals first, so that a folder may become a file and a file a folder.
+// carryOut writes the planned changes: removals first, so that a folder may become a file and a file a folder.
 func (m *merging) carryOut(point func(string)) error {
 	if len(m.steps) == 0 {
 		return nil

@@ -34,8 +34,8 @@ type Observation struct {
 	// Available is false where changes cannot be told for sure, as without git; a warning says why. Files may be there all
 	// the same, as information.
 	Available bool
-	// Files are the turn's changes, sorted by path: never operational, never ignored by git, never a person's own work that
-	// stayed as it was, never what only a person's commit changed.
+	// Files are the turn's changes, sorted by path, without operational and ignored files, a person's own
+	// unchanged work, and files that only a person's commit changed.
 	Files []FileChange
 	// OperatorCommits are the commits made since the baseline that no turn is known to have made, newest first; TurnCommits
 	// are those of a turn. They never stand against a turn.
@@ -88,8 +88,8 @@ func (o Observation) Markers() protocol.Ordered[string] {
 	return m
 }
 
-// Observe tells what changed since base in dir: the root when it is empty, else the worktree of a turn as Worktree returned
-// it, where every commit is the turn's own.
+// Observe returns what changed since base in dir: the root if empty, else the worktree of a turn as returned by
+// Worktree, where every commit is the turn's own.
 func (w *Workspace) Observe(ctx context.Context, base protocol.Baseline, dir string) (Observation, error) {
 	at, own, err := w.at(dir)
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *Workspace) Observe(ctx context.Context, base protocol.Baseline, dir str
 		return w.observeFiles(ctx, base)
 	}
 	if base.Kind == string(NoGit) {
-		o := Observation{Warnings: []string{"the workspace became a git repository after the turn was assigned: its changes cannot be told"}}
+		o := Observation{Warnings: []string{"the workspace became a git repository after the turn was assigned: its changes are unknown"}}
 		return o, nil
 	}
 	if own && !w.lookTree(at.top).whole {
@@ -140,7 +140,7 @@ func (w *Workspace) at(dir string) (*Workspace, bool, error) {
 	c.root, c.known, c.index = abs, &knownSettings{}, &knownIndex{}
 	c.top = strings.TrimSuffix(abs, filepath.FromSlash(strings.TrimSuffix("/"+w.prefix, "/")))
 	c.gitDir = w.lookTree(c.top).admin
-	// Without its .git file git would take the repository around it for this one.
+	// Without its .git file, git would use the surrounding repository.
 	c.env = append(slices.Clone(w.env), "GIT_CEILING_DIRECTORIES="+filepath.Dir(c.top))
 	return &c, true, nil
 }
@@ -267,7 +267,7 @@ const (
 	operators
 )
 
-// judge says what happened to one file and who did it.
+// judge decides what happened to one file and who changed it.
 func (v *view) judge(p string, o *Observation) (action string, whose owner) {
 	e, dirty := v.entries[p]
 	dirty = dirty && v.differs(e)
@@ -358,7 +358,7 @@ func (v *view) renames(files []FileChange) {
 // observeFiles compares the files of a folder without git.
 func (w *Workspace) observeFiles(ctx context.Context, base protocol.Baseline) (Observation, error) {
 	o := Observation{}
-	why := "without a git repository changes cannot be told for sure: run git init to have turns checked and checkpointed"
+	why := "without a git repository changes are not fully known: run git init to have turns checked and checkpointed"
 	if base.Detail == nil || !base.Detail.Walked {
 		o.Warnings = append(o.Warnings, why)
 		return o, nil
@@ -416,7 +416,7 @@ func summarize(files []FileChange) string {
 	return b.String()
 }
 
-// printable quotes a name that holds what breaks a line.
+// printable quotes a name that contains a line break or a similar character.
 func printable(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r == 0x7f || r == 0xfffd }) {
 		return fmt.Sprintf("%q", path)

@@ -19,7 +19,7 @@ import (
 // pipePatience is how long git may take before somebody looks whether it waits for a named pipe. Tests shorten it.
 var pipePatience = 5 * time.Second
 
-// maxSettings bounds what is read of a file that git takes for settings, and maxIncluded how many of these are looked at.
+// maxSettings limits how much is read of a git settings file, maxIncluded how many of them are read.
 const (
 	maxSettings = 1 << 20
 	maxIncluded = 100
@@ -124,7 +124,7 @@ func isPipe(path string) bool {
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
-// readPlain reads a file that is one: a pipe in the place of one of git's own would hold up who reads it.
+// readPlain reads a regular file: a pipe in place of one of git's files would block the reader.
 func readPlain(path string) ([]byte, error) {
 	data, err := repofile.Own(path, maxPlain)
 	if err != nil {

@@ -35,7 +35,7 @@ func (w *Workspace) privateIndex() (x privateIndex, done func(), err error) {
 	}
 	x.dir, err = os.MkdirTemp(w.gitDir, fmt.Sprintf("%s%d-*", indexPrefix, os.Getpid()))
 	if err != nil {
-		return x, nil, fmt.Errorf("make an index: %w", err)
+		return x, nil, fmt.Errorf("create an index: %w", err)
 	}
 	return x, func() { os.RemoveAll(x.dir) }, nil
 }
@@ -43,7 +43,7 @@ func (w *Workspace) privateIndex() (x privateIndex, done func(), err error) {
 func (x privateIndex) file() string  { return filepath.Join(x.dir, "index") }
 func (x privateIndex) env() []string { return []string{"GIT_INDEX_FILE=" + x.file()} }
 
-// indexMark tells one content of git's index from another: its size and the checksum at its end. Zero: nothing can be told.
+// indexMark identifies a version of git's index by its size and its final checksum. Zero: unknown.
 type indexMark struct {
 	size int
 	sum  [20]byte
@@ -70,7 +70,8 @@ func (w *Workspace) gitIndex() ([]byte, indexMark) {
 	return data, markIndex(data)
 }
 
-// knownIndex keeps what was seen of git's index. Safe for concurrent use; the zero value is ready.
+// knownIndex caches what was seen of git's index. It is safe for concurrent use; the zero value is ready to
+// use.
 type knownIndex struct {
 	mu    sync.Mutex
 	clean struct { // the index that held the tree of head and nothing else
@@ -125,7 +126,7 @@ func (w *Workspace) commitThere(ctx context.Context, x privateIndex, p *Prepared
 	}
 	for name, content := range map[string]string{"HEAD": p.Parent + "\n", "commondir": w.common + "\n"} {
 		if err := os.WriteFile(filepath.Join(x.dir, name), []byte(content), 0o600); err != nil {
-			return false, fmt.Errorf("make an index: %w", err)
+			return false, fmt.Errorf("create an index: %w", err)
 		}
 	}
 	_, err := w.identified(ctx, command{stdin: []byte(p.Message), env: append(x.env(), "GIT_DIR="+x.dir, "GIT_WORK_TREE="+w.top),

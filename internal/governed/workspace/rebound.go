@@ -8,13 +8,13 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Effect is what a change of the binding means.
+// Effect is the consequence of a change of the binding.
 type Effect int
 
 // The effects.
 const (
 	Harmless   Effect = iota // it runs nothing, hides nothing and leads nowhere: it is told
-	Rules                    // it decides what git runs, shows or sends where
+	Rules                    // it decides what git runs, shows or sends, and where
 	Repository               // git keeps the history somewhere else
 )
 
@@ -24,7 +24,7 @@ type Rebound struct {
 	Effect Effect
 }
 
-// Rebounds are the differences between what Binding gave before and gives now. Names that are not of Binding are left out.
+// Rebounds returns the differences between an earlier Binding and the current one, ignoring unknown names.
 func Rebounds(before, now protocol.Ordered[string]) []Rebound {
 	names := slices.Concat(before.Keys(), now.Keys())
 	slices.Sort(names)

@@ -15,7 +15,7 @@ import (
 // Errors of Resolve, for errors.Is.
 var (
 	ErrEscapes   = errors.New("path leads out of the project")
-	ErrCollision = errors.New("path differs only in case from one that is there")
+	ErrCollision = errors.New("path differs only in case from an existing one")
 )
 
 // Resolve is the absolute path of rel inside root. It is an error, before anything is touched, when rel is absolute, climbs out,
@@ -71,7 +71,7 @@ func Resolve(root, rel string) (string, error) {
 
 func collision(rel, other string) error {
 	return execution.Errorf(execution.CodeValidation, "%s: %w: %s", rel, ErrCollision, other).
-		WithHint("use the name that is there, or rename that file first")
+		WithHint("use the existing name, or rename that file first")
 }
 
 // within reports whether path is base or lies below it.
@@ -97,7 +97,7 @@ func otherCase(dir, name string) (other string) {
 	return other
 }
 
-// checkRelative refuses what is no plain path below the root here.
+// checkRelative refuses anything but a plain path below the root on this system.
 func checkRelative(rel string) error {
 	clean := path.Clean(rel)
 	switch {
@@ -113,7 +113,7 @@ func checkRelative(rel string) error {
 	return checkParts(rel, strings.Split(clean, "/"))
 }
 
-// checkPortable refuses besides what is no plain path below the root on another system.
+// checkPortable also refuses anything but a plain path below the root on other systems.
 func checkPortable(rel string) error {
 	if err := checkRelative(rel); err != nil {
 		return err

@@ -65,8 +65,8 @@ func drivers(all []setting) map[string]string {
 	return found
 }
 
-// WithFilters is the workspace in which git runs the content filters that are configured now, such as those of git-lfs, and none
-// that is added or changed later. The caller says so after it has looked at who configured them.
+// WithFilters returns the workspace in which git runs the currently configured content filters, such as those
+// of git-lfs, and none that is added or changed later. Call it only after checking who configured them.
 func (w *Workspace) WithFilters(ctx context.Context) (*Workspace, error) {
 	if w.kind == NoGit {
 		return w, nil
@@ -137,7 +137,7 @@ func isQuiet(key, was, now string) bool {
 	return false
 }
 
-// shownLength bounds what is shown of a value.
+// shownLength limits how much of a value is shown.
 const shownLength = 300
 
 // hiddenMark stands before the digest of a value that is not shown as it is.

@@ -5,5 +5,5 @@ package workspace
 // stampOf gives up where the time of a file's last change of anything is not at hand: git is asked each time.
 func stampOf(string) (fileStamp, bool) { return fileStamp{}, false }
 
-// ownFolder does not know who owns a folder: git is asked.
+// ownFolder does not know a folder's owner: git is asked.
 func ownFolder(string) (device uint64, ok bool) { return 0, false }

@@ -19,7 +19,7 @@ type entry struct {
 	unmerged, untracked, embedded bool // embedded: a repository of its own that git does not know
 }
 
-// status is what git status says of a work tree.
+// status is the status of a work tree according to git.
 type status struct {
 	head    string // empty on a branch without commits
 	branch  string // empty with a detached head

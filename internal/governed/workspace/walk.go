@@ -14,18 +14,18 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Bounds of the look at a folder without git: its markers are kept in the run's state.
+// Limits for a folder without git: its markers are kept in the run's state.
 const (
 	walkFiles = 500
 	walkBytes = 32 << 20
 )
 
-// skipped are folders that hold what tools make or fetch.
+// skipped are folders that tools create or fill.
 var skipped = []string{".git", "node_modules", "vendor", "target", "dist", "build", ".venv", "venv", "__pycache__", ".cache", ".tox", ".gradle", ".next"}
 
 var errTooMuch = errors.New("too many files")
 
-// walk looks at all files below the root; whole is false when there are too many for that.
+// walk visits all files below the root; whole is false if there are too many.
 func (w *Workspace) walk(ctx context.Context) (found map[string]mark, whole bool, err error) {
 	var paths []string
 	var size int64
@@ -34,7 +34,7 @@ func (w *Workspace) walk(ctx context.Context) (found map[string]mark, whole bool
 			if path == w.root {
 				return err
 			}
-			return nil // what cannot be read is not looked at
+			return nil // unreadable folders are skipped
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Kind says what holds the history of a workspace.
+// Kind says what keeps the history of a workspace.
 type Kind string
 
 // The kinds. They are the words of protocol.Baseline.
@@ -21,10 +21,10 @@ const (
 	NoGit Kind = "no_git"
 )
 
-// ErrNoGit is matched by errors of what only a git repository can do.
+// ErrNoGit matches errors about operations that need a git repository.
 var ErrNoGit = errors.New("not a git repository")
 
-// Workspace is a project's files and their repository. It keeps nothing between calls but what it may ask again, and is safe for
+// Workspace is a project's files and their repository. It caches only what it can query again, and is safe for
 // concurrent use.
 type Workspace struct {
 	root    string // absolute, links resolved
@@ -42,8 +42,9 @@ type Workspace struct {
 	index   *knownIndex
 }
 
-// Open looks at the project at root. No filter of its configuration runs before WithFilters. A folder that belongs to no repository is of the kind NoGit. A repository that cannot be
-// used (bare, broken, refused by git, or no git program to read it) is an error that says what to type.
+// Open opens the project at root. Configured filters do not run before WithFilters. A folder outside every
+// repository is of the kind NoGit. A repository that cannot be used (bare, broken, refused by git, or without a
+// git program to read it) is an error that says what to type.
 func Open(ctx context.Context, root string) (*Workspace, error) { return open(ctx, root, os.Environ()) }
 
 func open(ctx context.Context, root string, environ []string) (*Workspace, error) {
@@ -65,7 +66,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	host := adapter.OSHost(nil)
 	if w.program, err = host.LookPath("git"); err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "%s is a git repository but the git program was not found: %w", mark, err).
-			WithHint("install git (https://git-scm.com/downloads), or take its folder into PATH")
+			WithHint("install git (https://git-scm.com/downloads), or add its folder to PATH")
 	}
 	if plain := w.plain(ctx, mark); plain != nil {
 		return plain, nil
@@ -82,7 +83,8 @@ func (w *Workspace) Fits() bool {
 	return mark == w.mark && exists(filepath.Join(w.gitDir, "HEAD"))
 }
 
-// findRepository is the nearest folder from dir upwards that looks like a repository or a work tree of one.
+// findRepository returns the nearest folder from dir upwards that looks like a repository or one of its work
+// trees.
 func findRepository(dir string) string {
 	for d := dir; ; d = filepath.Dir(d) {
 		if list, err := os.ReadDir(filepath.Join(d, ".git")); exists(filepath.Join(d, ".git")) && (err != nil || len(list) > 0) {
@@ -122,7 +124,7 @@ func (w *Workspace) locate(ctx context.Context, mark string) error {
 	if f[1] != "true" {
 		if f[0] == "true" {
 			return execution.Errorf(execution.CodeConfig, "the git repository %s is bare: it has no files to work on", mark).
-				WithHint("make a work tree of it and go there: git -C %s worktree add ../work", quote(mark))
+				WithHint("create a work tree and go there: git -C %s worktree add ../work", quote(mark))
 		}
 		return execution.Errorf(execution.CodeConfig, "%s lies inside a git directory, not in a work tree", w.root).
 			WithHint("go to the folder that holds agentxchain.json")
@@ -142,7 +144,7 @@ func (w *Workspace) Kind() Kind { return w.kind }
 // Root is the project's root: absolute, without links.
 func (w *Workspace) Root() string { return w.root }
 
-// needGit is the error of what needs a repository.
+// needGit returns the error of an operation that needs a repository.
 func (w *Workspace) needGit(what string) error {
 	if w.kind == Git {
 		return nil
@@ -151,10 +153,10 @@ func (w *Workspace) needGit(what string) error {
 		WithHint("make it a repository: git -C %s init && git -C %s add -A && git -C %s commit -m start", quote(w.root), quote(w.root), quote(w.root))
 }
 
-// inside is the path relative to the root of one that git names from the top; false for one outside the root.
+// inside converts git's path from the top to one relative to the root; false for a path outside the root.
 func (w *Workspace) inside(path string) (string, bool) { return strings.CutPrefix(path, w.prefix) }
 
-// wrap says what was being done, where, and how to look into it where the cause does not say what to type.
+// wrap adds the operation and the place, and a hint if the cause has none.
 func (w *Workspace) wrap(what string, err error) error {
 	var typed *execution.Error
 	switch {

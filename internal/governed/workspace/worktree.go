@@ -26,7 +26,7 @@ func checkTurn(turn string) error {
 	if turn == "" || turn == "." || turn == ".." || strings.ContainsFunc(turn, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}) {
-		return execution.Errorf(execution.CodeValidation, "%q is no turn id", turn).WithHint("list the turns with: drawbar govern status")
+		return execution.Errorf(execution.CodeValidation, "%q is not a valid turn id", turn).WithHint("list the turns with: drawbar govern status")
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, bas
 		return "", base, w.wrap("make a worktree", err)
 	}
 	if h.commit == "" {
-		return "", base, execution.Errorf(execution.CodeConfig, "make a worktree: %s has no commit yet to begin from", h.ref).
+		return "", base, execution.Errorf(execution.CodeConfig, "create a worktree: %s has no commit yet to begin from", h.ref).
 			WithHint("commit the project first: git -C %s add -A && git -C %s commit -m start", quote(w.root), quote(w.root))
 	}
 	dir := w.worktreeDir(turn)

@@ -17,7 +17,7 @@ import (
 // Scope is a layer of the configuration.
 type Scope string
 
-// The layers, the strongest first.
+// The layers, strongest first.
 const (
 	ScopeFlag        Scope = "flag"
 	ScopeProfile     Scope = "profile"
@@ -27,13 +27,13 @@ const (
 	ScopeDefault     Scope = "default"
 )
 
-// Origin says where a value comes from: its layer, and the file or the variable in it.
+// Origin says where a value comes from: its layer, and the file or variable in it.
 type Origin struct {
 	Scope Scope  `json:"scope"`
 	Where string `json:"where,omitempty"`
 }
 
-// String is the origin for people.
+// String returns the origin for people.
 func (o Origin) String() string {
 	if o.Where == "" {
 		return string(o.Scope)
@@ -41,22 +41,22 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s (%s)", o.Scope, o.Where)
 }
 
-// Value is one configured value as it holds, with its origin.
+// Value is an effective value and its origin.
 type Value struct {
 	Key    string          `json:"key"`
 	Value  json.RawMessage `json:"value"`
 	Origin Origin          `json:"origin"`
 }
 
-// Config is the configuration of one place: environment, project and user together. It is immutable.
+// Config is the effective configuration of a directory: environment, project and user. It is immutable.
 type Config struct {
-	UserPath    string  // where the user's file is, or would be
-	ProjectPath string  // where the project's file is, or would be; empty when the user's file is the project's
-	layers      []layer // the strongest first
+	UserPath    string  // path of the user's file, whether it exists or not
+	ProjectPath string  // path of the project's file, whether it exists or not; empty if it is the user's file
+	layers      []layer // strongest first
 	dirs        Dirs
 }
 
-// Read reads the configuration for work in cwd. Files that are not there are empty; one that cannot be used is a
+// Read reads the configuration for work in cwd. Missing files are empty; a file that cannot be used is a
 // CONFIG_ERROR with its name.
 func Read(cwd string, getenv func(string) string) (*Config, error) {
 	dirs, err := FindDirs(cwd, getenv)
@@ -86,7 +86,7 @@ func Read(cwd string, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// environment is the layer of the variables. Durations are written as 90s or 20m.
+// environment returns the layer of the variables. Durations have the form 90s or 20m.
 func environment(getenv func(string) string) (layer, error) {
 	l := layer{scope: ScopeEnvironment, path: "environment", raw: map[string]json.RawMessage{}}
 	for o := range execution.Options() {
@@ -114,26 +114,26 @@ func environment(getenv func(string) string) (layer, error) {
 	return l, l.check()
 }
 
-// variable is the value that the text of an option's variable stands for.
+// variable parses the text of an option's variable.
 func variable(o execution.Option, text string) (any, error) {
 	switch reflect.Zero(o.Field().Type).Interface().(type) {
 	case int64, *int64:
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return nil, execution.Errorf(execution.CodeConfig, "%s: %q is no duration", o.Env, text).WithHint("%s=90s", o.Env)
+			return nil, execution.Errorf(execution.CodeConfig, "%s: %q is not a valid duration", o.Env, text).WithHint("%s=90s", o.Env)
 		}
 		return d.Milliseconds(), nil
 	case int, *float64:
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, execution.Errorf(execution.CodeConfig, "%s: %q is no number", o.Env, text)
+			return nil, execution.Errorf(execution.CodeConfig, "%s: %q is not a number", o.Env, text)
 		}
 		return n, nil
 	}
 	return text, nil
 }
 
-// origin is where a key of the layer comes from.
+// origin returns where a key of the layer comes from.
 func (l layer) origin(key string) Origin {
 	if l.scope != ScopeEnvironment {
 		return Origin{l.scope, l.path}
@@ -146,8 +146,8 @@ func (l layer) origin(key string) Origin {
 	return Origin{Scope: l.scope}
 }
 
-// Values are all values that hold, sorted by key, with their origins. Objects that are merged key by key (env, agents) have
-// a value per key: env.NAME, agents.claude.model.
+// Values returns all effective values with their origins, sorted by key. Objects that are merged key by key
+// (env, agents) have a value per key: env.NAME, agents.claude.model.
 func (c *Config) Values() []Value {
 	found := map[string]Value{}
 	for o := range execution.Options() {
@@ -171,7 +171,7 @@ func (c *Config) Values() []Value {
 			}
 		}
 	}
-	// What is stated of an agent holds only as far as a tighter limit allows.
+	// An agent's value applies only within a tighter limit.
 	for key := range found {
 		name, option, ok := agentKey(key)
 		if !ok || !narrowing(option) {
@@ -185,7 +185,7 @@ func (c *Config) Values() []Value {
 	return slices.SortedFunc(maps.Values(found), func(a, b Value) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-// agentKey takes agents.NAME.KEY apart. The name may have dots.
+// agentKey splits agents.NAME.KEY. The name may contain dots.
 func agentKey(key string) (name, option string, ok bool) {
 	rest, ok := strings.CutPrefix(key, "agents.")
 	at := strings.LastIndexByte(rest, '.')
@@ -195,7 +195,7 @@ func agentKey(key string) (name, option string, ok bool) {
 	return rest[:at], rest[at+1:], true
 }
 
-// values adds a value, or those of its keys where an object is merged.
+// values adds a value, or those of its keys if the object is merged.
 func (l layer) values(found map[string]Value, top, key string, raw json.RawMessage) {
 	var object map[string]json.RawMessage
 	if isMerged(top) && json.Unmarshal(raw, &object) == nil && (key == top || top == "agents" && depth(key) < 3) {
@@ -217,8 +217,8 @@ func depth(key string) int {
 	return n
 }
 
-// Get is the value of a key, with or without an agent in front of it; ok is false when it is not configured and has no
-// default.
+// Get returns the value of a key, optionally prefixed with an agent; ok is false if it is not configured and
+// has no default.
 func (c *Config) Get(key string) (Value, bool) {
 	var inside []Value
 	for _, v := range c.Values() {
@@ -240,15 +240,15 @@ func (c *Config) Get(key string) (Value, bool) {
 	return Value{key, raw, inside[0].Origin}, err == nil
 }
 
-// DefaultAgent is the agent of runs that name none, empty when none is configured.
+// DefaultAgent returns the agent of runs that name none, empty if none is configured.
 func (c *Config) DefaultAgent() string {
 	return first(c.layers, func(f File) string { return f.DefaultAgent })
 }
 
-// Profiles are the profiles of this place.
+// Profiles returns the profiles of this directory.
 func (c *Config) Profiles() Profiles { return Profiles{Dirs: c.dirs, config: c} }
 
-// Profile is the profile of runs that name none.
+// Profile returns the profile of runs that name none.
 func (c *Config) Profile() string { return first(c.layers, func(f File) string { return f.Profile }) }
 
 func first(layers []layer, of func(File) string) string {
@@ -260,7 +260,7 @@ func first(layers []layer, of func(File) string) string {
 	return ""
 }
 
-// AgentNames are the agents that the configuration speaks of, sorted.
+// AgentNames returns the configured agents, sorted.
 func (c *Config) AgentNames() []string {
 	names := map[string]bool{}
 	if a := c.DefaultAgent(); a != "" {
@@ -279,7 +279,7 @@ func (c *Config) AgentNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Models are the configured models, the strongest layer last, so that a later one replaces an earlier one.
+// Models returns the configured models, strongest layer last, so that a later one replaces an earlier one.
 func (c *Config) Models() []Model {
 	var list []Model
 	for _, l := range slices.Backward(c.layers) {
@@ -288,8 +288,9 @@ func (c *Config) Models() []Model {
 	return list
 }
 
-// Run is what is configured for runs of an agent: in each layer the agent's own values before the general ones, and stronger
-// layers before weaker ones. A project's limits count where they are tighter than the user's; Ignored names the others.
+// Run returns the configured options for runs of an agent: within a layer the agent's own values precede the
+// general ones, and stronger layers precede weaker ones. A project's limits apply if they are tighter than the
+// user's; Ignored returns the others.
 func (c *Config) Run(agent string) (execution.RunOptions, error) {
 	o, err := c.Stated(agent).Decode()
 	if err != nil {
@@ -298,13 +299,13 @@ func (c *Config) Run(agent string) (execution.RunOptions, error) {
 	return o, nil
 }
 
-// Stated is Run with what is stated told from what is not.
+// Stated is Run with stated options distinguishable from unstated ones.
 func (c *Config) Stated(agent string) Options {
 	o, _ := c.resolve(agent)
 	return o
 }
 
-// resolve puts the layers together for an agent, or for none, and says where each value is from.
+// resolve merges the layers for an agent, or for none, and returns the origin of each value.
 func (c *Config) resolve(agent string) (Options, map[string]Origin) {
 	merged, from := Options{}, map[string]Origin{}
 	for _, l := range slices.Backward(c.layers) {
@@ -320,7 +321,7 @@ func (c *Config) resolve(agent string) (Options, map[string]Origin) {
 	return merged, from
 }
 
-// user is what layers of the user say for an agent.
+// user merges the user's layers for an agent.
 func (c *Config) user(agent string, scopes ...Scope) Options {
 	merged := Options{}
 	for _, l := range slices.Backward(c.layers) {
@@ -331,7 +332,8 @@ func (c *Config) user(agent string, scopes ...Scope) Options {
 	return merged
 }
 
-// Ignored says what of the project's configuration does not count for runs of an agent, because it allows more than the user does.
+// Ignored returns the parts of the project's configuration that do not apply to runs of an agent because they
+// allow more than the user does.
 func (c *Config) Ignored(agent string) []string {
 	for _, l := range c.layers {
 		if l.scope == ScopeProject {
@@ -342,7 +344,7 @@ func (c *Config) Ignored(agent string) []string {
 	return nil
 }
 
-// AllIgnored is Ignored for every agent that the configuration speaks of.
+// AllIgnored is Ignored for every configured agent.
 func (c *Config) AllIgnored() []string {
 	list := c.Ignored("")
 	for _, name := range c.AgentNames() {
@@ -355,25 +357,25 @@ func (c *Config) AllIgnored() []string {
 	return list
 }
 
-// Skipped says which .drawbar directories were passed over because they belong to somebody else.
+// Skipped returns which .drawbar directories were skipped because they belong to another user.
 func (c *Config) Skipped() []string { return slices.Clone(c.dirs.Skipped) }
 
-// Dirs are the directories that the configuration was read from.
+// Dirs returns the directories that the configuration was read from.
 func (c *Config) Dirs() Dirs { return c.dirs }
 
-// narrowed is what holds of a project's layer for an agent.
+// narrowed returns what applies of a project's layer for an agent.
 func (l layer) narrowed(agent string, user Options) (held Options, ignored []string) {
 	return narrow(l.options(agent), user, l.path)
 }
 
-// options are the layer's options of runs of an agent, its own before the general ones.
+// options returns the layer's options for runs of an agent: its own before the general ones.
 func (l layer) options(agent string) Options {
 	o := l.general()
 	o.Lay(l.file.Agents[agent])
 	return o
 }
 
-// general are the layer's options of runs of every agent.
+// general returns the layer's options for runs of every agent.
 func (l layer) general() Options {
 	o := Options{}
 	for row := range execution.Options() {

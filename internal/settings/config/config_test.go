@@ -139,13 +139,13 @@ func TestRefusedFiles(t *testing.T) {
 		{"model without id", `{"models": [{"agent": "x"}]}`, "", "models[0].modelId"},
 		{"negative price", `{"models": [{"agent": "x", "modelId": "y", "price": {"input": -1, "output": 0}}]}`, "", "price.input"},
 		{"negative window", `{"models": [{"agent": "x", "modelId": "y", "contextWindow": -1}]}`, "", "negative"},
-		{"bad profile", `{"profile": "../x"}`, "", "no name of a profile"},
-		{"the project approves", "", `{"approvalMode": "yolo"}`, "not taken from a project"},
+		{"bad profile", `{"profile": "../x"}`, "", "not a valid profile name"},
+		{"the project approves", "", `{"approvalMode": "yolo"}`, "a project cannot set"},
 		{"the project approves for one agent", "", `{"agents": {"claude": {"approvalMode": "yolo"}}}`, "agents.claude.approvalMode"},
-		{"the project opens the sandbox", "", `{"sandbox": "none"}`, "not taken from a project"},
-		{"the project sets variables", "", `{"env": {"LD_PRELOAD": "x"}}`, "not taken from a project"},
-		{"the project starts programs", "", `{"mcpServers": [{"name": "x", "transport": "stdio", "command": "evil"}]}`, "not taken from a project"},
-		{"the project chooses a profile", "", `{"profile": "yolo"}`, "not taken from a project"},
+		{"the project opens the sandbox", "", `{"sandbox": "none"}`, "a project cannot set"},
+		{"the project sets variables", "", `{"env": {"LD_PRELOAD": "x"}}`, "a project cannot set"},
+		{"the project starts programs", "", `{"mcpServers": [{"name": "x", "transport": "stdio", "command": "evil"}]}`, "a project cannot set"},
+		{"the project chooses a profile", "", `{"profile": "yolo"}`, "a project cannot set"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

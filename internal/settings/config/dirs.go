@@ -13,47 +13,48 @@ import (
 	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
-// maxFile bounds a configuration file, a profile and a hooks.json.
+// maxFile limits the size of a configuration file, a profile and a hooks.json.
 const maxFile = 1 << 20
 
 // Dirs are the directories of the configuration.
 type Dirs struct {
-	User    string   // config.json and profiles/ of this person
-	Project string   // .drawbar of the nearest directory that has one, else that of the working directory
-	Root    string   // the project: files in Project do not lead out of it
+	User    string   // config.json and profiles/ of this user
+	Project string   // .drawbar of the nearest directory that has one, else of the working directory
+	Root    string   // the project: files in Project must not lead out of it
 	Found   bool     // Project exists
-	Skipped []string // .drawbar directories that belong to somebody else and are passed over, as sentences
-	theirs  string   // why Project is among them: nothing of it is read, and nothing is written there
+	Skipped []string // .drawbar directories skipped because they belong to another user, as sentences
+	theirs  string   // why Project is one of them: it is neither read nor written
 }
 
-// UserFile is the configuration file of the user.
+// UserFile returns the user's configuration file.
 func (d Dirs) UserFile() string { return filepath.Join(d.User, "config.json") }
 
-// ProjectFile is the configuration file of the project.
+// ProjectFile returns the project's configuration file.
 func (d Dirs) ProjectFile() string { return filepath.Join(d.Project, "config.json") }
 
-// OneDirectory reports whether the user's directory is the project's: then the project has nothing of its own.
+// OneDirectory reports whether the user's directory is also the project's: the project then has no files of its
+// own.
 func (d Dirs) OneDirectory() bool {
 	x, errA := os.Stat(d.User)
 	y, errB := os.Stat(d.Project)
 	return d.User == d.Project || errA == nil && errB == nil && os.SameFile(x, y)
 }
 
-// Within is the directory that a written file of a scope may not lead out of; empty for any. A project's directory that belongs to
-// somebody else is an error.
+// Within returns the directory that a scope's files must not lead out of; empty for any. A project directory of
+// another user is an error.
 func (d Dirs) Within(s Scope) (string, error) {
 	switch {
 	case s != ScopeProject:
 		return "", nil
 	case d.theirs != "":
-		return "", execution.Errorf(execution.CodeUntrusted, "%s", d.theirs).WithHint("if you trust them: drawbar config set safeDirectories '[%q]'", d.Root)
+		return "", execution.Errorf(execution.CodeUntrusted, "%s", d.theirs).WithHint("if you trust it: drawbar config set safeDirectories '[%q]'", d.Root)
 	case !isDir(d.Root):
 		return "", nil
 	}
 	return d.Root, nil
 }
 
-// ReadProject reads a file below Project. One that is not there, or that belongs to somebody else, is fs.ErrNotExist.
+// ReadProject reads a file below Project. A missing file, or one of another user, is fs.ErrNotExist.
 func (d Dirs) ReadProject(name string) ([]byte, error) {
 	if d.theirs != "" {
 		return nil, fs.ErrNotExist
@@ -68,7 +69,7 @@ func (d Dirs) ReadProject(name string) ([]byte, error) {
 	return repofile.Read(d.Root, filepath.ToSlash(filepath.Join(rel, name)), maxFile)
 }
 
-// UserDir is where this person's configuration is. DRAWBAR_CONFIG_DIR overrides it.
+// UserDir returns this user's configuration directory. DRAWBAR_CONFIG_DIR overrides it.
 func UserDir(getenv func(string) string) (string, error) {
 	dir := getenv("DRAWBAR_CONFIG_DIR")
 	if dir == "" {
@@ -87,9 +88,9 @@ func UserDir(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// FindDirs finds the directories of the configuration for work in cwd. DRAWBAR_CONFIG_DIR and DRAWBAR_PROJECT_DIR
-// override them. A .drawbar that belongs neither to this user nor to root is passed over, unless the user's file names its
-// project in safeDirectories: somebody else would decide about this user's runs.
+// FindDirs returns the configuration directories for work in cwd. DRAWBAR_CONFIG_DIR and DRAWBAR_PROJECT_DIR
+// override them. A .drawbar that belongs neither to this user nor to root is skipped, because another user
+// would control this user's runs, unless the user's file lists its project in safeDirectories.
 func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
 	user, err := UserDir(getenv)
 	if err != nil {
@@ -98,7 +99,7 @@ func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
 	d := Dirs{User: user}
 	if d.Project = getenv("DRAWBAR_PROJECT_DIR"); d.Project != "" {
 		if !filepath.IsAbs(d.Project) {
-			return d, execution.Errorf(execution.CodeConfig, "DRAWBAR_PROJECT_DIR: %q is no absolute path", d.Project)
+			return d, execution.Errorf(execution.CodeConfig, "DRAWBAR_PROJECT_DIR: %q is not an absolute path", d.Project)
 		}
 		d.Found, d.Root = isDir(d.Project), d.Project
 		if filepath.Base(d.Project) == ".drawbar" {
@@ -127,7 +128,7 @@ func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
 			if dir == d.Root {
 				d.theirs = why
 			}
-			d.Skipped = append(d.Skipped, fmt.Sprintf("%s is passed over: %s; if you trust them: drawbar config set safeDirectories '[%q]'", candidate, why, dir))
+			d.Skipped = append(d.Skipped, fmt.Sprintf("%s is skipped: %s; if you trust it: drawbar config set safeDirectories '[%q]'", candidate, why, dir))
 		}
 		if filepath.Dir(dir) == dir {
 			return d, nil
@@ -135,11 +136,11 @@ func FindDirs(cwd string, getenv func(string) string) (Dirs, error) {
 	}
 }
 
-// foreign says that a .drawbar, or a file in it that is read, belongs to somebody else.
+// foreign reports that a .drawbar, or a file read from it, belongs to another user.
 func foreign(dir string) string {
 	paths := []string{dir, filepath.Join(dir, "config.json"), filepath.Join(dir, "hooks.json"), filepath.Join(dir, "profiles")}
 	if isDir(paths[3]) {
-		entries, _ := os.ReadDir(paths[3]) // what cannot be read is told by those who read it
+		entries, _ := os.ReadDir(paths[3]) // unreadable files are reported by their readers
 		for _, e := range entries {
 			paths = append(paths, filepath.Join(paths[3], e.Name()))
 		}
@@ -152,7 +153,7 @@ func foreign(dir string) string {
 	return ""
 }
 
-// Safe reports whether the user's file names a directory in safeDirectories; * stands for all.
+// Safe reports whether the user's file lists a directory in safeDirectories; * matches all.
 func (d Dirs) Safe(dir string) (bool, error) {
 	user, err := d.readLayer(ScopeUser)
 	if err != nil {
@@ -161,8 +162,8 @@ func (d Dirs) Safe(dir string) (bool, error) {
 	return slices.ContainsFunc(user.file.SafeDirectories, func(s string) bool { return s == "*" || real(s) == real(dir) }), nil
 }
 
-// Own refuses a file of a project that belongs to somebody else, who could exchange it at any moment, unless the user's file names the
-// project in safeDirectories.
+// Own refuses a project's file that belongs to another user, who could replace it at any time, unless the
+// user's file lists the project in safeDirectories.
 func (d Dirs) Own(root, name string) error {
 	for _, path := range []string{root, filepath.Join(root, name)} {
 		uid, is := repofile.Foreign(path)
@@ -173,12 +174,12 @@ func (d Dirs) Own(root, name string) error {
 			return err
 		}
 		return execution.Errorf(execution.CodeUntrusted, "%s belongs to another user (uid %d)", path, uid).
-			WithHint("if you trust them: drawbar config set safeDirectories '[%q]'", root)
+			WithHint("if you trust it: drawbar config set safeDirectories '[%q]'", root)
 	}
 	return nil
 }
 
-// real is a path with its links followed, where it exists.
+// real returns a path with its links resolved if it exists.
 func real(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p
@@ -191,7 +192,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readLayer reads the configuration file of a scope. One that is not there is an empty layer.
+// readLayer reads the configuration file of a scope. A missing file is an empty layer.
 func (d Dirs) readLayer(scope Scope) (layer, error) {
 	l := layer{scope: scope, path: d.UserFile(), raw: map[string]json.RawMessage{}}
 	read := func() ([]byte, error) { return repofile.Own(l.path, maxFile) }
@@ -204,7 +205,7 @@ func (d Dirs) readLayer(scope Scope) (layer, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return l, nil
 		}
-		return l, fileError(l.path, "%v", pathless(err)).WithHint("replace it by a plain file that you can read, or move it away")
+		return l, fileError(l.path, "%v", pathless(err)).WithHint("replace it with a readable regular file, or move it away")
 	}
 	return l, l.decode(data)
 }

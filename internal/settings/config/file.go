@@ -18,8 +18,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/exactjson"
 )
 
-// File is the shape of a configuration file, less the options of runs, which stand beside these keys as package execution has them
-// in its table. Nothing in it is required. Unknown keys are an error.
+// File is the schema of a configuration file without the options of runs, which are next to these keys and are
+// defined by the option table of package execution. No key is required. Unknown keys are an error.
 type File struct {
 	Schema       string             `json:"$schema,omitempty" jsonschema:"where the schema of this file is published"`
 	DefaultAgent string             `json:"defaultAgent,omitempty" jsonschema:"agent of drawbar run when none is named"`
@@ -27,11 +27,11 @@ type File struct {
 	Profile      string             `json:"profile,omitempty" jsonschema:"profile of runs that name none"`
 	Agents       map[string]Options `json:"agents,omitempty" jsonschema:"by agent: what goes before the general values"`
 	Models       []Model            `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
-	// SafeDirectories are projects whose .drawbar counts although it belongs to another user.
+	// SafeDirectories are projects whose .drawbar applies although it belongs to another user.
 	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
 }
 
-// FileType is the type of a whole configuration file: File with the options of runs, general ones and those of agents.
+// FileType is the type of a complete configuration file: File plus the options of runs, general and per agent.
 var FileType = sync.OnceValue(func() reflect.Type {
 	var general, own, all []reflect.StructField
 	for o := range execution.Options() {
@@ -57,18 +57,19 @@ var FileType = sync.OnceValue(func() reflect.Type {
 	return reflect.StructOf(all)
 })
 
-// Model adds a model to an agent, or says something else about one that it has: what is stated replaces what is known.
+// Model adds a model to an agent or overrides a known one: stated fields replace the known ones.
 type Model struct {
 	Agent string `json:"agent" jsonschema:"name of an agent, or * for every one"`
 	execution.Model
 }
 
-// fileError is a configuration file that cannot be used: CONFIG_ERROR with the file, the place and the reason.
+// fileError is a configuration file that cannot be used: CONFIG_ERROR with the file, the position and the
+// reason.
 func fileError(path, format string, args ...any) *execution.Error {
 	return execution.Errorf(execution.CodeConfig, "%s: "+format, append([]any{path}, args...)...)
 }
 
-// layer is one file as it was read: its keys as they stand there, and File of them.
+// layer is one file as read: its raw keys, and the File decoded from them.
 type layer struct {
 	scope Scope
 	path  string
@@ -87,19 +88,19 @@ func (l *layer) decode(data []byte) error {
 	return l.check()
 }
 
-// read fills the layer from JSON that has the shape of a file.
+// read fills the layer from JSON in the form of a file.
 func (l *layer) read(text []byte) error {
 	if err := strict(text, reflect.New(FileType()).Interface()); err != nil {
 		return err
 	}
-	// The same text, of which strict has made sure that it can be read in one way only.
+	// The same text, which strict has checked to be unambiguous.
 	if err := json.Unmarshal(text, &l.raw); err != nil {
 		return fmt.Errorf("want an object at the top: %w", err)
 	}
 	return json.Unmarshal(text, &l.file)
 }
 
-// standardize takes comments and trailing commas out of JSON. An empty file is an empty object.
+// standardize removes comments and trailing commas from JSON. An empty file is an empty object.
 func standardize(data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -108,10 +109,11 @@ func standardize(data []byte) ([]byte, error) {
 	return hujson.Standardize(data)
 }
 
-// aliases are other spellings that values of a run are read in.
+// aliases are alternative spellings of a run's values.
 var aliases = exactjson.Aliases{reflect.TypeFor[execution.RetryPolicy](): {"maxRetries", "max_retries"}}
 
-// strict decodes JSON into v; see exactjson.Decode. An unknown key is an error that names the nearest known one.
+// strict decodes JSON into v; see exactjson.Decode. An unknown key is an error that suggests the nearest known
+// one.
 func strict(data []byte, v any) error {
 	err := exactjson.Decode(data, v, aliases)
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -130,10 +132,10 @@ func strict(data []byte, v any) error {
 	switch near := Nearest(unknown.Key); near {
 	case "":
 		return fmt.Errorf("there is no key %q", unknown.Key)
-	case unknown.Key: // it is one elsewhere
-		return fmt.Errorf("there is no key %q at this place", unknown.Key)
+	case unknown.Key: // it is valid elsewhere
+		return fmt.Errorf("there is no key %q here", unknown.Key)
 	default:
-		return fmt.Errorf("there is no key %q; did you mean %q?", unknown.Key, near)
+		return fmt.Errorf("unknown key %q; did you mean %q?", unknown.Key, near)
 	}
 }
 
@@ -148,10 +150,10 @@ func kindName(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	}
-	return "a text"
+	return "a string"
 }
 
-// check finds what the types cannot say.
+// check reports errors that the types cannot express.
 func (l *layer) check() error {
 	if err := l.checkOptions("", l.general()); err != nil {
 		return err
@@ -174,13 +176,13 @@ func (l *layer) check() error {
 		if p := m.Price; p != nil {
 			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "cacheWrite1h": p.CacheWrite1h, "thinking": p.Thinking} {
 				if v != nil && *v < 0 {
-					return fileError(l.path, "%s.price.%s: %g is no price", at, name, *v)
+					return fileError(l.path, "%s.price.%s: %g is not a valid price", at, name, *v)
 				}
 			}
 		}
 	}
 	if p := l.file.Profile; p != "" && !IsProfileName(strings.TrimPrefix(p, inProject)) {
-		return fileError(l.path, "profile: %q is no name of a profile", p)
+		return fileError(l.path, "profile: %q is not a valid profile name", p)
 	}
 	if l.scope == ScopeProject {
 		return l.checkProject()
@@ -208,7 +210,7 @@ func (l *layer) checkOptions(at string, stated Options) error {
 	return nil
 }
 
-// pathless is an error of the file system without the path, which the message has already.
+// pathless returns a file system error without its path, which the message already contains.
 func pathless(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -217,7 +219,7 @@ func pathless(err error) error {
 	return err
 }
 
-// keys are the names of every key that may stand at the top, beside $schema.
+// keys are the names of all top-level keys except $schema.
 var keys = sync.OnceValue(func() []string {
 	var list []string
 	for f := range FileType().Fields() {
@@ -229,13 +231,13 @@ var keys = sync.OnceValue(func() []string {
 	return list
 })
 
-// Known reports whether a dotted key begins with one that a file may have.
+// Known reports whether a dotted key begins with a key of the file.
 func Known(key string) bool {
 	top, _, _ := strings.Cut(key, ".")
 	return top == "$schema" || slices.Contains(keys(), top)
 }
 
-// Check says what is wrong with the text of a configuration file of a scope.
+// Check validates the text of a scope's configuration file.
 func Check(scope Scope, path string, data []byte) error {
 	l := layer{scope: scope, path: path, raw: map[string]json.RawMessage{}}
 	return l.decode(data)

@@ -13,11 +13,11 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// What a repository says can only narrow what its user allows. This file has that rule for options of runs: what a project may not
-// say at all, and which of two values of a key is the tighter one.
+// A repository can only narrow what its user allows. This file applies that rule to options of runs: what a
+// project must not state at all, and which of two values is tighter.
 
-// checkProject refuses what a repository could use against the person who cloned it. It looks at the keys as they stand there: an
-// empty list would take the user's away.
+// checkProject refuses settings that a repository could use against the person who cloned it. It checks the raw
+// keys: an empty list would remove the user's entries.
 func (l *layer) checkProject() error {
 	if err := l.refuse("", l.raw); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (l *layer) checkProject() error {
 	return nil
 }
 
-// refuse refuses options that are not taken from a project, whatever their value, since they would run something or decide about
-// what is the user's, and words that allow everything.
+// refuse refuses options that a project must not state with any value, because they would run something or
+// decide on the user's behalf, and words that allow everything.
 func (l *layer) refuse(at string, raw Options) error {
 	for o := range execution.Options() {
 		if _, ok := raw[o.Name]; !ok {
@@ -56,8 +56,8 @@ func (l *layer) refuse(at string, raw Options) error {
 }
 
 func notInProject(path, what string) error {
-	return fileError(path, "%s is not taken from a project: whoever wrote the repository would decide about this machine", what).
-		WithHint("put it into your own file (drawbar config set --scope global ...), a profile of yours, or on the command line")
+	return fileError(path, "a project cannot set %s: whoever wrote the repository would decide about this machine", what).
+		WithHint("set it in your own file (drawbar config set --scope global ...), in your profile, or on the command line")
 }
 
 func (o Options) text(key string) (s string) {
@@ -70,13 +70,13 @@ func (o Options) number(key string) (n float64) {
 	return n
 }
 
-// narrowing reports whether a project's value of a key counts only where it is tighter.
+// narrowing reports whether a project's value of a key applies only if it is tighter.
 func narrowing(key string) bool {
 	o, _ := execution.OptionNamed(key)
 	return o.Tight != ""
 }
 
-// narrow gives what holds of a project's options over the user's, and says what does not.
+// narrow returns which of a project's options apply on top of the user's, and messages about the others.
 func narrow(project, user Options, path string) (held Options, ignored []string) {
 	held = Options{}
 	for _, key := range slices.Sorted(maps.Keys(project)) {
@@ -102,7 +102,7 @@ func narrow(project, user Options, path string) (held Options, ignored []string)
 	return held, ignored
 }
 
-// looser reports whether the project's value of a key allows more than the user's, and words the user's.
+// looser reports whether the project's value of a key allows more than the user's, and describes the user's.
 func looser(key string, project, user Options) (limit string, loose bool) {
 	o, _ := execution.OptionNamed(key)
 	yours := fmt.Sprintf("yours is %s", user[key])
@@ -121,7 +121,7 @@ func looser(key string, project, user Options) (limit string, loose bool) {
 			switch n := of.number(key); {
 			case of[key] == nil:
 				return unset
-			case n == 0 && o.Field().Type.Kind() != reflect.Pointer: // where zero is a value, the field is a pointer
+			case n == 0 && o.Field().Type.Kind() != reflect.Pointer: // if zero is a value, the field is a pointer
 				return math.Inf(1)
 			default:
 				return n
@@ -133,7 +133,7 @@ func looser(key string, project, user Options) (limit string, loose bool) {
 	rank := func(word string) int {
 		return slices.IndexFunc(ranks, func(same string) bool { return slices.Contains(strings.Split(same, "|"), word) })
 	}
-	allowed := 0 // without a sandbox of the user's the agent's own holds, which may be its tightest
+	allowed := 0 // without a sandbox of the user's the agent's own applies, which may be its tightest
 	if word := user.text(key); word != "" {
 		allowed = rank(word)
 	} else if yours = "you have not allowed it"; o.Default != "" {
@@ -143,7 +143,7 @@ func looser(key string, project, user Options) (limit string, loose bool) {
 	return yours, theirs == "" && user[key] != nil || rank(theirs) > allowed
 }
 
-// attempts is what a retry policy says of them, 0 for nothing.
+// attempts returns the attempts of a retry policy, 0 if it has none.
 func attempts(raw json.RawMessage) int {
 	var p execution.RetryPolicy
 	said := slices.ContainsFunc(members(raw), func(k string) bool { return k == "maxAttempts" || k == "maxRetries" || k == "max_retries" })
@@ -153,7 +153,8 @@ func attempts(raw json.RawMessage) int {
 	return p.MaxAttempts
 }
 
-// allowed is how many attempts a user's policy allows: one without a policy, the default's where it names no number.
+// allowed returns how many attempts a user's policy allows: one without a policy, the default's if it states no
+// number.
 func allowed(raw json.RawMessage) int {
 	if raw == nil {
 		return 1
@@ -163,14 +164,14 @@ func allowed(raw json.RawMessage) int {
 	return p.MaxAttempts
 }
 
-// members are the keys of an object, sorted.
+// members returns the keys of an object, sorted.
 func members(raw json.RawMessage) []string {
 	var object map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &object) // no object has none
+	_ = json.Unmarshal(raw, &object) // any other value has none
 	return slices.Sorted(maps.Keys(object))
 }
 
-// oneSpelling is a retry policy that says maxAttempts, whichever of its spellings it was written in.
+// oneSpelling returns a retry policy with maxAttempts, whichever spelling it was written in.
 func oneSpelling(raw json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	n := attempts(raw)

@@ -8,25 +8,25 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Options are options of a run as their JSON names and values, so that what is stated can be told from what is not.
+// Options are a run's options by JSON name, so that stated options can be distinguished from unstated ones.
 type Options map[string]json.RawMessage
 
-// perAgent reports whether configuration files may have an option of runs, for all agents or for one. The agent and the profile of
-// a run are chosen before, and apart.
+// perAgent reports whether configuration files may state an option of runs, for all agents or for one. The
+// agent and the profile of a run are chosen earlier and separately.
 func perAgent(o execution.Option) bool {
 	return o.In(execution.ReachUser) && o.Name != "agent" && o.Name != "profile"
 }
 
-// fileKey is the key of an option at the top of a configuration file.
+// fileKey is an option's top-level key in a configuration file.
 func fileKey(o execution.Option) string { return cmp.Or(o.Key, o.Name) }
 
-// isMerged reports whether the objects of several layers are put together; other values replace each other.
+// isMerged reports whether the objects of several layers are merged; other values replace each other.
 func isMerged(key string) bool {
 	o, ok := execution.OptionNamed(key)
 	return key == "agents" || ok && o.Merged()
 }
 
-// Lay puts other options over these: scalars and lists replace, objects are merged one level deep.
+// Lay applies other options on top of these: scalars and lists replace, objects are merged one level deep.
 func (o Options) Lay(over map[string]json.RawMessage) {
 	for key, raw := range over {
 		if key == "retryPolicy" {
@@ -43,7 +43,7 @@ func (o Options) Lay(over map[string]json.RawMessage) {
 	}
 }
 
-// Decode makes options of a run. An unknown key is an error.
+// Decode converts the options to run options. An unknown key is an error.
 func (o Options) Decode() (execution.RunOptions, error) {
 	var run execution.RunOptions
 	b, err := json.Marshal(o)
@@ -56,7 +56,7 @@ func (o Options) Decode() (execution.RunOptions, error) {
 	return run, nil
 }
 
-// Of gives the options that are stated in run: those with another than the zero value.
+// Of returns the options that run states: those with a non-zero value.
 func Of(run execution.RunOptions) (Options, error) {
 	b, err := json.Marshal(run)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 
 // Profile describes a profile by name (agent-mux specification, ProfileEntry).
 type Profile struct {
-	Name              string `json:"name"`                        // what to type: that of a project is project/NAME where the user has one too
-	Scope             Scope  `json:"scope"`                       // whose it is
-	HasGlobalOverride bool   `json:"hasGlobalOverride,omitempty"` // of a project's: the user has one of this name, which counts
+	Name              string `json:"name"`                        // the name to type: project/NAME for a project's profile if the user has one of that name
+	Scope             Scope  `json:"scope"`                       // its scope
+	HasGlobalOverride bool   `json:"hasGlobalOverride,omitempty"` // of a project's profile: hidden by the user's profile of the same name
 	Agent             string `json:"agent,omitempty"`
 	Model             string `json:"model,omitempty"`
 	Corrupt           string `json:"corrupt,omitempty"` // why it cannot be used
@@ -27,19 +27,19 @@ type Profile struct {
 	ProjectPath       string `json:"projectPath,omitempty"`
 }
 
-// ProfileData is a profile with the options it stands for.
+// ProfileData is a profile and its options.
 type ProfileData struct {
 	Profile
 	Data    execution.RunOptions `json:"data"`
-	Ignored []string             `json:"ignored,omitempty"` // what of a project's file allows more than the user does
-	Also    string               `json:"also,omitempty"`    // the project's profile of the same name, when this is the user's
-	Stated  Options              `json:"-"`                 // Data with what is stated told from what is not
+	Ignored []string             `json:"ignored,omitempty"` // options of a project's file that allow more than the user does
+	Also    string               `json:"also,omitempty"`    // the project's profile of the same name, if this is the user's
+	Stated  Options              `json:"-"`                 // Data with stated options distinguishable from unstated ones
 }
 
-// inProject begins the name of a project's profile.
+// inProject prefixes the name of a project's profile.
 const inProject = "project/"
 
-// IsProfileName reports 1 to 64 letters, digits, - or _.
+// IsProfileName reports whether a name has 1 to 64 letters, digits, - or _.
 func IsProfileName(name string) bool {
 	if name == "" || len(name) > 64 {
 		return false
@@ -49,14 +49,15 @@ func IsProfileName(name string) bool {
 	}) < 0
 }
 
-// Profiles are named options of runs: files in profiles/ of the user's and of the project's directory. They are different ones also
-// where they have one name: it means the user's, and project/NAME the project's. It is safe for concurrent use.
+// Profiles are named options of runs: files in profiles/ of the user's and of the project's directory. A name
+// that both have means the user's profile; project/NAME means the project's. Profiles is safe for concurrent
+// use.
 type Profiles struct {
 	Dirs   Dirs
-	config *Config // whose limits a project's profile is held to; nil reads the user's file
+	config *Config // whose limits apply to a project's profile; nil reads the user's file
 }
 
-// Path is where a profile of a scope is kept.
+// Path returns the file of a profile in a scope.
 func (p Profiles) Path(scope Scope, name string) string {
 	dir := p.Dirs.User
 	if scope == ScopeProject {
@@ -65,8 +66,8 @@ func (p Profiles) Path(scope Scope, name string) string {
 	return filepath.Join(dir, "profiles", name+".json")
 }
 
-// List are the profiles of a scope, or with the empty scope of both, sorted by name. One that cannot be read is in the
-// list and says why.
+// List returns the profiles of a scope, or of both if it is empty, sorted by name. An unreadable profile is
+// listed with the reason.
 func (p Profiles) List(scope Scope) ([]Profile, error) {
 	list := []Profile{}
 	mine := map[string]bool{}
@@ -95,7 +96,7 @@ func (p Profiles) List(scope Scope) ([]Profile, error) {
 			}
 			d, err := p.of(s, name, "", mine[name])
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // gone meanwhile, or somebody else's
+				continue // removed meanwhile, or another user's
 			}
 			if err != nil {
 				d.Corrupt = err.Error()
@@ -109,12 +110,12 @@ func (p Profiles) List(scope Scope) ([]Profile, error) {
 	return list, nil
 }
 
-// Show gives the profile that a name means: the user's, else the project's; project/NAME is the project's. The error is
-// PROFILE_NOT_FOUND, or CONFIG_ERROR with the file that cannot be used.
+// Show returns the profile that a name refers to: the user's, else the project's; project/NAME is the
+// project's. The error is PROFILE_NOT_FOUND, or CONFIG_ERROR with the file that cannot be used.
 func (p Profiles) Show(name string) (ProfileData, error) { return p.For(name, "") }
 
-// For is Show for a run of an agent; empty is the profile's own. A project's profile obeys the rules of a project's configuration,
-// and its limits count where they are tighter than the user's for that agent.
+// For is Show for a run of an agent; empty is the profile's own. The rules of a project's configuration apply
+// to its profiles: limits apply if they are tighter than the user's for that agent.
 func (p Profiles) For(name, agent string) (ProfileData, error) {
 	scopes, plain, err := p.meant(name)
 	if err != nil {
@@ -139,7 +140,7 @@ func (p Profiles) For(name, agent string) (ProfileData, error) {
 	return ProfileData{Profile: Profile{Name: name}}, p.notFound(name)
 }
 
-// meant are the scopes in which a name is looked for, and the name in them.
+// meant returns the scopes to search for a name, and the name in them.
 func (p Profiles) meant(name string) ([]Scope, string, error) {
 	plain, only := strings.CutPrefix(name, inProject)
 	if !IsProfileName(plain) {
@@ -154,7 +155,7 @@ func (p Profiles) meant(name string) ([]Scope, string, error) {
 	return []Scope{ScopeUser, ScopeProject}, plain, nil
 }
 
-// of reads one profile. shadowed says that the project's has to be asked for as project/NAME.
+// of reads one profile. shadowed says that the project's profile must be requested as project/NAME.
 func (p Profiles) of(s Scope, name, agent string, shadowed bool) (ProfileData, error) {
 	d := ProfileData{Profile: Profile{Name: name, Scope: s, GlobalPath: p.Path(s, name)}}
 	if s == ScopeProject {
@@ -183,7 +184,7 @@ func (p Profiles) of(s Scope, name, agent string, shadowed bool) (ProfileData, e
 	return d, nil
 }
 
-// limits are the user's options of an agent.
+// limits returns the user's options for an agent.
 func (p Profiles) limits(agent string) (Options, error) {
 	if p.config != nil {
 		return p.config.user(agent, ScopeUser, ScopeEnvironment), nil
@@ -208,7 +209,7 @@ func (p Profiles) notFound(name string) error {
 	return e.WithHint("drawbar profiles list: %s", strings.Join(names, ", "))
 }
 
-// read reads and checks one file. One that is not there is fs.ErrNotExist.
+// read reads and validates one file. A missing file is fs.ErrNotExist.
 func (p Profiles) read(s Scope, name string) (Options, error) {
 	path := p.Path(s, name)
 	var data []byte
@@ -222,7 +223,7 @@ func (p Profiles) read(s Scope, name string) (Options, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fileError(path, "%v", pathless(err)).WithHint("replace it by a plain file that you can read, or remove it")
+		return nil, fileError(path, "%v", pathless(err)).WithHint("replace it with a readable regular file, or remove it")
 	}
 	standard, err := standardize(data)
 	if err != nil {
@@ -235,7 +236,7 @@ func (p Profiles) read(s Scope, name string) (Options, error) {
 	return o, err
 }
 
-// decodeProfile reads the text of a profile, and refuses what one of its scope cannot have.
+// decodeProfile parses a profile and refuses options that its scope cannot have.
 func decodeProfile(s Scope, path string, text []byte) (Options, error) {
 	if err := exactjson.Keys(text); err != nil {
 		return nil, err
@@ -254,11 +255,11 @@ func decodeProfile(s Scope, path string, text []byte) (Options, error) {
 	return o, (&layer{path: path}).refuse("", o)
 }
 
-// checkProfile refuses what a profile cannot have, and values that no run could have.
+// checkProfile refuses options that a profile cannot have, and values that no run could have.
 func checkProfile(o Options) error {
 	for row := range execution.Options() {
 		if _, ok := o[row.Name]; ok && !row.In(execution.ReachProfile) {
-			return execution.Errorf(execution.CodeValidation, "%s belongs to one run, a profile cannot have it", row.Name)
+			return execution.Errorf(execution.CodeValidation, "a profile cannot have %s: it belongs to a single run", row.Name)
 		}
 	}
 	run, err := o.Decode()
@@ -268,7 +269,7 @@ func checkProfile(o Options) error {
 	return run.Validate()
 }
 
-// Encode checks the options of a profile of a scope and gives the text of its file.
+// Encode validates the options of a profile for a scope and returns the text of its file.
 func (p Profiles) Encode(s Scope, name string, o Options) ([]byte, error) {
 	if !IsProfileName(name) {
 		return nil, execution.Errorf(execution.CodeValidation, "%q is not a valid profile name", name).WithHint("1 to 64 letters, digits, - or _")
@@ -284,7 +285,7 @@ func (p Profiles) Encode(s Scope, name string, o Options) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// Scope chooses where a profile is written when nobody says: in the project when there is one.
+// Scope returns the default scope for new profiles: the project if there is one.
 func (p Profiles) Scope() Scope {
 	if p.Dirs.Found && !p.Dirs.OneDirectory() {
 		return ScopeProject
@@ -292,7 +293,7 @@ func (p Profiles) Scope() Scope {
 	return ScopeUser
 }
 
-// Delete removes the profile that a name means; a scope leaves no choice.
+// Delete removes the profile that a name refers to; a stated scope limits the search.
 func (p Profiles) Delete(name string, scope Scope) (string, error) {
 	scopes, plain, err := p.meant(name)
 	if err != nil {
@@ -314,7 +315,7 @@ func (p Profiles) Delete(name string, scope Scope) (string, error) {
 	return "", p.notFound(name)
 }
 
-// remove removes a file, a project's by no link that leads out of it.
+// remove removes a file; a project's file only if no link leads out of the project.
 func (p Profiles) remove(s Scope, name string) error {
 	path := p.Path(s, name)
 	if s != ScopeProject {
@@ -335,7 +336,7 @@ func (p Profiles) remove(s Scope, name string) error {
 	return root.Remove(rel)
 }
 
-// Apply is the options of a profile under those that are stated. A profile for another agent is a VALIDATION_ERROR.
+// Apply applies a profile below the stated options. A profile for another agent is a VALIDATION_ERROR.
 func (p Profiles) Apply(name string, over execution.RunOptions) (execution.RunOptions, error) {
 	d, err := p.For(name, over.Agent)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package configstore changes configuration files that belong to other programs: under a lock, by replacing the whole file
-// at once, and never a file that cannot be parsed, that another user owns, or that is somewhere else than it seems.
+// Package configstore changes configuration files of other programs: under a lock, by atomic replacement, and
+// never a file that cannot be parsed, belongs to another user, or is not where it seems to be.
 //
-// What is changed is the caller's business; how the text is edited is that of adapter/kit/configfile.
+// Callers decide what to change; adapter/kit/configfile edits the text.
 package configstore
 
 import (
@@ -20,25 +20,26 @@ import (
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
-// Options configure an Edit.
+// Options configure Edit.
 type Options struct {
 	// Patience is how long to wait for the lock; zero means five seconds.
 	Patience time.Duration
-	// Within is a directory that the file must not lead out of: what lies in a project may have come with it. Empty allows
-	// any place that belongs to the user.
+	// Within is a directory that the file must not lead out of, because files in a project may have come with
+	// it. Empty allows any place that belongs to the user.
 	Within string
-	// Mode is that of a new file; zero means 0600. Directories on the way get the same with the right to search.
+	// Mode is the mode of a new file; zero means 0600. New directories get it too, plus search permission.
 	Mode fs.FileMode
 }
 
-// attempts bounds how often an edit begins anew because the file changed meanwhile.
+// attempts limits how often an edit restarts because the file changed meanwhile.
 const attempts = 20
 
-// Edit lets change edit the document in a file, and replaces the file when change says that it did. The file is read
-// under the lock FILE.lock; a program that ignores the lock and writes meanwhile makes the edit begin anew. A link is
-// followed: the file it leads to is replaced, the link stays. Whatever goes wrong, the file is the old one or the new one.
+// Edit calls change with the document in a file and replaces the file if change returns true. The file is read
+// under the lock FILE.lock; if a program that ignores the lock writes meanwhile, the edit restarts. Links are
+// followed: the target is replaced, the link remains. On any failure the file is either the old or the new one.
 //
-// Errors are CONFIG_ERROR, or CONFIG_LOCK_ERROR (recoverable) when somebody else keeps the lock or keeps writing.
+// Errors are CONFIG_ERROR, or CONFIG_LOCK_ERROR (recoverable) if another process keeps the lock or keeps
+// writing.
 func Edit(ctx context.Context, file string, format configfile.Format, change func(*configfile.Document) (bool, error), o Options) (changed bool, err error) {
 	if o.Patience == 0 {
 		o.Patience = 5 * time.Second
@@ -68,14 +69,14 @@ func Edit(ctx context.Context, file string, format configfile.Format, change fun
 		}
 	}
 	return false, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true,
-		Message: fmt.Sprintf("%s keeps changing: another program writes it without taking its lock", file)}).WithHint("end that program, or try again")
+		Message: fmt.Sprintf("%s keeps changing: another program writes it without taking its lock", file)}).WithHint("stop that program, or try again")
 }
 
-// errChanged is an attempt that another writer overtook.
+// errChanged means that another writer was faster.
 var errChanged = errors.New("the file changed meanwhile")
 
-// Replaced by tests: what happens between reading and comparing, what happens between comparing and replacing, and how
-// bytes reach the disk.
+// Replaced by tests: what happens between reading and comparing, between comparing and replacing, and how bytes
+// reach the disk.
 var (
 	meanwhile = func() {}
 	replacing = func() {}
@@ -92,7 +93,7 @@ func try(target string, format configfile.Format, change func(*configfile.Docume
 	}
 	doc, err := configfile.Parse(format, target, before)
 	if err != nil {
-		return false, execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not touch what it cannot parse")
+		return false, execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not change a file that it cannot parse")
 	}
 	changed, err := change(doc)
 	if err != nil || !changed {
@@ -123,7 +124,7 @@ func try(target string, format configfile.Format, change func(*configfile.Docume
 	return true, nil
 }
 
-// read gives the content; a file that is not there has no info.
+// read returns the content; a missing file has no info.
 func read(target string) ([]byte, fs.FileInfo, error) {
 	info, err := os.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +134,7 @@ func read(target string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, failed("read", target, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, execution.Errorf(execution.CodeConfig, "%s is no regular file", target)
+		return nil, nil, execution.Errorf(execution.CodeConfig, "%s is not a regular file", target)
 	}
 	b, err := os.ReadFile(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +146,7 @@ func read(target string) ([]byte, fs.FileInfo, error) {
 	return b, info, nil
 }
 
-// writeTemp writes the new content beside the file, with the file's mode and owner.
+// writeTemp writes the new content to a file beside the old one, with its mode and owner.
 func writeTemp(target string, content []byte, info fs.FileInfo, mode fs.FileMode) (*atomicfile.File, error) {
 	f, err := atomicfile.Create(target, 0o600)
 	if err != nil {
@@ -168,7 +169,7 @@ func writeTemp(target string, content []byte, info fs.FileInfo, mode fs.FileMode
 	return f, nil
 }
 
-// failed is the CONFIG_ERROR for an operation on a file.
+// failed returns the CONFIG_ERROR of an operation on a file.
 func failed(what, target string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
@@ -179,9 +180,9 @@ func failed(what, target string, err error) error {
 	e := execution.Errorf(execution.CodeConfig, "%s %s: %w", what, target, err)
 	switch {
 	case errors.Is(err, io.ErrShortWrite) || noSpace(err):
-		return e.WithHint("free some space; the file is as it was")
+		return e.WithHint("free some disk space; the file is unchanged")
 	case errors.Is(err, fs.ErrPermission):
-		return e.WithHint("make it writable for you, or change it as its owner")
+		return e.WithHint("make it writable, or change it as its owner")
 	}
 	return e
 }

@@ -146,7 +146,7 @@ func TestLinks(t *testing.T) {
 		if err := os.Symlink("nowhere.json", l); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, set(l, "a", 1), execution.CodeConfig, l, "nowhere.json", "not there")
+		refused(t, set(l, "a", 1), execution.CodeConfig, l, "nowhere.json", "does not exist")
 	})
 	t.Run("loop", func(t *testing.T) {
 		l := filepath.Join(dir, "home", "loop.json")
@@ -208,8 +208,8 @@ func TestNotWritable(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, set(fifo, "a", 1), execution.CodeConfig, fifo, "no regular file")
-	refused(t, set(dir, "a", 1), execution.CodeConfig, dir, "no regular file")
+	refused(t, set(fifo, "a", 1), execution.CodeConfig, fifo, "not a regular file")
+	refused(t, set(dir, "a", 1), execution.CodeConfig, dir, "not a regular file")
 	refused(t, set(filepath.Join(file, "below", "s.json"), "a", 1), execution.CodeConfig, "not a directory")
 	alone(t, dir, "fifo", "s.json")
 }
@@ -319,7 +319,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		dir := t.TempDir()
 		file := put(t, filepath.Join(dir, "s.json"), `{"a": 1}`, 0o600)
-		refused(t, set(file, "b", 2), execution.CodeConfig, "write "+file, "no space", "free some space")
+		refused(t, set(file, "b", 2), execution.CodeConfig, "write "+file, "no space", "free some disk space")
 		if content(t, file) != `{"a": 1}` {
 			t.Error(content(t, file))
 		}
@@ -468,7 +468,7 @@ func TestForeignLockFile(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "made"), file+".lock"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, set(file, "a", 2), execution.CodeConfig, file+".lock", "no regular file")
+	refused(t, set(file, "a", 2), execution.CodeConfig, file+".lock", "not a regular file")
 	alone(t, dir, "s.json", "s.json.lock")
 }
 

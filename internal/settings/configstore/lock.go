@@ -16,15 +16,16 @@ import (
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
-// staleDir is how long a directory in the lock's place counts: programs that lock by making one renew its time every few
-// seconds while they hold it.
+// staleDir is how long a directory used as a lock is valid: programs that lock this way update its time every
+// few seconds.
 const staleDir = 15 * time.Second
 
-// heldLock is the lock of a file: an advisory lock on FILE.lock, which says who holds it. It ends with the process.
+// heldLock is the lock of a file: an advisory lock on FILE.lock, which names the holder. It ends with the
+// process.
 type heldLock struct {
 	path string
 	lock *flock.Flock
-	ours bool // the lock file is ours to remove
+	ours bool // we created the lock file and must remove it
 }
 
 const (
@@ -32,8 +33,8 @@ const (
 	lockSuffix = ".lock"
 )
 
-// lock waits for the lock of a file. Some agents lock by making a directory of the lock's name: that is honoured, and
-// while the lock file is there they wait for us. So it is removed at the end.
+// lock waits for the lock of a file. Some agents lock by creating a directory of the lock's name: their locks
+// are respected, and they respect ours while the lock file exists, so it is removed at the end.
 func lock(ctx context.Context, target string, patience time.Duration) (*heldLock, error) {
 	path := target + lockSuffix
 	deadline := time.Now().Add(patience)
@@ -45,7 +46,7 @@ func lock(ctx context.Context, target string, patience time.Duration) (*heldLock
 		if time.Now().After(deadline) {
 			return nil, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true,
 				Message: fmt.Sprintf("%s is locked by %s (waited %s)", target, holder(path), patience)}).
-				WithHint("try again; if nothing runs that could hold it, remove %s", path)
+				WithHint("try again; if no program holds it, remove %s", path)
 		}
 		select {
 		case <-ctx.Done():
@@ -55,13 +56,13 @@ func lock(ctx context.Context, target string, patience time.Duration) (*heldLock
 	}
 }
 
-// tryLock gives nil without an error when somebody else holds the lock.
+// tryLock returns nil without an error if another process holds the lock.
 func tryLock(path string) (*heldLock, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, failed("look at the lock", path, err)
+		return nil, failed("check the lock", path, err)
 	case info.IsDir():
 		if time.Since(info.ModTime()) < staleDir {
 			return nil, nil
@@ -70,16 +71,16 @@ func tryLock(path string) (*heldLock, error) {
 			return nil, failed("remove the stale lock", path, err)
 		}
 	case !info.Mode().IsRegular():
-		return nil, execution.Errorf(execution.CodeConfig, "the lock %s is no regular file", path).WithHint("remove it")
+		return nil, execution.Errorf(execution.CodeConfig, "the lock %s is not a regular file", path).WithHint("remove it")
 	}
 	if err := makeLock(path); err != nil {
-		return nil, failed("make the lock", path, err)
+		return nil, failed("create the lock", path, err)
 	}
 	l := &heldLock{path: path, lock: flock.New(path, flock.SetFlag(os.O_RDWR), flock.SetPermissions(0o600))}
 	ok, err := l.lock.TryLock()
 	if err != nil {
 		if info, serr := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || serr == nil && info.IsDir() {
-			return nil, nil // removed, or replaced, this moment
+			return nil, nil // just removed or replaced
 		}
 		return nil, failed("lock", path, err)
 	}
@@ -87,11 +88,11 @@ func tryLock(path string) (*heldLock, error) {
 		_ = l.lock.Close() // not held
 		return nil, nil
 	}
-	// Whoever held it before may have removed the file that is locked here.
+	// The previous holder may have removed the file that is locked here.
 	locked, err := l.lock.Stat()
 	if err != nil {
 		_ = l.lock.Close()
-		return nil, failed("look at the lock", path, err)
+		return nil, failed("check the lock", path, err)
 	}
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(locked, now) {
 		_ = l.lock.Close() // a lock that nobody else can see
@@ -106,10 +107,11 @@ func tryLock(path string) (*heldLock, error) {
 	return l, nil
 }
 
-// marked is the content of a lock file of this process. All have one length, so that one can be written over another.
+// marked returns the content of this process's lock files. It has a fixed length, so that one can overwrite
+// another.
 func marked() string { return fmt.Sprintf("%s%10d\n", lockMark, os.Getpid()) }
 
-// sign puts this process's number into a lock file that a killed one left. It is a courtesy to those who wait.
+// sign writes this process's number into a lock file that a killed process left, for those who wait.
 func sign(path string) {
 	if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
 		_, _ = f.WriteAt([]byte(marked()), 0)
@@ -117,15 +119,15 @@ func sign(path string) {
 	}
 }
 
-// makeLock makes the lock file where there is none. It appears with its mark in it, which tells it from a file that
-// another program keeps there.
+// makeLock creates a missing lock file together with its mark, which distinguishes it from other programs'
+// files.
 func makeLock(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
 	err := atomicfile.New(path, []byte(marked()), 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // somebody else made it meanwhile
+		return nil // another process created it meanwhile
 	}
 	return err
 }
@@ -140,11 +142,11 @@ func (l *heldLock) release() error {
 	return nil
 }
 
-// holder says who holds a lock, as far as it is known.
+// holder returns who holds a lock, as far as known.
 func holder(path string) string {
 	info, err := os.Lstat(path)
 	if err == nil && info.IsDir() {
-		return "a program that made the directory " + path
+		return "a program that created the directory " + path
 	}
 	content, err := os.ReadFile(path)
 	if pid, ok := strings.CutPrefix(strings.TrimSpace(string(content)), lockMark); ok && err == nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// owned reports that a file belongs to this user.
+// owned reports whether a file belongs to this user.
 func owned(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(s.Uid) == os.Geteuid()

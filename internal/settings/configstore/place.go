@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// makeDir makes the directory of a file, and what is missing above it.
+// makeDir creates the directory of a file and its missing parents.
 func makeDir(dir string, o Options) error {
 	if o.Within != "" {
 		real, inside, err := realPath(dir, o.Within)
@@ -22,16 +22,16 @@ func makeDir(dir string, o Options) error {
 		}
 	}
 	if err := os.MkdirAll(dir, o.Mode|o.Mode>>2&0o111); err != nil {
-		return failed("make the directory", dir, err)
+		return failed("create the directory", dir, err)
 	}
 	return nil
 }
 
-// realPath is where the existing part of a path really is, and whether that is inside root.
+// realPath resolves the existing part of a path and reports whether it is inside root.
 func realPath(path, root string) (real string, inside bool, err error) {
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return "", false, failed("look at", root, err)
+		return "", false, failed("check", root, err)
 	}
 	for at := path; ; at = filepath.Dir(at) {
 		real, err := filepath.EvalSymlinks(at)
@@ -43,26 +43,26 @@ func realPath(path, root string) (real string, inside bool, err error) {
 			return "", false, dangling(at, leads)
 		}
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", false, failed("look at", at, err)
+			return "", false, failed("check", at, err)
 		}
 	}
 }
 
 func dangling(link, leads string) error {
-	return execution.Errorf(execution.CodeConfig, "%s is a link to %s, which is not there", link, leads).WithHint("make that, or remove the link")
+	return execution.Errorf(execution.CodeConfig, "%s is a link to %s, which does not exist", link, leads).WithHint("create it, or remove the link")
 }
 
 func outside(path, real, root string) error {
 	return execution.Errorf(execution.CodeConfig, "%s leads out of the project %s, to %s", path, root, real).
-		WithHint("change that file itself, or replace the link by a file")
+		WithHint("change that file directly, or replace the link with a file")
 }
 
-// follow gives the file that is written when file is, links followed. Through a link only what belongs to this user is
-// written, and from a project only what is inside it.
+// follow returns the file to write for file, with links resolved. A link must lead to a file of this user and,
+// in a project, stay inside it.
 func follow(file, root string) (string, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {
-		return "", failed("look at", filepath.Dir(file), err)
+		return "", failed("check", filepath.Dir(file), err)
 	}
 	target := filepath.Join(dir, filepath.Base(file))
 	if leads, err := os.Readlink(target); err == nil {
@@ -89,26 +89,26 @@ func follow(file, root string) (string, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return "", failed("look at", p, err)
+			return "", failed("check", p, err)
 		case !owned(info):
 			return "", execution.Errorf(execution.CodeConfig, "%s leads to %s, and %s belongs to another user", file, target, p).
-				WithHint("change that file as its owner, or replace the link by a file of your own")
+				WithHint("change that file as its owner, or replace the link with your own file")
 		}
 	}
 	return target, nil
 }
 
-// writable refuses a file that is marked read only: replacing it would get around the mark.
+// writable refuses a read-only file: replacing it would bypass the mode.
 func writable(target string) error {
 	info, err := os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return failed("look at", target, err)
+		return failed("check", target, err)
 	}
 	if !info.Mode().IsRegular() {
-		return execution.Errorf(execution.CodeConfig, "%s is no regular file", target)
+		return execution.Errorf(execution.CodeConfig, "%s is not a regular file", target)
 	}
 	if info.Mode().Perm()&0o200 == 0 || !mayWrite(target) {
 		return execution.Errorf(execution.CodeConfig, "%s is read-only", target).WithHint("chmod u+w %s", target)

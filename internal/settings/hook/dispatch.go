@@ -18,29 +18,29 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// BuiltinNames are the targets of built-in handlers.
+// BuiltinNames are the names of built-in handlers.
 var BuiltinNames = []string{"log", "trace"}
 
-// Dispatcher carries registrations out. It is safe for concurrent use if its writer is.
+// Dispatcher runs registrations. It is safe for concurrent use if its writer is.
 type Dispatcher struct {
 	Spawn adapter.Spawner
-	// LogFile takes a line of JSON for each call of the built-in log.
+	// LogFile receives a line of JSON for each call of the built-in log.
 	LogFile string
-	// Trace takes a line for people for each call of the built-in trace.
+	// Trace receives a line for people for each call of the built-in trace.
 	Trace io.Writer
-	// Warn takes what a hook that cannot block wanted to; nil drops it.
+	// Warn receives the decision of a hook that cannot block; nil discards it.
 	Warn func(format string, args ...any)
-	// Timeout is how long one command may take; 0 is agent.DefaultHookTimeout.
+	// Timeout is the time limit for a command; 0 is agent.DefaultHookTimeout.
 	Timeout time.Duration
 }
 
-// Dispatch asks registrations, in their order, about a call and makes one answer of theirs. A denial ends it, a modification
-// beats a permission, modified inputs are merged member by member, standard output is joined, and the first exit code that is not 0
-// stays. What fails has denied.
+// Dispatch calls registrations in order and combines their answers. A denial ends it, a modification wins over
+// a permission, modified inputs are merged by member, standard output is concatenated, and the first non-zero
+// exit code is kept. A hook that fails counts as a denial.
 func (d *Dispatcher) Dispatch(ctx context.Context, list []Registration, call execution.HookCall) execution.HookResult {
 	all := execution.HookResult{Decision: execution.HookAllow}
 	input := map[string]json.RawMessage{}
-	users := map[string]bool{} // members that a hook of the user's has set; a project's does not change them
+	users := map[string]bool{} // members set by one of the user's hooks; a project's hooks do not change them
 	for _, r := range list {
 		res := d.one(ctx, r, call)
 		all.Stdout += res.Stdout
@@ -52,7 +52,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, list []Registration, call exe
 		case execution.HookModify:
 			all.Decision = execution.HookModify
 			var members map[string]json.RawMessage
-			_ = json.Unmarshal(res.ModifiedInput, &members) // it has been validated
+			_ = json.Unmarshal(res.ModifiedInput, &members) // already validated
 			for name, value := range members {
 				if r.origin != nil && users[name] {
 					continue
@@ -72,10 +72,10 @@ func (d *Dispatcher) Dispatch(ctx context.Context, list []Registration, call exe
 	return all
 }
 
-// merged is an input with other members in place.
+// merged returns an input with some members replaced.
 func merged(input json.RawMessage, over map[string]json.RawMessage) json.RawMessage {
 	members := map[string]json.RawMessage{}
-	_ = json.Unmarshal(input, &members) // an input that is no object is replaced
+	_ = json.Unmarshal(input, &members) // an input that is not an object is replaced
 	if members == nil {
 		members = map[string]json.RawMessage{}
 	}
@@ -106,7 +106,7 @@ func (d *Dispatcher) one(ctx context.Context, r Registration, call execution.Hoo
 	return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("the hook %s has no handler", r.ID)}
 }
 
-// dir is where the registration's command runs: where the agent is, or in its project, whose files it names.
+// dir returns the directory of the registration's command: the agent's, or the project, whose files it names.
 func (r Registration) dir(call execution.HookCall) string {
 	if r.origin != nil {
 		return r.origin.root
@@ -114,7 +114,7 @@ func (r Registration) dir(call execution.HookCall) string {
 	return call.Data.Cwd
 }
 
-// shell is a line for the shell of the platform: the person who wrote it meant one.
+// shell returns the platform's shell command for a line.
 func shell(line string) []string {
 	if runtime.GOOS == "windows" {
 		return []string{"cmd.exe", "/d", "/s", "/c", line}
@@ -122,20 +122,21 @@ func shell(line string) []string {
 	return []string{"/bin/sh", "-c", line}
 }
 
-// limit is how long n commands may take.
+// limit returns the time limit for n commands.
 func (d *Dispatcher) limit(n int) time.Duration {
 	return cmp.Or(d.Timeout, agent.DefaultHookTimeout) * time.Duration(max(n, 1))
 }
 
-// command asks an external handler, in a directory. It gets the call as JSON on standard input. Exit code 0 is a permission unless the last line
-// of its standard output is a JSON object with another decision; any other exit code is a denial.
+// command runs an external handler in a directory, with the call as JSON on standard input. Exit code 0 is a
+// permission unless the last line of standard output is a JSON object with another decision; any other exit
+// code is a denial.
 func (d *Dispatcher) command(ctx context.Context, dir string, argv []string, call execution.HookCall) execution.HookResult {
 	deny := func(format string, args ...any) execution.HookResult {
 		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf(format, args...)}
 	}
 	payload, err := json.Marshal(call)
 	if err != nil {
-		return deny("the hook's payload cannot be written: %v", err)
+		return deny("write the hook's input: %v", err)
 	}
 	limit := d.limit(1)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
@@ -148,14 +149,14 @@ func (d *Dispatcher) command(ctx context.Context, dir string, argv []string, cal
 		return deny("the hook %s failed: %v", argv[len(argv)-1], err)
 	}
 	if out.Code != 0 {
-		res := deny("%s", cmp.Or(strings.TrimSpace(out.Stderr), fmt.Sprintf("the hook %s ended with exit code %d", argv[len(argv)-1], out.Code)))
+		res := deny("%s", cmp.Or(strings.TrimSpace(out.Stderr), fmt.Sprintf("the hook %s exited with code %d", argv[len(argv)-1], out.Code)))
 		res.Stdout, res.ExitCode = out.Stdout, out.Code
 		return res
 	}
 	return answer(out.Stdout)
 }
 
-// answer reads what a command wrote. Only an object with a decision is an answer; anything else is output.
+// answer parses a command's output. Only an object with a decision is an answer; anything else is output.
 func answer(stdout string) execution.HookResult {
 	text := strings.TrimSpace(stdout)
 	head, last := "", text
@@ -172,7 +173,7 @@ func answer(stdout string) execution.HookResult {
 		err = res.Validate()
 	}
 	if err != nil {
-		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("the hook's answer cannot be read: %v", err)}
+		return execution.HookResult{Decision: execution.HookDeny, Message: fmt.Sprintf("parse the hook's answer: %v", err)}
 	}
 	res.Stdout = head + res.Stdout
 	return res
@@ -193,7 +194,7 @@ func (d *Dispatcher) builtin(r Registration, call execution.HookCall) execution.
 	return allow
 }
 
-// log appends what happened, without what the tools were given: it may hold secrets.
+// log records an event without the tools' input, which may contain secrets.
 func (d *Dispatcher) log(call execution.HookCall) error {
 	line, err := json.Marshal(map[string]any{"time": time.Now().UTC().Format(time.RFC3339Nano), "agent": call.Agent, "hookType": call.HookType,
 		"sessionId": call.SessionID, "runId": call.RunID, "tool": call.Data.ToolName, "cwd": call.Data.Cwd})
@@ -211,7 +212,7 @@ func (d *Dispatcher) log(call execution.HookCall) error {
 	return cmp.Or(err, f.Close())
 }
 
-// clip is the beginning of a text on one line.
+// clip returns the beginning of a text on one line.
 func clip(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 80 {

@@ -1,6 +1,6 @@
-// Package hook holds the registrations of hooks and carries them out: what hooks.json says, which registrations a call is
-// for, the commands that answer it, and how their answers become one.
+// Package hook runs registered hooks: it reads hooks.json, selects the registrations for a call, runs their
+// commands, and combines their answers.
 //
-// What belongs here: our own files and commands. What does not: how an agent calls hooks and wants to be answered, which its
-// adapter knows.
+// It handles Drawbar's own files and commands. How an agent calls hooks and expects answers is its adapter's
+// task.
 package hook

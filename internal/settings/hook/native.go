@@ -15,12 +15,12 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// Mark is what the commands that Drawbar registers with agents end with: they are recognized by it, wherever the program stood when
-// they were written.
+// Mark ends the commands that Drawbar registers with agents; they are recognized by it, wherever the program
+// was located at the time.
 func Mark(agentName, event string) string { return " hooks handle " + agentName + " " + event }
 
-// Install registers a group of hooks in an agent's file. It reports false when Drawbar's command stands there already, and the
-// place of the group in its list.
+// Install registers a group of hooks in an agent's file. It returns false if Drawbar's command is already
+// there, and the group's index in its list.
 func Install(ctx context.Context, place adapter.HookPlace, mark string) (changed bool, index int, err error) {
 	changed, err = configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
 		for _, m := range place.Base {
@@ -43,7 +43,7 @@ func Install(ctx context.Context, place adapter.HookPlace, mark string) (changed
 	return changed, index, err
 }
 
-// Uninstall removes Drawbar's groups. It reports false when there are none.
+// Uninstall removes Drawbar's groups. It returns false if there are none.
 func Uninstall(ctx context.Context, place adapter.HookPlace, mark string) (bool, error) {
 	return configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
 		changed := false
@@ -64,7 +64,7 @@ func Uninstall(ctx context.Context, place adapter.HookPlace, mark string) (bool,
 	}, options(place))
 }
 
-// Installed reports whether Drawbar's command stands in an agent's file, which is given by its content.
+// Installed reports whether the content of an agent's file contains Drawbar's command.
 func Installed(place adapter.HookPlace, data []byte, mark string) (bool, error) {
 	d, err := configfile.Parse(configfile.Format(place.Format), place.File, data)
 	if err != nil {
@@ -77,12 +77,12 @@ func Installed(place adapter.HookPlace, data []byte, mark string) (bool, error) 
 func options(place adapter.HookPlace) configstore.Options {
 	o := configstore.Options{Within: place.Within}
 	if place.Within != "" {
-		o.Mode = 0o644 // what belongs to a project is for all who work on it
+		o.Mode = 0o644 // a project's files are shared
 	}
 	return o
 }
 
-// listAt is the list that a place leads to, nil when it is not there.
+// listAt returns the list at a place, nil if there is none.
 func listAt(d *configfile.Document, place adapter.HookPlace) ([]any, error) {
 	v, ok := d.Get(place.Path)
 	if !ok {
@@ -90,12 +90,12 @@ func listAt(d *configfile.Document, place adapter.HookPlace) ([]any, error) {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("%s: %s is no list of hooks", place.File, strings.Join(place.Path, "."))
+		return nil, fmt.Errorf("%s: %s is not a list of hooks", place.File, strings.Join(place.Path, "."))
 	}
 	return list, nil
 }
 
-// find is the place of the group that holds a command with the mark, -1 for none.
+// find returns the index of the group that contains a command with the mark, -1 if none.
 func find(list []any, mark string) int {
 	return slices.IndexFunc(list, func(group any) bool { return holds(group, mark) })
 }
@@ -116,7 +116,7 @@ func holds(v any, mark string) bool {
 	return false
 }
 
-// appendTo adds the group behind the others, which keep every byte.
+// appendTo appends the group; the others keep every byte.
 func appendTo(d *configfile.Document, place adapter.HookPlace, list []any) error {
 	if len(list) == 0 {
 		return d.Set(place.Path, []any{place.Group})
@@ -151,7 +151,7 @@ func removeFrom(d *configfile.Document, place adapter.HookPlace, list []any, i i
 	})
 }
 
-// splice changes a list in a document in JSON.
+// splice changes a list in a JSON document.
 func splice(d *configfile.Document, place adapter.HookPlace, change func(*hujson.Array) error) error {
 	text := d.Bytes()
 	const mark = "\ufeff"
@@ -166,11 +166,11 @@ func splice(d *configfile.Document, place adapter.HookPlace, change func(*hujson
 	}
 	v := root.Find(pointer.String())
 	if v == nil {
-		return fmt.Errorf("%s: %s is not there", place.File, strings.Join(place.Path, "."))
+		return fmt.Errorf("%s: %s does not exist", place.File, strings.Join(place.Path, "."))
 	}
 	a, ok := v.Value.(*hujson.Array)
 	if !ok {
-		return fmt.Errorf("%s: %s is no list", place.File, strings.Join(place.Path, "."))
+		return fmt.Errorf("%s: %s is not a list", place.File, strings.Join(place.Path, "."))
 	}
 	if err := change(a); err != nil {
 		return err
@@ -187,7 +187,7 @@ func splice(d *configfile.Document, place adapter.HookPlace, change func(*hujson
 	return nil
 }
 
-// space is the white space of what stands between two values, without its comments.
+// space returns the white space between two values, without comments.
 func space(e hujson.Extra) string {
 	if strings.TrimSpace(string(e)) == "" {
 		return string(e)
@@ -198,7 +198,7 @@ func space(e hujson.Extra) string {
 	return " "
 }
 
-// indented is a value written like those around it: on lines of its own where they are, else on one.
+// indented formats a value like its neighbours: on lines of its own if they are, else on one line.
 func indented(v any, before, after string) (hujson.Value, error) {
 	b, err := marshal(v)
 	if err != nil {

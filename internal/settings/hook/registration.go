@@ -23,37 +23,37 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Any stands for every agent, or every event.
+// Any matches every agent or every event.
 const Any = "*"
 
-// DefaultPriority is that of a registration that states none. Lower ones run first.
+// DefaultPriority is the priority of a registration that states none. Lower ones run first.
 const DefaultPriority = 100
 
-// Handler is what carries a registration out.
+// Handler is the kind of a registration's action.
 type Handler string
 
-// The handlers: a function of Drawbar, a line for the shell, a program.
+// The handlers: a built-in function, a shell command line, a program.
 const (
 	Builtin Handler = "builtin"
 	Command Handler = "command"
 	Script  Handler = "script"
 )
 
-// Registration says what happens at which event of which agent.
+// Registration says what to run at which event of which agent.
 type Registration struct {
 	ID       string         `json:"id"`
 	Agent    string         `json:"agent"`    // a name, or *
-	HookType string         `json:"hookType"` // the agent's name of an event, that of the specification, a type of event, or *
+	HookType string         `json:"hookType"` // the agent's name of an event, the specification's, an event type, or *
 	Handler  Handler        `json:"handler"`
-	Target   string         `json:"target"` // the function, the line, the program
+	Target   string         `json:"target"` // the function, the command line or the program
 	Priority *int           `json:"priority,omitempty"`
 	Enabled  *bool          `json:"enabled,omitempty"` // absent: yes
 	Metadata map[string]any `json:"metadata,omitempty"`
 
-	origin *origin // of a project's
+	origin *origin // of a project's registration
 }
 
-// Order is the registration's priority.
+// Order returns the registration's priority.
 func (r Registration) Order() int {
 	if r.Priority == nil {
 		return DefaultPriority
@@ -61,37 +61,37 @@ func (r Registration) Order() int {
 	return *r.Priority
 }
 
-// On reports whether the registration is in force.
+// On reports whether the registration is enabled.
 func (r Registration) On() bool { return r.Enabled == nil || *r.Enabled }
 
-// Matches reports whether the registration is for an event of an agent, which may have several names.
+// Matches reports whether the registration applies to an event of an agent, which may have several names.
 func (r Registration) Matches(agent string, names ...string) bool {
 	return (r.Agent == Any || r.Agent == agent) && (r.HookType == Any || slices.Contains(names, r.HookType))
 }
 
-// idForm is made when it is needed: every start of the program would pay for it.
+// idForm is compiled on first use, not at every start of the program.
 var idForm = lazy.Regexp(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
-// Validate checks a registration.
+// Validate validates a registration.
 func (r Registration) Validate() error {
 	fault := func(field, format string, args ...any) error {
 		return execution.Errorf(execution.CodeValidation, "hook %q: %s %s", r.ID, field, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case !idForm().MatchString(r.ID):
-		return fault("id", "is no id: want 1 to 64 letters, digits, dots, dashes and underscores")
+		return fault("id", "is not a valid id: want 1 to 64 letters, digits, dots, dashes and underscores")
 	case r.Agent == "":
-		return fault("agent", "is missing; * stands for all")
+		return fault("agent", "is missing; * means all")
 	case r.HookType == "":
-		return fault("hookType", "is missing; * stands for all")
+		return fault("hookType", "is missing; * means all")
 	case r.Handler != Builtin && r.Handler != Command && r.Handler != Script:
 		return fault("handler", "is %q, want builtin, command or script", r.Handler)
 	case strings.TrimSpace(r.Target) == "":
 		return fault("target", "is empty")
 	case strings.ContainsRune(r.Target, 0):
-		return fault("target", "holds a NUL")
+		return fault("target", "contains a NUL")
 	case r.Handler == Builtin && !slices.Contains(BuiltinNames, r.Target):
-		return fault("target", "is %q, there are the built-in handlers %s", r.Target, strings.Join(BuiltinNames, " and "))
+		return fault("target", "is %q, the built-in handlers are %s", r.Target, strings.Join(BuiltinNames, " and "))
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ type file struct {
 	Hooks   []Registration `json:"hooks"`
 }
 
-// Parse reads a hooks.json. An unknown key, one that is there twice and whatever follows the object are faults.
+// Parse parses a hooks.json. An unknown key, a repeated key and data after the object are errors.
 func Parse(name string, data []byte) ([]Registration, error) {
 	fault := func(err error) error {
 		return execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", name, err).WithHint("correct the file, or move it away")
@@ -120,16 +120,16 @@ func Parse(name string, data []byte) ([]Registration, error) {
 			return nil, fault(err)
 		}
 		if seen[r.ID] {
-			return nil, fault(fmt.Errorf("the id %q is there twice", r.ID))
+			return nil, fault(fmt.Errorf("the id %q is used twice", r.ID))
 		}
 		seen[r.ID] = true
 	}
 	return f.Hooks, nil
 }
 
-// Merge joins the registrations of both scopes in the order in which they run: the user's, then those of the project, which never
-// replace or reorder the user's, whatever their ids. In a scope lower priorities come first, and equal ones stay in the order of
-// the file.
+// Merge joins the registrations of both scopes in running order: the user's first, then the project's, which
+// never replace or reorder the user's, whatever their ids. Within a scope lower priorities come first, and
+// equal ones keep the order of the file.
 func Merge(global, project []Registration) []Registration {
 	ordered := func(list []Registration) []Registration {
 		list = slices.Clone(list)
@@ -146,11 +146,11 @@ const (
 
 // Files are the two hooks.json.
 type Files struct {
-	Global, Project string // Project is empty where the project's directory is the user's
+	Global, Project string // Project is empty if the project's directory is the user's
 	dirs            config.Dirs
 }
 
-// Path is the file of a scope.
+// Path returns the file of a scope.
 func (f Files) Path(s adapter.ConfigScope) string {
 	if s == project {
 		return f.Project
@@ -158,7 +158,7 @@ func (f Files) Path(s adapter.ConfigScope) string {
 	return f.Global
 }
 
-// FilesIn are the files in Drawbar's directories.
+// FilesIn returns the files in Drawbar's directories.
 func FilesIn(dirs config.Dirs) Files {
 	f := Files{Global: filepath.Join(dirs.User, fileName), Project: filepath.Join(dirs.Project, fileName), dirs: dirs}
 	if dirs.OneDirectory() {
@@ -172,7 +172,7 @@ const (
 	maxFile  = 1 << 20
 )
 
-// ReadScope reads one hooks.json; one that is not there has no registrations.
+// ReadScope reads one hooks.json; a missing file has no registrations.
 func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
 	path := f.Path(s)
 	if path == "" {
@@ -189,13 +189,13 @@ func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", path, err).WithHint("replace it by a plain file that you can read, or move it away")
+		return nil, execution.Errorf(execution.CodeConfig, "read the hooks of %s: %v", path, err).WithHint("replace it with a readable regular file, or move it away")
 	}
 	return Parse(path, data)
 }
 
-// Change edits the registrations of one file. What the user adds to a project's, and what they change of a registration that they
-// have trusted, is trusted as it is written; nothing else is.
+// Change edits the registrations of one file. Additions of the user to a project's file, and changes to
+// registrations that the user already trusts, are trusted as written; nothing else is.
 func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.ConfigScope, edit func([]Registration) ([]Registration, error)) error {
 	path := f.Path(scope)
 	if path == "" {
@@ -247,7 +247,7 @@ func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.Conf
 	return f.Trust(ctx, store, items, false)
 }
 
-// plain is a list as values of JSON.
+// plain converts a list to JSON values.
 func plain(list []Registration) (any, error) {
 	if list == nil {
 		list = []Registration{}

@@ -10,7 +10,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Runtime makes the hooks of one run of lines EVENT=COMMAND. Several commands of one event are asked in their order.
+// Runtime returns the hooks of a run from lines EVENT=COMMAND. Several commands of one event are called in
+// order.
 func (d *Dispatcher) Runtime(lines []string) (agent.Hooks, error) {
 	commands := map[execution.HookEvent][]Registration{}
 	for _, line := range lines {
@@ -51,7 +52,7 @@ func events() string {
 	return strings.Join(names, ", ")
 }
 
-// warn says that a hook which cannot block tried to.
+// warn reports that a hook which cannot block tried to.
 func (d *Dispatcher) warn(call execution.HookCall, res execution.HookResult) {
 	if res.Decision == execution.HookDeny && d.Warn != nil {
 		d.Warn("the hook of %s cannot block: %s", call.HookType, cmp.Or(res.Message, "it denied"))

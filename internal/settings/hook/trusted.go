@@ -10,24 +10,25 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// origin ties a registration of a project to what its user trusted.
+// origin connects a project's registration with what its user trusted.
 type origin struct {
-	root string // its command runs there: what it names is what was trusted
+	root string // its command runs here: relative names refer to the trusted files
 	item trust.Item
 }
 
-// unchanged is why a project's registration does not run any more: what it names is not what was trusted when it was read.
+// unchanged returns an error if the files that a project's registration names changed since they were read and
+// trusted.
 func (o *origin) unchanged(r Registration) error {
 	if o == nil || r.Handler == Builtin {
 		return nil
 	}
 	if now := item(o.root, o.item.File, r); !trust.Same(now, o.item) {
-		return fmt.Errorf("a file that the hook %s names changed since it was trusted; look at it: drawbar trust %s", r.ID, o.root)
+		return fmt.Errorf("a file that the hook %s names changed since it was trusted; review it: drawbar trust %s", r.ID, o.root)
 	}
 	return nil
 }
 
-// Items are what the project's registrations would run. A built-in handler runs nothing of a project's.
+// Items returns what the project's registrations would run. A built-in handler runs nothing of a project's.
 func (f Files) Items(project []Registration) []trust.Item {
 	var items []trust.Item
 	for _, r := range project {
@@ -38,7 +39,7 @@ func (f Files) Items(project []Registration) []trust.Item {
 	return items
 }
 
-// name is the project's file relative to the project.
+// name returns the project's file relative to the project.
 func (f Files) name() string {
 	rel, err := filepath.Rel(f.dirs.Root, f.Project)
 	if err != nil {
@@ -52,7 +53,7 @@ func item(root, file string, r Registration) trust.Item {
 	return trust.New(root, root, file, "hooks."+r.ID, runs, r.Target)
 }
 
-// mark gives the project's registrations their origin.
+// mark sets the origin of the project's registrations.
 func (f Files) mark(project []Registration) []Registration {
 	marked := slices.Clone(project)
 	for i, r := range marked {
@@ -61,7 +62,7 @@ func (f Files) mark(project []Registration) []Registration {
 	return marked
 }
 
-// written are the items that a change of the user's made: of new registrations, and of those that were trusted before.
+// written returns the items of a user's change: new registrations and previously trusted ones.
 func (f Files) written(store trust.Store, before, after []Registration) ([]trust.Item, error) {
 	pending, err := store.Pending(f.dirs.Root, f.Items(before))
 	if err != nil {
@@ -81,8 +82,8 @@ func (f Files) written(store trust.Store, before, after []Registration) ([]trust
 	return items, nil
 }
 
-// Read reads both files. Pending are what registrations of the project would run and its user has not trusted; then none of the
-// project's is in the list.
+// Read reads both files. Pending is what the project's registrations would run without the user's trust; the
+// list then contains none of the project's.
 func (f Files) Read(store trust.Store) (list []Registration, pending []trust.Change, err error) {
 	global, err := f.ReadScope(global)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Kind is where a registration is called from.
+// Kind says who calls a registration.
 type Kind string
 
-// The kinds: the agent itself calls it once it is installed in the agent's settings; Drawbar calls it when an event of a run passes,
-// so that it cannot block; nothing calls it.
+// The kinds: the agent calls it once it is installed in the agent's settings; Drawbar calls it on an event of a
+// run, so it cannot block; nothing calls it.
 const (
 	Native  Kind = "native"
 	Virtual Kind = "virtual"
 	None    Kind = "none"
 )
 
-// streamOf are the events of a run that stand for those of the specification.
+// streamOf maps the specification's events to events of a run.
 var streamOf = map[execution.HookEvent][]execution.EventType{
 	execution.HookPreToolUse:       {"tool_call_ready", "mcp_tool_call_start"},
 	execution.HookPostToolUse:      {"tool_result", "tool_error", "mcp_tool_result", "mcp_tool_error"},
@@ -32,7 +32,7 @@ var streamOf = map[execution.HookEvent][]execution.EventType{
 	execution.HookStop:             {"turn_end"},
 }
 
-// stream are the types of events that call a registration.
+// stream are the event types that call a registration.
 func stream(hookType string) []execution.EventType {
 	if types := streamOf[execution.HookEvent(hookType)]; types != nil {
 		return types
@@ -43,7 +43,7 @@ func stream(hookType string) []execution.EventType {
 	return nil
 }
 
-// KindOf says where a registration is called from when the agent with these events runs.
+// KindOf returns who calls a registration when the agent with these events runs.
 func KindOf(r Registration, agentName string, native []adapter.NativeHook) Kind {
 	if r.Agent != Any && r.Agent != agentName {
 		return None
@@ -60,7 +60,7 @@ func KindOf(r Registration, agentName string, native []adapter.NativeHook) Kind 
 	return None
 }
 
-// Watch calls registrations when events of a run pass.
+// Watch calls registrations on events of a run.
 type Watch struct {
 	d     *Dispatcher
 	agent string
@@ -78,15 +78,15 @@ type watched struct {
 	call execution.HookCall
 }
 
-// Virtual makes a watch of registrations.
+// Virtual returns a watch of registrations.
 func (d *Dispatcher) Virtual(agentName, cwd string, list []Registration) *Watch {
 	return &Watch{d: d, agent: agentName, cwd: cwd, list: list}
 }
 
-// Handler sees the events of the run. It only queues; one goroutine at a time makes the calls.
+// Handler handles the events of the run. It only queues; one goroutine at a time makes the calls.
 func (w *Watch) Handler() agent.Handler { return agent.OnAny(w.event) }
 
-// Wait waits until all that was seen has been told.
+// Wait waits until all queued calls were made.
 func (w *Watch) Wait() { w.work.Wait() }
 
 func (w *Watch) event(e execution.Event) {
@@ -147,7 +147,7 @@ func (w *Watch) run() {
 		x := w.queue[0]
 		w.queue = w.queue[1:]
 		w.mu.Unlock()
-		// Each command has a limit of its own; what is queued is still told when the run is over.
+		// Each command has its own time limit; queued calls are still made after the run has ended.
 		w.d.warn(x.call, w.d.Dispatch(context.Background(), []Registration{x.r}, x.call))
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// The bounds of a skill. A folder above them is most likely not the one that was meant.
+// The limits of a skill. A larger folder is probably not a skill.
 const (
 	maxFiles = 5000
 	maxBytes = 256 << 20
 )
 
-// inspect looks at every entry of a skill's folder before anything is copied: links that lead out and what is neither a file nor a
-// folder are refused.
+// inspect checks every entry of a skill's folder before anything is copied: it refuses links that lead out and
+// entries that are neither files nor folders.
 func inspect(src string) error {
 	root, err := filepath.EvalSymlinks(src)
 	if err != nil {
@@ -31,7 +31,7 @@ func inspect(src string) error {
 			return execution.Errorf(execution.CodeValidation, "read the skill: %w", err)
 		}
 		if files++; files > maxFiles {
-			return execution.Errorf(execution.CodeValidation, "%s holds more than %d files: it is hardly a skill", src, maxFiles)
+			return execution.Errorf(execution.CodeValidation, "%s has more than %d files and is probably not a skill", src, maxFiles)
 		}
 		switch {
 		case d.IsDir():
@@ -43,19 +43,19 @@ func inspect(src string) error {
 			}
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil || filepath.IsAbs(leads) || !within(real, root) {
-				return execution.Errorf(execution.CodeValidation, "the skill %s holds the link %s, which leads out of it, to %s", src, relative(root, path), leads).
-					WithHint("put the file itself there, or remove the link")
+				return execution.Errorf(execution.CodeValidation, "the skill %s contains the link %s, which leads out of it, to %s", src, relative(root, path), leads).
+					WithHint("copy the file itself there, or remove the link")
 			}
 			return nil
 		case !d.Type().IsRegular():
-			return execution.Errorf(execution.CodeValidation, "the skill %s holds %s, which is neither a file nor a folder", src, relative(root, path))
+			return execution.Errorf(execution.CodeValidation, "the skill %s contains %s, which is neither a file nor a folder", src, relative(root, path))
 		}
 		info, err := d.Info()
 		if err != nil {
 			return execution.Errorf(execution.CodeValidation, "read the skill: %w", err)
 		}
 		if total += info.Size(); total > maxBytes {
-			return execution.Errorf(execution.CodeValidation, "%s has more than %d bytes: it is hardly a skill", src, int64(maxBytes))
+			return execution.Errorf(execution.CodeValidation, "%s has more than %d bytes and is probably not a skill", src, int64(maxBytes))
 		}
 		return nil
 	})
@@ -68,12 +68,12 @@ func relative(root, path string) string {
 	return path
 }
 
-// within reports whether path is root or below it; both have no links.
+// within reports whether path is root or below it; neither may contain links.
 func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// copyTree copies a folder that has been inspected. Nothing in it gets rights that it did not have.
+// copyTree copies an inspected folder. Permissions are never extended.
 func copyTree(src, dst string) error {
 	root, err := filepath.EvalSymlinks(src)
 	if err != nil {
@@ -96,7 +96,7 @@ func copyTree(src, dst string) error {
 				return err
 			}
 			if filepath.IsAbs(leads) || !filepath.IsLocal(filepath.Join(filepath.Dir(relative(root, path)), leads)) {
-				return fmt.Errorf("%s became a link that leads out", path) // since it was inspected
+				return fmt.Errorf("%s became a link that leads out", path) // since the inspection
 			}
 			return os.Symlink(leads, to)
 		}
@@ -115,7 +115,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file any more", from)
+		return fmt.Errorf("%s is no longer a regular file", from)
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()&0o755|0o600)
 	if err != nil {
@@ -125,8 +125,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// place puts a finished folder or file, which is beside its target, in its place. What is there is replaced only with force,
-// and comes back when the replacing fails.
+// place moves a finished folder or file from beside its target to the target. An existing target is replaced
+// only with force, and restored if that fails.
 func place(temp, target string, force bool) error {
 	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
 		return os.Rename(temp, target)
@@ -134,7 +134,7 @@ func place(temp, target string, force bool) error {
 		return err
 	}
 	if !force {
-		return execution.Errorf(execution.CodeValidation, "%s is there already", target).WithHint("give it another name with --name, or replace it with --force")
+		return execution.Errorf(execution.CodeValidation, "%s already exists", target).WithHint("use another name with --name, or replace it with --force")
 	}
 	old, err := os.MkdirTemp(filepath.Dir(target), ".drawbar-old-*")
 	if err != nil {
@@ -151,12 +151,12 @@ func place(temp, target string, force bool) error {
 	return nil
 }
 
-// prepare makes the folder that something is put into. In a project it must not lead out of it.
+// prepare creates the target folder. In a project it must not lead out of it.
 func prepare(dir, project string) error {
 	if project != "" {
 		root, err := filepath.EvalSymlinks(project)
 		if err != nil {
-			return execution.Errorf(execution.CodeConfig, "look at the project: %w", err)
+			return execution.Errorf(execution.CodeConfig, "check the project: %w", err)
 		}
 		for at := dir; ; at = filepath.Dir(at) {
 			real, err := filepath.EvalSymlinks(at)
@@ -167,7 +167,7 @@ func prepare(dir, project string) error {
 				continue
 			}
 			if err != nil {
-				return execution.Errorf(execution.CodeConfig, "look at %s: %w", at, err)
+				return execution.Errorf(execution.CodeConfig, "check %s: %w", at, err)
 			}
 			if !within(real, root) {
 				return execution.Errorf(execution.CodeConfig, "%s leads out of the project %s, to %s", at, project, real)
@@ -176,7 +176,7 @@ func prepare(dir, project string) error {
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return execution.Errorf(execution.CodeConfig, "make the folder: %w", err)
+		return execution.Errorf(execution.CodeConfig, "create the folder: %w", err)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package skill puts skills and sub-agents where agents look for them: folders with a SKILL.md, and single files. It checks
-// what it is given, copies it whole or not at all, and runs nothing of it.
+// Package skill installs skills and sub-agents where agents find them: folders with a SKILL.md, and single
+// files. It validates its input, copies it completely or not at all, and runs nothing of it.
 //
-// Where an agent looks is its adapter's business.
+// The adapters know the folders of their agents.
 package skill

@@ -12,35 +12,37 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
-// maxText bounds a SKILL.md and the file of a sub-agent.
+// maxText limits the size of a SKILL.md and of a sub-agent's file.
 const maxText = 1 << 20
 
-// Front is what a skill or a sub-agent says of itself.
+// Front is the front matter of a skill or a sub-agent.
 type Front struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Body        string `json:"-"` // the instructions
 }
 
-// nameForm is made when it is needed: every start of the program would pay for it.
+// nameForm is compiled on first use, not at every start of the program.
 var nameForm = lazy.Regexp(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
-// CheckName refuses what cannot be the name of a folder or a file everywhere: separators, spaces, quotes, a dot in front.
+// CheckName refuses names that are not valid for folders and files on every system: separators, spaces, quotes,
+// a leading dot.
 func CheckName(name string) error {
 	if !nameForm().MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".") {
-		return execution.Errorf(execution.CodeValidation, "%q is no name: want 1 to 64 letters, digits, dashes, underscores and single dots, with a letter or a digit in front", name)
+		return execution.Errorf(execution.CodeValidation, "%q is not a valid name: want 1 to 64 letters, digits, dashes, underscores and single dots, starting with a letter or a digit", name)
 	}
 	return nil
 }
 
-// ParseMarkdown reads the front matter of a file: YAML between two lines of three dashes, with a name and a description.
+// ParseMarkdown parses the front matter of a file: YAML between two lines of three dashes, with a name and a
+// description.
 func ParseMarkdown(file string, data []byte) (Front, error) {
 	fault := func(format string, args ...any) (Front, error) {
 		return Front{}, execution.Errorf(execution.CodeValidation, "%s: %s", file, fmt.Sprintf(format, args...)).
 			WithHint("begin the file with a line ---, name: NAME, description: TEXT, and a line ---")
 	}
 	if len(data) > maxText {
-		return fault("it has %d bytes, at most %d are read", len(data), maxText)
+		return fault("it has %d bytes, the limit is %d", len(data), maxText)
 	}
 	head, body, ok := split(data)
 	if !ok {
@@ -48,23 +50,23 @@ func ParseMarkdown(file string, data []byte) (Front, error) {
 	}
 	var members map[string]any
 	if err := contain(func() error { return yaml.Unmarshal(head, &members) }); err != nil {
-		return fault("its front matter is no YAML: %s", firstLine(err.Error()))
+		return fault("its front matter is not valid YAML: %s", firstLine(err.Error()))
 	}
 	return check(fault, members, "name", "description", string(body))
 }
 
-// ParseTOML reads a sub-agent in TOML, as Codex has them.
+// ParseTOML parses a sub-agent in TOML, as Codex uses it.
 func ParseTOML(file string, data []byte) (Front, error) {
 	fault := func(format string, args ...any) (Front, error) {
 		return Front{}, execution.Errorf(execution.CodeValidation, "%s: %s", file, fmt.Sprintf(format, args...)).
 			WithHint(`state name, description and developer_instructions`)
 	}
 	if len(data) > maxText {
-		return fault("it has %d bytes, at most %d are read", len(data), maxText)
+		return fault("it has %d bytes, the limit is %d", len(data), maxText)
 	}
 	var members map[string]any
 	if err := contain(func() error { return toml.Unmarshal(data, &members) }); err != nil {
-		return fault("it is no TOML: %s", firstLine(err.Error()))
+		return fault("it is not valid TOML: %s", firstLine(err.Error()))
 	}
 	body, ok := members["developer_instructions"].(string)
 	if !ok || strings.TrimSpace(body) == "" {
@@ -76,11 +78,11 @@ func ParseTOML(file string, data []byte) (Front, error) {
 func check(fault func(string, ...any) (Front, error), members map[string]any, nameKey, descriptionKey, body string) (Front, error) {
 	name, ok := members[nameKey].(string)
 	if !ok || name == "" {
-		return fault("its name is missing, or is no text")
+		return fault("its name is missing or not a string")
 	}
 	description, ok := members[descriptionKey].(string)
 	if !ok || strings.TrimSpace(description) == "" {
-		return fault("its description is missing, or is no text")
+		return fault("its description is missing or not a string")
 	}
 	if err := CheckName(name); err != nil {
 		return fault("its name is %q: %v", name, err)
@@ -88,7 +90,7 @@ func check(fault func(string, ...any) (Front, error), members map[string]any, na
 	return Front{Name: name, Description: description, Body: body}, nil
 }
 
-// contain turns a panic of a parser into an error.
+// contain turns a parser's panic into an error.
 func contain(parse func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -98,7 +100,7 @@ func contain(parse func() error) (err error) {
 	return parse()
 }
 
-// split takes the front matter off a file.
+// split separates the front matter from a file.
 func split(data []byte) (head, body []byte, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	line, rest, ok := cutLine(data)
@@ -115,7 +117,7 @@ func split(data []byte) (head, body []byte, ok bool) {
 	return nil, nil, false
 }
 
-// cutLine takes the first line off, without its end.
+// cutLine removes the first line and returns it without its end.
 func cutLine(b []byte) (line, rest []byte, ok bool) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -126,7 +128,7 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 
 var nameLine = lazy.Regexp(`(?m)^name[ \t]*:.*$`)
 
-// rename puts another name into the front matter.
+// rename replaces the name in the front matter.
 func rename(data []byte, name string) ([]byte, error) {
 	head, _, ok := split(data)
 	if !ok {
@@ -135,7 +137,7 @@ func rename(data []byte, name string) ([]byte, error) {
 	at := bytes.Index(data, head)
 	loc := nameLine().FindIndex(head)
 	if loc == nil {
-		return nil, fmt.Errorf("its name does not stand on a line of its own")
+		return nil, fmt.Errorf("its name is not on a line of its own")
 	}
 	out := append([]byte{}, data[:at+loc[0]]...)
 	out = append(out, "name: "+name...)

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Kind is a skill, which is a folder, or a sub-agent, which is a file.
+// Kind is a skill (a folder) or a sub-agent (a file).
 type Kind string
 
 // The kinds.
@@ -26,14 +26,14 @@ const (
 // manifest is the file that makes a folder a skill.
 const manifest = "SKILL.md"
 
-// Item is something found in a folder of an agent. Fault says why the agent will hardly take it.
+// Item is something found in an agent's folder. Fault says why the agent will probably ignore it.
 type Item struct {
 	Front
 	Path  string `json:"path"`
 	Fault string `json:"fault,omitempty"`
 }
 
-// List lists what stands in a folder. A folder that is not there is empty.
+// List lists the contents of a folder. A missing folder is empty.
 func List(kind Kind, f adapter.Folder) ([]Item, error) {
 	list := []Item{}
 	for _, dir := range append([]string{f.Dir}, f.Also...) {
@@ -69,7 +69,7 @@ func List(kind Kind, f adapter.Folder) ([]Item, error) {
 	return list, nil
 }
 
-// read reads what a skill's folder or a sub-agent's file says of itself.
+// read reads the front matter of a skill's folder or a sub-agent's file.
 func read(kind Kind, path, suffix string) (Front, error) {
 	file := path
 	if kind == Skill {
@@ -89,13 +89,13 @@ func readBounded(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, execution.Errorf(execution.CodeValidation, "%s is not there", file)
+		return nil, execution.Errorf(execution.CodeValidation, "%s does not exist", file)
 	case err != nil:
 		return nil, execution.Errorf(execution.CodeValidation, "read %s: %w", file, err)
 	case !info.Mode().IsRegular():
-		return nil, execution.Errorf(execution.CodeValidation, "%s is no regular file", file)
+		return nil, execution.Errorf(execution.CodeValidation, "%s is not a regular file", file)
 	case info.Size() > maxText:
-		return nil, execution.Errorf(execution.CodeValidation, "%s has %d bytes, at most %d are read", file, info.Size(), maxText)
+		return nil, execution.Errorf(execution.CodeValidation, "%s has %d bytes, the limit is %d", file, info.Size(), maxText)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -107,11 +107,11 @@ func readBounded(file string) ([]byte, error) {
 // Options of Add.
 type Options struct {
 	Name  string // empty: its own
-	Force bool   // replace what has the name
+	Force bool   // replace an existing one
 }
 
-// Add copies a skill's folder or a sub-agent's file into a folder of an agent. It is there whole or not at all. A sub-agent in
-// Markdown is written as TOML for an agent that wants that.
+// Add copies a skill's folder or a sub-agent's file into an agent's folder, completely or not at all. A
+// sub-agent in Markdown is converted for an agent that needs TOML.
 func Add(kind Kind, src string, f adapter.Folder, o Options) (Item, error) {
 	if o.Name != "" {
 		if err := CheckName(o.Name); err != nil {
@@ -127,7 +127,7 @@ func Add(kind Kind, src string, f adapter.Folder, o Options) (Item, error) {
 		case serr != nil:
 			return Item{}, execution.Errorf(execution.CodeValidation, "read the skill: %w", serr)
 		case !info.IsDir():
-			return Item{}, execution.Errorf(execution.CodeValidation, "%s is no folder: a skill is a folder with a %s", src, manifest)
+			return Item{}, execution.Errorf(execution.CodeValidation, "%s is not a folder: a skill is a folder with a %s", src, manifest)
 		}
 		if err := inspect(src); err != nil {
 			return Item{}, err
@@ -196,7 +196,7 @@ func put(kind Kind, src string, content []byte, front Front, name, target string
 	return place(made, target, force)
 }
 
-// subagent reads a sub-agent's file and gives it in the form of the target.
+// subagent reads a sub-agent's file and converts it to the target's format.
 func subagent(src, suffix, name string) (Front, []byte, error) {
 	data, err := readBounded(src)
 	if err != nil {
@@ -209,9 +209,9 @@ func subagent(src, suffix, name string) (Front, []byte, error) {
 			return front, nil, err
 		case suffix != ".toml":
 			return front, nil, execution.Errorf(execution.CodeValidation, "%s is TOML, and this agent reads sub-agents in Markdown", src).
-				WithHint("write it as Markdown with front matter; for agents that want TOML it is translated")
+				WithHint("write it as Markdown with front matter; it is converted for agents that need TOML")
 		case name != "" && name != front.Name:
-			return front, nil, execution.Errorf(execution.CodeValidation, "%s is named %s by its content", src, front.Name).WithHint("change the name in the file")
+			return front, nil, execution.Errorf(execution.CodeValidation, "%s names itself %s", src, front.Name).WithHint("change the name in the file")
 		}
 		return front, data, nil
 	}
@@ -230,7 +230,7 @@ func subagent(src, suffix, name string) (Front, []byte, error) {
 		return front, data, nil
 	}
 	if strings.TrimSpace(front.Body) == "" {
-		return front, nil, execution.Errorf(execution.CodeValidation, "%s has no instructions behind its front matter, which this agent wants", src)
+		return front, nil, execution.Errorf(execution.CodeValidation, "%s has no instructions after its front matter, which this agent requires", src)
 	}
 	out, err := toml.Marshal(struct {
 		Name         string `toml:"name"`
@@ -240,7 +240,7 @@ func subagent(src, suffix, name string) (Front, []byte, error) {
 	return front, out, err
 }
 
-// Remove takes a skill or a sub-agent out of a folder. What is not one is left alone.
+// Remove removes a skill or a sub-agent from a folder. Anything else is left alone.
 func Remove(kind Kind, name string, f adapter.Folder) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
@@ -252,16 +252,16 @@ func Remove(kind Kind, name string, f adapter.Folder) (string, error) {
 	info, err := os.Lstat(target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", execution.Errorf(execution.CodeValidation, "there is no %s %s in %s", kind, name, f.Dir).WithHint("drawbar %ss list", strings.ReplaceAll(string(kind), "-", ""))
+		return "", execution.Errorf(execution.CodeValidation, "no %s %s in %s", kind, name, f.Dir).WithHint("drawbar %ss list", strings.ReplaceAll(string(kind), "-", ""))
 	case err != nil:
-		return "", execution.Errorf(execution.CodeConfig, "look at %s: %w", target, err)
+		return "", execution.Errorf(execution.CodeConfig, "check %s: %w", target, err)
 	}
 	if err := prepare(f.Dir, f.Within); err != nil {
 		return "", err
 	}
 	if kind == Skill && info.IsDir() {
 		if _, err := os.Lstat(filepath.Join(target, manifest)); err != nil {
-			return "", execution.Errorf(execution.CodeValidation, "%s is no skill: it has no %s", target, manifest).WithHint("remove it by hand if it is to go")
+			return "", execution.Errorf(execution.CodeValidation, "%s is not a skill: it has no %s", target, manifest).WithHint("to remove it anyway, delete it by hand")
 		}
 	}
 	temp, err := os.MkdirTemp(f.Dir, ".drawbar-old-*")

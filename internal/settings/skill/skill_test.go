@@ -34,15 +34,15 @@ func TestFrontMatter(t *testing.T) {
 		"none":              {"Say hello.\n", "no front matter"},
 		"not closed":        {"---\nname: hello\n", "no front matter"},
 		"empty":             {"", "no front matter"},
-		"no YAML":           {"---\n{[\n---\n", "no YAML"},
+		"not valid YAML":           {"---\n{[\n---\n", "not valid YAML"},
 		"no name":           {"---\ndescription: x\n---\n", "name is missing"},
 		"name no text":      {"---\nname: [a]\ndescription: x\n---\n", "name is missing"},
 		"no description":    {"---\nname: a\n---\n", "description is missing"},
-		"name leads out":    {"---\nname: ../../etc\ndescription: x\n---\n", "is no name"},
-		"name with a space": {"---\nname: a b\ndescription: x\n---\n", "is no name"},
-		"name with a quote": {"---\nname: \"a'b\"\ndescription: x\n---\n", "is no name"},
-		"name with a line":  {"---\nname: \"a\\nb\"\ndescription: x\n---\n", "is no name"},
-		"dots":              {"---\nname: a..b\ndescription: x\n---\n", "is no name"},
+		"name leads out":    {"---\nname: ../../etc\ndescription: x\n---\n", "is not a valid name"},
+		"name with a space": {"---\nname: a b\ndescription: x\n---\n", "is not a valid name"},
+		"name with a quote": {"---\nname: \"a'b\"\ndescription: x\n---\n", "is not a valid name"},
+		"name with a line":  {"---\nname: \"a\\nb\"\ndescription: x\n---\n", "is not a valid name"},
+		"dots":              {"---\nname: a..b\ndescription: x\n---\n", "is not a valid name"},
 	} {
 		_, err := ParseMarkdown("SKILL.md", []byte(tt.text))
 		if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault) || !strings.Contains(err.Error(), "SKILL.md")) {
@@ -77,7 +77,7 @@ func TestAddListRemove(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(item.Path, "scripts", "run.sh")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
 		t.Errorf("the script: %v %v", info, err)
 	}
-	if _, err := Add(Skill, src, f, Options{}); execution.CodeOf(err) != execution.CodeValidation || !strings.Contains(err.Error(), "there already") {
+	if _, err := Add(Skill, src, f, Options{}); execution.CodeOf(err) != execution.CodeValidation || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second time: %v", err)
 	}
 	skillIn(t, src, strings.Replace(hello, "Says", "Sings", 1))

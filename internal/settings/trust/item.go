@@ -1,8 +1,8 @@
-// Package trust remembers which programs of a project its user lets run. An item is one thing that would run, with the digests of
-// the project's files that it names; a room that runs something lists its items here and asks before it starts anything. What is
-// trusted is content, not a name: an item that is new or different is not trusted.
+// Package trust records which programs of a project its user allows to run. An item is one thing that would
+// run, with digests of the project files that it names; a package that runs something lists its items here and
+// asks before it starts anything. Trust applies to content, not names: a new or changed item is not trusted.
 //
-// It starts nothing, asks nobody, and does not know what hooks, runtimes or gates are.
+// This package starts nothing, asks nobody, and does not know about hooks, runtimes or gates.
 package trust
 
 import (
@@ -19,21 +19,21 @@ import (
 
 // Item is one thing of a project that would run.
 type Item struct {
-	File  string `json:"file"`  // that it stands in, relative to the project, with slashes
-	Place string `json:"place"` // where it stands there
-	Runs  string `json:"runs"`  // all that decides what runs, as lines for a person
+	File  string `json:"file"`  // its file, relative to the project, with slashes
+	Place string `json:"place"` // its place in the file
+	Runs  string `json:"runs"`  // everything that decides what runs, as lines for people
 	Files []File `json:"files,omitempty"`
 }
 
-// File is a file of the project that an item names: its content decides what runs too.
+// File is a project file that an item names: its content also decides what runs.
 type File struct {
 	Path    string `json:"path"` // relative to the project, with slashes
 	SHA256  string `json:"sha256,omitempty"`
-	Problem string `json:"problem,omitempty"` // why it has no digest; then the item cannot be trusted
+	Problem string `json:"problem,omitempty"` // why it has no digest; the item then cannot be trusted
 }
 
-// New makes an item of the project at root. Every word, and every part of one, that names a regular file of the project, from the
-// folder dir or from root, becomes a file of the item: a word may be a line for a shell.
+// New returns an item of the project at root. Every word, or part of a word, that names a regular file of the
+// project, relative to dir or root, becomes a file of the item: a word may be a shell command line.
 func New(root, dir, file, place, runs string, words ...string) Item {
 	i := Item{File: file, Place: place, Runs: strings.TrimRight(runs, "\n")}
 	var paths []string
@@ -58,17 +58,18 @@ func New(root, dir, file, place, runs string, words ...string) Item {
 	return i
 }
 
-// parts are what in a line for a shell may name a file. More than the shell's words are among them: quotes and operators only
-// separate.
+// parts returns the parts of a shell command line that may name a file. That includes more than the shell's
+// words: quotes and operators only separate.
 func parts(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`=,$:", r) })
 }
 
-// maxNamed bounds the files that patterns of one word may stand for.
+// maxNamed limits the files that the patterns of one word may match.
 const maxNamed = 1000
 
-// named are the paths that a word may name: itself, its parts, what stands behind a variable that holds the project's folder, what a
-// part stands for as a pattern of the shell, and what is meant from a folder that another part names.
+// named returns the paths that a word may name: the word, its parts, the text after a variable that contains
+// the project's folder, matches of a part as a shell pattern, and paths relative to a folder that another part
+// names.
 func named(root, dir, word string) []string {
 	all := append(parts(word), word)
 	if strings.Contains(word, "$") {
@@ -96,7 +97,7 @@ func named(root, dir, word string) []string {
 				all = append(all, at)
 				continue
 			}
-			// One folder of the project is looked into: whoever wrote the pattern wants a tree to be walked at most.
+			// Only one folder of the project is searched, so that a pattern cannot cause a tree to be walked.
 			if rel, err := filepath.Rel(root, filepath.Dir(at)); err != nil || !filepath.IsLocal(rel) || strings.ContainsAny(rel, "*?[") {
 				continue
 			}
@@ -113,7 +114,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Quote writes a command so that its words can be told apart.
+// Quote formats a command so that its words are distinguishable.
 func Quote(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -125,14 +126,14 @@ func Quote(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// digest tells an item from every other one.
+// digest identifies an item.
 func (i Item) digest() string {
 	b, _ := json.Marshal(i) // strings only
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// problem is why the item cannot be trusted, empty when it can.
+// problem returns why the item cannot be trusted, empty if it can.
 func (i Item) problem() string {
 	for _, f := range i.Files {
 		if f.Problem != "" {

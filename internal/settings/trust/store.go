@@ -22,18 +22,18 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// Store is where the user's trust is kept. It is safe for concurrent use, also by several processes.
+// Store is the record of the user's trust. It is safe for concurrent use, also by several processes.
 type Store struct {
 	File   string // trust.json, in the user's configuration directory
-	Copies string // directory of copies of trusted files, which only differences are shown from; empty keeps none
+	Copies string // directory with copies of trusted files, used only to show differences; empty keeps none
 }
 
-// FileIn is the store's file in the user's configuration directory.
+// FileIn returns the store's file in the user's configuration directory.
 func FileIn(dir string) string { return filepath.Join(dir, "trust.json") }
 
 const (
 	maxStore = 64 << 20
-	maxCopy  = 256 << 10 // of a file that is copied
+	maxCopy  = 256 << 10 // size of a file to copy
 )
 
 // content is the store's file.
@@ -46,13 +46,13 @@ type project struct {
 	Items []Item `json:"items"`
 }
 
-// Change is an item that is not trusted. Was is the trusted one at its place, nil for a new one.
+// Change is an untrusted item. Was is the trusted item in its place, nil for a new one.
 type Change struct {
 	Item
 	Was *Item
 }
 
-// Trusted are the items of a project that its user has trusted.
+// Trusted returns the items of a project that its user trusts.
 func (s Store) Trusted(root string) ([]Item, error) {
 	data, err := repofile.Own(s.File, maxStore)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,12 +65,12 @@ func (s Store) Trusted(root string) ([]Item, error) {
 		}
 	}
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "read what is trusted: %s: %w", s.File, err).WithHint("correct the file, or move it away: what it trusts is asked again")
+		return nil, execution.Errorf(execution.CodeConfig, "read what is trusted: %s: %w", s.File, err).WithHint("correct the file, or move it away and confirm its entries again")
 	}
 	return c.Projects[key(root)].Items, nil
 }
 
-// Pending are those of items that are not trusted, in their order.
+// Pending returns the untrusted items, in their order.
 func (s Store) Pending(root string, items []Item) ([]Change, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -93,7 +93,7 @@ func (s Store) Pending(root string, items []Item) ([]Change, error) {
 	return list, nil
 }
 
-// Check is nil when all items are trusted, else PROJECT_NOT_TRUSTED.
+// Check returns nil if all items are trusted, else PROJECT_NOT_TRUSTED.
 func (s Store) Check(root string, items []Item) error {
 	pending, err := s.Pending(root, items)
 	if err != nil || len(pending) == 0 {
@@ -102,7 +102,7 @@ func (s Store) Check(root string, items []Item) error {
 	return Refusal(root, pending)
 }
 
-// Refusal is the error of items that are not trusted.
+// Refusal returns the error about untrusted items.
 func Refusal(root string, pending []Change) error {
 	first := pending[0]
 	what := fmt.Sprintf("%s (%s)", first.File, first.Place)
@@ -117,12 +117,12 @@ func Refusal(root string, pending []Change) error {
 		WithHint("drawbar trust %s shows it and asks; --trust trusts it as it is", root)
 }
 
-// Trust adds items to what is trusted of a project. An item takes the place of the one that was trusted there. With whole everything
-// else that was trusted of their files is forgotten.
+// Trust records items of a project as trusted. An item replaces the trusted one in its place. With whole, all
+// other trust in their files is removed.
 func (s Store) Trust(ctx context.Context, root string, items []Item, whole bool) error {
 	for _, i := range items {
 		if p := i.problem(); p != "" {
-			return execution.Errorf(execution.CodeUntrusted, "%s (%s) cannot be trusted: %s", i.File, i.Place, p).WithHint("name another file, or take it out of the command")
+			return execution.Errorf(execution.CodeUntrusted, "%s (%s) cannot be trusted: %s", i.File, i.Place, p).WithHint("use another file, or remove it from the command")
 		}
 	}
 	return s.edit(ctx, root, func(have []Item) []Item {
@@ -136,7 +136,7 @@ func (s Store) Trust(ctx context.Context, root string, items []Item, whole bool)
 	})
 }
 
-// Revoke forgets all that was trusted of a project, and reports whether there was anything.
+// Revoke removes all trust in a project and reports whether there was any.
 func (s Store) Revoke(ctx context.Context, root string) (bool, error) {
 	have, err := s.Trusted(root)
 	if err != nil || len(have) == 0 {
@@ -182,7 +182,7 @@ func convert(from, to any) error {
 	return json.Unmarshal(b, to)
 }
 
-// key is the name of a project in the store: its folder, links followed.
+// key is the name of a project in the store: its folder with links resolved.
 func key(root string) string {
 	if abs, err := filepath.Abs(root); err == nil {
 		root = abs
@@ -193,7 +193,8 @@ func key(root string) string {
 	return root
 }
 
-// keep copies the files of an item, so that a later difference can be shown. Without a copy it is said that a file changed.
+// keep copies the files of an item, to show later differences. Without a copy only the fact of a change is
+// shown.
 func (s Store) keep(root string, i Item) {
 	if s.Copies == "" {
 		return
@@ -207,7 +208,7 @@ func (s Store) keep(root string, i Item) {
 	}
 }
 
-// Lines are a change for a person: what is new, or what differs from what was trusted, with - and +.
+// Lines returns a change for people: a new item, or its differences from the trusted one, with - and +.
 func (s Store) Lines(root string, c Change) []string {
 	if c.Was == nil {
 		lines := strings.Split(c.Runs, "\n")
@@ -258,7 +259,7 @@ func (s Store) fileDiff(root, path, old string) []string {
 	return differ(path, string(was), string(now))
 }
 
-// differ are the lines of a difference, without its head.
+// differ returns the lines of a difference, without its header.
 func differ(name, was, now string) []string {
 	text := string(diff.Diff("trusted "+name, []byte(was+"\n"), "now "+name, []byte(now+"\n")))
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
