@@ -153,7 +153,7 @@ func TestACPPlain(t *testing.T) {
 			t.Errorf("usage %+v, want 100 in and 20 out", u)
 		}
 		if o.result.UnknownLines != 0 || o.result.SessionID == "" || l.turns() != 1 {
-			t.Errorf("%d lines were not understood, session %q, %d model turns", o.result.UnknownLines, o.result.SessionID, l.turns())
+			t.Errorf("%d lines could not be parsed, session %q, %d model turns", o.result.UnknownLines, o.result.SessionID, l.turns())
 		}
 	})
 }

@@ -40,7 +40,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("cost %+v, model %q, %d ms, %d turns", o.result.Cost, o.result.Model, o.result.DurationMs, o.result.TurnCount)
 		}
 		if o.result.UnknownLines != 0 {
-			t.Errorf("%d lines were not understood", o.result.UnknownLines)
+			t.Errorf("%d lines could not be parsed", o.result.UnknownLines)
 		}
 		if l.turns() != 1 {
 			t.Errorf("%d model turns", l.turns())

@@ -256,16 +256,16 @@ func TestLostRunWithProcesses(t *testing.T) {
 			t.Errorf("drawbar %v: %v\n%s", args, err, out)
 		}
 	}
-	if out := l.h.run(t, nil, "drawbar", "ps"); !strings.Contains(out, "lost, 1 process still runs") {
+	if out := l.h.run(t, nil, "drawbar", "ps"); !strings.Contains(out, "lost, 1 process still running") {
 		t.Errorf("ps: %s", out)
 	}
-	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "lost; ended 1 process that still ran") {
+	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "lost; ended 1 process that was still running") {
 		t.Errorf("stop: %s", out)
 	}
 	if left := l.alive(); len(left) > 0 {
 		t.Errorf("%v live", left)
 	}
-	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "had ended already: lost") {
+	if out := l.h.run(t, nil, "drawbar", "stop", id); !strings.Contains(out, "had already ended: lost") {
 		t.Errorf("stop again: %s", out)
 	}
 	if out := l.h.run(t, nil, "drawbar", "ps", "--quiet"); strings.Contains(out, id) {

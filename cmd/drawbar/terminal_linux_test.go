@@ -70,7 +70,7 @@ const writesAFile = `{"turns":[{"text":"I will write it.","tools":[{"name":"Writ
 func TestQuestionOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, writesAFile, "run", "claude", "write it")
-	const asks = "allow it? [y]es, [n]o, or a reason to refuse: "
+	const asks = "allow it? [y]es, [n]o, or a reason to deny it: "
 	text := s.await(0, asks)
 	tool, question := strings.Index(text, "● Write"), strings.Index(text, "? Write")
 	if tool < 0 || question < tool {
@@ -148,7 +148,7 @@ git init -q; git add -A; git commit -qm start`
 		code int
 		want []string // of the staged result
 	}{
-		"answered": {says: []exchange{{did, "\n"}, {"with a summary", ""}, {did, "I looked\n"}, {object, "\n"}, {"at least one objection", ""}, {object, "high: it is slow\n"},
+		"answered": {says: []exchange{{did, "\n"}, {"a summary is required", ""}, {did, "I looked\n"}, {object, "\n"}, {"at least one objection", ""}, {object, "high: it is slow\n"},
 			{object, "no tests\n"}, {object, "\n"}, {check, "ran it\n"}, {phase, "nowhere\n"}, {"nowhere", ""}, {phase, "\n"}, {next, "nobody\n"}, {"nobody", ""}, {next, "qa\n"},
 			{end, "perhaps\n"}, {"y or n", ""}, {end, "n\n"}}, last: "done",
 			want: []string{`"summary": "I looked"`, `"severity": "high"`, `"statement": "no tests"`, `"evidence_summary": "ran it"`, `"proposed_next_role": "qa"`}},
@@ -207,8 +207,8 @@ func TestConfirmsOnATerminal(t *testing.T) {
 		asks, shows     string // the question, and what stands above it
 		made, done, try string
 	}{
-		{"template", governed, []string{"template", "set", "library"}, "do this? [y/N]", "template generic would be library", ".planning/public-api.md", "template generic is library", "drawbar govern template set library --yes"},
-		{"migrate", old, []string{"migrate"}, "Go on? [y/N]", "kept as agentxchain.json.bak", "agentxchain.json.bak", "P is a governed project", "drawbar govern migrate --yes"},
+		{"template", governed, []string{"template", "set", "library"}, "continue? [y/N]", "template generic would be library", ".planning/public-api.md", "template generic is library", "drawbar govern template set library --yes"},
+		{"migrate", old, []string{"migrate"}, "Continue? [y/N]", "keeps the old one as agentxchain.json.bak", "agentxchain.json.bak", "P is a governed project", "drawbar govern migrate --yes"},
 	} {
 		for answer, exit := range map[string]int{"y\n": 0, " YES\n": 0, "n\n": 2, "\n": 2, "yo\n": 2, "\x04": 2, "\x03": -1, "-y": 0, "--yes": 0, "--json": 0, "typed ahead": 2} {
 			t.Run(c.name+" "+strings.TrimSpace(strings.Trim(strconv.Quote(answer), `"`)), func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestTwoTerminals(t *testing.T) {
 	dir := t.TempDir()
 	env := stage(t, dir)
 	first := onTerminalIn(t, dir, env, 100, "", `{"turns":[{"tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}]},{"hang":true}]}`, "run", "claude", "write it")
-	const asks = "allow it? [y]es, [n]o, or a reason to refuse: "
+	const asks = "allow it? [y]es, [n]o, or a reason to deny it: "
 	shown := len(first.await(0, asks))
 	ps := exec.Command(filepath.Join(dir, "bin", "drawbar"), "ps", "--quiet")
 	ps.Dir, ps.Env = first.cmd.Dir, env
@@ -324,7 +324,7 @@ func TestTwoTerminals(t *testing.T) {
 	}
 	second.await(0, "allowed")
 	second.Type("\x03")
-	second.await(0, "Run "+id+" goes on.")
+	second.await(0, "Run "+id+" is still running.")
 	if code := second.Exit(); code != 0 {
 		t.Errorf("exit code %d:\n%q", code, second.Shown())
 	}
@@ -342,7 +342,7 @@ func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	s := onTerminal(t, 100, writesAFile, "run", "claude", "write it")
 	s.await(0, "claude ·") // the status line: the agent works
 	s.Type("y\n")
-	text := s.await(0, "or a reason to refuse: ")
+	text := s.await(0, "or a reason to deny it: ")
 	time.Sleep(200 * time.Millisecond)
 	if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); err == nil {
 		t.Fatalf("the question was answered before it was shown:\n%q", s.Shown())
@@ -383,7 +383,7 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 	s.Type("again\n")
 	text = s.await(len(text), "hi there\r\n> ")
 	s.Type("\x03")
-	s.await(len(text), "press Ctrl-C again to leave")
+	s.await(len(text), "press Ctrl-C again to quit")
 	s.Type("\x03")
 	if code := s.Exit(); code != 0 {
 		t.Errorf("exit code %d:\n%q", code, s.Shown())

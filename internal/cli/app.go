@@ -228,7 +228,7 @@ func Usage(format string, args ...any) *execution.Error {
 func Unreadable(flag string, err error) *execution.Error {
 	e := Usage("%s: %v", flag, err)
 	if dir, wderr := os.Getwd(); wderr == nil {
-		return e.WithHint("give %s a file that you can read; a relative path begins at %s", flag, dir)
+		return e.WithHint("give %s a readable file; a relative path starts at %s", flag, dir)
 	}
 	return e
 }

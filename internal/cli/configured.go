@@ -17,7 +17,7 @@ import (
 func (a *App) Config(cwd string) (*config.Config, error) {
 	dir, err := filepath.Abs(cwd)
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err)
+		return nil, execution.Errorf(execution.CodeConfig, "cannot read the current directory: %w", err)
 	}
 	cfg, err := config.Read(dir, a.Getenv)
 	if err == nil {
@@ -55,10 +55,10 @@ func (a *App) SetDir(dir string) { a.dir = cmp.Or(dir, a.dir) }
 func (a *App) ProjectDir() (string, error) {
 	dir, err := filepath.Abs(a.dir)
 	if err != nil {
-		return "", execution.Errorf(execution.CodeConfig, "the current directory cannot be read: %w", err).WithHint("cd into a directory that is there")
+		return "", execution.Errorf(execution.CodeConfig, "cannot read the current directory: %w", err).WithHint("cd to an existing directory")
 	}
 	if info, err := os.Stat(dir); a.dir != "" && (err != nil || !info.IsDir()) {
-		return "", Usage("--cwd %s is no directory", a.dir).WithHint("name one that is there")
+		return "", Usage("--cwd %s is not a directory", a.dir).WithHint("name an existing directory")
 	}
 	return dir, nil
 }
@@ -103,7 +103,7 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catal
 		return e, args, err
 	}
 	if name == "" {
-		return catalog.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or choose one for always: drawbar config set defaultAgent claude", cmd.CommandPath())
+		return catalog.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or set a default: drawbar config set defaultAgent claude", cmd.CommandPath())
 	}
 	e, err := client.Adapters().Get(name)
 	return e, append([]string{name}, args...), err
@@ -130,7 +130,7 @@ func (f *RequestFlags) configured(app *App, cwd, agent string, stated config.Opt
 		return none, err
 	}
 	if profile.Also != "" {
-		app.Notef("profile %s is yours; this project has another one of that name: --profile project/%s", profile.Name, profile.Name)
+		app.Notef("using your profile %s; the project has one of the same name: --profile project/%s", profile.Name, profile.Name)
 	}
 	for _, ignored := range append(cfg.Ignored(agent), profile.Ignored...) {
 		app.Warnf("%s", ignored)

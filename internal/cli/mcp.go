@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/exactjson"
 )
 
-const mcpForm = `the file's form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
+const mcpForm = `the expected form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
 
 // ReadMCP reads the file of --mcp; see ReadMCPFile.
 func ReadMCP(path string) ([]execution.MCPServer, error) { return ReadMCPFile("--mcp", path) }

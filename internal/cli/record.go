@@ -55,5 +55,5 @@ func Since(flag, s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, Usage("--%s %q is no moment", flag, s).WithHint("a duration such as 24h or 7d, a date such as 2006-01-02, or RFC 3339")
+	return time.Time{}, Usage("--%s %q is not a date or duration", flag, s).WithHint("a duration such as 24h or 7d, a date such as 2006-01-02, or RFC 3339")
 }

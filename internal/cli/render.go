@@ -97,7 +97,7 @@ func (r *Renderer) QuestionText(b execution.Body) string {
 	r.status.Hide()
 	r.breakLine()
 	if q, ok := b.(execution.ApprovalRequired); ok {
-		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, oneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to refuse: "
+		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, oneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to deny it: "
 	}
 	q, _ := b.(execution.InputRequired)
 	return r.paint(yellow, "? "+q.Question) + "\n  your answer: "
@@ -188,7 +188,7 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.RateLimited:
 		r.note("%s", r.paint(yellow, "rate limited"+resets(b)))
 	case execution.ContextCompacted:
-		r.note("%s", r.paint(dim, "the agent shortened its context"))
+		r.note("%s", r.paint(dim, "the agent compacted its context"))
 	case execution.Interrupted:
 		r.note("%s", r.paint(yellow, "interrupted"))
 	case execution.TurnLimit:
@@ -283,7 +283,7 @@ func (r *Renderer) finish(res execution.Result) {
 		if res.UnknownLines == 1 {
 			what = "line"
 		}
-		parts = append(parts, fmt.Sprintf("%d %s not understood", res.UnknownLines, what))
+		parts = append(parts, fmt.Sprintf("%d %s could not be parsed", res.UnknownLines, what))
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	run := "run " + string(res.RunID)

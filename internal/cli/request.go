@@ -65,14 +65,14 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 			f.readings[o.Name] = registerOption(cmd, o)
 		}
 	}
-	fl.BoolVar(&f.Yolo, "yolo", false, "approve everything; same as --approve yolo")
-	fl.BoolVar(&f.Deny, "deny", false, "deny everything that needs permission; same as --approve deny")
+	fl.BoolVar(&f.Yolo, "yolo", false, "approve everything (same as --approve yolo)")
+	fl.BoolVar(&f.Deny, "deny", false, "deny everything that needs permission (same as --approve deny)")
 	fl.StringVar(&f.System, "system", "", "system prompt")
 	fl.StringVar(&f.SystemFile, "system-file", "", "file with the system prompt")
 	fl.StringArrayVar(&f.Attach, "attach", nil, "file or URL to attach (repeatable)")
-	fl.StringArrayVar(&f.Fallback, "fallback", nil, "agent to try when the previous one cannot do it (repeatable)")
-	fl.StringVarP(&f.Prompt, "prompt", "p", "", "the prompt, instead of words after the agent's name")
-	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt; - is standard input")
+	fl.StringArrayVar(&f.Fallback, "fallback", nil, "fallback agent if the previous one cannot do it (repeatable)")
+	fl.StringVarP(&f.Prompt, "prompt", "p", "", "prompt, instead of words after the agent's name")
+	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt (- for standard input)")
 }
 
 // Refuse hides and refuses flags that a command cannot take: those of the prompt, and of options for which keep is false. why ends
@@ -167,11 +167,11 @@ func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need 
 	given := cmd.Flags().Changed("prompt")
 	switch {
 	case len(args) > 0 && f.File != "":
-		return "", Usage("a prompt is given as argument and with --file").WithHint("give one of them")
+		return "", Usage("the prompt is given both as an argument and with --file").WithHint("give one of them")
 	case len(args) > 0 && given:
-		return "", Usage("a prompt is given as argument and with --prompt").WithHint("give one of them")
+		return "", Usage("the prompt is given both as an argument and with --prompt").WithHint("give one of them")
 	case given && f.File != "":
-		return "", Usage("a prompt is given with --prompt and with --file").WithHint("give one of them")
+		return "", Usage("the prompt is given both with --prompt and with --file").WithHint("give one of them")
 	}
 	text := strings.Join(args, " ")
 	switch {
@@ -211,15 +211,15 @@ func (f *RequestFlags) cwd() (string, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", Usage("the directory %s does not exist", dir).WithHint("mkdir -p %s, or another --cwd", dir)
+		return "", Usage("the directory %s does not exist", dir).WithHint("mkdir -p %s, or choose another --cwd", dir)
 	case err != nil:
 		return "", Usage("--cwd: %v", err)
 	case !info.IsDir():
-		return "", Usage("%s is no directory", dir).WithHint("another --cwd")
+		return "", Usage("%s is not a directory", dir).WithHint("choose another --cwd")
 	}
 	d, err := os.Open(dir)
 	if err != nil {
-		return "", Usage("the directory %s cannot be read: %v", dir, err)
+		return "", Usage("cannot read the directory %s: %v", dir, err)
 	}
 	return dir, d.Close()
 }
@@ -246,7 +246,7 @@ func readFlag(flag, path string, limit int64) ([]byte, error) {
 	b, err := repofile.Input(path, limit)
 	switch {
 	case errors.Is(err, repofile.ErrTooLarge):
-		return nil, Usage("%s %s is too large", flag, path).WithHint("at most %d MiB are read", limit>>20)
+		return nil, Usage("%s %s is too large", flag, path).WithHint("the limit is %d MiB", limit>>20)
 	case errors.Is(err, repofile.ErrNotRegular):
 		return nil, Usage("%s %s is neither a file nor a pipe", flag, path).WithHint("name a file")
 	case err != nil:

@@ -169,7 +169,7 @@ func jsonFile(flag, path string) (any, error) {
 		return nil, err
 	}
 	if !json.Valid(b) {
-		return nil, Usage("--%s %s: the file holds no JSON", flag, path)
+		return nil, Usage("--%s %s: the file does not contain JSON", flag, path)
 	}
 	return json.RawMessage(b), nil
 }

@@ -136,7 +136,7 @@ func (s *StatusLine) Event(e execution.Event) {
 	case execution.Paused:
 		s.doing = "paused"
 	case execution.Resumed:
-		s.doing = "going on"
+		s.doing = "continuing"
 	case execution.TokenUsage:
 		s.tokens += b.InputTokens + b.OutputTokens + b.CachedTokens + b.CacheWriteTokens
 	case execution.CostEvent:

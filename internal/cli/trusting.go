@@ -44,7 +44,7 @@ func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bo
 	}
 	refusal := trust.Refusal(root, pending)
 	if id := a.Getenv(protocol.TurnVariable); id != "" {
-		return execution.Errorf(execution.CodeUntrusted, "%w; this was typed within turn %s, which trusts nothing", refusal, id).WithHint("a person types it in a shell of their own")
+		return execution.Errorf(execution.CodeUntrusted, "%w; trust cannot be granted from within turn %s", refusal, id).WithHint("run it yourself in a shell of your own")
 	}
 	if !yes {
 		if !IsTerminal(a.In) || !IsTerminal(a.Err) || a.JSON {
@@ -52,7 +52,7 @@ func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bo
 		}
 		a.Notef("The project %s would run:", root)
 		a.ShowTrust(store, root, pending)
-		line, err := a.Ask(ctx, "It runs as you, with all that you may do. Trust it? [y/n] ")
+		line, err := a.Ask(ctx, "It runs as you, with all your permissions. Trust it? [y/n] ")
 		if answer := strings.ToLower(line); err != nil || answer != "y" && answer != "yes" {
 			return refusal
 		}

@@ -20,12 +20,12 @@ import (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "agents", Short: "List agents, see what they can do, find, install and remove them", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, show their capabilities, install and remove them", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app) }}
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List the agents that Drawbar knows", Args: cli.Args(cobra.NoArgs),
+		&cobra.Command{Use: "list", Short: "List the agents that Drawbar supports", Args: cli.Args(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return list(app) }},
-		&cobra.Command{Use: "show AGENT", Short: "Show what an agent can do and how it is installed", Args: cli.Args(cobra.ExactArgs(1)),
+		&cobra.Command{Use: "show AGENT", Short: "Show an agent's capabilities and installation", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
 		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
 	)
@@ -34,7 +34,7 @@ func New(app *cli.App) *cobra.Command {
 
 // NewDetect makes "detect [AGENT...]".
 func NewDetect(app *cli.App) *cobra.Command {
-	return &cobra.Command{Use: "detect [AGENT...]", Short: "Look which agents are installed, in which version, and logged in",
+	return &cobra.Command{Use: "detect [AGENT...]", Short: "Show which agents are installed, their versions and logins",
 		RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }}
 }
 
@@ -89,7 +89,7 @@ func show(app *cli.App, name string) error {
 		w := app.Table()
 		field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 		if v.Capabilities.Agent.TakesCommand {
-			field("command", "yours, behind --")
+			field("command", "yours, after --")
 		} else {
 			field("command", v.Command)
 		}
@@ -136,7 +136,7 @@ func abilities(caps execution.Capabilities) []ability {
 	row("context window", caps.MaxContextStrategy)
 	row("resume a session", yes(a.CanResume))
 	row("fork a session", yes(a.CanFork))
-	row("leave no session", yes(a.CanRunEphemeral))
+	row("run without saving a session", yes(a.CanRunEphemeral))
 	row("conversation", a.StructuredSession)
 	row("verbs", orNone(words(a.Verbs)))
 	row("streams text", yes(a.TextStreaming))
@@ -149,17 +149,17 @@ func abilities(caps execution.Capabilities) []ability {
 	row("thinking budget", yes(a.ThinkingBudgetTokens))
 	row("system prompt", orNone(words(a.SystemPromptModes)))
 	row("structured output", yes(a.StructuredOutput))
-	row("turn limit of its own", yes(a.MaxTurns))
-	row("budget of its own", yes(a.Budget))
-	row("states its price", yes(a.CostReported))
+	row("native turn limit", yes(a.MaxTurns))
+	row("native budget", yes(a.Budget))
+	row("reports its own price", yes(a.CostReported))
 	row("output limit", yes(a.OutputTokenLimit))
 	row("images", yes(a.ImageInput))
-	row("skills of a run", yes(a.Skills))
-	row("agents document of a run", yes(a.AgentsMD))
+	row("skills for one run", yes(a.Skills))
+	row("agents document for one run", yes(a.AgentsMD))
 	row("plugins", yes(a.Plugins))
 	h := a.RuntimeHooks
 	row("hook before a tool", h.PreToolUse)
-	row("hook gives a tool another input", yes(h.ModifyToolInput))
+	row("hook can modify tool input", yes(h.ModifyToolInput))
 	row("hook after a tool", h.PostToolUse)
 	row("hook before a prompt", h.UserPromptSubmit)
 	row("hooks at session start, end and stop", strings.Join([]string{string(h.SessionStart), string(h.SessionEnd), string(h.Stop)}, ", "))

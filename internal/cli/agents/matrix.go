@@ -12,9 +12,9 @@ import (
 
 func newMatrix(app *cli.App) *cobra.Command {
 	var markdown bool
-	cmd := &cobra.Command{Use: "matrix [AGENT...]", Short: "Show side by side what agents can do",
+	cmd := &cobra.Command{Use: "matrix [AGENT...]", Short: "Compare the capabilities of agents side by side",
 		RunE: func(_ *cobra.Command, names []string) error { return matrix(app, names, markdown) }}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "as a Markdown table, with the notes of each agent")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print a Markdown table with notes on each agent")
 	return cmd
 }
 

@@ -23,9 +23,9 @@ func New(app *cli.App) *cobra.Command {
 	var debug, readOnly bool
 	var after uint64
 	cmd := &cobra.Command{
-		Use: "attach RUN", Short: "Follow a live run and talk to it",
-		Long: `Follow a live run and talk to it: a line answers the question that is pending, else it is a message to the agent.
-/queue, /steer, /interrupt, /pause, /resume and /abort act on the run. Ctrl-C leaves; the run goes on.`,
+		Use: "attach RUN", Short: "Follow a live run and send it messages",
+		Long: `Follow a live run and send it messages: a line answers the pending question, or else is a message to the agent.
+/queue, /steer, /interrupt, /pause, /resume and /abort control the run. Ctrl-C detaches; the run continues.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, leave := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -49,13 +49,13 @@ func New(app *cli.App) *cobra.Command {
 				return err == nil && slices.ContainsFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
 			})
 			if ctx.Err() != nil {
-				app.Notef("\nRun %s goes on. drawbar attach %[1]s follows it again, drawbar stop %[1]s ends it.", r.ID)
+				app.Notef("\nRun %s is still running. drawbar attach %[1]s follows it again, drawbar stop %[1]s stops it.", r.ID)
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and lines that were not understood")
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "only follow")
+	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and output that could not be parsed")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "follow only; send nothing")
 	cmd.Flags().Uint64Var(&after, "after", 0, "events after this number")
 	return cmd
 }

@@ -23,11 +23,11 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "auth", Short: "Check logins, show how to log in, and log in", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), app, nil) }}
 	cmd.AddCommand(
-		&cobra.Command{Use: "check [AGENT...]", Short: "Look at variables and files: logged in, expired, or not",
-			Long: "Look at the environment and at the files of a login. Nothing is asked over the network, nobody is prompted, and no secret is shown.\n\n" +
-				"With agents named, the exit code is 5 when one of them is not logged in.",
+		&cobra.Command{Use: "check [AGENT...]", Short: "Check variables and login files: logged in, expired, or not logged in",
+			Long: "Check the environment and the login files of agents. This makes no network requests, prompts for nothing and " +
+				"shows no secrets.\n\nIf you name agents, the exit code is 5 when any of them is not logged in.",
 			RunE: func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), app, args) }},
-		&cobra.Command{Use: "guide AGENT", Short: "Tell how to log in", Args: cli.Args(cobra.ExactArgs(1)),
+		&cobra.Command{Use: "guide AGENT", Short: "Explain how to log in", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return guide(app, args[0]) }},
 		&cobra.Command{Use: "login AGENT", Short: "Run the agent's own login in this terminal", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error { return login(cmd.Context(), app, args[0]) }},
@@ -112,7 +112,7 @@ func guide(app *cli.App, name string) error {
 					what += " (required)"
 				}
 				if v.Example != "" {
-					what += ", like " + v.Example
+					what += ", such as " + v.Example
 				}
 				fmt.Fprintf(w, "  %s\t%s\n", v.Name, what)
 			}
@@ -141,12 +141,12 @@ func login(ctx context.Context, app *cli.App, name string) error {
 	}
 	argv := strings.Fields(g.LoginCommand)
 	if len(argv) == 0 {
-		e := execution.Errorf(execution.CodeCapability, "agent %s has no command that logs in", g.Agent)
+		e := execution.Errorf(execution.CodeCapability, "agent %s has no login command", g.Agent)
 		e.Agent = g.Agent
 		return e.WithHint("drawbar auth guide %s", g.Agent)
 	}
 	if app.JSON {
-		return cli.Usage("auth login %s: a login needs a person at a terminal; it cannot answer in JSON", g.Agent).WithHint("drawbar auth guide %s --json", g.Agent)
+		return cli.Usage("auth login %s: a login needs a person at a terminal and cannot answer in JSON", g.Agent).WithHint("drawbar auth guide %s --json", g.Agent)
 	}
 	path, err := adapter.OSHost(nil).LookPath(argv[0])
 	if err != nil {

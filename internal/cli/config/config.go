@@ -29,15 +29,16 @@ type command struct {
 	reveal bool
 }
 
-const long = `Reads and changes the agents' own configuration files and, when no agent is named, Drawbar's own configuration.
+const long = `Read and change the agents' own configuration files or, when no agent is named, Drawbar's own configuration.
 
-Without an agent, a FIELD is one of Drawbar's (drawbar config schema): defaultAgent, timeout, agents.claude.model. Values come from the
-command line, then a profile, the environment (DRAWBAR_MODEL ...), .drawbar/config.json of the project, the user's file, and defaults.
+Without an agent, a FIELD is one of Drawbar's (drawbar config schema): defaultAgent, timeout, agents.claude.model. Values come from
+the command line, then a profile, the environment (DRAWBAR_MODEL ...), the project's .drawbar/config.json, the user's file, and
+the defaults.
 
-A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or a key of the
-agent's own behind "native.": native.permissions.ask. A key that has a dot stands in quotes: 'env."A.B"'.
-VALUE is read as JSON where the field is a list, an object, a number or true and false; "-" reads it from standard input.
-A change keeps comments, order and unknown keys. Objects are merged, lists and scalars replaced.`
+A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or one of the
+agent's own keys after "native.": native.permissions.ask. Quote a key that contains a dot: 'env."A.B"'.
+VALUE is parsed as JSON where the field is a list, an object, a number or a boolean; "-" reads it from standard input.
+A change keeps comments, order and unknown keys. Objects are merged; lists and scalars are replaced.`
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
@@ -45,9 +46,9 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Read and change the configuration of agents", Long: long, Args: cli.Args(cobra.NoArgs),
 		Example: "  drawbar config show claude --origin\n  drawbar config set codex model gpt-5.2-codex\n  drawbar config set claude deniedCommands '[\"Bash(rm:*)\"]' --scope project",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; reading takes all when it is not given, writing takes global")
+	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local (default: all to read, global to write)")
 	cmd.PersistentFlags().StringVarP(&c.cwd, "cwd", "C", "", "directory of the project (default: here)")
-	get := c.add(cmd, "get [AGENT] [FIELD]", "Print one value, or all of an agent's", 2, c.get, func(_ *cobra.Command, args []string) error {
+	get := c.add(cmd, "get [AGENT] [FIELD]", "Print one value, or all values of an agent", 2, c.get, func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return ownconfig.Show(app, c.cwd, false)
 		}
@@ -59,16 +60,16 @@ func New(app *cli.App) *cobra.Command {
 		}
 		return ownconfig.Set(cmd.Context(), app, c.cwd, c.scope, args[0], args[1])
 	})
-	c.add(cmd, "unset [AGENT] FIELD", "Take a value out of one scope", 2, c.unset, func(cmd *cobra.Command, args []string) error {
+	c.add(cmd, "unset [AGENT] FIELD", "Remove a value from one scope", 2, c.unset, func(cmd *cobra.Command, args []string) error {
 		if len(args) < 1 {
 			return usage(cmd)
 		}
 		return ownconfig.Unset(cmd.Context(), app, c.cwd, c.scope, args[0])
 	})
-	show := c.add(cmd, "show [AGENT]", "List what is set", 1, c.show, func(*cobra.Command, []string) error { return ownconfig.Show(app, c.cwd, c.origin) })
-	c.add(cmd, "validate [AGENT]", "Hold the files against the schema", 1, c.validate, func(*cobra.Command, []string) error { return ownconfig.Validate(app, c.cwd) })
-	c.add(cmd, "schema [AGENT]", "List what can be set", 1, c.schema, func(*cobra.Command, []string) error { return ownconfig.Schema(app) })
-	show.Flags().BoolVar(&c.origin, "origin", false, "say which file each value is from, and what it overrides")
+	show := c.add(cmd, "show [AGENT]", "List the values that are set", 1, c.show, func(*cobra.Command, []string) error { return ownconfig.Show(app, c.cwd, c.origin) })
+	c.add(cmd, "validate [AGENT]", "Validate the files against the schema", 1, c.validate, func(*cobra.Command, []string) error { return ownconfig.Validate(app, c.cwd) })
+	c.add(cmd, "schema [AGENT]", "List the available fields", 1, c.schema, func(*cobra.Command, []string) error { return ownconfig.Schema(app) })
+	show.Flags().BoolVar(&c.origin, "origin", false, "show the file each value comes from and what it overrides")
 	for _, s := range []*cobra.Command{get, show} {
 		s.Flags().BoolVar(&c.reveal, "reveal", false, "show secrets: values of environments, headers and keys")
 	}
@@ -102,7 +103,7 @@ func (c *command) add(parent *cobra.Command, use, short string, most int, agent,
 }
 
 func usage(cmd *cobra.Command) error {
-	return cli.Usage("%s: an argument is missing", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
+	return cli.Usage("%s: missing argument", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 }
 
 func (c *command) place() drawbar.ConfigPlace {
@@ -231,7 +232,7 @@ func (c *command) set(cmd *cobra.Command, args []string) error {
 func (c *command) answer(agent, field string, done []string) error {
 	return c.app.Answer(changed{agent, field, done}, func() {
 		if len(done) == 0 {
-			c.app.Notef("%s is as it was: nothing to change", field)
+			c.app.Notef("%s is unchanged", field)
 		}
 		for _, f := range done {
 			c.app.Notef("changed %s", f)

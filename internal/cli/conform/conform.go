@@ -37,7 +37,8 @@ func New(app *cli.App) *cobra.Command {
 	var only string
 	cmd := &cobra.Command{
 		Use: "conform AGENT", Short: "Run the conformance suite against an installed agent, with a scripted model",
-		Long: "Hold an installed agent to the conformance suite of the seam. Its model is a script on this machine: no login, no cost. What cannot be provoked with an installed program is skipped, with the reason.",
+		Long: "Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. " +
+			"Checks that cannot be provoked with an installed program are skipped, and the reason is shown.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, err := app.Client()
@@ -53,7 +54,7 @@ func New(app *cli.App) *cobra.Command {
 				return err
 			}
 			if info == nil || !info.Installed {
-				missing := execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: there is no program %s", e.Descriptor.DisplayName, e.Descriptor.Command)
+				missing := execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: program %s was not found", e.Descriptor.DisplayName, e.Descriptor.Command)
 				if m, err := c.Adapters().InstallInstructions(e.Descriptor.Name, ""); err == nil && len(m) > 0 {
 					return missing.WithHint("%s", m[0].Command)
 				}
@@ -67,7 +68,7 @@ func New(app *cli.App) *cobra.Command {
 			return s.run(cmd.Context(), only)
 		},
 	}
-	cmd.Flags().StringVar(&only, "check", "", "only the checks whose name contains this")
+	cmd.Flags().StringVar(&only, "check", "", "run only the checks whose name contains this text")
 	return cmd
 }
 
@@ -85,7 +86,7 @@ type stand struct {
 func newStand(app *cli.App, e catalog.Entry) (*stand, error) {
 	r, ok := adapter.As[adapter.ModelRedirector](e.Adapter)
 	if !ok {
-		return nil, execution.Errorf(execution.CodeCapability, "%s cannot be pointed at a scripted model, so the suite has nothing to run it with", e.Descriptor.Name)
+		return nil, execution.Errorf(execution.CodeCapability, "%s cannot use a scripted model, so the suite cannot run against it", e.Descriptor.Name)
 	}
 	dir, err := os.MkdirTemp("", "drawbar-conform-*")
 	if err != nil {
@@ -133,7 +134,7 @@ func (s *stand) run(ctx context.Context, only string) error {
 		}
 	}
 	if len(rows) == 0 {
-		return cli.Usage("no check's name contains %q", only)
+		return cli.Usage("no check name contains %q", only)
 	}
 	err := s.app.Answer(rows, func() { s.app.Printf("%d checks, %d failed\n", len(rows), failures) })
 	if err == nil && failures > 0 {

@@ -16,15 +16,16 @@ func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
 	var by, since, until string
 	cmd := &cobra.Command{
-		Use: "cost", Short: "Sum up what runs cost by day, agent, model, project, tag or session",
-		Long: "Sum what the runs on Drawbar's own record cost. What all agents used on this machine, whoever started them: drawbar sessions cost",
+		Use: "cost", Short: "Sum up the cost of runs by day, agent, model, project, tag or session",
+		Long: "Sum up the cost of the runs that Drawbar recorded. For everything that agents used on this machine, whoever started " +
+			"them: drawbar sessions cost",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			group := runstore.GroupBy(by)
 			switch group {
 			case runstore.GroupDay, runstore.GroupAgent, runstore.GroupModel, runstore.GroupProject, runstore.GroupTag, runstore.GroupSession:
 			default:
-				return cli.Usage("--by %q is no grouping", by).WithHint("day, agent, model, project, tag or session")
+				return cli.Usage("--by %q is not supported", by).WithHint("day, agent, model, project, tag or session")
 			}
 			var err error
 			now := time.Now()
@@ -47,12 +48,12 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&by, "by", "agent", "day, agent, model, project, tag or session")
-	fl.StringVar(&f.Agent, "agent", "", "runs of this agent")
-	fl.StringVar(&f.Tag, "tag", "", "runs with this tag")
-	fl.StringVarP(&f.Cwd, "cwd", "C", "", "runs in this directory")
-	fl.StringVar(&since, "since", "", "started since: 24h, 7d, a date")
-	fl.StringVar(&until, "until", "", "started before")
+	fl.StringVar(&by, "by", "agent", "group by day, agent, model, project, tag or session")
+	fl.StringVar(&f.Agent, "agent", "", "only runs of this agent")
+	fl.StringVar(&f.Tag, "tag", "", "only runs with this tag")
+	fl.StringVarP(&f.Cwd, "cwd", "C", "", "only runs in this directory")
+	fl.StringVar(&since, "since", "", "only runs started since: 24h, 7d, a date")
+	fl.StringVar(&until, "until", "", "only runs started before: 24h, 7d, a date")
 	return cmd
 }
 
@@ -72,9 +73,10 @@ func show(app *cli.App, r runstore.Report, by string) {
 	line("total", r.Total)
 	w.Flush()
 	if r.Total.Unpriced > 0 {
-		app.Notef("%d runs used tokens whose number or price is unknown: the sum is too low by them", r.Total.Unpriced)
+		app.Notef("the sum is too low: %d runs used tokens whose number or price is unknown", r.Total.Unpriced)
 	}
 	if r.Total.Unknown > 0 {
-		app.Notef("%d runs used an unknown number of tokens: the sum is too low by them\nwhat the agents noted: drawbar sessions cost", r.Total.Unknown)
+		app.Notef("the sum is too low: %d runs used an unknown number of tokens\nfor the figures that agents recorded: drawbar "+
+			"sessions cost", r.Total.Unknown)
 	}
 }

@@ -28,7 +28,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var keep, ask bool
 	cmd := &cobra.Command{
-		Use: "demo", Short: "See a run and a governed run; nothing installed, no network, no key",
+		Use: "demo", Short: "Watch a run and a governed run; needs no agent, network or key",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := newStage(app, keep, ask)
@@ -39,7 +39,7 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the demo's directory")
-	cmd.Flags().BoolVar(&ask, "ask", false, "ask the permission question here instead of answering it")
+	cmd.Flags().BoolVar(&ask, "ask", false, "ask you the permission question instead of answering it")
 	return cmd
 }
 
@@ -123,7 +123,7 @@ func (s *stage) script() string {
 	return fmt.Sprintf(`{"defaults":{"usage":{"input":1800,"output":120}},"turns":[
   {"text":"I will run the test first.","chunks":4,"chunkDelayMs":40,"tools":[{"name":"Bash","input":{"command":%[1]q,"description":"Run the test"}}]},
   {"text":"It fails. Let me look at the code.","chunks":5,"chunkDelayMs":40,"tools":[{"name":"Read","input":{"file_path":%[2]q}}]},
-  {"text":"The function subtracts. I will mend that.","chunks":5,"chunkDelayMs":40,"tools":[{"name":"Edit","input":{"file_path":%[2]q,"old_string":%[3]q,"new_string":%[4]q}}]},
+  {"text":"The function subtracts. I will fix that.","chunks":5,"chunkDelayMs":40,"tools":[{"name":"Edit","input":{"file_path":%[2]q,"old_string":%[3]q,"new_string":%[4]q}}]},
   {"text":"Now the test again.","chunks":3,"chunkDelayMs":40,"tools":[{"name":"Bash","input":{"command":%[1]q,"description":"Run the test"}}]},
   {"text":"The test passes: the function subtracted where it should add.","chunks":6,"chunkDelayMs":40}
 ]}`, s.subject.test, path, s.subject.old, s.subject.to)
@@ -147,8 +147,8 @@ func (s *stage) play(ctx context.Context) (err error) {
 	}
 	git := s.repository(ctx, s.repo, "a failing test")
 	s.app.Notef("A repository with a failing test: %s", s.repo)
-	s.app.Notef("Scripted: the model's answers. A stand-in: the agent, Drawbar's own, which speaks Claude Code's format.")
-	s.app.Notef("Real: its process, the protocol, the permission question, the files, the test, the record.")
+	s.app.Notef("Scripted: the model's answers. Simulated: the agent, which is Drawbar's own and speaks Claude Code's format.")
+	s.app.Notef("Real: the process, the protocol, the permission question, the files, the test, the record.")
 	s.app.Notef("")
 	s.app.Notef("$ drawbar run claude \"the test fails, please fix it\"")
 
@@ -255,7 +255,7 @@ func (s *stage) proof(ctx context.Context, git bool, res execution.Result) error
 		return execution.Errorf(execution.CodeInvalidOutput, "the test still fails: %s%s", out.Stdout, out.Stderr)
 	}
 	s.app.Notef("")
-	s.app.Notef("The test, run once more by the demo itself: %s", strings.TrimSpace(out.Stdout))
+	s.app.Notef("The demo runs the test once more: %s", strings.TrimSpace(out.Stdout))
 	if git {
 		diff, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: "git", Args: []string{"--no-pager", "diff", "--no-color"}, Cwd: s.repo, Env: gitEnv})
 		if err != nil {
@@ -264,7 +264,7 @@ func (s *stage) proof(ctx context.Context, git bool, res execution.Result) error
 		s.app.Notef("What changed:\n%s", strings.TrimRight(diff.Stdout, "\n"))
 	}
 	s.app.Notef("")
-	s.app.Notef("%d tool calls in %d ms; the price is the script's: %s.", res.Trace.Summary.ToolCallCount, res.DurationMs, cli.Money(res.Cost))
+	s.app.Notef("%d tool calls in %d ms; the price comes from the script: %s.", res.Trace.Summary.ToolCallCount, res.DurationMs, cli.Money(res.Cost))
 	s.app.Notef("Next: drawbar agents detect, then: drawbar run claude \"explain this repository\"")
 	return nil
 }

@@ -70,9 +70,9 @@ func (s *stage) governed(ctx context.Context, client *drawbar.Client) (err error
 		return err
 	}
 	s.app.Notef("")
-	s.app.Notef("The second part: a governed run. agentxchain.json says who works (pm is a person, dev and qa are agents), in which phases")
-	s.app.Notef("(planning, implementation, qa), and what each gate asks for. Scripted: the model, and the person. Real: rules, files, record.")
-	s.app.Notef("Its agents act without asking (\"approve\": \"yolo\"), in a folder made for the demo; without that line each asks on the terminal.")
+	s.app.Notef("Part two: a governed run. agentxchain.json says who works (pm is a person, dev and qa are agents), in which phases")
+	s.app.Notef("(planning, implementation, qa), and what each gate requires. Scripted: the model and the person. Real: rules, files, record.")
+	s.app.Notef("The agents act without asking (\"approve\": \"yolo\"), in a folder made for the demo; without that line they ask on the terminal.")
 	for _, play := range []func(context.Context) error{g.plan, g.build, g.doubt, g.end} {
 		if err := play(ctx); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (g *governed) prepare(ctx context.Context) error {
 
 // plan is the person's turn and the approval of what they plan.
 func (g *governed) plan(ctx context.Context) error {
-	g.prompt("step", "pm is a person: the command waits until their result is handed in")
+	g.prompt("step", "pm is a person: the command waits until a result is submitted")
 	type end struct {
 		rep govern.Report
 		err error
@@ -199,17 +199,17 @@ func (g *governed) end(ctx context.Context) error {
 		return err
 	}
 	if !r.OK {
-		return execution.Errorf(execution.CodeInternal, "the demo's record is not whole: %+v", r)
+		return execution.Errorf(execution.CodeInternal, "the demo's record is not intact: %+v", r)
 	}
 	st, err := g.engine.Status(ctx)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("  the record is whole: %d lines in its hash chain", r.Entries)
+	text := fmt.Sprintf("  the record is intact: %d lines in its hash chain", r.Entries)
 	if g.git {
-		text += fmt.Sprintf(", which %d commits name", r.Heads)
+		text += fmt.Sprintf(", named in %d commits", r.Heads)
 	} else {
-		text += "; with git each accepted turn would be a commit, and what it changed would be held against what it says"
+		text += "; with git, each accepted turn would be a commit, and its changes would be checked against its result"
 	}
 	g.app.Notef("%s. Spent: $%.4f.", text, st.Budget.SpentUSD)
 	if g.git {
@@ -221,8 +221,8 @@ func (g *governed) end(ctx context.Context) error {
 	}
 	g.app.Notef("")
 	g.app.Notef("Next:")
-	g.app.Notef("  drawbar govern init --goal \"...\" --agent claude   # make a repository of yours a governed project")
-	g.app.Notef("  drawbar govern step                              # one turn; drawbar govern run carries on to the next gate")
+	g.app.Notef("  drawbar govern init --goal \"...\" --agent claude   # make your repository a governed project")
+	g.app.Notef("  drawbar govern step                              # run one turn; drawbar govern run continues to the next gate")
 	return nil
 }
 
@@ -302,7 +302,7 @@ func (g *governed) tell(r govern.Report, want govern.Outcome) error {
 	case govern.OutcomeDone:
 		head = "  the gate passes"
 	case govern.OutcomeCompleted:
-		head = "  the gate passes, the run is completed"
+		head = "  the gate passes and the run is completed"
 	}
 	if r.TurnID != "" {
 		head += fmt.Sprintf(" %s: %s", r.Role, r.Summary)

@@ -41,8 +41,8 @@ const (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check this machine: agents, logins, settings, sessions, records and tools",
-		Long: "Check this machine: tools, the record of runs, agents with their versions and logins, configuration files, hooks, session stores. It runs no agent's work and uses no network. The exit code is 1 when something will not work.",
+		Use: "doctor", Short: "Diagnose this machine: agents, logins, settings, sessions, records and tools",
+		Long: "Diagnose this machine: tools, the record of runs, agents with their versions and logins, configuration files, hooks, session stores. No agent runs and the network is not used. The exit code is 1 when something will not work.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := app.ProjectDir()
@@ -88,16 +88,16 @@ func New(app *cli.App) *cobra.Command {
 func platform() check {
 	switch runtime.GOOS {
 	case "linux":
-		return check{"supervision", ok, "processes of an agent end with its run, also when drawbar and its keeper are killed", ""}
+		return check{"supervision", ok, "an agent's processes end with its run, even when drawbar and its keeper are killed", ""}
 	case "windows":
-		return check{"supervision", note, "a job object per run; this platform has been compiled, not run", ""}
+		return check{"supervision", note, "a job object per run; this platform is compiled but untested", ""}
 	}
-	return check{"supervision", note, "processes of an agent are found by parent and mark: best effort on this platform", ""}
+	return check{"supervision", note, "an agent's processes are found by parent and marker: best effort on this platform", ""}
 }
 
 // home tries to write where agents keep their sessions and logins; some of them end without a word when they cannot.
 func home() check {
-	c := check{Name: "home", State: problem, Do: "set HOME to a directory that you may write"}
+	c := check{Name: "home", State: problem, Do: "set HOME to a writable directory"}
 	dir, err := os.UserHomeDir()
 	if err != nil {
 		c.Found = err.Error()
@@ -105,12 +105,12 @@ func home() check {
 	}
 	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
 	if err != nil {
-		c.Found = "agents cannot keep their sessions: " + err.Error()
+		c.Found = "agents cannot save their sessions: " + err.Error()
 		return c
 	}
 	_ = f.Close() // nothing was written
 	_ = os.Remove(f.Name())
-	return check{"home", ok, dir + " can be written", ""}
+	return check{"home", ok, dir + " is writable", ""}
 }
 
 // leftovers ends what lost runs left, and removes the private folders of runs that were killed.
@@ -138,12 +138,12 @@ func record(app *cli.App) check {
 		return c
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory that you may write"
+		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a writable directory"
 		return c
 	}
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
-		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory that you may write"
+		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a writable directory"
 		return c
 	}
 	_ = f.Close() // nothing was written
@@ -199,7 +199,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 			continue
 		}
 		installed++
-		version := "an unknown version"
+		version := "unknown version"
 		if i.Version != "" {
 			version = i.Version
 		}
@@ -210,7 +210,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 			c.Found += ", below the minimum " + i.MinVersion
 		case !i.WithinTested:
 			c.State = note
-			c.Found += ", not a version that was tested"
+			c.Found += ", not a tested version"
 		}
 		if i.AuthState == adapter.Unauthenticated || i.AuthState == adapter.AuthExpired {
 			c.State = problem
@@ -223,7 +223,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 		list = append(list, c)
 	}
 	if installed == 0 {
-		list = append(list, check{"agents", problem, "no agent is installed", "install one of those above, or see it work without one: drawbar demo"})
+		list = append(list, check{"agents", problem, "no agent is installed", "install one of the agents above, or try without one: drawbar demo"})
 	}
 	return list
 }
@@ -238,7 +238,7 @@ func login(s adapter.AuthStatus) string {
 	case adapter.AuthExpired:
 		return "the login has expired"
 	}
-	return "whether it is logged in cannot be told"
+	return "login unknown"
 }
 
 // drift looks for output that was not understood in recent runs: the sign of an agent that changed its format.
@@ -266,7 +266,7 @@ func drift(app *cli.App) []check {
 	}
 	var list []check
 	for _, a := range cli.SortedKeys(unknown) {
-		list = append(list, check{a + " output", note, fmt.Sprintf("%d lines of recent runs were not understood", unknown[a]), "drawbar run " + a + " --debug, to see them"})
+		list = append(list, check{a + " output", note, fmt.Sprintf("%d lines of recent runs could not be parsed", unknown[a]), "drawbar run " + a + " --debug shows them"})
 	}
 	return list
 }

@@ -64,7 +64,7 @@ func hooks(app *cli.App, dirs config.Dirs) []check {
 	case err != nil:
 		return []check{failed("hooks", err)}
 	case len(pending) > 0:
-		return []check{{"hooks", note, fmt.Sprintf("not trusted: %s would run %d commands, and no run starts here before", files.Project, len(pending)), "drawbar trust " + dirs.Root}}
+		return []check{{"hooks", note, fmt.Sprintf("not trusted: %s would run %d commands; no run starts here until you trust them", files.Project, len(pending)), "drawbar trust " + dirs.Root}}
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func stores(ctx context.Context, client *drawbar.Client) []check {
 				list = append(list, check{name, note, fmt.Sprintf("%d more like these", len(problems)-n), ""})
 				break
 			}
-			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + i.Agent + ", which passes it over"})
+			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + i.Agent + ", which skips it"})
 		}
 	}
 	return list

@@ -18,23 +18,23 @@ type Code struct {
 }
 
 var table = []Code{
-	{execution.ExitOK, "ok", "the command did what was asked; a run completed"},
-	{execution.ExitGeneral, "general", "something failed that has no code of its own; a run ended without completing: turn limit, budget, a question nobody answered; a governed run is blocked, or a turn was not accepted"},
-	{execution.ExitUsage, "usage", "the command line or the request is wrong; nothing was started"},
-	{execution.ExitAgentNotFound, "agent-not-found", "no agent of that name is known"},
-	{execution.ExitNotInstalled, "not-installed", "the agent is known but its program is not on this machine"},
-	{execution.ExitAuth, "auth", "the agent is not logged in, or its provider refused the credentials"},
-	{execution.ExitCapability, "capability", "the agent cannot do what the request asks; nothing was started"},
+	{execution.ExitOK, "ok", "success; a run completed"},
+	{execution.ExitGeneral, "general", "a failure without a code of its own; a run ended without completing: turn limit, budget, unanswered question; a governed run is blocked, or a turn was not accepted"},
+	{execution.ExitUsage, "usage", "the command line or the request is invalid; nothing was started"},
+	{execution.ExitAgentNotFound, "agent-not-found", "unknown agent"},
+	{execution.ExitNotInstalled, "not-installed", "the agent is not installed on this machine"},
+	{execution.ExitAuth, "auth", "the agent is not logged in, or its provider rejected the credentials"},
+	{execution.ExitCapability, "capability", "the agent does not support what the request asks for; nothing was started"},
 	{execution.ExitConfig, "config", "a configuration or state file cannot be read or written"},
-	{execution.ExitSession, "session", "no such session or run"},
-	{execution.ExitProfile, "profile", "no such profile"},
+	{execution.ExitSession, "session", "unknown session or run"},
+	{execution.ExitProfile, "profile", "unknown profile"},
 	{execution.ExitPlugin, "plugin", "a plugin of the agent failed"},
-	{execution.ExitTimeout, "timeout", "a time limit was reached: of the run, or of silence"},
+	{execution.ExitTimeout, "timeout", "a time limit expired: of the run, or of silence"},
 	{execution.ExitCrashed, "crashed", "the agent's process ended without a result"},
 	{execution.ExitAborted, "aborted", "the run was aborted: drawbar stop, SIGTERM, a second Ctrl-C"},
 	{execution.ExitRateLimited, "rate-limited", "the provider's rate limit ended the run"},
 	{execution.ExitContext, "context", "the model's context window is full"},
-	{execution.ExitUntrusted, "untrusted", "the project would run something that you have not trusted; it was not run (drawbar trust)"},
+	{execution.ExitUntrusted, "untrusted", "the project would run commands that you have not trusted; none was run (drawbar trust)"},
 	{execution.ExitInterruptedKey, "interrupted", "the first Ctrl-C ended the run"},
 }
 
@@ -89,9 +89,9 @@ func Help() string {
 	for _, c := range table {
 		fmt.Fprintf(&b, "  %3d  %-16s %s\n", c.Code, c.Name, c.Meaning)
 	}
-	b.WriteString("\nGoverned runs (drawbar govern): 0 a turn was accepted, a run completed, or run stopped where a person is needed; 1 blocked, not\n" +
-		"accepted, a step while a gate waits, or not possible in this state; 2 the command line; 7 the configuration or the record;\n" +
-		"130 ended by Ctrl-C, the turn stays.\n")
+	b.WriteString("\nGoverned runs (drawbar govern): 0 a turn was accepted, a run completed, or the run stopped because a person is " +
+		"needed; 1 blocked,\nnot accepted, a step while a gate waits, or not possible in this state; 2 the command line; 7 the " +
+		"configuration or the record;\n130 ended by Ctrl-C, the turn stays.\n")
 	b.WriteString("\nError codes of results and events, and the exit code of each:\n\n")
 	for _, row := range execution.ErrorRows() {
 		again := ""

@@ -23,7 +23,7 @@ import (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "govern", Aliases: []string{"gov"}, Short: "Move a repository through phases and gates with several agents, on the record",
+		Use: "govern", Aliases: []string{"gov"}, Short: "Govern agents in a repository: phases, gates, approvals and a record",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -72,7 +72,7 @@ func unknown(cmd *cobra.Command) {
 		if err == nil || len(args) == 0 {
 			return err
 		}
-		e := cli.Usage("there is no command %q", cmd.CommandPath()+" "+args[0])
+		e := cli.Usage("unknown command %q", cmd.CommandPath()+" "+args[0])
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			return e.WithHint("%s", cmd.CommandPath()+" "+strings.Join(near, ", "+cmd.CommandPath()+" "))
 		}

@@ -28,23 +28,25 @@ type command struct {
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
-	cmd := &cobra.Command{Use: "hooks", Short: "Run your own commands before and after what agents do", Args: cli.Args(cobra.NoArgs),
-		Long: `Run your own commands before and after what agents do.
+	cmd := &cobra.Command{Use: "hooks", Short: "Run your own commands before and after agent actions", Args: cli.Args(cobra.NoArgs),
+		Long: `Run your own commands before and after agent actions.
 
 There are three kinds:
 
-  runtime  for one run: drawbar run --hook preToolUse=COMMAND. Works with every agent that "drawbar agents show" says so of.
-  native   registered here (add) and with the agent itself (install): the agent calls them, also when it runs without Drawbar.
-  virtual  registered here for an event that the agent does not have: called from the events of "drawbar run", and cannot block.
+  runtime  for one run: drawbar run --hook preToolUse=COMMAND. See "drawbar agents show" for what an agent supports.
+           Events: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop.
+  native   registered here (add) and with the agent (install): the agent calls them, also when it runs without Drawbar.
+  virtual  registered here for an event that the agent does not have: called from the events of "drawbar run"; cannot block.
 
 A command gets the call as JSON on standard input: agent, hookType, event, sessionId, data {tool_name, tool_input, prompt, cwd ...}.
-It allows with exit code 0 and denies with any other; its standard error says why, to you and to the model (a
-runtime hook on Gemini: to you alone). With exit code 0 it may print an object instead, {"decision": "allow" or "deny" or "modify", "message": TEXT, "modifiedInput": {...}}; members of modifiedInput take the
-place of those of the tool's input. What takes too long or fails has denied, and so has one that modifies where the agent
-cannot give a tool another input ("drawbar agents show" says so).
+Exit code 0 allows the call; any other code denies it. Standard error gives the reason, to you and to the model (with a
+runtime hook on Gemini: to you only). With exit code 0 the command may print an object instead: {"decision": "allow" or "deny" or
+"modify", "message": TEXT, "modifiedInput": {...}}; members of modifiedInput replace those of the tool's input.
+A hook that fails or exceeds its time limit counts as a denial, and so does "modify" where the agent does not support it
+(see "drawbar agents show").
 
-Registrations stand in hooks.json in Drawbar's configuration directory and in the project's .drawbar. Those of the project run
-after yours, in the project's directory, and never replace one of yours. They run only as you trusted them: see "drawbar trust".`,
+Registrations are stored in hooks.json in Drawbar's configuration directory and in the project's .drawbar. The project's hooks run
+after yours, in the project's directory, and never replace one of yours. They run only after you trust them: see "drawbar trust".`,
 		Example: `  drawbar run claude --hook 'preToolUse=grep -qv "rm -rf"' "clean up"
   drawbar hooks add claude PreToolUse --command ./check-tool.sh
   drawbar hooks install codex PreToolUse ./check-tool.sh --trust
@@ -75,7 +77,7 @@ func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
 		return s, nil
 	case s != "":
-		return "", cli.Usage("--scope %q is no scope of hooks", c.scope).WithHint("global or project")
+		return "", cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
 	case dirs.Found:
 		return adapter.ScopeProject, nil
 	}
@@ -103,7 +105,7 @@ func (c *command) native(agentName string) (catalog.Entry, adapter.NativeHooks, 
 			}
 		}
 	}
-	e := execution.Errorf(execution.CodeCapability, "%s has no hooks of its own", entry.Descriptor.Name).WithHint("these have: %s", strings.Join(able, ", "))
+	e := execution.Errorf(execution.CodeCapability, "%s has no hooks of its own", entry.Descriptor.Name).WithHint("agents with hooks: %s", strings.Join(able, ", "))
 	e.Agent, e.Capability = entry.Descriptor.Name, "hooks"
 	return catalog.Entry{}, nil, e
 }
@@ -118,11 +120,11 @@ func event(entry catalog.Entry, n adapter.NativeHooks, name string) (adapter.Nat
 		names = append(names, e.Name)
 	}
 	return adapter.NativeHook{}, execution.Errorf(execution.CodeValidation, "%s has no hook event %q", entry.Descriptor.Name, name).
-		WithHint("it has %s", strings.Join(names, ", "))
+		WithHint("its events: %s", strings.Join(names, ", "))
 }
 
 func (c *command) trustCommand() *cobra.Command {
-	return &cobra.Command{Use: "trust", Short: "Trust the hooks of this project as they are now; see drawbar trust", Args: cli.Args(cobra.NoArgs),
+	return &cobra.Command{Use: "trust", Short: "Trust this project's hooks as they are now; see drawbar trust", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, _, files, err := c.place()
 			if err != nil {
@@ -133,14 +135,14 @@ func (c *command) trustCommand() *cobra.Command {
 				return err
 			}
 			if len(list) == 0 {
-				return execution.Errorf(execution.CodeConfig, "this project has no hooks: there is nothing in %s", files.Project)
+				return execution.Errorf(execution.CodeConfig, "this project has no hooks: %s is empty", files.Project)
 			}
 			store, err := c.app.TrustStore()
 			if err != nil {
 				return err
 			}
 			if id := c.app.Getenv(protocol.TurnVariable); id != "" {
-				return execution.Errorf(execution.CodeUntrusted, "this was typed within turn %s, which trusts nothing", id).WithHint("a person types it in a shell of their own")
+				return execution.Errorf(execution.CodeUntrusted, "trust cannot be granted from within turn %s", id).WithHint("run it yourself in a shell of your own")
 			}
 			items := files.Items(list)
 			if err := files.Trust(cmd.Context(), store, items, true); err != nil {
@@ -167,7 +169,7 @@ type row struct {
 }
 
 func (c *command) listCommand() *cobra.Command {
-	return &cobra.Command{Use: "list", Short: "List registrations, in the order in which they run", Args: cli.Args(cobra.NoArgs),
+	return &cobra.Command{Use: "list", Short: "List registrations in the order in which they run", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.list() }}
 }
 

@@ -37,7 +37,7 @@ type found struct {
 }
 
 func (c *command) discoverCommand() *cobra.Command {
-	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the events at which agents call hooks, and where Drawbar is installed with them",
+	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the hook events of agents, and where Drawbar is installed",
 		RunE: func(_ *cobra.Command, args []string) error { return c.discover(args) }}
 }
 
@@ -74,11 +74,11 @@ func (c *command) discover(names []string) error {
 				if errors.Is(err, fs.ErrNotExist) {
 					continue
 				} else if err != nil {
-					return execution.Errorf(execution.CodeConfig, "look for hooks: %w", err)
+					return execution.Errorf(execution.CodeConfig, "find hooks: %w", err)
 				}
 				on, err := hook.Installed(place, data, hook.Mark(f.Agent, e.Name))
 				if err != nil {
-					return execution.Errorf(execution.CodeConfig, "look for hooks: %w", err).WithHint("correct the file")
+					return execution.Errorf(execution.CodeConfig, "find hooks: %w", err).WithHint("fix the file")
 				}
 				if on {
 					f.Installed = append(f.Installed, s)
@@ -121,7 +121,7 @@ func readPlace(place adapter.HookPlace) ([]byte, error) {
 }
 
 func (c *command) handleCommand() *cobra.Command {
-	return &cobra.Command{Use: "handle AGENT EVENT", Short: "Answer a hook of an agent: its payload on standard input, the answer in its own form",
+	return &cobra.Command{Use: "handle AGENT EVENT", Short: "Answer an agent's hook: reads its payload from stdin, answers in its format",
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.handle(cmd.Context(), args[0], args[1]) }}
 }
@@ -164,10 +164,10 @@ func refused(err error) error { return &exitcode.Error{Code: 2, Err: err} }
 func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
 	payload, err := io.ReadAll(io.LimitReader(c.app.In, maxPayload+1))
 	if err != nil {
-		return execution.HookResult{}, fmt.Errorf("read what the agent says: %w", err)
+		return execution.HookResult{}, fmt.Errorf("read the agent's payload: %w", err)
 	}
 	if len(payload) > maxPayload {
-		return execution.HookResult{}, fmt.Errorf("the agent says more than %d bytes", maxPayload)
+		return execution.HookResult{}, fmt.Errorf("the agent's payload is larger than %d bytes", maxPayload)
 	}
 	call, err := n.ReadHook(e.Name, payload)
 	if err != nil {
@@ -189,9 +189,9 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 	if len(pending) > 0 {
 		// An agent that changes what its user trusted must not get rid of it so.
 		if slices.ContainsFunc(pending, func(p trust.Change) bool { return p.Was != nil }) {
-			return execution.HookResult{}, fmt.Errorf("the hooks of %s changed since they were trusted; look at them: drawbar trust", files.Project)
+			return execution.HookResult{}, fmt.Errorf("the hooks of %s changed since they were trusted; review them: drawbar trust", files.Project)
 		}
-		c.app.Warnf("the hooks of %s are not trusted and do not run; look at them: drawbar trust", files.Project)
+		c.app.Warnf("the hooks of %s are not trusted and do not run; review them: drawbar trust", files.Project)
 	}
 	names := []string{e.Name}
 	if e.Event != "" {
@@ -208,10 +208,10 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 
 func (c *command) installCommand() *cobra.Command {
 	var trust bool
-	cmd := &cobra.Command{Use: "install AGENT EVENT [COMMAND]", Short: "Have an agent call Drawbar at an event; with a command, register that too",
-		Long: `Have an agent call "drawbar hooks handle" at an event: write that into the agent's own settings, and nothing else.
+	cmd := &cobra.Command{Use: "install AGENT EVENT [COMMAND]", Short: "Make an agent call Drawbar at an event; registers COMMAND if given",
+		Long: `Make an agent call "drawbar hooks handle" at an event by adding an entry to the agent's own settings.
 
-Everything else in that file stays as it is, byte for byte. With a command the command is registered first, as by "drawbar hooks add".`,
+The rest of that file stays the same, byte for byte. If you give a command, it is registered first, as with "drawbar hooks add".`,
 		Args: cli.Args(cobra.RangeArgs(2, 3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry, n, err := c.native(args[0])
@@ -229,7 +229,7 @@ Everything else in that file stays as it is, byte for byte. With a command the c
 			// Settings that cannot be changed are found before anything is registered.
 			if data, err := readPlace(place); err == nil {
 				if _, err := hook.Installed(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
-					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("correct the file: drawbar does not touch what it cannot parse")
+					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("fix the file: drawbar does not change a file that it cannot parse")
 				}
 			}
 			var r *registered
@@ -242,7 +242,7 @@ Everything else in that file stays as it is, byte for byte. With a command the c
 			}
 			return c.install(cmd.Context(), entry, place, e, trust, r)
 		}}
-	cmd.Flags().BoolVar(&trust, "trust", false, "also say that you have reviewed it, where the agent asks for that (codex)")
+	cmd.Flags().BoolVar(&trust, "trust", false, "also mark the hook as reviewed, where the agent requires it (codex)")
 	return cmd
 }
 
@@ -258,7 +258,7 @@ func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adap
 		scope = adapter.ScopeGlobal // the agent's settings are the user's unless said otherwise
 	case adapter.ScopeGlobal, adapter.ScopeProject:
 	default:
-		return adapter.HookPlace{}, cli.Usage("--scope %q is no scope of hooks", c.scope).WithHint("global or project")
+		return adapter.HookPlace{}, cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
 	}
 	program, err := self()
 	if err != nil {
@@ -319,9 +319,9 @@ func (c *command) install(ctx context.Context, entry catalog.Entry, place adapte
 			c.app.Notef("registered as %s in %s", r.ID, r.File)
 		}
 		if changed {
-			c.app.Printf("%s calls drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
+			c.app.Printf("%s now calls drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
 		} else {
-			c.app.Printf("%s calls drawbar at %s already: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
+			c.app.Printf("%s already calls drawbar at %s: %s\n", entry.Descriptor.DisplayName, e.Name, place.File)
 		}
 		if note != "" {
 			c.app.Notef("%s", note)
@@ -330,7 +330,7 @@ func (c *command) install(ctx context.Context, entry catalog.Entry, place adapte
 }
 
 func (c *command) uninstallCommand() *cobra.Command {
-	return &cobra.Command{Use: "uninstall AGENT EVENT", Short: "Have an agent no longer call Drawbar at an event", Args: cli.Args(cobra.ExactArgs(2)),
+	return &cobra.Command{Use: "uninstall AGENT EVENT", Short: "Stop an agent from calling Drawbar at an event", Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry, n, err := c.native(args[0])
 			if err != nil {
@@ -345,7 +345,7 @@ func (c *command) uninstallCommand() *cobra.Command {
 				return err
 			}
 			if _, err := os.Stat(place.File); errors.Is(err, fs.ErrNotExist) {
-				return execution.Errorf(execution.CodeConfig, "%s is not installed with %s: there is no %s", e.Name, entry.Descriptor.Name, place.File)
+				return execution.Errorf(execution.CodeConfig, "%s is not installed with %s: %s not found", e.Name, entry.Descriptor.Name, place.File)
 			}
 			changed, err := hook.Uninstall(cmd.Context(), place, hook.Mark(entry.Descriptor.Name, e.Name))
 			if err != nil {

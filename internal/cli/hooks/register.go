@@ -25,11 +25,11 @@ type target struct {
 
 func (t *target) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&t.command, "command", "", "line for the shell")
-	fl.StringVar(&t.script, "script", "", "program to run, without a shell")
+	fl.StringVar(&t.command, "command", "", "shell command line")
+	fl.StringVar(&t.script, "script", "", "program to run without a shell")
 	fl.StringVar(&t.builtin, "builtin", "", "log (a line in hook-log.jsonl) or trace (a line on standard error)")
-	fl.IntVar(&t.priority, "priority", hook.DefaultPriority, "lower ones run first")
-	fl.BoolVar(&t.disabled, "disabled", false, "keep it, but do not run it")
+	fl.IntVar(&t.priority, "priority", hook.DefaultPriority, "priority; lower numbers run first")
+	fl.BoolVar(&t.disabled, "disabled", false, "register it but do not run it")
 	cmd.MarkFlagsMutuallyExclusive("command", "script", "builtin")
 }
 
@@ -60,7 +60,7 @@ func (t *target) apply(cmd *cobra.Command, r *hook.Registration) {
 func (c *command) addCommand() *cobra.Command {
 	var t target
 	var id string
-	cmd := &cobra.Command{Use: "add AGENT EVENT", Short: "Register a command for an event of an agent; * stands for all", Args: cli.Args(cobra.ExactArgs(2)),
+	cmd := &cobra.Command{Use: "add AGENT EVENT", Short: "Register a command for an agent event (* for any agent)", Args: cli.Args(cobra.ExactArgs(2)),
 		Example: "  drawbar hooks add claude PreToolUse --command ./check-tool.sh\n  drawbar hooks add '*' tool_error --builtin log",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := hook.Registration{ID: id, Agent: args[0], HookType: args[1]}
@@ -68,7 +68,7 @@ func (c *command) addCommand() *cobra.Command {
 			return c.add(cmd, r)
 		}}
 	t.register(cmd)
-	cmd.Flags().StringVar(&id, "id", "", "name of the registration (default: made of agent and event)")
+	cmd.Flags().StringVar(&id, "id", "", "name of the registration (default: from agent and event)")
 	return cmd
 }
 
@@ -91,9 +91,9 @@ func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
 		c.app.Notef("registered in %s", done.File)
 		switch {
 		case done.Kind == hook.Virtual:
-			c.app.Notef("it is virtual: called from the events of drawbar run, and cannot block")
+			c.app.Notef("this hook is virtual: called from the events of drawbar run; cannot block")
 		case r.Agent != hook.Any && r.HookType != hook.Any:
-			c.app.Notef("%s calls it once it is installed: drawbar hooks install %s %s", r.Agent, r.Agent, r.HookType)
+			c.app.Notef("to have %s call it: drawbar hooks install %s %s", r.Agent, r.Agent, r.HookType)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
 func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool) (registered, error) {
 	var done registered
 	if r.Handler == "" {
-		return done, cli.Usage("nothing is to be done").WithHint("--command LINE, --script FILE or --builtin NAME")
+		return done, cli.Usage("no command is given").WithHint("--command LINE, --script FILE or --builtin NAME")
 	}
 	kind, agentName, err := c.kind(*r)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool)
 			r.ID = idFor(map[bool]string{true: "any", false: r.Agent}[r.Agent == hook.Any], map[bool]string{true: "any", false: r.HookType}[r.HookType == hook.Any], list)
 		}
 		if slices.ContainsFunc(list, func(h hook.Registration) bool { return h.ID == r.ID }) {
-			return nil, execution.Errorf(execution.CodeConfig, "the hook %q is there already, in %s", r.ID, files.Path(scope)).
+			return nil, execution.Errorf(execution.CodeConfig, "the hook %q already exists in %s", r.ID, files.Path(scope)).
 				WithHint("change it: drawbar hooks set %s, or remove it: drawbar hooks remove %s", r.ID, r.ID)
 		}
 		return append(list, *r), nil
@@ -189,7 +189,7 @@ func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, e
 		}
 	}
 	if best == hook.None {
-		return "", "", execution.Errorf(execution.CodeValidation, "%q is no event of %s, and no event of a run", r.HookType, map[bool]string{true: "any agent", false: agentName}[len(agents) != 1]).
+		return "", "", execution.Errorf(execution.CodeValidation, "%q is not an event of %s or of a run", r.HookType, map[bool]string{true: "any agent", false: agentName}[len(agents) != 1]).
 			WithHint("drawbar hooks discover lists the events of agents")
 	}
 	return best, agentName, nil
@@ -219,9 +219,9 @@ func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
 	case 1:
 		return files, in[0], nil
 	case 2:
-		return files, "", cli.Usage("you and this project both have a hook %q", id).WithHint("--scope global or --scope project")
+		return files, "", cli.Usage("both you and this project have a hook %q", id).WithHint("--scope global or --scope project")
 	}
-	return files, "", execution.Errorf(execution.CodeConfig, "there is no hook %q", id).WithHint("drawbar hooks list")
+	return files, "", execution.Errorf(execution.CodeConfig, "no hook %q is registered", id).WithHint("drawbar hooks list")
 }
 
 func (c *command) removeCommand() *cobra.Command {
@@ -274,7 +274,7 @@ func (c *command) setCommand() *cobra.Command {
 			return c.app.Answer(changed, func() { c.app.Printf("changed %s\n", args[0]) })
 		}}
 	t.register(cmd)
-	cmd.Flags().BoolVar(&t.enabled, "enabled", true, "run it")
+	cmd.Flags().BoolVar(&t.enabled, "enabled", true, "enable the hook; --enabled=false disables it")
 	cmd.MarkFlagsMutuallyExclusive("enabled", "disabled")
 	return cmd
 }

@@ -21,8 +21,8 @@ type answer struct {
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "host", Short: "Show which agent this shell runs in",
-		Long: "Show which agent this shell runs in, by the variables that agents set for the commands they run. An API key is no evidence. " +
-			"Of agents inside agents the innermost comes first.",
+		Long: "Show which agent this shell runs in, based on the variables that agents set for the commands they run. API keys are " +
+			"ignored. If agents are nested, the innermost comes first.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			c, err := app.Client()

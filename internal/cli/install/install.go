@@ -19,19 +19,19 @@ type change = func(context.Context, string, adapter.InstallOptions) (adapter.Ins
 
 // New makes "install AGENT...".
 func New(app *cli.App) *cobra.Command {
-	return command(app, "install", "Install agents by their vendors' packages, in the tested version", true,
+	return command(app, "install", "Install agents from their vendors' packages, in the tested version", true,
 		func(r *catalog.Registry) change { return r.Install })
 }
 
 // NewUpdate makes "update AGENT...".
 func NewUpdate(app *cli.App) *cobra.Command {
-	return command(app, "update", "Bring agents to the tested version, or to another one", true,
+	return command(app, "update", "Update agents to the tested version, or to another one", true,
 		func(r *catalog.Registry) change { return r.Update })
 }
 
 // NewUninstall makes "uninstall AGENT...".
 func NewUninstall(app *cli.App) *cobra.Command {
-	return command(app, "uninstall", "Remove agents' programs; their settings and sessions stay", false,
+	return command(app, "uninstall", "Uninstall agents; their settings and sessions stay", false,
 		func(r *catalog.Registry) change { return r.Uninstall })
 }
 
@@ -41,7 +41,7 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: verb + " AGENT...", Short: short,
-		Long: short + ".\n\nThe command that is run is printed first, and nothing else is run with --dry-run.",
+		Long: short + ".\n\nThe command is printed before it runs; --dry-run prints it only.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if timeout <= 0 {
 				return cli.Usage("--timeout %s is out of range", timeout)
@@ -52,7 +52,7 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 			}
 			switch {
 			case all && len(names) > 0:
-				return cli.Usage("--all and the names of agents exclude each other")
+				return cli.Usage("--all and agent names contradict each other")
 			case all:
 				if names, err = everybody(cmd.Context(), c.Adapters(), verb); err != nil {
 					return err
@@ -60,7 +60,7 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 			case len(names) == 0:
 				return cli.Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s, or drawbar agents list", cmd.UseLine())
 			case len(names) > 1 && o.Version != "":
-				return cli.Usage("--version is the version of one agent, and %d are named", len(names)).WithHint("%s %s --version %s", cmd.CommandPath(), names[0], o.Version)
+				return cli.Usage("--version applies to one agent, and %d are named", len(names)).WithHint("%s %s --version %s", cmd.CommandPath(), names[0], o.Version)
 			}
 			for _, name := range names {
 				if _, err := c.Adapters().Get(name); err != nil {
@@ -86,13 +86,13 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&all, "all", false, "all agents that are known; for update and uninstall all that are installed")
-	f.BoolVar(&o.DryRun, "dry-run", false, "print the command and run nothing")
-	f.StringVar(&o.Method, "method", "", "npm, brew, winget, pip or script instead of the first that works here")
-	f.DurationVar(&timeout, "timeout", 10*time.Minute, "stop the installer after this time")
+	f.BoolVar(&all, "all", false, "all supported agents (update, uninstall: all installed agents)")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the command without running it")
+	f.StringVar(&o.Method, "method", "", "npm, brew, winget, pip or script (default: the first that works here)")
+	f.DurationVar(&timeout, "timeout", 10*time.Minute, "time limit for the installer")
 	if versions {
-		f.StringVar(&o.Version, "version", "", "version to install instead of the tested one: 1.2.3, or latest")
-		f.BoolVar(&o.Force, "force", false, "also when it is there already, and when a requirement is not met")
+		f.StringVar(&o.Version, "version", "", "version to install, such as 1.2.3 or latest (default: the tested one)")
+		f.BoolVar(&o.Force, "force", false, "install even if present, or if a requirement is not met")
 	}
 	return cmd
 }

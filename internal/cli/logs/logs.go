@@ -16,16 +16,16 @@ func New(app *cli.App) *cobra.Command {
 	var after uint64
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print the events of a run; -f follows a live one",
-		Long: `Print the events of a run. Those of a run that ended end with "finished", and the exit code is 0 whatever its result. A record that
-stops before is an error after the last event: exit code 12 for a lost run.`,
+		Long: `Print the events of a run. The events of an ended run end with "finished", and the exit code is 0 whatever its result. If the
+record stops earlier, an error follows the last event: exit code 12 for a lost run.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return Print(cmd.Context(), app, args[0], after, follow, debug, nil)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run ends")
-	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and lines that were not understood")
-	cmd.Flags().Uint64Var(&after, "after", 0, "events after this number")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the run ends")
+	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and output that could not be parsed")
+	cmd.Flags().Uint64Var(&after, "after", 0, "only events after this number")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	if run, err := s.Get(id); err != nil {
 		return cli.RecordError(err)
 	} else if run.Live {
-		app.Notef("run %s goes on; follow it with: drawbar logs -f %s", run.ID, run.ID)
+		app.Notef("run %s is still running; follow it with: drawbar logs -f %s", run.ID, run.ID)
 	}
 	return nil
 }

@@ -30,20 +30,20 @@ type command struct {
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
-	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove the MCP servers of agents", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove agents' MCP servers", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local; list takes all when it is not given, add and remove take global")
+	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local (default: all for list, global for add and remove)")
 	cmd.PersistentFlags().StringVarP(&c.cwd, "cwd", "C", "", "directory of the project (default: here)")
-	list := &cobra.Command{Use: "list [AGENT]", Short: "List the MCP servers of an agent, or of all", Args: cli.Args(cobra.MaximumNArgs(1)), RunE: c.list}
+	list := &cobra.Command{Use: "list [AGENT]", Short: "List the MCP servers of one agent, or of all", Args: cli.Args(cobra.MaximumNArgs(1)), RunE: c.list}
 	list.Flags().BoolVar(&c.reveal, "reveal", false, "show secrets: values of environments and headers")
 	add := &cobra.Command{Use: "add AGENT NAME [--url URL | -- COMMAND [ARG...]]", Short: "Add an MCP server to an agent's configuration",
 		Example: "  drawbar mcp add claude files --env ROOT=/srv -- npx -y server-files\n  drawbar mcp add codex docs --url https://example.com/mcp --header \"Authorization: Bearer ...\"\n  drawbar mcp add gemini --file servers.json",
 		Args:    cli.Args(cobra.MinimumNArgs(1)), RunE: c.add}
-	add.Flags().StringArrayVar(&c.env, "env", nil, "NAME=VALUE for the server; NAME alone takes the value it has here (repeatable)")
-	add.Flags().StringArrayVar(&c.headers, "header", nil, "\"Name: value\" for a server with an address (repeatable)")
-	add.Flags().StringVar(&c.url, "url", "", "address of the server")
+	add.Flags().StringArrayVar(&c.env, "env", nil, "NAME=VALUE for the server; NAME copies the current value (repeatable)")
+	add.Flags().StringArrayVar(&c.headers, "header", nil, "HTTP header \"Name: value\", for a server with an address (repeatable)")
+	add.Flags().StringVar(&c.url, "url", "", "URL of the server")
 	add.Flags().StringVar(&c.transport, "transport", "", "stdio, http or sse (default: stdio for a command, http for an address)")
-	add.Flags().StringVar(&c.file, "file", "", "add every server of a file, of the form that run --mcp takes")
+	add.Flags().StringVar(&c.file, "file", "", "add every server in a file; same form as run --mcp")
 	remove := &cobra.Command{Use: "remove AGENT NAME", Short: "Remove an MCP server from an agent's configuration", Args: cli.Args(cobra.ExactArgs(2)), RunE: c.remove}
 	cmd.AddCommand(list, add, remove)
 	return cmd
@@ -194,17 +194,17 @@ func (c *command) answer(verb string, v changed) error {
 func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPServer, error) {
 	if c.file != "" {
 		if len(args) > 1 || c.url != "" || len(c.env)+len(c.headers) > 0 || c.transport != "" {
-			return nil, cli.Usage("--file names its servers itself").WithHint("%s AGENT --file FILE", cmd.CommandPath())
+			return nil, cli.Usage("--file takes the server names from the file").WithHint("%s AGENT --file FILE", cmd.CommandPath())
 		}
 		return cli.ReadMCPFile("--file", c.file)
 	}
 	if len(args) < 2 {
-		return nil, cli.Usage("%s: name the server", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
+		return nil, cli.Usage("%s: the server has no name", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 	}
 	m := execution.MCPServer{Name: args[1], URL: c.url}
 	switch {
 	case c.url != "" && len(args) > 2:
-		return nil, cli.Usage("a server has a command or --url, not both")
+		return nil, cli.Usage("use a command or --url, not both")
 	case c.url == "" && len(args) < 3:
 		return nil, cli.Usage("the server %s needs a command or an address", args[1]).WithHint("-- COMMAND [ARG...], or --url URL")
 	case c.url == "":
@@ -219,7 +219,7 @@ func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPSer
 	case "stdio", "sse", "streamable-http":
 		m.Transport = execution.MCPTransport(c.transport)
 	default:
-		return nil, cli.Usage("--transport %q", c.transport).WithHint("stdio, http or sse")
+		return nil, cli.Usage("--transport %q is not supported", c.transport).WithHint("stdio, http or sse")
 	}
 	for _, pair := range c.env {
 		name, value, ok := strings.Cut(pair, "=")
@@ -227,7 +227,7 @@ func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPSer
 			value = c.app.Getenv(name)
 		}
 		if name == "" || !ok && value == "" {
-			return nil, cli.Usage("--env %s: it has no value here", name).WithHint("--env NAME=VALUE")
+			return nil, cli.Usage("--env %s: the variable is not set here", name).WithHint("--env NAME=VALUE")
 		}
 		if m.Env == nil {
 			m.Env = map[string]string{}
@@ -238,7 +238,7 @@ func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPSer
 		name, value, ok := strings.Cut(h, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" || strings.ContainsAny(h, "\r\n") {
-			return nil, cli.Usage("--header %s is no header", name).WithHint(`--header "Name: value"`)
+			return nil, cli.Usage("--header %s is not a valid header", name).WithHint(`--header "Name: value"`)
 		}
 		if m.Headers == nil {
 			m.Headers = map[string]string{}

@@ -20,8 +20,9 @@ func New(app *cli.App) *cobra.Command {
 	var script, addr, log string
 	serve := &cobra.Command{
 		Use: "serve --script FILE", Short: "Answer Anthropic, OpenAI and Gemini requests from a script",
-		Long: `Answer model requests from a script: Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini, streaming and not.
-It listens on this machine only, asks for no key, and prints its address on standard output once it is ready. GET /__log shows what it received.`,
+		Long: `Answer model requests from a script: Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini, with or without
+streaming. The server listens on this machine only, requires no key, and prints its address on standard output once it is ready.
+GET /__log shows the requests it received.`,
 		Example: `  echo '{"turns":[{"text":"hello"}]}' > script.json
   drawbar model serve --script script.json --addr 127.0.0.1:18080 &
   ANTHROPIC_BASE_URL=http://127.0.0.1:18080 ANTHROPIC_API_KEY=dummy drawbar run claude "say hello"`,
@@ -36,7 +37,7 @@ It listens on this machine only, asks for no key, and prints its address on stan
 			}
 			parsed, err := modelserver.Parse(text)
 			if err != nil {
-				return cli.Usage("--script %s: %v", script, err).WithHint("the form of a script: drawbar model serve --help")
+				return cli.Usage("--script %s: %v", script, err).WithHint("for the form of a script: drawbar model serve --help")
 			}
 			var w io.Writer
 			if log != "" {
@@ -61,9 +62,9 @@ It listens on this machine only, asks for no key, and prints its address on stan
 			return errors.Join(running.Close(), server.LogError())
 		},
 	}
-	serve.Flags().StringVar(&script, "script", "", "file with the script")
-	serve.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "loopback address to listen on; port 0 chooses one")
-	serve.Flags().StringVar(&log, "log", "", "file to append received requests to, one JSON object a line")
+	serve.Flags().StringVar(&script, "script", "", "script file")
+	serve.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "loopback address to listen on; port 0 picks a free one")
+	serve.Flags().StringVar(&log, "log", "", "file for received requests, appended as one JSON object a line")
 	cmd.AddCommand(serve)
 	return cmd
 }

@@ -22,18 +22,18 @@ type row struct {
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	const long = "List the models that agents declare and the configuration adds. Any other model id is passed on to the agent as it is; its price is unknown, never free."
+	const long = "List the models that agents declare and that the configuration adds. Other model ids are passed to the agent unchanged; their price is unknown, never free."
 	cmd := &cobra.Command{
-		Use: "models [AGENT]", Short: "List models, with context windows and prices; ask about one; estimate a cost", Long: long,
+		Use: "models [AGENT]", Short: "List models, with context windows and prices; estimate costs", Long: long,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return list(app, args) },
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "list [AGENT]", Short: "List models, with context windows and prices", Long: long, Args: cli.Args(cobra.MaximumNArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return list(app, args) }},
-		&cobra.Command{Use: "show AGENT MODEL", Short: "Show what is known of a model", Args: cli.Args(cobra.ExactArgs(2)),
+		&cobra.Command{Use: "show AGENT MODEL", Short: "Show a model's limits and prices", Args: cli.Args(cobra.ExactArgs(2)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0], args[1]) }},
-		&cobra.Command{Use: "validate AGENT MODEL", Short: "Tell whether an agent declares a model; the exit code is 1 when it does not", Args: cli.Args(cobra.ExactArgs(2)),
+		&cobra.Command{Use: "validate AGENT MODEL", Short: "Check whether an agent declares a model; exits with 1 when it does not", Args: cli.Args(cobra.ExactArgs(2)),
 			RunE: func(_ *cobra.Command, args []string) error { return validate(app, args[0], args[1]) }},
 		estimate(app),
 	)
@@ -192,7 +192,7 @@ type estimation struct {
 
 func estimate(app *cli.App) *cobra.Command {
 	var u execution.Usage
-	cmd := &cobra.Command{Use: "estimate AGENT MODEL", Short: "Tell what a number of tokens would cost", Args: cli.Args(cobra.ExactArgs(2)),
+	cmd := &cobra.Command{Use: "estimate AGENT MODEL", Short: "Estimate what a number of tokens costs", Args: cli.Args(cobra.ExactArgs(2)),
 		Example: "  drawbar models estimate claude opus --input 100000 --output 5000 --cache-read 400000",
 		RunE: func(_ *cobra.Command, args []string) error {
 			for name, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache-read": u.Cached, "cache-write": u.CacheWrite, "thinking": u.Thinking} {
@@ -201,7 +201,7 @@ func estimate(app *cli.App) *cobra.Command {
 				}
 			}
 			if u.Thinking > u.Output {
-				return cli.Usage("--thinking %d is more than --output %d, which it is a part of", u.Thinking, u.Output)
+				return cli.Usage("--thinking %d is more than --output %d, which includes it", u.Thinking, u.Output)
 			}
 			c, err := client(app)
 			if err != nil {
@@ -216,18 +216,18 @@ func estimate(app *cli.App) *cobra.Command {
 				return err
 			}
 			if usd == nil {
-				return execution.Errorf(execution.CodeCapability, "the price of %s is unknown, or that of a kind of these tokens", m.ID).
+				return execution.Errorf(execution.CodeCapability, "the price of %s, or of this kind of token, is unknown", m.ID).
 					WithHint("declare it under \"models\" in the configuration: drawbar config schema")
 			}
 			u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 			return app.Answer(estimation{args[0], m.ID, u, *usd}, func() { app.Printf("$%.4f\n", *usd) })
 		}}
 	f := cmd.Flags()
-	f.Int64Var(&u.Input, "input", 0, "tokens of the prompt that no cache had")
-	f.Int64Var(&u.Output, "output", 0, "tokens of the answer, thinking included")
-	f.Int64Var(&u.Cached, "cache-read", 0, "tokens that were read from a cache")
-	f.Int64Var(&u.CacheWrite, "cache-write", 0, "tokens that were written to a cache")
-	f.Int64Var(&u.Thinking, "thinking", 0, "how many of the answer's tokens are thinking")
+	f.Int64Var(&u.Input, "input", 0, "uncached tokens of the prompt")
+	f.Int64Var(&u.Output, "output", 0, "tokens of the answer, including thinking")
+	f.Int64Var(&u.Cached, "cache-read", 0, "tokens read from a cache")
+	f.Int64Var(&u.CacheWrite, "cache-write", 0, "tokens written to a cache")
+	f.Int64Var(&u.Thinking, "thinking", 0, "thinking tokens, as a part of --output")
 	return cmd
 }
 

@@ -15,8 +15,8 @@ func New(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var q struct{ tools, structured, continuation, approvals, trace, attachments string }
 	cmd := &cobra.Command{
-		Use: "negotiate [AGENT] [PROMPT]", Short: "Show what a request would get from an agent, without running it",
-		Long:    "Show what a request would get from an agent, without running it. It takes the flags of \"drawbar run\" and requirements besides. Exit code 6: unsupported.",
+		Use: "negotiate [AGENT] [PROMPT]", Short: "Show what an agent would do with a request, without running it",
+		Long:    "Show what an agent would do with a request, without running it. Takes the flags of \"drawbar run\", and requirements. Exit code 6: unsupported.",
 		Example: "  drawbar agents negotiate codex --budget 2 --model gpt-5.4\n  drawbar agents negotiate claude --need-approvals required --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := app.Client()

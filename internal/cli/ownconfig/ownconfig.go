@@ -66,7 +66,7 @@ func Get(app *cli.App, dir, key string) error {
 }
 
 func unknown(key string) error {
-	e := cli.Usage("there is no key %q in Drawbar's configuration", key)
+	e := cli.Usage("Drawbar's configuration has no key %q", key)
 	switch near := config.Nearest(key); {
 	case near == "":
 	case near != key:
@@ -98,7 +98,7 @@ func file(app *cli.App, dir, scope string) (s config.Scope, path, within string,
 		within, err := dirs.Within(config.ScopeProject)
 		return config.ScopeProject, dirs.ProjectFile(), within, err
 	}
-	return "", "", "", cli.Usage("--scope %q is no scope", scope).WithHint("global or project")
+	return "", "", "", cli.Usage("--scope %q is not a scope", scope).WithHint("global or project")
 }
 
 // isDuration reports whether the value of a key may be written as 90s or 20m.
@@ -111,7 +111,7 @@ func isDuration(key configfile.Path) bool {
 func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error {
 	path, err := configfile.ParsePath(key)
 	if err != nil {
-		return cli.Usage("%q is no key: %v", key, err)
+		return cli.Usage("%q is not a key: %v", key, err)
 	}
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {
@@ -127,7 +127,7 @@ func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error 
 func Unset(ctx context.Context, app *cli.App, dir, scope, key string) error {
 	path, err := configfile.ParsePath(key)
 	if err != nil {
-		return cli.Usage("%q is no key: %v", key, err)
+		return cli.Usage("%q is not a key: %v", key, err)
 	}
 	return edit(ctx, app, dir, scope, key, func(d *configfile.Document) (bool, error) { return d.Unset(path) })
 }
@@ -190,7 +190,7 @@ func Validate(app *cli.App, dir string) error {
 	return app.Answer(map[string]any{"valid": true, "files": files}, func() {
 		for _, f := range files {
 			if _, err := os.Stat(f); errors.Is(err, fs.ErrNotExist) {
-				app.Printf("valid: %s (not there)\n", f)
+				app.Printf("valid: %s (missing)\n", f)
 				continue
 			}
 			app.Printf("valid: %s\n", f)

@@ -16,13 +16,14 @@ import (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "plugins", Short: "List, install, uninstall and search plugins of an agent",
-		Long: "List, install, uninstall and search plugins of an agent, by the agent's own command. Gemini and Qwen call them extensions.\n\n" +
-			"claude, codex and copilot install from marketplaces that their own commands add, such as: claude plugin marketplace add OWNER/REPOSITORY",
+	cmd := &cobra.Command{Use: "plugins", Short: "List, install, uninstall and search an agent's plugins",
+		Long: "List, install, uninstall and search an agent's plugins, with the agent's own command. Gemini and Qwen call them " +
+			"extensions.\n\nclaude, codex and copilot install from marketplaces that you add with their own commands, such as: " +
+			"claude plugin marketplace add OWNER/REPOSITORY",
 		Example: "  drawbar plugins list claude\n  drawbar plugins search copilot review\n  drawbar plugins install gemini ./my-extension --consent\n  drawbar plugins uninstall gemini my-extension",
 		Args:    cli.Args(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	var o adapter.PluginOptions
-	install := &cobra.Command{Use: "install AGENT PLUGIN", Short: "Install a plugin, named in the agent's own words", Args: cli.Args(cobra.ExactArgs(2)),
+	install := &cobra.Command{Use: "install AGENT PLUGIN", Short: "Install a plugin; PLUGIN is written as the agent expects it", Args: cli.Args(cobra.ExactArgs(2)),
 		Example: "  drawbar plugins install claude review@my-marketplace\n  drawbar plugins install gemini ./my-extension --consent",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := manager[adapter.PluginManager](app, args[0], "plugins")
@@ -41,7 +42,7 @@ func New(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(p, func() { app.Printf("installed %s %s\n", p.PluginID, p.Version) })
 		}}
-	install.Flags().BoolVar(&o.Consent, "consent", false, "accept that it is a program of somebody else, where the agent asks (gemini, qwen)")
+	install.Flags().BoolVar(&o.Consent, "consent", false, "accept third-party code, where the agent asks for consent (gemini, qwen)")
 	cmd.AddCommand(install,
 		&cobra.Command{Use: "list AGENT", Short: "List installed plugins", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,7 +78,7 @@ func New(app *cli.App) *cobra.Command {
 				}
 				return app.Answer(map[string]string{"uninstalled": args[1]}, func() { app.Printf("uninstalled %s\n", args[1]) })
 			}},
-		&cobra.Command{Use: "search AGENT [QUERY]", Short: "Search plugins that can be installed", Args: cli.Args(cobra.RangeArgs(1, 2)),
+		&cobra.Command{Use: "search AGENT [QUERY]", Short: "Search for plugins to install", Args: cli.Args(cobra.RangeArgs(1, 2)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				m, err := manager[adapter.PluginSearcher](app, args[0], "plugins.search")
 				if err != nil {
@@ -133,7 +134,7 @@ func manager[T any](app *cli.App, name, capability string) (T, error) {
 	if capability == "plugins.search" {
 		what = "no search for plugins"
 	}
-	e := execution.Errorf(execution.CodeCapability, "%s has %s", entry.Descriptor.Name, what).WithHint("these can: %s", strings.Join(able, ", "))
+	e := execution.Errorf(execution.CodeCapability, "%s has %s", entry.Descriptor.Name, what).WithHint("agents that have it: %s", strings.Join(able, ", "))
 	e.Agent, e.Capability = entry.Descriptor.Name, capability
 	return none, e
 }

@@ -17,10 +17,11 @@ import (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "profiles", Short: "Save run options under a name and reuse them", Args: cli.Args(cobra.NoArgs),
-		Long: "A profile names options of drawbar run. It is a file in the user's configuration directory or in .drawbar of a project. Where both\n" +
-			"have one of a name, the name means the user's, and project/NAME the project's. A project's profile can only tighten what the\n" +
-			"user allows, and cannot name programs, variables, MCP servers or skills.",
+	cmd := &cobra.Command{Use: "profiles", Short: "Save and reuse run options", Args: cli.Args(cobra.NoArgs),
+		Long: "A profile is a named set of options of drawbar run, stored as a file in the user's configuration directory or in a " +
+			"project's\n.drawbar. If both have a profile of the same name, the name means the user's, and project/NAME the " +
+			"project's. A project's profile\ncan only tighten what the user allows, and cannot name programs, variables, MCP servers " +
+			"or skills.",
 		Example: "  drawbar profiles set careful --agent claude --model opus --approve deny --max-turns 20\n  drawbar run --profile careful \"review the last commit\"",
 		RunE:    func(*cobra.Command, []string) error { return list(app, "") }}
 	cmd.AddCommand(newList(app), newShow(app), newSet(app), newDelete(app), newApply(app))
@@ -49,7 +50,7 @@ func scope(word string) (config.Scope, error) {
 	case "project":
 		return config.ScopeProject, nil
 	}
-	return "", cli.Usage("--scope %q is no scope", word).WithHint("global or project")
+	return "", cli.Usage("--scope %q is not a scope", word).WithHint("global or project")
 }
 
 func newList(app *cli.App) *cobra.Command {
@@ -76,7 +77,7 @@ func list(app *cli.App, where string) error {
 	}
 	return app.Answer(found, func() {
 		if len(found) == 0 {
-			app.Notef("no profiles; to make one: drawbar profiles set NAME --model MODEL")
+			app.Notef("no profiles; create one with: drawbar profiles set NAME --model MODEL")
 			return
 		}
 		w := app.Table()
@@ -118,7 +119,7 @@ func newShow(app *cli.App) *cobra.Command {
 					}
 				}
 				if d.Also != "" {
-					app.Notef("this project has another one: drawbar profiles show project/%s", d.Name)
+					app.Notef("this project has a profile of the same name: drawbar profiles show project/%s", d.Name)
 				}
 				for _, ignored := range d.Ignored {
 					app.Warnf("%s", ignored)
@@ -145,7 +146,7 @@ func printOptions(app *cli.App, run execution.RunOptions) {
 func newSet(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var where, agent string
-	cmd := &cobra.Command{Use: "set NAME [FLAGS of drawbar run]", Short: "Write a profile; what it was before is replaced", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "set NAME [FLAGS of drawbar run]", Short: "Write a profile, replacing an existing one", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := scope(where)
 			if err != nil {
@@ -200,10 +201,10 @@ func newSet(app *cli.App) *cobra.Command {
 			})
 		}}
 	flags.Register(cmd)
-	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: the project when it has a .drawbar)")
-	cmd.Flags().StringVar(&agent, "agent", "", "agent that the profile is for, and that runs when none is named")
+	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: project where there is a .drawbar, else global)")
+	cmd.Flags().StringVar(&agent, "agent", "", "agent of the profile; it runs when the command line names none")
 	flags.Refuse(cmd, func(o execution.Option) bool { return o.In(execution.ReachProfile) || o.Name == "cwd" },
-		"belongs to one run, a profile cannot have it", "give it to drawbar run")
+		"belongs to one run; a profile cannot contain it", "give it to drawbar run")
 	return cmd
 }
 
@@ -222,7 +223,7 @@ func named(app *cli.App, agent string) (string, error) {
 
 func newDelete(app *cli.App) *cobra.Command {
 	var where string
-	cmd := &cobra.Command{Use: "delete NAME", Short: "Remove a profile; project/NAME is the project's", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "delete NAME", Short: "Delete a profile (project/NAME: the project's)", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := scope(where)
 			if err != nil {
@@ -238,7 +239,7 @@ func newDelete(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(map[string]string{"removed": path}, func() { app.Notef("removed %s", path) })
 		}}
-	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: what the name means)")
+	cmd.Flags().StringVar(&where, "scope", "", "global or project (default: the one that the name refers to)")
 	app.DirFlag(cmd)
 	return cmd
 }
@@ -246,7 +247,7 @@ func newDelete(app *cli.App) *cobra.Command {
 func newApply(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var agent string
-	cmd := &cobra.Command{Use: "apply NAME [FLAGS of drawbar run]", Short: "Show the options of a run with a profile and these flags", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "apply NAME [FLAGS of drawbar run]", Short: "Show the run options that result from a profile and flags", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			app.SetDir(flags.Dir())
 			p, err := open(app)

@@ -23,8 +23,8 @@ func New(app *cli.App) *cobra.Command {
 	var all, quiet bool
 	var since, until string
 	cmd := &cobra.Command{
-		Use: "ps", Short: "List runs: the live ones, or all with --all",
-		Long: "List runs: the live ones, and lost ones whose processes still run; all with --all.",
+		Use: "ps", Short: "List live runs, or all runs with --all",
+		Long: "List live runs, and lost ones whose processes are still running; --all lists every run.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -57,15 +57,15 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVarP(&all, "all", "a", false, "ended runs too")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "ids only")
-	fl.StringVar(&f.Agent, "agent", "", "runs of this agent")
-	fl.StringVar(&f.Tag, "tag", "", "runs with this tag")
-	fl.StringVarP(&f.Cwd, "cwd", "C", "", "runs in this directory")
-	fl.StringVar(&f.Session, "session", "", "runs of this session of an agent")
-	fl.StringVar(&since, "since", "", "started since: 24h, 7d, a date")
-	fl.StringVar(&until, "until", "", "started before")
-	fl.IntVar(&f.Limit, "limit", 50, "at most this many")
+	fl.BoolVarP(&all, "all", "a", false, "include ended runs")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print ids only")
+	fl.StringVar(&f.Agent, "agent", "", "only runs of this agent")
+	fl.StringVar(&f.Tag, "tag", "", "only runs with this tag")
+	fl.StringVarP(&f.Cwd, "cwd", "C", "", "only runs in this directory")
+	fl.StringVar(&f.Session, "session", "", "only runs of this session of an agent")
+	fl.StringVar(&since, "since", "", "only runs started since: 24h, 7d, a date")
+	fl.StringVar(&until, "until", "", "only runs started before: 24h, 7d, a date")
+	fl.IntVar(&f.Limit, "limit", 50, "maximum number of runs")
 	return cmd
 }
 
@@ -149,9 +149,9 @@ func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 		state := cli.EndOf(r.State, r.ErrorCode)
 		switch {
 		case r.Processes == 1:
-			state = string(r.State) + ", 1 process still runs"
+			state = string(r.State) + ", 1 process still running"
 		case r.Processes > 1:
-			state = fmt.Sprintf("%s, %d processes still run", r.State, r.Processes)
+			state = fmt.Sprintf("%s, %d processes still running", r.State, r.Processes)
 		}
 		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
 		if len(prompt) > 60 {

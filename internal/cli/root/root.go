@@ -71,8 +71,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 
 // The groups of commands, in the order in which people meet them.
 var groups = []*cobra.Group{
-	{ID: "run", Title: "Run agents:"}, {ID: "govern", Title: "Govern a project:"}, {ID: "agents", Title: "Look after agents:"},
-	{ID: "past", Title: "Look back:"}, {ID: "settings", Title: "Settings and extensions:"}, {ID: "test", Title: "Try and test:"},
+	{ID: "run", Title: "Run agents:"}, {ID: "govern", Title: "Govern a project:"}, {ID: "agents", Title: "Manage agents:"},
+	{ID: "past", Title: "Review runs and costs:"}, {ID: "settings", Title: "Settings and extensions:"}, {ID: "test", Title: "Try and test:"},
 }
 
 // entry is a command at the top.
@@ -152,17 +152,19 @@ func New(app *cli.App) *cobra.Command { return tree(app, "") }
 // would pay for the others.
 func tree(app *cli.App, name string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:           "drawbar",
-		Short:         "Drive any coding agent through one seam",
-		Long:          "Drawbar drives coding agents: one way to ask, one stream of events, one result, whatever the agent.",
-		Example:       "  drawbar demo                       # see it work, nothing installed\n  drawbar agents detect              # what is on this machine\n  drawbar run claude \"fix the test\"  # run an agent here",
+		Use:   "drawbar",
+		Short: "Drive any coding agent through one seam",
+		Long: "Drawbar drives coding agents through one interface: one request, one stream of events and one result for " +
+			"every agent.",
+		Example: "  drawbar demo                       # watch it work without an agent\n  drawbar agents detect              " +
+			"# list the agents on this machine\n  drawbar run claude \"fix the test\"  # run an agent here",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			e := cli.Usage("there is no command %q", args[0])
+			e := cli.Usage("unknown command %q", args[0])
 			if meant := near.Words(args[0], whatToType()); len(meant) > 0 {
 				return e.WithHint("%s", strings.Join(meant, ", "))
 			}
@@ -170,8 +172,8 @@ func tree(app *cli.App, name string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().BoolVar(&app.JSON, "json", false, "answer in JSON on standard output")
-	cmd.PersistentFlags().BoolVar(&app.NoColor, "no-color", false, "no colours, as with NO_COLOR")
+	cmd.PersistentFlags().BoolVar(&app.JSON, "json", false, "print JSON on standard output")
+	cmd.PersistentFlags().BoolVar(&app.NoColor, "no-color", false, "disable colours (also: NO_COLOR)")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage("%s: %v", c.CommandPath(), err).WithHint("%s --help", c.CommandPath())
 	})
@@ -191,7 +193,7 @@ func tree(app *cli.App, name string) *cobra.Command {
 
 // exitCodes is the help topic "drawbar help exit-codes".
 func exitCodes(app *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Args: cli.Args(cobra.NoArgs),
+	c := &cobra.Command{Use: "exit-codes", Short: "Explain the exit codes", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return app.Answer(exitcode.Table(), func() { app.Printf("%s", exitcode.Help()) })
 		}}

@@ -105,7 +105,7 @@ func NewDetached(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var o order
 			if err := json.NewDecoder(app.In).Decode(&o); err != nil {
-				return cli.Usage("read the order of a background run: %v", err)
+				return cli.Usage("read the request of the background run: %v", err)
 			}
 			client, err := app.Client()
 			if err != nil {

@@ -22,7 +22,7 @@ import (
 func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (told func(), err error) {
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {
-			return nil, execution.Errorf(execution.CodeValidation, "the current directory cannot be read: %w", err)
+			return nil, execution.Errorf(execution.CodeValidation, "cannot read the current directory: %w", err)
 		}
 	}
 	dirs, err := app.Dirs(cwd)

@@ -54,7 +54,7 @@ func (o *output) flush() {
 	if err := o.buf.Flush(); err != nil && o.err == nil {
 		o.err = err
 		if errors.Is(err, syscall.EPIPE) {
-			o.app.Warnf("nobody reads the events any more; the run goes on: drawbar logs -f %s", o.run.ID())
+			o.app.Warnf("the reader of the events has gone; the run continues: drawbar logs -f %s", o.run.ID())
 		} else {
 			o.app.Warnf("write events: %v", err)
 		}

@@ -35,14 +35,14 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [AGENT] [PROMPT] [-- COMMAND [ARGS...]]",
 		Short: "Run an agent and stream what it does",
-		Long: `Run an agent and stream what it does: its answer to standard output, tools, questions and cost to standard error.
+		Long: `Run an agent and stream what it does: its answer to standard output; tools, questions and cost to standard error.
 
-The prompt is the words behind the agent's name, --prompt, a file (--file), or standard input. Without an agent's name
-the configured one runs (drawbar config set defaultAgent claude), or that of the profile.
-The agent acp is any program that speaks the Agent Client Protocol: it and its arguments stand behind --.
-Ctrl-C once interrupts the turn, twice aborts the run; a conversation (-i) goes on after an interrupt, and Ctrl-C twice
-between its turns ends it. On a terminal permission questions are asked there; elsewhere they are denied with a warning,
-unless --approve says otherwise. A run whose output nobody reads any more goes on and stays on record.`,
+The prompt is the words after the agent's name, --prompt, a file (--file), or standard input. Without an agent's name, the agent of
+the profile or the configured default runs (drawbar config set defaultAgent claude).
+The agent acp is any program that speaks the Agent Client Protocol: give the program and its arguments after --.
+Ctrl-C interrupts the turn; a second Ctrl-C aborts the run. A conversation (-i) continues after an interrupt; Ctrl-C twice
+between its turns ends it. Permission questions are asked on the terminal; without one they are denied with a warning,
+unless --approve says otherwise. --mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}. A run whose output is no longer read continues and stays on record.`,
 		Example: `  drawbar run claude "fix the failing test"
   drawbar run codex --approve yolo --cwd ../service "upgrade the linter"
   git diff | drawbar run claude --system "You review patches." --json
@@ -52,9 +52,9 @@ unless --approve says otherwise. A run whose output nobody reads any more goes o
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
 	}
 	o.flags.Register(cmd)
-	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open: lines from standard input are messages")
-	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run's id")
-	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to ask or tell in this run: preToolUse, userPromptSubmit (can deny or modify), postToolUse, sessionStart, sessionEnd, stop (repeatable); see drawbar hooks --help")
+	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open; lines from standard input are messages")
+	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run id")
+	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
 	cli.TrustFlag(cmd, &o.trust)
 	return cmd
@@ -70,7 +70,8 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	if o.interactive && o.detach {
-		return cli.Usage("--interactive and --detach contradict each other").WithHint("detach it, then talk to it: drawbar attach RUN")
+		return cli.Usage("--interactive and --detach contradict each other").WithHint("use --detach, then send messages with: " +
+			"drawbar attach RUN")
 	}
 	takesCommand := entry.Capabilities().Agent.TakesCommand
 	prompt := o.flags.Split(cmd, takesCommand, args)
@@ -87,7 +88,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	if takesCommand && len(req.Run.Command) == 0 {
-		return cli.Usage("%s runs a program that you name, and none is named", entry.Descriptor.Name).
+		return cli.Usage("%s runs a program that you choose, and none is given", entry.Descriptor.Name).
 			WithHint("%s %s \"what to do\" -- COMMAND [ARGS...]", cmd.CommandPath(), entry.Descriptor.Name)
 	}
 	req.Run.Interactive = o.interactive

@@ -67,7 +67,7 @@ func (s *signals) interrupt(count int) {
 	idle := execution.CodeOf(err) == execution.CodeInvalidStateTransition && s.run.State() != execution.StatePaused
 	switch {
 	case s.interactive && idle && count == 1:
-		s.app.Notef("\npress Ctrl-C again to leave, or type a message")
+		s.app.Notef("\npress Ctrl-C again to quit, or type a message")
 	case s.interactive && idle:
 		s.app.Notef("")
 		s.run.CloseInput()

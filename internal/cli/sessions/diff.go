@@ -12,7 +12,7 @@ import (
 func diff(app *cli.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "diff A B", Short: "Compare two sessions, of one agent or of two, message by message",
+		Use: "diff A B", Short: "Compare two sessions message by message, also of different agents",
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := open(app)
@@ -26,7 +26,7 @@ func diff(app *cli.App) *cobra.Command {
 			return app.Answer(d, func() { showDiff(app, d, all) })
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "show what is the same in both too")
+	cmd.Flags().BoolVar(&all, "all", false, "also show what is the same in both")
 	return cmd
 }
 

@@ -32,10 +32,10 @@ func export(app *cli.App) *cobra.Command {
 			case "md":
 				f = sessions.Markdown
 			default:
-				return cli.Usage("--format %q is no format", format).WithHint("json, jsonl or markdown")
+				return cli.Usage("--format %q is not supported", format).WithHint("json, jsonl or markdown")
 			}
 			if force && output == "" {
-				return cli.Usage("--force is about the file of --output, which is not given").WithHint("--output FILE --force")
+				return cli.Usage("--force needs --output").WithHint("--output FILE --force")
 			}
 			if output != "" {
 				if err := free(output, force); err != nil {
@@ -72,9 +72,9 @@ func export(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&reveal, "reveal", false, "show secrets: values of this environment, and known kinds of keys")
-	cmd.Flags().StringVar(&format, "format", "markdown", "json, jsonl or markdown")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; default: standard output")
-	cmd.Flags().BoolVar(&force, "force", false, "replace the file of --output")
+	cmd.Flags().StringVar(&format, "format", "markdown", "format: json, jsonl or markdown")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the file named by --output")
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func free(path string, force bool) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if dir, err := os.Stat(filepath.Dir(path)); err != nil || !dir.IsDir() {
-			return cli.Usage("--output %s: %s is no directory", path, filepath.Dir(path)).WithHint("mkdir -p %s", filepath.Dir(path))
+			return cli.Usage("--output %s: %s is not a directory", path, filepath.Dir(path)).WithHint("mkdir -p %s", filepath.Dir(path))
 		}
 		return nil
 	case err != nil:
@@ -109,7 +109,7 @@ func free(path string, force bool) error {
 	case info.IsDir():
 		return cli.Usage("--output %s is a directory", path).WithHint("name a file in it")
 	case force && !info.Mode().IsRegular():
-		return cli.Usage("--output %s is no regular file and is not replaced", path).WithHint("name another file")
+		return cli.Usage("--output %s is not a regular file and is not replaced", path).WithHint("choose another file")
 	case force:
 		return nil
 	}
@@ -117,13 +117,14 @@ func free(path string, force bool) error {
 }
 
 func exists(path string) error {
-	return cli.Usage("--output %s is there already", path).WithHint("--force replaces it")
+	return cli.Usage("--output %s already exists", path).WithHint("--force replaces it")
 }
 
 // write makes the file whole or not at all. Sessions hold what only their owner should read.
 func write(path string, force bool, fill func(*os.File) error) (err error) {
 	failed := func(err error) error {
-		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("make room, or name another file with --output")
+		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("free some space, or choose another file " +
+			"with --output")
 	}
 	tmp, err := atomicfile.Create(path, 0o600)
 	if err != nil {

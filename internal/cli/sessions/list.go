@@ -17,9 +17,10 @@ func list(app *cli.App) *cobra.Command {
 	var f filter
 	var quiet bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List sessions, the latest first",
-		Long: "List sessions, the latest first.\n\nThe cost is that of drawbar sessions cost, as far as it is known without reading whole files; --cost and --sort cost read\n" +
-			"what is new. ~ is an estimate by the price table, + is too low by calls without a known price, ? has no known price, - is not known yet.",
+		Use: "list", Short: "List sessions, newest first",
+		Long: "List sessions, newest first.\n\nThe cost is the one of drawbar sessions cost, as far as it is known without reading " +
+			"whole files; --cost and --sort cost read\nwhat is new. ~ is an estimate from the price table, + is too low because of " +
+			"calls without a known price, ? has no known price,\n- is not known yet.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := time.Now()
@@ -38,10 +39,10 @@ func list(app *cli.App) *cobra.Command {
 			return app.Answer(l, func() { showList(app, l, now, quiet) })
 		},
 	}
-	f.flags(cmd, "date, turns or cost (default date)", 100)
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "ids only")
-	cmd.Flags().BoolVar(&f.query.Priced, "cost", false, "reckon what every session cost, as sessions cost does; what is new of all session files is read, once")
-	cmd.Flags().BoolVar(&f.query.Counted, "turns", false, "count the turns of every listed session; large ones are read whole, once")
+	f.flags(cmd, "sort by date, turns or cost (default date)", 100)
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print ids only")
+	cmd.Flags().BoolVar(&f.query.Priced, "cost", false, "compute costs as sessions cost does; reads new parts of session files once")
+	cmd.Flags().BoolVar(&f.query.Counted, "turns", false, "count turns; reads large session files in full, once")
 	return cmd
 }
 

@@ -11,9 +11,10 @@ import (
 func search(app *cli.App) *cobra.Command {
 	var f filter
 	cmd := &cobra.Command{
-		Use: "search TEXT", Short: "Look for a text in what was said, thought, called and answered",
-		Long: "Look for a text, in either case, in what was said, thought, called and answered, in the files as they are now.\n" +
-			"The relevance of a session adds up its messages with the text: prompts count most, then answers, then tools; a title with the text counts most of all.",
+		Use: "search TEXT", Short: "Search what was said, thought, called and answered",
+		Long: "Search what was said, thought, called and answered, ignoring case, in the files as they are now.\nA session's " +
+			"relevance adds up its messages that contain the text: prompts count most, then answers, then tools; a match in " +
+			"the\ntitle counts most of all.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
@@ -32,7 +33,7 @@ func search(app *cli.App) *cobra.Command {
 			return app.Answer(r, func() { showHits(app, r, now) })
 		},
 	}
-	f.flags(cmd, "relevance, date or cost (default relevance)", 50)
+	f.flags(cmd, "sort by relevance, date or cost (default relevance)", 50)
 	return cmd
 }
 
@@ -43,11 +44,11 @@ func showHits(app *cli.App, r sessions.SearchResult, now time.Time) {
 	}
 	switch {
 	case r.Total == 0:
-		app.Notef("nothing in %d sessions", r.Searched)
+		app.Notef("no match in %d sessions", r.Searched)
 	case r.Total > len(r.Hits):
-		app.Notef("%d of %d sessions that have it, of %d; --limit 0 lists all", len(r.Hits), r.Total, r.Searched)
+		app.Notef("%d of %d matching sessions, of %d; --limit 0 lists all", len(r.Hits), r.Total, r.Searched)
 	default:
-		app.Notef("%d of %d sessions have it", r.Total, r.Searched)
+		app.Notef("%d of %d sessions match", r.Total, r.Searched)
 	}
 	problems(app, r.Problems)
 }

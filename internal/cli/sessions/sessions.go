@@ -16,9 +16,9 @@ import (
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "Read the conversations that agents keep on disk",
-		Long: "Read the conversations that agents keep on disk, whoever started them. Nothing of the agents' is written.\n" +
-			"A session is named agent:id; the beginning of an id will do where only one session has it.",
+	cmd := &cobra.Command{Use: "sessions", Short: "Read the conversations that agents save on disk",
+		Long: "Read the conversations that agents save on disk, whoever started them. The agents' files are never changed.\nA " +
+			"session is named agent:id; a prefix of an id is enough if it matches only one session.",
 		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
@@ -35,15 +35,15 @@ type filter struct {
 
 func (f *filter) flags(cmd *cobra.Command, sorts string, limit int) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.query.Agent, "agent", "", "sessions of this agent")
-	fl.StringVar(&f.since, "since", "", "active since: 24h, 7d, a date")
-	fl.StringVar(&f.until, "until", "", "last active before")
-	fl.StringVar(&f.query.Model, "model", "", "sessions whose model has this in its name")
-	fl.StringSliceVar(&f.query.Tags, "tag", nil, "sessions of Drawbar's runs with this tag; repeat for any of several")
-	fl.StringVarP(&f.cwd, "cwd", "C", "", "sessions in this directory or below it")
-	fl.IntVar(&f.query.Limit, "limit", limit, "at most this many; 0 for all")
+	fl.StringVar(&f.query.Agent, "agent", "", "only sessions of this agent")
+	fl.StringVar(&f.since, "since", "", "only sessions active since: 24h, 7d, a date")
+	fl.StringVar(&f.until, "until", "", "only sessions last active before: 24h, 7d, a date")
+	fl.StringVar(&f.query.Model, "model", "", "only sessions whose model name contains this text")
+	fl.StringSliceVar(&f.query.Tags, "tag", nil, "only sessions of Drawbar's runs with this tag (repeatable; matches any)")
+	fl.StringVarP(&f.cwd, "cwd", "C", "", "only sessions in this directory or below it")
+	fl.IntVar(&f.query.Limit, "limit", limit, "maximum number of sessions (0: all)")
 	fl.StringVar(&f.sort, "sort", "", sorts)
-	fl.StringVar(&f.order, "order", "desc", "desc or asc")
+	fl.StringVar(&f.order, "order", "desc", "sort order: desc or asc")
 }
 
 // read checks the flags and completes the query.
@@ -68,7 +68,7 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 			}
 		}
 		if q.Sort == "" {
-			return q, cli.Usage("--sort %q is no order", f.sort).WithHint("%s", words(sorts))
+			return q, cli.Usage("--sort %q is not a sort key", f.sort).WithHint("%s", words(sorts))
 		}
 	}
 	switch f.order {
@@ -76,7 +76,7 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 	case "asc":
 		q.Ascending = true
 	default:
-		return q, cli.Usage("--order %q is no direction", f.order).WithHint("desc or asc")
+		return q, cli.Usage("--order %q is not supported", f.order).WithHint("desc or asc")
 	}
 	if f.cwd != "" {
 		if q.Cwd, err = filepath.Abs(f.cwd); err != nil {

@@ -36,8 +36,8 @@ func show(app *cli.App) *cobra.Command {
 			return app.Answer(one, func() { (&printer{app: app, full: full}).session(one) })
 		},
 	}
-	cmd.Flags().BoolVar(&full, "full", false, "show outputs of tools and thinking whole")
-	cmd.Flags().IntVar(&last, "last", 0, "only the last so many messages")
+	cmd.Flags().BoolVar(&full, "full", false, "show tool outputs and thinking in full")
+	cmd.Flags().IntVar(&last, "last", 0, "only the last N messages")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (p *printer) session(s adapter.Session) {
 	}
 	problems(p.app, s.Problems)
 	for _, kind := range cli.SortedKeys(s.UnknownRecords) {
-		p.app.Notef("%d records of the type %q are not known and not shown", s.UnknownRecords[kind], cli.Printable(kind))
+		p.app.Notef("%d records of the unknown type %q are not shown", s.UnknownRecords[kind], cli.Printable(kind))
 	}
 }
 

@@ -16,9 +16,9 @@ func watch(app *cli.App) *cobra.Command {
 	var replay, debug bool
 	var quiet time.Duration
 	cmd := &cobra.Command{
-		Use: "watch SESSION", Short: "Follow a session that goes on, as events",
-		Long: "Follow a session that goes on, whoever runs it: new lines of its file become events, with --json one a line. It ends with\n" +
-			"the session where the agent writes down its end, when the file is removed, and with Ctrl-C.",
+		Use: "watch SESSION", Short: "Follow an active session as events",
+		Long: "Follow an active session, whoever runs it: new lines of its file become events, with --json one a line. It ends when " +
+			"the agent\nrecords the end of the session, when the file is removed, and with Ctrl-C.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if quiet < 0 {
@@ -53,8 +53,8 @@ func watch(app *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&replay, "replay", false, "begin with what is there already")
+	cmd.Flags().BoolVar(&replay, "replay", false, "start with the existing messages")
 	cmd.Flags().BoolVar(&debug, "debug", false, "show thinking")
-	cmd.Flags().DurationVar(&quiet, "quiet-for", 0, "end when nothing was written for so long; 0 for never")
+	cmd.Flags().DurationVar(&quiet, "quiet-for", 0, "stop when nothing is written for this long (0: never)")
 	return cmd
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const long = `Sum what all agents used on this machine, whoever started them, from the session files they keep themselves.
+const long = `Sum up what all agents used on this machine, whoever started them, from the session files that they keep.
 
-Every call of a model counts once, however often the files repeat it; sub-agents, resumes and forks are seen to. The money
-is the agent's own figure where it states one (stated), else tokens times the models' prices (estimated). Calls of models
-without a known price are counted and said to be unpriced: the sum is too low by them, they are not free.
+Every model call counts once, however often the files repeat it, also across sub-agents, resumes and forks. The cost
+is the agent's own figure where it reports one (stated), else tokens times the models' prices (estimated). Calls to models
+without a known price are counted and reported as unpriced: the sum is then too low; they are not free.
 
-What was read is kept, so that the next report reads only what is new.`
+Results are cached, so the next report reads only what is new.`
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	var q sessions.CostQuery
 	var by, since, until, zone, cwd string
 	cmd := &cobra.Command{
-		Use: "cost", Short: "Sum what agents used, from their session files: all runs, not only Drawbar's", Long: long,
+		Use: "cost", Short: "Sum up what agents used, from all their session files, not only Drawbar's", Long: long,
 		Example: "  drawbar sessions cost --by day --since 30d\n  drawbar sessions cost --by model --agent claude --json",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,15 +63,15 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&by, "by", "agent", "day, month, agent, model, project or session")
-	fl.StringVar(&q.Agent, "agent", "", "calls of this agent")
-	fl.StringVar(&q.Model, "model", "", "calls of this model: its id or an alias")
-	fl.StringVar(&q.Project, "project", "", "calls in this directory and below")
-	fl.StringVarP(&cwd, "cwd", "C", "", "the same as --project")
-	fl.StringVar(&q.Tag, "tag", "", "calls of the sessions of Drawbar's runs with this tag")
-	fl.StringVar(&since, "since", "", "calls since: 24h, 7d, a date")
-	fl.StringVar(&until, "until", "", "calls before")
-	fl.StringVar(&zone, "timezone", "", "time zone of days and dates, as in Europe/Berlin or UTC; empty: the machine's")
+	fl.StringVar(&by, "by", "agent", "group by day, month, agent, model, project or session")
+	fl.StringVar(&q.Agent, "agent", "", "only calls of this agent")
+	fl.StringVar(&q.Model, "model", "", "only calls of this model (id or alias)")
+	fl.StringVar(&q.Project, "project", "", "only calls in this directory or below it")
+	fl.StringVarP(&cwd, "cwd", "C", "", "same as --project")
+	fl.StringVar(&q.Tag, "tag", "", "only calls in sessions of Drawbar's runs with this tag")
+	fl.StringVar(&since, "since", "", "only calls since: 24h, 7d, a date")
+	fl.StringVar(&until, "until", "", "only calls before: 24h, 7d, a date")
+	fl.StringVar(&zone, "timezone", "", "time zone of days and dates, such as Europe/Berlin (default: the machine's)")
 	return cmd
 }
 
@@ -81,7 +81,7 @@ func moments(q *sessions.CostQuery, zone, since, until string) error {
 	if zone != "" {
 		var err error
 		if q.Location, err = time.LoadLocation(zone); err != nil || zone == "Local" {
-			return cli.Usage("--timezone %q is not known", zone).WithHint("a name of the IANA data base such as UTC, Europe/Berlin, America/New_York")
+			return cli.Usage("--timezone %q is not known", zone).WithHint("use an IANA name such as UTC, Europe/Berlin, America/New_York")
 		}
 	}
 	for _, m := range []struct {
@@ -126,9 +126,9 @@ func show(app *cli.App, r sessions.Costs) {
 		if n > 1 {
 			calls = fmt.Sprintf("%d calls have", n)
 		}
-		app.Notef("%s no known price (%s): the sum is too low by what is not priced", calls, strings.Join(r.UnpricedModels, ", "))
+		app.Notef("%s no known price (%s), so the sum is too low", calls, strings.Join(r.UnpricedModels, ", "))
 	}
 	if r.Files == 0 {
-		app.Notef("no session files were found; see which agents are installed with: drawbar agents detect")
+		app.Notef("no session files were found; to see which agents are installed: drawbar agents detect")
 	}
 }

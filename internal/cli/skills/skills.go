@@ -38,16 +38,16 @@ func (c *command) make(use, what, source, example string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: "List, add and remove agents' " + what, Example: example, Args: cli.Args(cobra.NoArgs),
 		Long: "List, add and remove agents' " + what + `.
 
-They are copied to where each agent looks for them, globally or in the project. Nothing in them is run.`,
+They are copied to the folder where each agent finds them, globally or in the project. Nothing in them is run.`,
 		RunE: func(*cobra.Command, []string) error { return c.list() }}
-	cmd.PersistentFlags().StringArrayVar(&c.agents, "agent", nil, "agent (repeatable; default of list and where: all that have them)")
-	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: global to add and remove, both to list)")
+	cmd.PersistentFlags().StringArrayVar(&c.agents, "agent", nil, "agent (repeatable; default for list and where: all that support them)")
+	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: global for add and remove, both for list)")
 	c.app.DirFlag(cmd)
 	var o skill.Options
 	add := &cobra.Command{Use: "add " + source, Short: "Copy one to where agents look", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.add(args[0], o) }}
-	add.Flags().StringVar(&o.Name, "name", "", "another name than its own")
-	add.Flags().BoolVar(&o.Force, "force", false, "replace one of the same name")
+	add.Flags().StringVar(&o.Name, "name", "", "name to use instead of its own")
+	add.Flags().BoolVar(&o.Force, "force", false, "replace an existing one of the same name")
 	cmd.AddCommand(add,
 		&cobra.Command{Use: "list", Short: "List what agents find", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.list() }},
 		&cobra.Command{Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove one", Args: cli.Args(cobra.ExactArgs(1)),
@@ -81,7 +81,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
 		scopes = []adapter.ConfigScope{s}
 	case s != "":
-		return nil, cli.Usage("--scope %q is no scope", c.scope).WithHint("global or project")
+		return nil, cli.Usage("--scope %q is not a scope", c.scope).WithHint("global or project")
 	case change:
 		scopes = scopes[:1]
 	}
@@ -96,7 +96,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 	names := c.agents
 	if len(names) == 0 {
 		if change {
-			return nil, cli.Usage("which agent?").WithHint("--agent NAME; these have %s: %s", c.capability(), strings.Join(able, ", "))
+			return nil, cli.Usage("which agent?").WithHint("--agent NAME; agents that support %s: %s", c.capability(), strings.Join(able, ", "))
 		}
 		names = able
 	}
@@ -127,7 +127,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 			}
 		}
 		if !found {
-			err := execution.Errorf(execution.CodeCapability, "%s has no %s", e.Descriptor.Name, c.capability()).WithHint("these have: %s", strings.Join(able, ", "))
+			err := execution.Errorf(execution.CodeCapability, "%s has no %s", e.Descriptor.Name, c.capability()).WithHint("agents that support them: %s", strings.Join(able, ", "))
 			err.Agent, err.Capability = e.Descriptor.Name, c.capability()
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (c *command) list() error {
 	}
 	return c.app.Answer(items, func() {
 		if len(items) == 0 {
-			c.app.Notef("there are none")
+			c.app.Notef("none found")
 			return
 		}
 		w := c.app.Table()

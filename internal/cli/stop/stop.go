@@ -20,11 +20,13 @@ func New(app *cli.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "stop RUN...", Short: "Stop runs and everything they started",
-		Long: "Stop runs and everything they started: the agent is asked to end, and ended after the grace period of its run. With --force the process that drives it is killed, and the agent's tree with it. Of a lost run, whose driver is gone, the processes that still run are ended.",
+		Long: "Stop runs and everything they started: the agent is asked to end, and is killed after the grace period of its run. " +
+			"--force kills the process that drives the run, and the agent's whole process tree. For a lost run, whose driver is " +
+			"gone, the processes that are still running are killed.",
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error { return stop(cmd.Context(), app, ids, force) },
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "kill at once")
+	cmd.Flags().BoolVar(&force, "force", false, "kill immediately")
 	return cmd
 }
 
@@ -78,11 +80,11 @@ func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
 		for _, o := range outcomes {
 			switch {
 			case o.Ended == 1:
-				app.Printf("%s %s; ended 1 process that still ran\n", o.RunID, o.State)
+				app.Printf("%s %s; ended 1 process that was still running\n", o.RunID, o.State)
 			case o.Ended > 1:
-				app.Printf("%s %s; ended %d processes that still ran\n", o.RunID, o.State, o.Ended)
+				app.Printf("%s %s; ended %d processes that were still running\n", o.RunID, o.State, o.Ended)
 			case o.Was == "ended":
-				app.Printf("%s had ended already: %s\n", o.RunID, o.State)
+				app.Printf("%s had already ended: %s\n", o.RunID, o.State)
 			default:
 				app.Printf("%s %s\n", o.RunID, o.State)
 			}

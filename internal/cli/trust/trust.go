@@ -23,19 +23,19 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var yes, list, revoke bool
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Short: "Show what a project would run on this machine, and allow it", Args: cli.Args(cobra.MaximumNArgs(1)),
-		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether it may.
+		Use: "trust [DIR]", Short: "Show what a project would run on this machine, and trust it", Args: cli.Args(cobra.MaximumNArgs(1)),
+		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether to trust it.
 
 A repository runs nothing until you trust it: commands of .drawbar/hooks.json; programs, agents, hooks and gate actions of
-agentxchain.json. Trust holds for the content that was shown, also of the files in the project that a command names. What is new
-or changed later is asked about again, with the difference. What you write by drawbar hooks add, drawbar govern init and drawbar
-govern config set is trusted as you write it.
+agentxchain.json. Trust applies to the content that was shown, including the files in the project that a command names. You are
+asked again about anything that is added or changed later, and shown the difference. What you write with drawbar hooks add,
+drawbar govern init and drawbar govern config set is trusted immediately.
 
-Trust does not follow what those programs read or start themselves, and says nothing about what agents read.`,
+Trust does not cover what those programs read or start themselves, nor what agents read.`,
 		Example: `  drawbar trust                # show, then ask
-  drawbar trust --list         # show, and say what is trusted
+  drawbar trust --list         # show what is trusted; ask nothing
   drawbar trust --yes ../ci    # trust it as it is, without asking
-  drawbar trust --revoke       # trust nothing here any more`,
+  drawbar trust --revoke       # revoke all trust here`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if yes && list || yes && revoke || list && revoke {
 				return cli.Usage("--yes, --list and --revoke contradict each other").WithHint("give one of them")
@@ -63,8 +63,8 @@ Trust does not follow what those programs read or start themselves, and says not
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "trust everything as it is now, without asking")
-	cmd.Flags().BoolVar(&list, "list", false, "say what would run and whether it is trusted; ask nothing")
-	cmd.Flags().BoolVar(&revoke, "revoke", false, "forget what was trusted here")
+	cmd.Flags().BoolVar(&list, "list", false, "show what would run and whether it is trusted; ask nothing")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "revoke the trust granted here")
 	app.DirFlag(cmd)
 	return cmd
 }
@@ -229,7 +229,7 @@ func forget(ctx context.Context, app *cli.App, places []place) error {
 			app.Notef("nothing was trusted in %s", places[0].Root)
 		}
 		for _, root := range gone {
-			app.Printf("not trusted any more: %s\n", root)
+			app.Printf("trust revoked: %s\n", root)
 		}
 	})
 }

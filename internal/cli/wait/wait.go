@@ -17,7 +17,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "wait RUN...", Short: "Wait until runs end; exits with the code of the first one that did not complete",
+		Use: "wait RUN...", Short: "Wait until runs end; exits with the code of the first that did not complete",
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if timeout < 0 {
@@ -32,7 +32,7 @@ func New(app *cli.App) *cobra.Command {
 			return wait(ctx, app, ids)
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (0: never)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "time limit (0: none)")
 	return cmd
 }
 
@@ -48,11 +48,11 @@ func wait(ctx context.Context, app *cli.App, ids []string) error {
 		res, err := s.Wait(ctx, id)
 		if err != nil {
 			if ctx.Err() != nil {
-				return execution.Errorf(execution.CodeTimeout, "run %s is still going", id).WithHint("drawbar attach %s", id)
+				return execution.Errorf(execution.CodeTimeout, "run %s is still running", id).WithHint("drawbar attach %s", id)
 			}
 			err = cli.RecordError(err)
 			if e, ok := errors.AsType[*execution.Error](err); ok && e.Code == execution.CodeAgentCrash {
-				return e.WithHint("see what was recorded: drawbar logs %s", id)
+				return e.WithHint("to see what was recorded: drawbar logs %s", id)
 			}
 			return err
 		}

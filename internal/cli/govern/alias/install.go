@@ -72,7 +72,7 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 		target, words = target.Commands()[i], words[1:]
 	}
 	if target == govern {
-		panic("alias: " + name + " leads nowhere")
+		panic("alias: " + name + " has no target")
 	}
 	fill := func(args []string) []string {
 		var out []string
@@ -103,7 +103,7 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 				return nil
 			}
 			if wants && len(args) != 1 {
-				return cli.Usage("%s needs one ID", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
+				return cli.Usage("%s needs exactly one ID", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 			}
 			return target.Args(cmd, fill(args))
 		},
@@ -146,7 +146,7 @@ func presentPhase(app *cli.App) (string, error) {
 func flags(app *cli.App, govern *cobra.Command) {
 	for _, f := range Flags() {
 		if f.Command == "" {
-			govern.PersistentFlags().BoolVarP(&app.JSON, f.Name, f.Short, app.JSON, "the same as --"+f.Same)
+			govern.PersistentFlags().BoolVarP(&app.JSON, f.Name, f.Short, app.JSON, "same as --"+f.Same)
 			govern.PersistentFlags().Lookup(f.Name).Hidden = true
 			continue
 		}
@@ -164,7 +164,7 @@ func flags(app *cli.App, govern *cobra.Command) {
 			if of == nil {
 				of = govern.PersistentFlags().Lookup(f.Same)
 			}
-			fs.VarPF(of.Value, f.Name, f.Short, "the same as --"+f.Same).NoOptDefVal = of.NoOptDefVal
+			fs.VarPF(of.Value, f.Name, f.Short, "same as --"+f.Same).NoOptDefVal = of.NoOptDefVal
 		case f.Value:
 			fs.StringP(f.Name, f.Short, "", f.Means)
 		default:
@@ -190,17 +190,17 @@ func (f Flag) check(cmd *cobra.Command) error {
 		return nil
 	}
 	if f.Refused != "" {
-		return cli.Usage("there is no --%s: %s", f.Name, f.Refused).WithHint("%s", f.Hint)
+		return cli.Usage("--%s is not supported: %s", f.Name, f.Refused).WithHint("%s", f.Hint)
 	}
 	without := fmt.Sprintf("%s, without --%s", cmd.CommandPath(), f.Name)
 	if f.Value {
 		if !slices.Contains(f.Only, got.Value.String()) {
-			return cli.Usage("--%s %s cannot be had: %s", f.Name, got.Value, f.Means).WithHint("%s", without)
+			return cli.Usage("--%s %s is not supported: %s", f.Name, got.Value, f.Means).WithHint("%s", without)
 		}
 		return nil
 	}
 	if on, err := strconv.ParseBool(got.Value.String()); err != nil || !on {
-		return cli.Usage("--%s=%s cannot be had: %s", f.Name, got.Value, f.Means).WithHint("%s", without)
+		return cli.Usage("--%s=%s is not supported: %s", f.Name, got.Value, f.Means).WithHint("%s", without)
 	}
 	if other := cmd.Flags().Lookup(f.Against); other != nil && other.Changed && other.Value.String() == "true" {
 		return cli.Usage("--%s and --%s contradict each other: with the first, %s", f.Name, f.Against, f.Means).WithHint("give one of them")

@@ -13,9 +13,9 @@ func New(app *cli.App) *cobra.Command {
 	var dry bool
 	var comment string
 	cmd := &cobra.Command{
-		Use: "approve [phase|completion]", Short: "Approve the pending gate: the next phase begins, or the run ends",
-		Long: "Let the pending gate pass: hooks of before_gate are asked, the gate's actions run, then the next phase begins or the run ends.\n" +
-			"Without an argument it is whichever gate waits.",
+		Use: "approve [phase|completion]", Short: "Approve the pending gate: the next phase starts, or the run ends",
+		Long: "Approve the pending gate: before_gate hooks are called, the gate's actions run, then the next phase starts or the run " +
+			"ends.\nWithout an argument, the gate that is waiting is approved.",
 		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := govern.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who(), Comment: comment}
@@ -23,8 +23,8 @@ func New(app *cli.App) *cobra.Command {
 			return Approve(app, cmd, o)
 		},
 	}
-	cmd.Flags().StringVar(&comment, "comment", "", "what you want to say with it, for the record")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen and change nothing")
+	cmd.Flags().StringVar(&comment, "comment", "", "comment for the record")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would happen and change nothing")
 	cli.TrustFlag(cmd, new(bool))
 	return cmd
 }

@@ -11,10 +11,10 @@ import (
 func NewDecline(app *cli.App) *cobra.Command {
 	var o govern.DeclineOptions
 	cmd := &cobra.Command{
-		Use: "decline [GATE]", Short: "Decline the pending gate: its turn goes back with your reason",
-		Long: "Say no to the gate that waits: the role that asked goes on with the reason in its prompt, or the role and the phase that you name.\n" +
-			"With the name of a gate that was passed earlier in the run, that is taken back. An approval takes back a decline that no turn\n" +
-			"has answered yet. All of it stays on the record.",
+		Use: "decline [GATE]", Short: "Decline the pending gate; its turn goes back with your reason",
+		Long: "Decline the gate that is waiting: the role that asked continues with the reason in its prompt, or the role and the " +
+			"phase that\nyou name. If you name a gate that passed earlier in the run, that approval is revoked. A later approval " +
+			"revokes a decline that no\nturn has answered yet. All of this stays on the record.",
 		Example: `  drawbar govern decline --reason "the plan names no tests"
   drawbar govern decline qa_ship_verdict --reason "it does not build" --phase implementation --to dev`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -23,7 +23,7 @@ func NewDecline(app *cli.App) *cobra.Command {
 				o.Gate = args[0]
 			}
 			if o.Reason == "" {
-				return cli.Usage("a reason is needed: the next turn reads it").WithHint(`%s --reason "..."`, cmd.CommandPath())
+				return cli.Usage("--reason is missing: the next turn reads the reason").WithHint(`%s --reason "..."`, cmd.CommandPath())
 			}
 			o.By = view.Who()
 			e, done, err := view.Engine(app, "decline", false)
@@ -39,8 +39,8 @@ func NewDecline(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Reason, "reason", "", "why (required)")
-	f.StringVar(&o.Role, "to", "", "role that goes on (default: the role that asked)")
-	f.StringVar(&o.Phase, "phase", "", "phase to go on in: that of the gate, or an earlier one")
+	f.StringVar(&o.Reason, "reason", "", "reason (required)")
+	f.StringVar(&o.Role, "to", "", "role that continues (default: the role that asked)")
+	f.StringVar(&o.Phase, "phase", "", "phase to continue in: the gate's (default), or an earlier one")
 	return cmd
 }

@@ -38,17 +38,17 @@ type command struct {
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{
-		Use: "conformance", Short: "Run the protocol's fixtures against an implementation",
-		Long: `Hold an implementation of the governed-run protocol to fixtures: situations, an operation each, and what must come of it.
+		Use: "conformance", Short: "Run the protocol's conformance fixtures against an implementation",
+		Long: `Test an implementation of the governed-run protocol with fixtures: each has a situation, an operation and an expected result.
 
-Without --suite the fixtures are Drawbar's own; DIR is searched for those of the public suite. Without --target the implementation is
-the one in this program. COMMAND is started once for every fixture, gets it as one line on standard input and answers on standard
-output and by its exit code (stdio-fixture-v1); a folder with ` + conformance.CapabilitiesFile + ` names its command itself; a URL is asked
-by HTTP (http-fixture-v1); "self" is this program as a COMMAND. An answer that says pass is still held against what the fixture expects.
+Without --suite, Drawbar's own fixtures are used; DIR is searched for those of the public suite. Without --target, the implementation
+in this program is tested. COMMAND is started once for every fixture, gets it as one line on standard input and answers on standard
+output and with its exit code (stdio-fixture-v1); a folder with ` + conformance.CapabilitiesFile + ` names its command itself; a URL is called
+over HTTP (http-fixture-v1); "self" is this program as a COMMAND. An answer that says pass is still checked against the fixture.
 
-With --json standard output is a list of {"fixture_id", "surface", "tier", "status", "message"}; with --report the summary by tier and
-surface that the protocol's own verifier prints. The exit code is 0 when nothing failed, 1 when something did, 2 when a fixture could
-not be driven to a verdict, or nothing was.`,
+With --json, standard output is a list of {"fixture_id", "surface", "tier", "status", "message"}; with --report, the summary by tier
+and surface that the protocol's own verifier prints. The exit code is 0 when nothing failed, 1 when something did, 2 when a fixture
+did not reach a verdict, or none ran.`,
 		Example: `  drawbar govern conformance
   drawbar govern conformance --suite ./fixtures --tier 2 --json
   drawbar govern conformance --suite ./fixtures --target "node adapter.js"
@@ -58,11 +58,11 @@ not be driven to a verdict, or nothing was.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.suite, "suite", "", "folder with fixtures (default: Drawbar's own)")
-	f.IntVar(&c.tier, "tier", conformance.Tiers, "the highest tier: 1, 2 or 3")
-	f.StringVar(&c.surface, "surface", "", "only the fixtures of this surface")
+	f.IntVar(&c.tier, "tier", conformance.Tiers, "highest tier: 1, 2 or 3")
+	f.StringVar(&c.surface, "surface", "", "only fixtures of this surface")
 	f.StringVar(&c.target, "target", "", "COMMAND, folder, URL or \"self\" (default: this program)")
-	f.StringVar(&c.token, "token", "", "bearer token of a URL (default: $"+tokenVariable+")")
-	f.DurationVar(&c.timeout, "timeout", conformance.DefaultTimeout, "how long one fixture may take")
+	f.StringVar(&c.token, "token", "", "bearer token for a URL (default: $"+tokenVariable+")")
+	f.DurationVar(&c.timeout, "timeout", conformance.DefaultTimeout, "time limit for one fixture")
 	f.BoolVar(&c.report, "report", false, "print the summary by tier and surface, as JSON")
 	cmd.AddCommand(newServe(app))
 	return cmd
@@ -70,13 +70,13 @@ not be driven to a verdict, or nothing was.`,
 
 func (c *command) run(cmd *cobra.Command) error {
 	if c.tier < 1 || c.tier > conformance.Tiers {
-		return cli.Usage("--tier %d: tiers are 1 to %d", c.tier, conformance.Tiers).WithHint("--tier 2 drives tiers 1 and 2")
+		return cli.Usage("--tier %d: tiers are 1 to %d", c.tier, conformance.Tiers).WithHint("--tier 2 runs tiers 1 and 2")
 	}
 	if c.timeout <= 0 {
-		return cli.Usage("--timeout %s leaves no time", c.timeout).WithHint("--timeout 30s")
+		return cli.Usage("--timeout %s is out of range", c.timeout).WithHint("--timeout 30s")
 	}
 	if c.report && c.app.JSON {
-		return cli.Usage("--report and --json are two forms of one answer").WithHint("give one of them")
+		return cli.Usage("--report and --json contradict each other").WithHint("give one of them")
 	}
 	dir, err := c.app.ProjectDir()
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *command) undriven(ctx context.Context, err error) error {
 	case errors.Is(err, conformance.ErrSelection):
 		return cli.Usage("%v", err).WithHint("drawbar govern conformance --help")
 	}
-	return cli.Usage("--target %s does not say what it claims: %v", c.target, err).WithHint("curl %s%s", c.target, conformance.CapabilitiesPath)
+	return cli.Usage("--target %s does not provide what it claims: %v", c.target, err).WithHint("curl %s%s", c.target, conformance.CapabilitiesPath)
 }
 
 // path is a path that a flag names.
@@ -139,14 +139,14 @@ func (c *command) fixtures() ([]conformance.Fixture, error) {
 		return nil, cli.Unreadable("--suite", err)
 	}
 	if !info.IsDir() {
-		return nil, cli.Usage("--suite %s is no folder", c.suite).WithHint("give the folder that the fixture is in")
+		return nil, cli.Usage("--suite %s is not a folder", c.suite).WithHint("give the folder that contains the fixture")
 	}
 	list, err := conformance.Load(os.DirFS(dir))
 	if err != nil {
 		return nil, cli.Usage("--suite %s: %v", c.suite, err).WithHint("every .json file below --suite is one fixture")
 	}
 	if len(list) == 0 {
-		return nil, cli.Usage("--suite %s holds no fixtures", c.suite).WithHint("every .json file below --suite is one fixture")
+		return nil, cli.Usage("--suite %s contains no fixtures", c.suite).WithHint("every .json file below --suite is one fixture")
 	}
 	return list, nil
 }

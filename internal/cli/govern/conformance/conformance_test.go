@@ -87,7 +87,7 @@ func TestServeSaysItsAddressAsJSON(t *testing.T) {
 func TestServeStaysOnThisMachine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := run(ctx, nil, io.Discard, "serve", "--http", "0.0.0.0:0"); err == nil || exitcode.Of(err) != 2 || !strings.Contains(err.Error(), "this machine alone") {
+	if err := run(ctx, nil, io.Discard, "serve", "--http", "0.0.0.0:0"); err == nil || exitcode.Of(err) != 2 || !strings.Contains(err.Error(), "a loopback address") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestSplit(t *testing.T) {
 		{"  a\t b \n", []string{"a", "b"}, ""},
 		{`"a b" 'c "d"' e"f g"h`, []string{"a b", `c "d"`, "ef gh"}, ""},
 		{`a '' ""`, []string{"a", "", ""}, ""},
-		{`a "b`, nil, "not closed"},
+		{`a "b`, nil, "unclosed quote"},
 		{"", nil, "no program"},
 		{"  ", nil, "no program"},
 		{`'' x`, nil, "no program"},
@@ -179,11 +179,11 @@ func TestTheProtocolsOwnSpelling(t *testing.T) {
 		args []string
 	}{
 		{"has no .agentxchain-conformance/capabilities.json", nil},
-		{"is no folder", []string{"--target", "nowhere"}},
-		{"two targets", []string{"--target", ".", "--remote", "http://127.0.0.1:1"}},
-		{"neither text nor json", []string{"--format", "xml"}},
-		{"does not say what it claims", []string{"--remote", "http://127.0.0.1:1", "--token", "x", "--timeout", "500"}},
-		{"leaves no time", []string{"--timeout", "0"}},
+		{"is not a folder", []string{"--target", "nowhere"}},
+		{"contradict each other", []string{"--target", ".", "--remote", "http://127.0.0.1:1"}},
+		{"is not supported", []string{"--format", "xml"}},
+		{"does not provide what it claims", []string{"--remote", "http://127.0.0.1:1", "--token", "x", "--timeout", "500"}},
+		{"is out of range", []string{"--timeout", "0"}},
 	} {
 		if _, err := verify(tc.args...); exitcode.Of(err) != 2 || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v: got %v, want %s", tc.args, err, tc.want)

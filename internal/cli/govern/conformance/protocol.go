@@ -17,13 +17,13 @@ func NewProtocol(app *cli.App) *cobra.Command {
 	var target, remote, format string
 	var millis int
 	cmd := &cobra.Command{
-		Use: "protocol", Hidden: true, Short: "Hold a target to the protocol's fixtures: see govern conformance", Args: cli.Args(cobra.NoArgs),
+		Use: "protocol", Hidden: true, Short: "Run the protocol's fixtures against a target; see govern conformance", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case remote != "" && cmd.Flags().Changed("target"):
-				return cli.Usage("--target and --remote name two targets").WithHint("give one of them")
+				return cli.Usage("--target and --remote contradict each other").WithHint("give one of them")
 			case format != "text" && format != "json":
-				return cli.Usage("--format %s is neither text nor json", format).WithHint("--format json")
+				return cli.Usage("--format %s is not supported", format).WithHint("--format json")
 			}
 			c.timeout = time.Duration(millis) * time.Millisecond
 			c.report = format == "json" && !app.JSON
@@ -36,19 +36,19 @@ func NewProtocol(app *cli.App) *cobra.Command {
 				c.dir = dir
 				c.target = c.path(target)
 				if info, err := os.Stat(c.target); err != nil || !info.IsDir() {
-					return cli.Usage("--target %s is no folder", target).WithHint("a folder with %s", conformance.CapabilitiesFile)
+					return cli.Usage("--target %s is not a folder", target).WithHint("a folder with %s", conformance.CapabilitiesFile)
 				}
 			}
 			return c.run(cmd)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&c.tier, "tier", 1, "the highest tier: 1, 2 or 3")
-	f.StringVar(&c.surface, "surface", "", "only the fixtures of this surface")
+	f.IntVar(&c.tier, "tier", 1, "highest tier: 1, 2 or 3")
+	f.StringVar(&c.surface, "surface", "", "only fixtures of this surface")
 	f.StringVar(&target, "target", ".", "folder with "+conformance.CapabilitiesFile)
 	f.StringVar(&remote, "remote", "", "URL of a server")
-	f.StringVar(&c.token, "token", "", "bearer token of --remote (default: $"+tokenVariable+")")
-	f.IntVar(&millis, "timeout", int(conformance.DefaultTimeout/time.Millisecond), "how long one fixture may take, in milliseconds")
+	f.StringVar(&c.token, "token", "", "bearer token for --remote (default: $"+tokenVariable+")")
+	f.IntVar(&millis, "timeout", int(conformance.DefaultTimeout/time.Millisecond), "time limit for one fixture, in milliseconds")
 	f.StringVar(&format, "format", "text", "text or json")
 	f.StringVar(&c.suite, "suite", "", "folder with fixtures (default: Drawbar's own)")
 	return cmd

@@ -22,12 +22,11 @@ import (
 func newServe(app *cli.App) *cobra.Command {
 	var addr, token string
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Answer fixtures: one from standard input, or many by HTTP",
-		Long: `Answer fixtures of the protocol with Drawbar's own implementation.
-
-Without --http one fixture is read from standard input, and the answer {"status", "message", "actual"} goes to standard output; the exit
-code is 0 for pass, 1 for fail, 2 for error, 3 for not_implemented. With --http it listens on this machine, prints its address once it is
-ready, and answers ` + "GET " + conformance.CapabilitiesPath + " and POST " + conformance.ExecutePath + `. Fixtures of hooks name commands, and those are run: serve no stranger.`,
+		Use: "serve", Short: "Answer fixtures: one from standard input, or many over HTTP",
+		Long: "Answer fixtures of the protocol with Drawbar's own implementation.\n\nWithout --http, one fixture is read from " +
+			"standard input, and the answer {\"status\", \"message\", \"actual\"} goes to standard output; the\nexit code is 0 for " +
+			"pass, 1 for fail, 2 for error, 3 for not_implemented. With --http, the server listens on this machine only,\nprints its " +
+			"address once it is ready, and answers GET " + conformance.CapabilitiesPath + " and POST " + conformance.ExecutePath + `. Hook fixtures name commands, which the server runs: do not expose it to strangers.`,
 		Example: `  drawbar govern conformance serve < fixture.json
   drawbar govern conformance serve --http 127.0.0.1:0`,
 		Args: cli.Args(cobra.NoArgs),
@@ -42,7 +41,7 @@ ready, and answers ` + "GET " + conformance.CapabilitiesPath + " and POST " + co
 				return serveHTTP(ctx, app, target, addr, token)
 			}
 			if token != "" {
-				return cli.Usage("--token is for --http").WithHint("--http 127.0.0.1:0 --token TOKEN")
+				return cli.Usage("--token needs --http").WithHint("--http 127.0.0.1:0 --token TOKEN")
 			}
 			code, err := conformance.ServeStdio(ctx, target, app.In, app.Out)
 			if err != nil {
@@ -54,18 +53,18 @@ ready, and answers ` + "GET " + conformance.CapabilitiesPath + " and POST " + co
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&addr, "http", "", "loopback address to listen on; port 0 chooses one")
-	cmd.Flags().StringVar(&token, "token", "", "bearer token that every request must bring (default: $"+tokenVariable+")")
+	cmd.Flags().StringVar(&addr, "http", "", "loopback address to listen on; port 0 picks a free one")
+	cmd.Flags().StringVar(&token, "token", "", "bearer token required of every request (default: $"+tokenVariable+")")
 	return cmd
 }
 
 func serveHTTP(ctx context.Context, app *cli.App, target conformance.Target, addr, token string) error {
 	if !conformance.Loopback(addr) {
-		return cli.Usage("--http %s is not an address of this machine alone", addr).WithHint("--http 127.0.0.1:0")
+		return cli.Usage("--http %s is not a loopback address", addr).WithHint("--http 127.0.0.1:0")
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return cli.Usage("--http: %v", err).WithHint("--http 127.0.0.1:0 chooses a free port")
+		return cli.Usage("--http: %v", err).WithHint("--http 127.0.0.1:0 picks a free port")
 	}
 	s := &http.Server{Handler: conformance.Handler(target, token), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	done := make(chan error, 1)

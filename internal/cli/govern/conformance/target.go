@@ -21,7 +21,7 @@ func (c *command) open() (conformance.Target, func(), error) {
 	none := func() {}
 	remote := strings.HasPrefix(c.target, "http://") || strings.HasPrefix(c.target, "https://")
 	if c.token != "" && !remote {
-		return nil, none, cli.Usage("--token is for a target that is a URL").WithHint("--target https://...")
+		return nil, none, cli.Usage("--token needs a --target that is a URL").WithHint("--target https://...")
 	}
 	lookPath := adapter.OSHost(nil).LookPath
 	switch {
@@ -41,14 +41,14 @@ func (c *command) open() (conformance.Target, func(), error) {
 		}
 		t, err := conformance.OpenHTTP(c.target, token)
 		if err != nil {
-			return nil, none, cli.Usage("--target: %v", err).WithHint("--target https://HOST/PATH; the token goes into --token")
+			return nil, none, cli.Usage("--target: %v", err).WithHint("--target https://HOST/PATH; give the token with --token")
 		}
 		return t, t.Close, nil
 	}
 	if info, err := os.Stat(c.path(c.target)); err == nil && info.IsDir() {
 		t, err := conformance.OpenStdio(c.path(c.target), os.Environ(), lookPath)
 		if err != nil {
-			return nil, none, cli.Usage("--target: %v", err).WithHint("a folder needs %s; a program is given as --target COMMAND", conformance.CapabilitiesFile)
+			return nil, none, cli.Usage("--target: %v", err).WithHint("a folder needs %s; give a program as --target COMMAND", conformance.CapabilitiesFile)
 		}
 		return t, none, nil
 	}
@@ -58,7 +58,7 @@ func (c *command) open() (conformance.Target, func(), error) {
 	}
 	path, err := c.program(words[0], lookPath)
 	if err != nil {
-		return nil, none, cli.Usage("--target: there is no program %s, and no folder of that name: %v", words[0], err).
+		return nil, none, cli.Usage("--target: no program and no folder named %s was found: %v", words[0], err).
 			WithHint("--target COMMAND, a folder with %s, a URL, or self", conformance.CapabilitiesFile)
 	}
 	return &conformance.Stdio{
@@ -110,13 +110,13 @@ func split(command string) ([]string, error) {
 		}
 	}
 	if quote != 0 || escaped {
-		return nil, errors.New("a quote is not closed")
+		return nil, errors.New("unclosed quote")
 	}
 	if begun {
 		words = append(words, word.String())
 	}
 	if len(words) == 0 || words[0] == "" {
-		return nil, errors.New("there is no program in it")
+		return nil, errors.New("it names no program")
 	}
 	return words, nil
 }

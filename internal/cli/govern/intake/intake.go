@@ -21,7 +21,7 @@ import (
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
 	cmd := &cobra.Command{
-		Use: "intake", Short: "Take in work: record, triage and approve it; the next turn gets it", Args: cli.Args(cobra.NoArgs),
+		Use: "intake", Short: "Record, triage and approve work; the next turn gets it", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(record(app), scan(app), triage(app), approve(app), plan(app), start(app), resolve(app), status(app))
@@ -67,7 +67,7 @@ func open(app *cli.App, decides string) (*desk, error) {
 // change reads an intent, changes it and writes it.
 func (d *desk) change(id string, fn func(*protocol.Intent) error) error {
 	if id == "" {
-		return cli.Usage("which intent? --intent is needed").WithHint("drawbar govern intake status")
+		return cli.Usage("--intent is missing: which intent?").WithHint("drawbar govern intake status")
 	}
 	i, err := project.Intent(d.root, id)
 	if err != nil {
@@ -107,7 +107,7 @@ func next(i protocol.Intent) string {
 	case protocol.IntentExecuting, protocol.IntentBlocked:
 		return "drawbar govern intake resolve" + of
 	}
-	return "nothing: it is over"
+	return "nothing: the intent is closed"
 }
 
 // items splits what is given with commas.
@@ -127,13 +127,13 @@ func assessed(a intent.Assessment, c *protocol.Config) error {
 	case !slices.Contains(intent.Priorities(), a.Priority):
 		return cli.Usage("--priority %q is unknown", a.Priority).WithHint("one of: %s", strings.Join(intent.Priorities(), ", "))
 	case !slices.ContainsFunc(project.Templates(), func(t project.Template) bool { return t.ID == a.Template }):
-		return cli.Usage("there is no template %q", a.Template).WithHint("drawbar govern template list")
+		return cli.Usage("unknown template %q", a.Template).WithHint("drawbar govern template list")
 	case strings.TrimSpace(a.Charter) == "":
-		return cli.Usage("--charter is needed: what is to be done").WithHint(`--charter "..."`)
+		return cli.Usage("--charter is missing: what should be done").WithHint(`--charter "..."`)
 	case len(a.Acceptance) == 0:
-		return cli.Usage("--acceptance is needed: how one sees that it is done").WithHint(`--acceptance "the button is blue, its test passes"`)
+		return cli.Usage("--acceptance is missing: how to recognize that it is done").WithHint(`--acceptance "the button is blue, its test passes"`)
 	case a.PreferredRole != "" && !c.Roles.Has(a.PreferredRole):
-		return cli.Usage("there is no role %q", a.PreferredRole).WithHint("one of: %s", strings.Join(c.Roles.Keys(), ", "))
+		return cli.Usage("unknown role %q", a.PreferredRole).WithHint("one of: %s", strings.Join(c.Roles.Keys(), ", "))
 	}
 	return nil
 }
@@ -144,15 +144,14 @@ func inject(app *cli.App) *cobra.Command {
 	var hold bool
 	cmd := &cobra.Command{
 		Use: "inject TEXT", Short: "Queue urgent work for the next turn",
-		Long: "Take work in and approve it: recorded, assessed and approved in one command. The next turn that suits is bound to it; its prompt\n" +
-			"begins with TEXT, and its result is accepted when it covers what --acceptance asks for (strictly for p0, see\n" +
-			"intent_coverage_mode).",
+		Long: "Record, triage and approve work in one command. The next suitable turn is bound to it; the turn's prompt begins with " +
+			"TEXT, and\nits result is accepted if it covers what --acceptance requires (strictly for p0, see intent_coverage_mode).",
 		Example: "  drawbar govern inject \"Fix the order of the sidebar\" --acceptance \"sidebar is sorted, test added\"\n  drawbar govern step",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text := strings.TrimSpace(args[0])
 			if text == "" {
-				return cli.Usage("what is to be done? the text is empty").WithHint(`drawbar govern inject "Fix the order of the sidebar"`)
+				return cli.Usage("TEXT is empty: what should be done?").WithHint(`drawbar govern inject "Fix the order of the sidebar"`)
 			}
 			a.Charter, a.Acceptance = cmp.Or(strings.TrimSpace(a.Charter), text), items(acceptance)
 			if acceptance == "" {
@@ -169,13 +168,13 @@ func inject(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.Priority, "priority", "p0", "how urgent: p0, p1, p2 or p3")
+	f.StringVar(&a.Priority, "priority", "p0", "priority: p0, p1, p2 or p3")
 	f.StringVar(&a.PreferredRole, "role", "", "only a turn of this role gets it")
-	f.StringVar(&a.Template, "template", "generic", "what kind of planning files belong to it")
-	f.StringVar(&a.Charter, "charter", "", "what is to be done, in place of TEXT")
-	f.StringVar(&acceptance, "acceptance", "", "how one sees that it is done, with commas (default: TEXT)")
-	f.StringVar(&by, "approver", "human", "who approves it")
-	f.BoolVar(&hold, "no-approve", false, "assess it and leave the approval to intake approve")
+	f.StringVar(&a.Template, "template", "generic", "template for its planning files")
+	f.StringVar(&a.Charter, "charter", "", "what should be done (default: TEXT)")
+	f.StringVar(&acceptance, "acceptance", "", "acceptance criteria, comma-separated (default: TEXT)")
+	f.StringVar(&by, "approver", "human", "approver for the record")
+	f.BoolVar(&hold, "no-approve", false, "triage it but leave the approval to intake approve")
 	return cmd
 }
 
@@ -225,7 +224,7 @@ func (d *desk) inject(text string, a intent.Assessment, by string, hold bool) er
 	}
 	return d.app.Answer(out, func() {
 		if known {
-			d.app.Printf("this was injected before: intent %s is %s\n", out.IntentID, out.Status)
+			d.app.Printf("this work is already recorded: intent %s is %s\n", out.IntentID, out.Status)
 		} else {
 			d.app.Printf("intent %s (%s) is %s\n", out.IntentID, out.Priority, out.Status)
 		}
@@ -238,7 +237,7 @@ func triage(app *cli.App) *cobra.Command {
 	var id, acceptance, reason string
 	var suppress, reject bool
 	cmd := &cobra.Command{
-		Use: "triage", Short: "Set the priority of an intent, what is to be done, and how to tell when it is done", Args: cli.Args(cobra.NoArgs),
+		Use: "triage", Short: "Set the priority, the charter and the acceptance criteria of an intent", Args: cli.Args(cobra.NoArgs),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			a.Acceptance = items(acceptance)
 			d, err := open(app, "intake triage")
@@ -249,9 +248,9 @@ func triage(app *cli.App) *cobra.Command {
 			case suppress && reject:
 				return cli.Usage("--suppress and --reject contradict each other").WithHint("give one of them")
 			case (suppress || reject) && reason == "":
-				return cli.Usage("a reason is needed: it goes into the record").WithHint(`--reason "..."`)
+				return cli.Usage("--reason is missing: it goes into the record").WithHint(`--reason "..."`)
 			case !suppress && !reject && reason != "":
-				return cli.Usage("--reason is for --suppress and --reject").WithHint("leave it out")
+				return cli.Usage("--reason needs --suppress or --reject").WithHint("omit it")
 			case !suppress && !reject:
 				if err := assessed(a, d.p.Config); err != nil {
 					return err
@@ -269,21 +268,21 @@ func triage(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&id, "intent", "", "the intent (required)")
-	f.StringVar(&a.Priority, "priority", "", "how urgent: p0, p1, p2 or p3")
-	f.StringVar(&a.Template, "template", "generic", "what kind of planning files belong to it")
-	f.StringVar(&a.Charter, "charter", "", "what is to be done")
-	f.StringVar(&acceptance, "acceptance", "", "how one sees that it is done, with commas")
-	f.BoolVar(&suppress, "suppress", false, "pass over a detected intent")
-	f.BoolVar(&reject, "reject", false, "turn a triaged intent down")
-	f.StringVar(&reason, "reason", "", "why it is suppressed or rejected")
+	f.StringVar(&id, "intent", "", "intent (required)")
+	f.StringVar(&a.Priority, "priority", "", "priority: p0, p1, p2 or p3")
+	f.StringVar(&a.Template, "template", "generic", "template for its planning files")
+	f.StringVar(&a.Charter, "charter", "", "what should be done")
+	f.StringVar(&acceptance, "acceptance", "", "acceptance criteria, comma-separated")
+	f.BoolVar(&suppress, "suppress", false, "suppress a detected intent")
+	f.BoolVar(&reject, "reject", false, "reject a triaged intent")
+	f.StringVar(&reason, "reason", "", "reason for --suppress or --reject")
 	return cmd
 }
 
 func approve(app *cli.App) *cobra.Command {
 	var id, by, reason string
 	cmd := &cobra.Command{
-		Use: "approve", Short: "Let an intent have a turn", Args: cli.Args(cobra.NoArgs),
+		Use: "approve", Short: "Approve an intent, so that it gets a turn", Args: cli.Args(cobra.NoArgs),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			d, err := open(app, "intake approve")
 			if err != nil {
@@ -292,16 +291,16 @@ func approve(app *cli.App) *cobra.Command {
 			return d.change(id, func(i *protocol.Intent) error { return intent.Approve(i, by, reason, d.state, d.now) })
 		},
 	}
-	cmd.Flags().StringVar(&id, "intent", "", "the intent (required)")
-	cmd.Flags().StringVar(&by, "approver", "operator", "who approves it")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&id, "intent", "", "intent (required)")
+	cmd.Flags().StringVar(&by, "approver", "operator", "approver for the record")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for the record")
 	return cmd
 }
 
 func plan(app *cli.App) *cobra.Command {
 	var id string
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Write the planning files of an approved intent; none is replaced", Args: cli.Args(cobra.NoArgs),
+		Use: "plan", Short: "Write an approved intent's planning files; existing files stay", Args: cli.Args(cobra.NoArgs),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			d, err := open(app, "intake plan")
 			if err != nil {
@@ -324,14 +323,14 @@ func plan(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&id, "intent", "", "the intent (required)")
+	cmd.Flags().StringVar(&id, "intent", "", "intent (required)")
 	return cmd
 }
 
 func resolve(app *cli.App) *cobra.Command {
 	var id, outcome string
 	cmd := &cobra.Command{
-		Use: "resolve", Short: "Bring an intent to where its run stands", Args: cli.Args(cobra.NoArgs),
+		Use: "resolve", Short: "Update an intent to match the state of its run", Args: cli.Args(cobra.NoArgs),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if outcome != "" && outcome != protocol.IntentCompleted {
 				return cli.Usage("--outcome %q is unknown", outcome).WithHint("--outcome completed")
@@ -346,7 +345,7 @@ func resolve(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&id, "intent", "", "the intent (required)")
-	cmd.Flags().StringVar(&outcome, "outcome", "", "completed: end it by your word")
+	cmd.Flags().StringVar(&id, "intent", "", "intent (required)")
+	cmd.Flags().StringVar(&outcome, "outcome", "", "outcome: completed closes the intent on your word")
 	return cmd
 }

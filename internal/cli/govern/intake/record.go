@@ -88,7 +88,7 @@ func record(app *cli.App) *cobra.Command {
 	var evidence []string
 	var stdin bool
 	cmd := &cobra.Command{
-		Use: "record", Short: "Record an event; an intent comes of it",
+		Use: "record", Short: "Record an event, which creates an intent",
 		Example: `  drawbar govern intake record --source ci_failure --signal '{"job":"test"}' --evidence '{"type":"url","value":"https://ci.example/1"}'`,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +122,7 @@ func record(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(map[string]any{"event": e, "intent": i, "deduplicated": known}, func() {
 				if known {
-					app.Printf("event %s was recorded before; its intent %s is %s\n", e.EventID, i.IntentID, i.Status)
+					app.Printf("event %s is already recorded; its intent %s is %s\n", e.EventID, i.IntentID, i.Status)
 				} else {
 					app.Printf("event %s is recorded; intent %s is %s\n", e.EventID, i.IntentID, i.Status)
 				}
@@ -133,10 +133,10 @@ func record(app *cli.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&file, "file", "", "read the event from this JSON file")
 	f.BoolVar(&stdin, "stdin", false, "read the event from standard input")
-	f.StringVar(&s.Source, "source", "", "where it comes from: "+strings.Join(sources(false), ", "))
+	f.StringVar(&s.Source, "source", "", "source of the event: "+strings.Join(sources(false), ", "))
 	f.StringVar(&text, "signal", "", "what happened, as a JSON object")
-	f.StringArrayVar(&evidence, "evidence", nil, "what shows it, as a JSON object of type and value (repeatable)")
-	f.StringVar(&s.Category, "category", "", "its category (default: the source's)")
+	f.StringArrayVar(&evidence, "evidence", nil, "evidence, as a JSON object with type and value (repeatable)")
+	f.StringVar(&s.Category, "category", "", "category (default: the source's)")
 	return cmd
 }
 
@@ -153,7 +153,7 @@ func scan(app *cli.App) *cobra.Command {
 	var source, file string
 	var stdin bool
 	cmd := &cobra.Command{
-		Use: "scan", Short: "Record every event of a snapshot that is not known yet", Args: cli.Args(cobra.NoArgs),
+		Use: "scan", Short: "Record every new event of a snapshot", Args: cli.Args(cobra.NoArgs),
 		Example: "  drawbar govern intake scan --source ci_failure --file failures.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(sources(true), source) {
@@ -181,7 +181,7 @@ func scan(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&source, "source", "", "what the snapshot is of: "+strings.Join(sources(true), ", "))
+	f.StringVar(&source, "source", "", "source of the snapshot: "+strings.Join(sources(true), ", "))
 	f.StringVar(&file, "file", "", "read the snapshot from this JSON file")
 	f.BoolVar(&stdin, "stdin", false, "read the snapshot from standard input")
 	return cmd
@@ -210,11 +210,11 @@ func (d *desk) scan(source string, list []json.RawMessage) error {
 		results = append(results, r)
 	}
 	if count["rejected"] == len(list) {
-		return execution.Errorf(execution.CodeValidation, "no item of the snapshot can be recorded: %s", results[0].Error).WithHint("correct the snapshot; nothing was recorded")
+		return execution.Errorf(execution.CodeValidation, "no item of the snapshot can be recorded: %s", results[0].Error).WithHint("fix the snapshot; nothing was recorded")
 	}
 	out := map[string]any{"source": source, "scanned": len(list), "created": count["created"], "deduplicated": count["deduplicated"], "rejected": count["rejected"], "results": results}
 	return d.app.Answer(out, func() {
-		d.app.Printf("%d recorded, %d known before, %d rejected\n", count["created"], count["deduplicated"], count["rejected"])
+		d.app.Printf("%d recorded, %d already known, %d rejected\n", count["created"], count["deduplicated"], count["rejected"])
 		for _, r := range results {
 			if r.Error != "" {
 				d.app.Printf("  item %d: %s\n", r.Index, r.Error)

@@ -12,10 +12,10 @@ func start(app *cli.App) *cobra.Command {
 	var o govern.StepOptions
 	var again bool
 	cmd := &cobra.Command{
-		Use: "start", Short: "Make a turn ready for an approved or planned intent, without carrying it", Args: cli.Args(cobra.NoArgs),
+		Use: "start", Short: "Prepare a turn for an approved or planned intent without running it", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Intent == "" {
-				return cli.Usage("which intent? --intent is needed").WithHint("drawbar govern intake status")
+				return cli.Usage("--intent is missing: which intent?").WithHint("drawbar govern intake status")
 			}
 			yes, _ := cmd.Flags().GetBool("trust") // the flag is there
 			if err := view.Trust(cmd.Context(), app, yes); err != nil {
@@ -45,9 +45,9 @@ func start(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Intent, "intent", "", "the intent (required)")
+	f.StringVar(&o.Intent, "intent", "", "intent (required)")
 	f.StringVar(&o.Role, "role", "", "role of the turn")
-	f.BoolVar(&again, "restart-completed", false, "begin a new run after a completed one")
+	f.BoolVar(&again, "restart-completed", false, "start a new run after a completed one")
 	cli.TrustFlag(cmd, new(bool))
 	return cmd
 }

@@ -34,7 +34,7 @@ type listedLine struct {
 func status(app *cli.App) *cobra.Command {
 	var id string
 	cmd := &cobra.Command{
-		Use: "status", Short: "What was taken in and what became of it; with --intent everything about one", Args: cli.Args(cobra.NoArgs),
+		Use: "status", Short: "Show intents and their status; with --intent everything about one", Args: cli.Args(cobra.NoArgs),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			d, err := open(app, "")
 			if err != nil {
@@ -52,7 +52,7 @@ func status(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(out, func() {
 				if len(list) == 0 {
-					app.Notef("nothing was taken in yet")
+					app.Notef("no intents yet")
 					return
 				}
 				t := app.ShortTable()
@@ -64,7 +64,7 @@ func status(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&id, "intent", "", "only this one, with its history")
+	cmd.Flags().StringVar(&id, "intent", "", "show only this intent, with its history")
 	return cmd
 }
 

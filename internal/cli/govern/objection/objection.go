@@ -12,9 +12,9 @@ import (
 // New makes the commands.
 func New(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		rule(app, "resolve", "Resolve an objection; the gate that it stopped is asked again", protocol.ObjectionResolvedByHuman),
-		rule(app, "acknowledge", "Say that an objection was read; it stays open", protocol.ObjectionAcknowledged),
-		rule(app, "reopen", "Open an objection again that was resolved or acknowledged", protocol.ObjectionRaised),
+		rule(app, "resolve", "Resolve an objection; the gate that it blocked is evaluated again", protocol.ObjectionResolvedByHuman),
+		rule(app, "acknowledge", "Mark an objection as read; it stays open", protocol.ObjectionAcknowledged),
+		rule(app, "reopen", "Reopen a resolved or acknowledged objection", protocol.ObjectionRaised),
 	}
 }
 
@@ -26,7 +26,7 @@ func rule(app *cli.App, name, short, status string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.ID, o.By = args[0], view.Who()
 			if o.Reason == "" {
-				return cli.Usage("a reason is needed: it goes into the record").WithHint(`%s %s --reason "..."`, cmd.CommandPath(), o.ID)
+				return cli.Usage("--reason is missing: it goes into the record").WithHint(`%s %s --reason "..."`, cmd.CommandPath(), o.ID)
 			}
 			e, done, err := view.Engine(app, "objections "+name, false)
 			if err != nil {
@@ -40,6 +40,6 @@ func rule(app *cli.App, name, short, status string) *cobra.Command {
 			return view.Tell(app, r)
 		},
 	}
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "why (required)")
+	cmd.Flags().StringVar(&o.Reason, "reason", "", "reason (required)")
 	return cmd
 }

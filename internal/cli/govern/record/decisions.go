@@ -52,7 +52,7 @@ func decisions(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(nonNil(list), func() {
 				if len(list) == 0 {
-					app.Notef("nothing is decided yet")
+					app.Notef("no decisions yet")
 					return
 				}
 				t := app.ShortTable()
@@ -65,8 +65,8 @@ func decisions(app *cli.App) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&repo, "repo", false, "decisions that outlive their runs")
-	cmd.Flags().StringVarP(&show, "show", "s", "", "everything about this one, such as DEC-042")
+	cmd.Flags().BoolVar(&repo, "repo", false, "only decisions that outlive their runs")
+	cmd.Flags().StringVarP(&show, "show", "s", "", "show everything about this decision, such as DEC-042")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func repoDecisions(app *cli.App, v *ledger.View, f runFlags, show string) error 
 	if show != "" {
 		i := slices.IndexFunc(list, func(d protocol.RepoDecision) bool { return d.ID == show })
 		if i < 0 {
-			return execution.Errorf(execution.CodeSessionNotFound, "there is no decision %q", show).WithHint("drawbar govern decisions --all")
+			return execution.Errorf(execution.CodeSessionNotFound, "unknown decision %q", show).WithHint("drawbar govern decisions --all")
 		}
 		return showDecision(app, list[i])
 	}

@@ -43,9 +43,10 @@ func compare(ctx context.Context, app *cli.App) (c compared, err error) {
 func turnDiff(app *cli.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
-		Use: "diff [TURN]", Short: "What a turn changed in the files",
-		Long: "Show what a turn changed in the project's files: its checkpoint against the commit before it or, while it runs, the files as they\n" +
-			"are against the commit that it began from. Without TURN it is the active turn, or the last accepted one.",
+		Use: "diff [TURN]", Short: "Show the files that a turn changed",
+		Long: "Show what a turn changed in the project's files: its checkpoint against the commit before it or, while the turn is " +
+			"active, the\ncurrent files against the commit that it started from. Without TURN: the active turn, or else the last " +
+			"accepted one.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := compare(cmd.Context(), app)
@@ -105,7 +106,7 @@ func diff(app *cli.App) *cobra.Command {
 }
 
 func statFlag(cmd *cobra.Command, stat *bool) {
-	cmd.Flags().BoolVar(stat, "stat", false, "only the files, and how many lines of each changed")
+	cmd.Flags().BoolVar(stat, "stat", false, "show only file names and the number of changed lines")
 }
 
 // checkpointOf is the commit of an accepted turn. Drawbar names it in an event, the original in the history.
@@ -123,14 +124,14 @@ func checkpointOf(v *ledger.View, id string, entry *protocol.HistoryEntry) (stri
 		return true
 	})
 	if err == nil && commit == "" {
-		err = execution.Errorf(execution.CodeSessionNotFound, "turn %s has no checkpoint: no commit says what it changed", id).WithHint("drawbar govern turn show %s", id)
+		err = execution.Errorf(execution.CodeSessionNotFound, "turn %s has no checkpoint commit, so its changes are unknown", id).WithHint("drawbar govern turn show %s", id)
 	}
 	return commit, err
 }
 
 func showActive(ctx context.Context, app *cli.App, w *workspace.Workspace, root string, t protocol.Turn, stat bool) error {
 	if t.Baseline == nil || t.Baseline.HeadRef == nil {
-		return execution.Errorf(execution.CodeSessionNotFound, "turn %s began without a commit to compare with", t.TurnID).WithHint("drawbar govern turn show %s", t.TurnID)
+		return execution.Errorf(execution.CodeSessionNotFound, "turn %s started without a commit to compare with", t.TurnID).WithHint("drawbar govern turn show %s", t.TurnID)
 	}
 	dir := ""
 	if t.Worktree != "" {
@@ -156,10 +157,10 @@ func answerDiff(app *cli.App, d difference) error {
 	return app.Answer(d, func() {
 		app.Printf("%s", d.Patch)
 		for _, path := range d.Untracked {
-			app.Printf("new file, not known to git yet: %s\n", path)
+			app.Printf("new file, untracked by git: %s\n", path)
 		}
 		if d.Patch == "" && len(d.Untracked) == 0 {
-			app.Notef("no file differs")
+			app.Notef("no differences")
 		}
 	})
 }

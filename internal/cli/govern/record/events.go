@@ -33,7 +33,7 @@ func events(app *cli.App) *cobra.Command {
 			}
 			for _, t := range types {
 				if !slices.Contains(protocol.EventTypes(), t) {
-					return cli.Usage("--type %q is no type of event", t).WithHint("one of: %s", strings.Join(protocol.EventTypes(), ", "))
+					return cli.Usage("--type %q is not an event type", t).WithHint("one of: %s", strings.Join(protocol.EventTypes(), ", "))
 				}
 			}
 			from, err := moment(since, time.Now())
@@ -71,9 +71,9 @@ func events(app *cli.App) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with events as they come, until Ctrl-C")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new events until Ctrl-C")
 	cmd.Flags().StringSliceVarP(&types, "type", "t", nil, "only events of these types")
-	cmd.Flags().StringVar(&since, "since", "", "only events since a time (2026-01-02T15:04:05Z) or a while ago (1h)")
+	cmd.Flags().StringVar(&since, "since", "", "only events since a time (2026-01-02T15:04:05Z) or within a duration (1h)")
 	return cmd
 }
 
@@ -90,7 +90,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, cli.Usage("--since %q is neither a time nor a while ago", text).WithHint("--since 1h, --since 2026-01-02T15:04:05Z")
+	return time.Time{}, cli.Usage("--since %q is not a time or a duration", text).WithHint("--since 1h, --since 2026-01-02T15:04:05Z")
 }
 
 // watch prints events and goes on with those that come. Ctrl-C is the way to end it and no failure.

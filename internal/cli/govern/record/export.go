@@ -41,8 +41,8 @@ func export(app *cli.App) *cobra.Command {
 	var files bool
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write a run's record as one JSON document",
-		Long: "Write the record of a run as one JSON document, to standard output or to a file that is not there yet. It holds what the\n" +
-			"record holds: configuration, state, turns, decisions, events, and whether the chain is whole.",
+		Long: "Write the record of a run as one JSON document, to standard output or to a new file. It contains what the record " +
+			"contains:\nconfiguration, state, turns, decisions, events, and whether the chain is intact.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
@@ -73,10 +73,10 @@ func export(app *cli.App) *cobra.Command {
 			return write(app, out, b)
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
-	cmd.Flags().BoolVar(&f.all, "all", false, "of all runs")
-	cmd.Flags().BoolVar(&files, "files", false, "with every file of the record, of all runs, for verify export")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
+	cmd.Flags().StringVar(&f.run, "run", "", "run (default: the current one)")
+	cmd.Flags().BoolVar(&f.all, "all", false, "export all runs")
+	cmd.Flags().BoolVar(&files, "files", false, "include every file of the record, of all runs, for verify export")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, which must not exist (default: standard output)")
 	return cmd
 }
 
@@ -133,11 +133,11 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 // write makes the file, which may not be there: neither an export nor a report replaces another.
 func write(app *cli.App, path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("name a file in a folder that you may write to")
+		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("choose a file in a writable folder")
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "write: %w", err).WithHint("name a file that is not there yet")
+		return execution.Errorf(execution.CodeConfig, "write: %w", err).WithHint("choose a file that does not exist yet")
 	}
 	if _, err = f.Write(b); err == nil {
 		err = f.Sync()

@@ -31,7 +31,7 @@ type gateView struct {
 
 func gates(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "gates [GATE]", Short: "Show what each gate requires, checked against the files as they are now",
+		Use: "gates [GATE]", Short: "Show what each gate requires, checked against the current files",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			root, v, err := read(app)
@@ -44,7 +44,7 @@ func gates(app *cli.App) *cobra.Command {
 			}
 			if len(args) > 0 {
 				if _, ok := p.Config.Gate(args[0]); !ok {
-					e := cli.Usage("there is no gate %q", args[0])
+					e := cli.Usage("unknown gate %q", args[0])
 					if g := p.Config.Gates; g != nil && g.Len() > 0 {
 						return e.WithHint("one of: %s", strings.Join(g.Keys(), ", "))
 					}
@@ -110,9 +110,9 @@ func printGates(app *cli.App, list []gateView) {
 			case f.Missing && f.Required:
 				state = "missing"
 			case f.Missing:
-				state = "not there (optional)"
+				state = "missing (optional)"
 			case len(f.Problems) > 0:
-				state = "not yet"
+				state = "missing"
 			}
 			app.Printf("    %-22s %s\n", state, f.Path)
 			for _, why := range f.Problems {

@@ -22,7 +22,7 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 	var f runFlags
 	var open bool
 	cmd := &cobra.Command{
-		Use: use, Short: "List objections and what became of them, oldest first",
+		Use: use, Short: "List objections and their status, oldest first",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
@@ -62,13 +62,13 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&open, "open", false, "only those that nobody has resolved")
+	cmd.Flags().BoolVar(&open, "open", false, "only unresolved objections")
 	return cmd
 }
 
 func printObjections(app *cli.App, list []governance.ObjectionStory) {
 	if len(list) == 0 {
-		app.Notef("nobody objects")
+		app.Notef("no objections")
 		return
 	}
 	t := app.ShortTable()

@@ -41,7 +41,7 @@ func which(v *ledger.View, named string, all bool) string {
 }
 
 func noRun(id string) error {
-	return execution.Errorf(execution.CodeSessionNotFound, "the record has no run %q", id).WithHint("drawbar govern history --runs")
+	return execution.Errorf(execution.CodeSessionNotFound, "unknown run %q", id).WithHint("drawbar govern history --runs")
 }
 
 // runFlags choose a run.
@@ -52,9 +52,9 @@ type runFlags struct {
 }
 
 func (f *runFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.run, "run", "", "the run (default: the present one)")
-	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "of all runs")
-	cmd.Flags().IntVarP(&f.limit, "limit", "l", 0, "at most so many, the newest")
+	cmd.Flags().StringVar(&f.run, "run", "", "run (default: the current one)")
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "include all runs")
+	cmd.Flags().IntVarP(&f.limit, "limit", "l", 0, "maximum number of entries; the newest are listed")
 }
 
 func (f *runFlags) check(cmd *cobra.Command) error {
@@ -62,7 +62,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return cli.Usage("--run and --all contradict each other").WithHint("%s --all", cmd.CommandPath())
 	}
 	if f.limit < 0 {
-		return cli.Usage("--limit %d: at least 0", f.limit).WithHint("%s --limit 20", cmd.CommandPath())
+		return cli.Usage("--limit %d is out of range", f.limit).WithHint("%s --limit 20", cmd.CommandPath())
 	}
 	return nil
 }
@@ -86,10 +86,10 @@ func history(app *cli.App) *cobra.Command {
 				return err
 			}
 			if byRun && (f.run != "" || role != "") {
-				return cli.Usage("--runs lists every run, and takes neither --run nor --role").WithHint("%s --run RUN", cmd.CommandPath())
+				return cli.Usage("--runs lists every run and contradicts --run and --role").WithHint("%s --run RUN", cmd.CommandPath())
 			}
 			if known := statuses(byRun); status != "" && !slices.Contains(known, status) {
-				return cli.Usage("--status %q is no status of a %s", status, map[bool]string{true: "run", false: "turn"}[byRun]).WithHint("one of: %s", strings.Join(known, ", "))
+				return cli.Usage("--status %q is not a status of a %s", status, map[bool]string{true: "run", false: "turn"}[byRun]).WithHint("one of: %s", strings.Join(known, ", "))
 			}
 			_, v, err := read(app)
 			if err != nil {
@@ -126,8 +126,8 @@ func history(app *cli.App) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&role, "role", "", "only turns of this role")
-	cmd.Flags().StringVarP(&status, "status", "s", "", "only those with this status, such as completed or blocked")
-	cmd.Flags().BoolVar(&byRun, "runs", false, "the runs of this project instead of turns")
+	cmd.Flags().StringVarP(&status, "status", "s", "", "only entries with this status, such as completed or blocked")
+	cmd.Flags().BoolVar(&byRun, "runs", false, "list the project's runs instead of turns")
 	return cmd
 }
 

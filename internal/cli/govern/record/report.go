@@ -46,8 +46,8 @@ func report(app *cli.App) *cobra.Command {
 	var run, out string
 	cmd := &cobra.Command{
 		Use: "report", Short: "Write a readable report of a run: turns, decisions, objections, approvals",
-		Long: "Write what happened in a run as a page in Markdown, to standard output or to a file that is not there yet. Whether the record can\n" +
-			"be believed is the question of verify; audit answers both.",
+		Long: "Write what happened in a run as a page in Markdown, to standard output or to a new file. verify shows whether the " +
+			"record can be\ntrusted; audit does both.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			root, v, err := read(app)
@@ -64,8 +64,8 @@ func report(app *cli.App) *cobra.Command {
 			return app.Answer(r, func() { app.Printf("%s", page(r)) })
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "the run (default: the present one)")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
+	cmd.Flags().StringVar(&run, "run", "", "run (default: the current one)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, which must not exist (default: standard output)")
 	return cmd
 }
 
@@ -73,8 +73,8 @@ func auditRun(app *cli.App) *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Show what happened in a run and whether its record can be trusted",
-		Long: "Hold the record against its hash chain and its commits as verify does, and write what happened in a run as report does. The exit\n" +
-			"code is 1 when the record does not hold.",
+		Long: "Check the record against its hash chain and its commits, as verify does, and write what happened in a run, as report " +
+			"does. The exit\ncode is 1 when the record does not match.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, v, err := read(app)
@@ -96,14 +96,14 @@ func auditRun(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "the run (default: the present one)")
+	cmd.Flags().StringVar(&run, "run", "", "run (default: the current one)")
 	return cmd
 }
 
 // reportOf gathers the report of a run; an empty one is the present run.
 func reportOf(root string, v *ledger.View, run string) (r runReport, err error) {
 	if run = which(v, run, false); run == "" {
-		return r, execution.Errorf(execution.CodeSessionNotFound, "there is no run yet").WithHint("drawbar govern step")
+		return r, execution.Errorf(execution.CodeSessionNotFound, "no run yet").WithHint("drawbar govern step")
 	}
 	p, err := project.Load(root)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *runReport) note(e protocol.Event) {
 			r.Rulings = append(r.Rulings, ruling{e.Timestamp, "called objection " + p.Objection + " " + p.Status, p.By, why})
 		}
 	case "human_escalation_resolved", "escalation_resolved":
-		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "settled what the run waited for", p.By, why})
+		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "resolved what the run was waiting for", p.By, why})
 	default:
 		if slices.Contains(stops, e.EventType) {
 			r.Stops = append(r.Stops, e)
@@ -211,7 +211,7 @@ func page(r runReport) string {
 		line("* phase: %s", r.Phase)
 	}
 	line("* phases with work: %s", cmp.Or(strings.Join(r.Run.Phases, ", "), "none"))
-	line("* began: %s, ended: %s", at(r.Run.StartedAt), at(r.Run.EndedAt))
+	line("* started: %s, ended: %s", at(r.Run.StartedAt), at(r.Run.EndedAt))
 	line("* turns: %d by %s", r.Run.Turns, cmp.Or(strings.Join(r.Run.Roles, ", "), "nobody"))
 	line("* cost: %s", dollars(r.Run.CostUSD))
 	for gate, status := range r.Gates.All() {
@@ -244,7 +244,7 @@ func page(r runReport) string {
 		d := r.Rulings[i]
 		return []string{at(d.At), d.By, d.What, d.Why}
 	})
-	table("What went wrong on the way", []string{"when", "what", "turn", "why"}, len(r.Stops), func(i int) []string {
+	table("What went wrong along the way", []string{"when", "what", "turn", "why"}, len(r.Stops), func(i int) []string {
 		e := r.Stops[i]
 		turn := ""
 		if e.Turn != nil {

@@ -90,7 +90,7 @@ func listRuns(app *cli.App, v *ledger.View, status string, limit int) error {
 	list = newest(slices.DeleteFunc(list, func(r runLine) bool { return status != "" && string(r.Status) != status }), limit)
 	return app.Answer(nonNil(list), func() {
 		if len(list) == 0 {
-			app.Notef("there is no run yet")
+			app.Notef("no run yet")
 			return
 		}
 		t := app.ShortTable()

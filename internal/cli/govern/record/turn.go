@@ -33,9 +33,10 @@ func turn(app *cli.App) *cobra.Command {
 	}
 	var file, kind string
 	show := &cobra.Command{
-		Use: "show [TURN]", Short: "A turn, what it was given, and what is kept of it",
-		Long: "Show a turn: its result in the record, and the files of its dispatch bundle, which are archived when it is accepted. --file\n" +
-			"prints one of them, such as PROMPT.md or evidence/stdout.log. Without TURN it is the active turn, or the last accepted one.",
+		Use: "show [TURN]", Short: "Show a turn, its inputs and its saved files",
+		Long: "Show a turn: its result in the record, and the files of its dispatch bundle, which are archived when the turn is " +
+			"accepted. --file\nprints one of them, such as PROMPT.md or evidence/stdout.log. Without TURN: the active turn, or else " +
+			"the last accepted one.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := ""
@@ -49,7 +50,7 @@ func turn(app *cli.App) *cobra.Command {
 		},
 	}
 	show.Flags().StringVar(&file, "file", "", "print this file of the turn's bundle")
-	show.Flags().StringVar(&kind, "artifact", "", "the protocol's spelling: assignment, prompt, context or manifest")
+	show.Flags().StringVar(&kind, "artifact", "", "print this artifact: assignment, prompt, context or manifest")
 	show.Flags().Lookup("artifact").Hidden = true
 	cmd.AddCommand(show, turnDiff(app))
 	return cmd
@@ -82,7 +83,7 @@ func showTurn(app *cli.App, id, file, kind string) error {
 		return nil
 	})
 	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "look into %s: %w", dir, err)
+		return execution.Errorf(execution.CodeConfig, "read %s: %w", dir, err)
 	}
 	if kind != "" {
 		file = kind
@@ -117,7 +118,7 @@ func find(v *ledger.View, history []protocol.HistoryEntry, id string) (string, *
 	}
 	active := v.State.ActiveTurns.At(id)
 	if active == nil && entry == nil {
-		return id, nil, nil, execution.Errorf(execution.CodeSessionNotFound, "the record has no turn %q", id).WithHint("drawbar govern history --all")
+		return id, nil, nil, execution.Errorf(execution.CodeSessionNotFound, "unknown turn %q", id).WithHint("drawbar govern history --all")
 	}
 	return id, active, entry, nil
 }

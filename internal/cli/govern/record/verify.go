@@ -24,10 +24,10 @@ type verification struct {
 func verify(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check the record against its hash chain and its commits",
-		Long: "Hold every line of the record, the archived turns, the session, TALK.md and the audit of hooks against the hash chain beside\n" +
-			"them, the chain against the heads that checkpoint commits name, and the accepted turns against the commits below HEAD, both\n" +
-			"ways. What is not as it was is named, with what to type. A rebase, a squash, or another record in the same history is told\n" +
-			"and is no fault. It takes no lock and changes nothing.",
+		Long: "Check every line of the record, the archived turns, the session, TALK.md and the hook audit against the hash chain " +
+			"beside them, the\nchain against the heads that checkpoint commits name, and the accepted turns against the commits " +
+			"below HEAD, in both directions.\nEvery mismatch is listed with a command to type. A rebase, a squash, or another record " +
+			"in the same history is reported but is\nnot an error. This takes no lock and changes nothing.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := view.Root(app)
@@ -86,7 +86,7 @@ func printVerification(app *cli.App, v verification) {
 	if !v.OK {
 		app.Printf("broken: %s\n", broken(v))
 	} else if !v.Begun {
-		app.Printf("no chain yet: nothing was written by drawbar govern\n")
+		app.Printf("no chain yet: drawbar govern has not written anything\n")
 	} else {
 		app.Printf("ok: %d lines, %d checkpoint heads\n", v.Entries, v.Heads)
 	}
@@ -107,16 +107,16 @@ func printVerification(app *cli.App, v verification) {
 			whole[a.File]++
 			continue
 		}
-		app.Printf("  %s: %d lines from line %d on were written by another program; they are covered since\n", a.File, a.Lines, a.Line)
+		app.Printf("  %s: %d lines from line %d on were written by another program; the chain has covered them since\n", a.File, a.Lines, a.Line)
 	}
 	for _, file := range slices.Sorted(maps.Keys(whole)) {
-		app.Printf("  %s: changed by another program, %d times; the next transaction wrote it anew\n", file, whole[file])
+		app.Printf("  %s: changed by another program, %d times; the next transaction rewrote it\n", file, whole[file])
 	}
 	for _, a := range v.Uncovered {
-		app.Printf("  %s: %d lines from line %d on are covered by no transaction yet\n", a.File, a.Lines, a.Line)
+		app.Printf("  %s: %d lines from line %d on are not covered by a transaction yet\n", a.File, a.Lines, a.Line)
 	}
 	if v.Prior > 0 {
-		app.Printf("  the chain before this one is gone, and %d checkpoints name it: a person went on without it\n", v.Prior)
+		app.Printf("  the previous chain is missing, and %d checkpoints name it: a person continued without it\n", v.Prior)
 	}
 	if v.Pending != "" {
 		app.Printf("  the transaction %s was interrupted; the next command finishes it\n", v.Pending)
@@ -133,7 +133,7 @@ func broken(v verification) string {
 		if f := v.Git.Broken(); f != nil {
 			return f.Message + " (" + f.Kind + ")"
 		}
-		return "the record does not fit its chain"
+		return "the record does not match its chain"
 	}
 	where := b.File
 	if b.Line > 0 {

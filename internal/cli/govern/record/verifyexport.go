@@ -34,7 +34,7 @@ func checked(ctx context.Context, app *cli.App, file string) (*audit.Export, aud
 // textOrJSON is the flag --format of AgentXchain: json is our --json.
 func textOrJSON(app *cli.App, format string) error {
 	if format != "text" && format != "json" {
-		return cli.Usage("--format %q is unknown", format).WithHint("text or json")
+		return cli.Usage("--format %q is not supported", format).WithHint("text or json")
 	}
 	app.JSON = app.JSON || format == "json"
 	return nil
@@ -54,10 +54,11 @@ func failing(app *cli.App, ok bool, why string, data any, show func()) error {
 func verifyExport(app *cli.App) *cobra.Command {
 	var in, format string
 	cmd := &cobra.Command{
-		Use: "export [FILE]", Short: "Hold an export against itself: files, hashes, state, chain",
-		Long: "Hold an export, of Drawbar or of AgentXchain, against itself: every file against its size and hash, the configuration, the state and\n" +
-			"the lines against their files, and the record in it against its hash chain. Our own exports have files with --files; without\n" +
-			"them the chain is what the export says of it. FILE - is standard input. The exit code is 1 when something does not fit.",
+		Use: "export [FILE]", Short: "Check that an export is consistent: files, hashes, state, chain",
+		Long: "Check an export of Drawbar or AgentXchain for consistency: every file against its size and hash, the configuration, " +
+			"the state and\nthe lines against their files, and the record in it against its hash chain. Drawbar's own exports " +
+			"contain files with --files;\nwithout them, the chain is only what the export says about it. FILE - reads standard " +
+			"input. The exit code is 1 on any mismatch.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := textOrJSON(app, format); err != nil {
@@ -80,7 +81,7 @@ func verifyExport(app *cli.App) *cobra.Command {
 			return failing(app, rep.OK(), why, rep, func() { printExport(app, rep) })
 		},
 	}
-	cmd.Flags().StringVar(&in, "input", "-", "the export, or - for standard input")
+	cmd.Flags().StringVar(&in, "input", "-", "export to check, or - for standard input")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	_, _ = cmd.Flags().MarkHidden("input"), cmd.Flags().MarkHidden("format") // the flags are there
 	return cmd
@@ -90,12 +91,12 @@ func printExport(app *cli.App, rep audit.ExportReport) {
 	app.Printf("%s: %s %s, run %s, %d files\n", rep.Overall, rep.ExportKind, rep.SchemaVersion, rep.RunID, rep.Files)
 	switch {
 	case rep.Chain != nil && rep.Chain.OK:
-		app.Printf("  the record in it fits its chain: %d lines\n", rep.Chain.Entries)
+		app.Printf("  its record matches its chain: %d lines\n", rep.Chain.Entries)
 	case rep.Files == 0:
-		app.Printf("  no files: values fit each other, but an edited one may not show; to have every byte checked: drawbar govern export --files --output FILE\n")
+		app.Printf("  no files: the values are consistent, but an edited value may go unnoticed; to check every byte: drawbar govern export --files --output FILE\n")
 	}
 	for _, name := range rep.Unchecked {
-		app.Printf("  %s: its content was left out, so it was not checked\n", name)
+		app.Printf("  %s: not checked, because the export omits its content\n", name)
 	}
 	for _, e := range rep.Errors {
 		app.Printf("  - %s\n", e)
@@ -113,9 +114,10 @@ type exportDiff struct {
 func verifyDiff(app *cli.App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use: "diff LEFT RIGHT", Short: "Compare two exports; a step back is exit code 1", Args: cli.Args(cobra.ExactArgs(2)),
-		Long: "Compare two exports that are whole. What got worse from LEFT to RIGHT is named, and makes the exit code 1: a run that is blocked, a\n" +
-			"gate that no longer passes, an exhausted budget, a phase before, an overridden decision, a record that no longer fits its chain.",
+		Use: "diff LEFT RIGHT", Short: "Compare two exports; exits with 1 when something got worse", Args: cli.Args(cobra.ExactArgs(2)),
+		Long: "Compare two consistent exports. Everything that got worse from LEFT to RIGHT is listed and makes the exit code 1: a " +
+			"run that is\nblocked, a gate that no longer passes, an exhausted budget, an earlier phase, an overridden decision, a " +
+			"record that no longer\nmatches its chain.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := textOrJSON(app, format); err != nil {
 				return err
@@ -129,7 +131,7 @@ func verifyDiff(app *cli.App) *cobra.Command {
 				return err
 			}
 			out := exportDiff{Overall: "fail", Left: left, Right: right}
-			why := "one of the exports is not whole"
+			why := "one of the exports is inconsistent"
 			if left.OK() && right.OK() {
 				d := audit.Compare(a, b)
 				if out.Diff = &d; len(d.Regressions) > 0 {
@@ -154,7 +156,7 @@ func printExportDiff(app *cli.App, names []string, d exportDiff) {
 		}
 	}
 	if d.Diff == nil {
-		app.Printf("not compared: one of the exports is not whole\n")
+		app.Printf("not compared: one of the exports is inconsistent\n")
 		return
 	}
 	for _, c := range d.Diff.Changes {
@@ -165,7 +167,7 @@ func printExportDiff(app *cli.App, names []string, d exportDiff) {
 	}
 	switch {
 	case len(d.Diff.Changes) == 0:
-		app.Printf("no difference\n")
+		app.Printf("no differences\n")
 	case len(d.Diff.Regressions) == 0:
 		app.Printf("nothing got worse\n")
 	}

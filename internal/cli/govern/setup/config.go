@@ -33,7 +33,7 @@ func config(app *cli.App) *cobra.Command {
 				return err
 			}
 			if len(args) > 0 {
-				return cli.Usage("there is no command %q", "config "+args[0]).WithHint("drawbar govern config get, drawbar govern config set")
+				return cli.Usage("unknown command %q", "config "+args[0]).WithHint("drawbar govern config get, drawbar govern config set")
 			}
 			return get(app, "")
 		},
@@ -48,7 +48,7 @@ func config(app *cli.App) *cobra.Command {
 			return get(app, args[0])
 		},
 	}, &cobra.Command{
-		Use: "set KEY VALUE", Short: "Write a value and change nothing else; what would not be valid is refused", Args: cli.Args(cobra.ExactArgs(2)),
+		Use: "set KEY VALUE", Short: "Set one value; an invalid one is refused", Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return set(cmd.Context(), app, args[0], args[1]) },
 	})
 	return cmd
@@ -75,7 +75,7 @@ func (l *legacy) run(app *cli.App, cmd *cobra.Command, args []string) (bool, err
 			l.set, args = key, []string{value} // both in one word
 		}
 		if len(args) == 0 || cmd.Flags().Changed("get") {
-			return true, cli.Usage("--set takes a key and a value").WithHint("drawbar govern config set %s VALUE", l.set)
+			return true, cli.Usage("--set needs a key and a value").WithHint("drawbar govern config set %s VALUE", l.set)
 		}
 		return true, set(cmd.Context(), app, l.set, strings.TrimSpace(strings.Join(args, " ")))
 	case cmd.Flags().Changed("get"):

@@ -33,7 +33,7 @@ func (d *devCommand) take(args []string, dir string) ([]string, error) {
 	}
 	words := args[d.behind:]
 	if len(words) == 1 && d.behind == 0 && dir == "" && !strings.Contains(words[0], "{prompt}") {
-		return nil, cli.Usage("%q may be a word of --dev-command, or the folder of the project", words[0]).
+		return nil, cli.Usage("%q is ambiguous: a word of --dev-command, or the project's folder?", words[0]).
 			WithHint("--dev-command %q for a word, --dir %s for the folder", d.line+" "+words[0], words[0])
 	}
 	line := []string{quote(d.line)}

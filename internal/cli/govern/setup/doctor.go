@@ -39,10 +39,10 @@ const (
 
 func doctor(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor [RUNTIME]", Short: "Check whether this project can run here, without running anything of it",
-		Long: "Check the configuration, the repository, the record and every runtime that a role needs: is the program there, does the prompt\n" +
-			"reach it, can the agent do what is asked. No agent is started. With the id of a runtime only the\n" +
-			"roles that use it are checked. The exit code is 1 when something will not work.",
+		Use: "doctor [RUNTIME]", Short: "Check whether this project can run here, without running it",
+		Long: "Check the configuration, the repository, the record and every runtime that a role needs: does the program exist, does " +
+			"the prompt\nreach it, does the agent support what is asked. No agent is started. With the id of a runtime, only the " +
+			"roles that use it are\nchecked. The exit code is 1 when something will not work.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := view.Root(app)
@@ -60,7 +60,7 @@ func doctor(app *cli.App) *cobra.Command {
 			answer := app.Answer
 			if bad {
 				answer = func(data any, show func()) error {
-					return app.AnswerNot(data, execution.Errorf(execution.CodeConfig, "the project cannot be run here"), show)
+					return app.AnswerNot(data, execution.Errorf(execution.CodeConfig, "the project cannot run here"), show)
 				}
 			}
 			err = answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
@@ -89,7 +89,7 @@ func checksOf(ctx context.Context, app *cli.App, root string, args []string) ([]
 		return nil, err
 	}
 	if !p.Config.Runtimes.Has(args[0]) {
-		return nil, cli.Usage("there is no runtime %q", args[0]).WithHint("one of %s", strings.Join(p.Config.Runtimes.Keys(), ", "))
+		return nil, cli.Usage("unknown runtime %q", args[0]).WithHint("one of %s", strings.Join(p.Config.Runtimes.Keys(), ", "))
 	}
 	list := runtimes(app, p, args[0])
 	if len(list) == 0 {
@@ -135,7 +135,7 @@ func trusted(app *cli.App, p *project.Project) []check {
 	}
 	switch {
 	case execution.CodeOf(err) == execution.CodeUntrusted:
-		return []check{{Name: "trust", State: note, Found: "not trusted: nothing of this project runs before you say so", Do: "drawbar trust " + p.Root}}
+		return []check{{Name: "trust", State: note, Found: "not trusted: nothing of this project runs until you trust it", Do: "drawbar trust " + p.Root}}
 	case err != nil:
 		return []check{failed("trust", err)}
 	}
@@ -181,7 +181,7 @@ func repository(ctx context.Context, root string) []check {
 	case b.HeadRef == nil:
 		return []check{{Name: "repository", State: note, Found: "git, without a commit yet", Do: "git add -A && git commit -m start"}}
 	case !b.Clean:
-		return []check{{Name: "repository", State: note, Found: fmt.Sprintf("git, with %d files that are not committed: a role that may write cannot have a turn before they are", b.DirtySnapshot.Len()), Do: "git add -A && git commit"}}
+		return []check{{Name: "repository", State: note, Found: fmt.Sprintf("git, with %d uncommitted files: commit them before a role that may write gets a turn", b.DirtySnapshot.Len()), Do: "git add -A && git commit"}}
 	}
 	where := b.Branch
 	if where == "" {
@@ -201,10 +201,10 @@ func recordState(root string) []check {
 	}
 	list := []check{c}
 	if v.Pending != "" {
-		list = append(list, check{Name: "record", State: note, Found: "a transaction was interrupted: " + v.Pending, Do: "any command that writes finishes it: drawbar govern restart"})
+		list = append(list, check{Name: "record", State: note, Found: "a transaction was interrupted: " + v.Pending, Do: "any writing command finishes it: drawbar govern restart"})
 	}
 	if h := v.Holder; h != nil {
-		list = append(list, check{Name: "lock", State: note, Found: fmt.Sprintf("%s (process %d) writes the record", h.Owner, h.PID)})
+		list = append(list, check{Name: "lock", State: note, Found: fmt.Sprintf("%s (process %d) is writing the record", h.Owner, h.PID)})
 	}
 	return list
 }
@@ -232,8 +232,8 @@ func history(ctx context.Context, root string) []check {
 		list = append(list, c)
 	}
 	if !v.Fresh && !v.Chained() && len(h.Heads) > 0 {
-		list = append(list, check{Name: "history", State: problem, Found: fmt.Sprintf("%s is gone, and %d checkpoints vouch for it", protocol.ChainFile, len(h.Heads)),
-			Do: "put it back from a backup; to begin a new chain: drawbar govern restart --adopt-state"})
+		list = append(list, check{Name: "history", State: problem, Found: fmt.Sprintf("%s is missing, and %d checkpoints vouch for it", protocol.ChainFile, len(h.Heads)),
+			Do: "restore it from a backup; to start a new chain: drawbar govern restart --adopt-state"})
 	}
 	seen, err := w.Visible(ctx, protocol.ChainFile, path.Dir(protocol.ArchiveDir), protocol.LocksDir)
 	if err != nil {
@@ -278,7 +278,7 @@ func runtimes(app *cli.App, p *project.Project, only string) []check {
 		}
 		if role.WriteAuthority == protocol.ReviewOnly && rt.Type == protocol.RuntimeLocalCLI {
 			c.State = note
-			c.Found += ": it could write; what it writes is found out afterwards and refused"
+			c.Found += ": it could write; unwanted writes are detected afterwards and refused"
 		}
 		list = append(list, c)
 	}

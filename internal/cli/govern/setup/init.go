@@ -46,10 +46,10 @@ func initialize(app *cli.App) *cobra.Command {
 				dir = base
 			}
 			if o.Approve != "" && o.Agent == "" {
-				return cli.Usage("--approve is about the agent, and there is no --agent").WithHint("drawbar govern init --agent claude --approve %s", o.Approve)
+				return cli.Usage("--approve needs --agent").WithHint("drawbar govern init --agent claude --approve %s", o.Approve)
 			}
 			if o.Approve != "" && !slices.Contains([]string{protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny}, o.Approve) {
-				return cli.Usage("--approve is %q", o.Approve).WithHint("use prompt, yolo or deny")
+				return cli.Usage("--approve %q is not supported", o.Approve).WithHint("use prompt, yolo or deny")
 			}
 			if o.Agent != "" {
 				if err := known(app, o.Agent); err != nil {
@@ -60,7 +60,7 @@ func initialize(app *cli.App) *cobra.Command {
 				app.Notef("What is the goal of the project? (one line, or Enter)")
 				line, err := app.ReadLine(cmd.Context())
 				if err != nil {
-					return cli.Usage("no goal was read: %v", err).WithHint("drawbar govern init --goal \"...\" -y")
+					return cli.Usage("cannot read the goal: %v", err).WithHint("drawbar govern init --goal \"...\" -y")
 				}
 				o.Goal = line
 			}
@@ -68,18 +68,18 @@ func initialize(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Template, "template", "generic", "what kind of project: "+templateNames())
-	f.StringVar(&o.Name, "name", "", "name of the project (default: that of its folder)")
-	f.StringVar(&o.ID, "id", "", "id of the project (default: made from its name)")
-	f.StringVar(&o.Goal, "goal", "", "what the project is to reach, at most 500 characters")
-	f.StringVar(&o.Agent, "agent", "", "agent of Drawbar that develops and reviews, such as claude")
-	f.StringVar(&o.Approve, "approve", "", "when that agent asks for a permission: prompt, yolo or deny (default prompt)")
+	f.StringVar(&o.Template, "template", "generic", "template: "+templateNames())
+	f.StringVar(&o.Name, "name", "", "project name (default: the folder's name)")
+	f.StringVar(&o.ID, "id", "", "project id (default: derived from its name)")
+	f.StringVar(&o.Goal, "goal", "", "goal of the project, at most 500 characters")
+	f.StringVar(&o.Agent, "agent", "", "agent for development and review, such as claude")
+	f.StringVar(&o.Approve, "approve", "", "answer to the agent's permission questions: prompt, yolo or deny (default prompt)")
 	dev.before = f.NArg
-	f.Var(&dev, "dev-command", "the developer's program, with {prompt} where the prompt goes")
-	f.StringVar(&o.DevPromptTransport, "dev-prompt-transport", "", "how the prompt reaches it: argv, stdin or dispatch_bundle_only")
-	f.StringVar(&dir, "dir", "", "folder of the project (default: here); it is made if it is not there")
-	f.BoolVar(&o.Force, "force", false, "replace the configuration that is there; the old one is kept beside it")
-	f.BoolVarP(&yes, "yes", "y", false, "ask nothing")
+	f.Var(&dev, "dev-command", "the developer's program, with {prompt} for the prompt")
+	f.StringVar(&o.DevPromptTransport, "dev-prompt-transport", "", "transport of the prompt: argv, stdin or dispatch_bundle_only")
+	f.StringVar(&dir, "dir", "", "folder of the project, created if missing (default: here)")
+	f.BoolVar(&o.Force, "force", false, "replace an existing configuration; a copy of the old one is kept")
+	f.BoolVarP(&yes, "yes", "y", false, "ask no questions")
 	return cmd
 }
 
@@ -114,7 +114,7 @@ type made struct {
 
 func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldOptions) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return cli.Usage("make the folder %s: %v", dir, err).WithHint("name a folder that you may write")
+		return cli.Usage("make the folder %s: %v", dir, err).WithHint("choose a writable folder")
 	}
 	files, err := project.Scaffold(dir, o)
 	if err != nil {

@@ -14,15 +14,16 @@ func migrate(app *cli.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Convert an AgentXchain generation 3 project to a governed one", Args: cli.Args(cobra.NoArgs),
-		Long: "Make a governed project of one of generation 3 (version 3 in agentxchain.json). Every agent becomes a role that a person carries\n" +
-			"out, in the phases planning, implementation and qa. The old configuration is kept beside the new one, the old files are copied to\n" +
-			".agentxchain/legacy, and .agentxchain/migration-report.md lists what was inferred. Old turns do not become turns of the record.",
+		Long: "Convert a generation 3 project (version 3 in agentxchain.json) to a governed one. Every agent becomes a role that a " +
+			"person fills, in\nthe phases planning, implementation and qa. The old configuration is kept beside the new one, the old " +
+			"files are copied to\n.agentxchain/legacy, and .agentxchain/migration-report.md lists what was inferred. Old turns are " +
+			"not added to the record.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := view.Root(app)
 			if err != nil {
 				return err
 			}
-			question := "agentxchain.json is rewritten, and the old one is kept as agentxchain.json.bak. Go on?"
+			question := "This rewrites agentxchain.json and keeps the old one as agentxchain.json.bak. Continue?"
 			if err := app.Confirm(cmd.Context(), yes, question, cmd.CommandPath(), nil); err != nil {
 				return err
 			}
@@ -32,7 +33,7 @@ func migrate(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(m, func() {
 				if !m.Migrated {
-					app.Printf("this project is a governed one already\n")
+					app.Printf("this project is already governed\n")
 					return
 				}
 				app.Printf("%s is a governed project\n", m.Project)
@@ -45,6 +46,6 @@ func migrate(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask no questions")
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 
 func template(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "template", Short: "List project templates, check a project's files against one, or switch", Args: cli.Args(cobra.NoArgs),
+		Use: "template", Short: "List project templates, check a project against one, or switch", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(templateList(app), templateValidate(app), templateSet(app))
@@ -39,7 +39,7 @@ type listed struct {
 func templateList(app *cli.App) *cobra.Command {
 	var kits bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "The templates of init, or with --phase-templates those of a phase's artifacts", Args: cli.Args(cobra.NoArgs),
+		Use: "list", Short: "List the templates for init or, with --phase-templates, for phase artifacts", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if kits {
 				return listKits(app)
@@ -58,7 +58,7 @@ func templateList(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&kits, "phase-templates", false, "templates of workflow_kit.phases instead")
+	cmd.Flags().BoolVar(&kits, "phase-templates", false, "list the templates of workflow_kit.phases instead")
 	return cmd
 }
 
@@ -75,7 +75,7 @@ func listKits(app *cli.App) error {
 		for _, k := range list {
 			app.Printf("%s\n", k.ID)
 			for _, a := range k.Artifacts {
-				app.Printf("  %-36s %s\n", a.Path, cmp.Or(a.Semantics, "it has to be there"))
+				app.Printf("  %-36s %s\n", a.Path, cmp.Or(a.Semantics, "required"))
 			}
 		}
 	})
@@ -91,7 +91,7 @@ type templateCheck struct {
 
 func templateValidate(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "validate", Short: "Check that the files of the project's template and of its gates are there", Args: cli.Args(cobra.NoArgs),
+		Use: "validate", Short: "Check that the files of the project's template and of its gates exist", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			root, err := view.Root(app)
 			if err != nil {
@@ -109,7 +109,7 @@ func templateValidate(app *cli.App) *cobra.Command {
 				for _, w := range c.Warnings {
 					app.Printf("warning: %s\n", w)
 				}
-				app.Printf("template %s: %d files are there, %d faults\n", c.Template, len(c.Present), len(c.Errors))
+				app.Printf("template %s: %d files found, %d problems\n", c.Template, len(c.Present), len(c.Errors))
 			}
 			if len(c.Errors) == 0 {
 				return app.Answer(c, show)
@@ -129,7 +129,7 @@ func checkTemplate(p *project.Project) templateCheck {
 	if i := slices.IndexFunc(all, func(t project.Template) bool { return t.ID == c.Template }); i >= 0 {
 		names = all[i].Planning()
 	} else {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("the template %s is not one of Drawbar's, so only the files of gates were looked at", c.Template))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("the template %s is not one of Drawbar's, so only the files of gates were checked", c.Template))
 	}
 	if p.Config.Gates != nil {
 		for _, g := range p.Config.Gates.All() {
@@ -150,10 +150,10 @@ func checkTemplate(p *project.Project) templateCheck {
 func templateSet(app *cli.App) *cobra.Command {
 	var dry, yes bool
 	cmd := &cobra.Command{
-		Use: "set TEMPLATE", Short: "Give the project another template: its planning files, and guidance in prompts", Args: cli.Args(cobra.ExactArgs(1)),
-		Long: "Write the planning files of another template that are missing, add its guidance to prompts and to SYSTEM_SPEC.md, and note the\n" +
-			"template in agentxchain.json and in the record. No file is replaced, and no text is taken away. Templates with a team of their\n" +
-			"own (generic, full-local-cli) are for new projects.",
+		Use: "set TEMPLATE", Short: "Switch the project's template: planning files and prompt guidance", Args: cli.Args(cobra.ExactArgs(1)),
+		Long: "Write the missing planning files of another template, add its guidance to prompts and to SYSTEM_SPEC.md, and note the " +
+			"template in\nagentxchain.json and in the record. No file is replaced, and no text is removed. Templates with their own " +
+			"team (generic,\nfull-local-cli) are for new projects.",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			for _, t := range project.Templates() {
@@ -177,7 +177,7 @@ func templateSet(app *cli.App) *cobra.Command {
 			plan := planned.TemplateChange
 			if !dry && plan.From != plan.To {
 				show := func() { printTemplate(app, plan, true) }
-				if err := app.Confirm(cmd.Context(), yes, "do this?", cmd.CommandPath()+" "+args[0], show); err != nil {
+				if err := app.Confirm(cmd.Context(), yes, "continue?", cmd.CommandPath()+" "+args[0], show); err != nil {
 					return err
 				}
 				e, done, err := view.Engine(app, "template set", false)
@@ -192,14 +192,14 @@ func templateSet(app *cli.App) *cobra.Command {
 			return app.Answer(plan, func() { printTemplate(app, plan, dry) })
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change and change nothing")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change and change nothing")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask no questions")
 	return cmd
 }
 
 func printTemplate(app *cli.App, c govern.TemplateChange, dry bool) {
 	if c.From == c.To {
-		app.Printf("the template is %s already\n", c.To)
+		app.Printf("the template is already %s\n", c.To)
 		return
 	}
 	word := "is"

@@ -28,9 +28,10 @@ type validation struct {
 func validate(app *cli.App) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
-		Use: "validate [ROLE]", Short: "Check the configuration: lists every fault, where it is and what to do",
-		Long: "Check agentxchain.json: every fault with its field, its line and what to do, what could never be finished (ADM-001 to ADM-004), and\n" +
-			"what is not built yet. Warnings leave the exit code at 0. With the id of a role only what is about it and its runtime.",
+		Use: "validate [ROLE]", Short: "Validate the configuration and list every problem with a fix",
+		Long: "Check agentxchain.json: every problem with its field, its line and a fix, what could never be completed (ADM-001 to " +
+			"ADM-004), and\nwhat is not implemented. Warnings leave the exit code at 0. With the id of a role: only that role and " +
+			"its runtime.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := view.Root(app)
@@ -41,7 +42,7 @@ func validate(app *cli.App) *cobra.Command {
 			case "full":
 			case "turn":
 				if len(args) > 0 {
-					return cli.Usage("--mode turn takes no role").WithHint("%s --mode turn", cmd.CommandPath())
+					return cli.Usage("--mode turn cannot be combined with a role").WithHint("%s --mode turn", cmd.CommandPath())
 				}
 				return validateTurns(app, root)
 			default:
@@ -140,7 +141,7 @@ func validateTurns(app *cli.App, root string) error {
 	if bad == 0 {
 		return app.Answer(list, show)
 	}
-	why := execution.Errorf(execution.CodeValidation, "%d staged results are not valid", bad).WithHint("correct them, then: drawbar govern accept")
+	why := execution.Errorf(execution.CodeValidation, "%d staged results are not valid", bad).WithHint("fix them, then: drawbar govern accept")
 	if err := app.AnswerNot(list, why, show); err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func aboutRole(root, role string, problems []charter.Problem) ([]charter.Problem
 	}
 	var roles protocol.Ordered[json.RawMessage]
 	if err := json.Unmarshal(raw, &roles); err != nil || !roles.Has(role) {
-		return nil, cli.Usage("there is no role %q", role).WithHint("one of: %s", strings.Join(roles.Keys(), ", "))
+		return nil, cli.Usage("unknown role %q", role).WithHint("one of: %s", strings.Join(roles.Keys(), ", "))
 	}
 	var of struct {
 		Runtime string `json:"runtime"`
@@ -208,14 +209,14 @@ func printProblems(app *cli.App, v validation, role []string) {
 		if len(role) > 0 {
 			app.Printf("role %s of ", role[0])
 		}
-		app.Printf("%s can be run", protocol.ConfigFile)
+		app.Printf("%s is valid", protocol.ConfigFile)
 	case 1:
-		app.Printf("1 fault in %s", protocol.ConfigFile)
+		app.Printf("1 problem in %s", protocol.ConfigFile)
 	default:
-		app.Printf("%d faults in %s", errs, protocol.ConfigFile)
+		app.Printf("%d problems in %s", errs, protocol.ConfigFile)
 	}
 	if w := len(v.Problems) - errs; w > 0 {
-		app.Printf(", %d to know", w)
+		app.Printf(", %d notes", w)
 	}
 	app.Printf("\n")
 }

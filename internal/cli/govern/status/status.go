@@ -16,7 +16,7 @@ import (
 // New makes the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show where the run stands, who is working, and what to type next",
+		Use: "status", Short: "Show the state of the run, who is working, and what to type next",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, done, err := view.Engine(app, "status", false)
@@ -100,19 +100,19 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 	}
 	view.Permissions(s.Permissions, func(line string) { field("agent", "%s", line) })
 	if s.Holder != nil {
-		field("lock", "%s (process %d) writes the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
+		field("lock", "%s (process %d) has been writing the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
 	}
 	if s.Unfinished != "" {
 		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
 	}
 	if n := len(s.Warnings); n > 0 {
-		field("config", "%d to know: drawbar govern validate", n)
+		field("config", "%d notes: drawbar govern validate", n)
 	}
 	for _, n := range s.Notes {
 		field("note", "%s", n)
 	}
 	if s.NotTrusted != "" {
-		field("trust", "not trusted: nothing of this project runs; look at it: drawbar trust %s", s.Root)
+		field("trust", "not trusted: nothing of this project runs; review it: drawbar trust %s", s.Root)
 	}
 	field("next", "%s", s.Next)
 }
@@ -127,9 +127,9 @@ func turn(app *cli.App, t govern.TurnStatus, now time.Time) {
 	case t.Carrier != nil:
 		text += fmt.Sprintf(" (%s, process %d)", t.Carrier.Owner, t.Carrier.PID)
 	case t.Staged:
-		text += ", its result waits"
+		text += ", its result is waiting"
 	case t.Status == "dispatched" || t.Status == "running" || t.Status == "starting":
-		text += ", nobody carries it"
+		text += ", not running"
 	}
 	app.Printf("  %-9s %s\n", "turn", text)
 }

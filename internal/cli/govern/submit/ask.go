@@ -49,8 +49,8 @@ func (f *form) ask(ctx context.Context, app *cli.App, check func(field string) (
 		to              *string
 	}{
 		{"What did you check? (empty: nothing)", "verification.evidence_summary", &f.Evidence},
-		{"Which phase should begin? (empty: none)", "phase_transition_request", &f.Phase},
-		{"Which role goes on? (empty: a person decides)", "proposed_next_role", &f.Next},
+		{"Which phase should start? (empty: none)", "phase_transition_request", &f.Phase},
+		{"Which role is next? (empty: a person decides)", "proposed_next_role", &f.Next},
 	} {
 		if err := checked(c.question, c.field, c.to); err != nil {
 			return err
@@ -80,7 +80,7 @@ func until(ctx context.Context, app *cli.App, question string, take func(text st
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, io.EOF):
-			return execution.Errorf(execution.CodeInterrupted, "the questions were not answered to the end: nothing was handed in")
+			return execution.Errorf(execution.CodeInterrupted, "not all questions were answered: nothing was submitted")
 		case err != nil:
 			return err
 		}

@@ -22,19 +22,19 @@ import (
 const mostForm = 1 << 20
 
 // blank is the form to fill in.
-const blank = `# What you say of your turn. Delete what you do not need; ids and changed files are filled in.
+const blank = `# The result of your turn. Delete what you do not need; ids and changed files are filled in.
 # Then: drawbar govern submit --from THIS-FILE
 
 summary: ""            # what you did, in a sentence
 
-objections: []         # what you doubt, such as
+objections: []         # your objections, such as
 #  - severity: medium  # low, medium, high or blocking
-#    statement: nobody has said what an empty name does
-#  - id: OBJ-001       # of one that is open: what became of it
+#    statement: an empty name is not specified
+#  - id: OBJ-001       # an open objection that you answer
 #    status: resolved  # or acknowledged, escalated
 #    statement: it is tested now
 
-decisions: []          # what you decided, such as
+decisions: []          # your decisions, such as
 #  - category: scope   # implementation, architecture, scope, process, quality or release
 #    statement: one program, no options
 #    rationale: the goal asks for no more
@@ -42,8 +42,8 @@ decisions: []          # what you decided, such as
 verification: skipped  # pass, fail or skipped
 evidence: ""           # what you checked, or why nothing
 
-next: human            # the role that goes on
-phase: ""              # the phase that should begin
+next: human            # next role
+phase: ""              # phase that should start
 complete: false        # true asks for the end of the run
 needs_human: ""        # what only a person can decide
 # files: []            # only where git cannot see them
@@ -80,7 +80,7 @@ type entry struct {
 func editForm(ctx context.Context, app *cli.App) (string, error) {
 	words := strings.Fields(cmp.Or(app.Getenv("VISUAL"), app.Getenv("EDITOR")))
 	if len(words) == 0 {
-		return "", cli.Usage("--edit: neither VISUAL nor EDITOR names an editor").WithHint("EDITOR=vi drawbar govern submit --edit, or drawbar govern submit --form > FILE")
+		return "", cli.Usage("--edit: neither VISUAL nor EDITOR is set").WithHint("EDITOR=vi drawbar govern submit --edit, or drawbar govern submit --form > FILE")
 	}
 	path, err := adapter.OSHost(nil).LookPath(words[0])
 	if err != nil {
@@ -100,7 +100,7 @@ func editForm(ctx context.Context, app *cli.App) (string, error) {
 	}
 	code, err := process.Attached(ctx, process.Spec{Path: path, Args: append(words[1:], file.Name()), Env: os.Environ()}, in, out, errs)
 	if err != nil || code != 0 {
-		return "", execution.Errorf(execution.CodeSpawn, "the editor %s ended with exit code %d; %s holds what was written", words[0], code, file.Name()).WithHint("drawbar govern submit --from %s", file.Name())
+		return "", execution.Errorf(execution.CodeSpawn, "the editor %s ended with exit code %d; your text is in %s", words[0], code, file.Name()).WithHint("drawbar govern submit --from %s", file.Name())
 	}
 	return file.Name(), nil
 }
@@ -128,7 +128,7 @@ func read(app *cli.App, name string) (f form, err error) {
 	case err != nil:
 		return f, err
 	case len(data) > mostForm:
-		return f, cli.Usage("--from %s: larger than %d KiB", name, mostForm>>10).WithHint("leave the content of files out of the form")
+		return f, cli.Usage("--from %s: larger than %d KiB", name, mostForm>>10).WithHint("remove the content of files from the form")
 	case len(strings.TrimSpace(string(data))) == 0:
 		return f, cli.Usage("--from %s: the form is empty", name).WithHint("drawbar govern submit --form > FILE")
 	}
@@ -171,14 +171,14 @@ func (f *form) add(objections, resolved, decisions []string) error {
 	for _, text := range resolved {
 		id, why, ok := strings.Cut(text, "=")
 		if !ok || strings.TrimSpace(why) == "" {
-			return fmt.Errorf("--resolve %q: an id and what became of it: OBJ-001=\"it is tested now\"", text)
+			return fmt.Errorf("--resolve %q: expected an id and its resolution: OBJ-001=\"it is tested now\"", text)
 		}
 		f.Objections = append(f.Objections, entry{ID: strings.TrimSpace(id), Status: protocol.ObjectionResolved, Statement: strings.TrimSpace(why)})
 	}
 	for _, text := range decisions {
 		statement, why, ok := strings.Cut(text, ", because ")
 		if !ok {
-			return fmt.Errorf("--decision %q: a decision and its reason: \"one program, because the goal asks for no more\"", text)
+			return fmt.Errorf("--decision %q: expected a decision and its reason: \"one program, because the goal asks for no more\"", text)
 		}
 		category, rest, ok := strings.Cut(statement, ":")
 		if !ok || !known(strings.TrimSpace(category)) {
@@ -207,4 +207,4 @@ func known(category string) bool {
 	return false
 }
 
-var errEmpty = errors.New("a turn is handed in with a summary: what you did, in a sentence")
+var errEmpty = errors.New("a summary is required: what you did, in a sentence")

@@ -19,11 +19,11 @@ func New(app *cli.App) *cobra.Command {
 	var empty, edit bool
 	var objections, resolved, decisions []string
 	cmd := &cobra.Command{
-		Use: "submit", Short: "Hand in a person's turn with flags, a form or answers to questions",
-		Long: "Hand in a person's turn. It is checked before it is staged; ids and the files that git saw change are filled in. With flags nothing\n" +
-			"is asked; --edit opens a form in your editor ($VISUAL, else $EDITOR); --form prints the form and --from reads it; without any of\n" +
-			"them, on a terminal, you are asked.",
-		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: nobody has said what an empty name does" --phase implementation
+		Use: "submit", Short: "Submit a person's turn with flags, a form or answers to questions",
+		Long: "Submit a person's turn. It is validated before it is staged; ids and the files that git saw change are filled in. " +
+			"With flags,\nnothing is asked; --edit opens a form in your editor ($VISUAL, else $EDITOR); --form prints the form and " +
+			"--from reads it; without\nany of them, the questions are asked on the terminal.",
+		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: an empty name is not specified" --phase implementation
   drawbar govern submit --edit
   drawbar govern submit --form > turn.yaml   # fill it in, then
   drawbar govern submit --from turn.yaml`,
@@ -39,7 +39,7 @@ func New(app *cli.App) *cobra.Command {
 			}
 			switch {
 			case (from != "" || edit) && given, from != "" && edit:
-				return cli.Usage("--from, --edit and flags of the content contradict each other").WithHint("put it all into the form")
+				return cli.Usage("--from and --edit contradict each other and the flags of the content").WithHint("put everything into the form")
 			case edit:
 				var err error
 				if from, err = editForm(cmd.Context(), app); err != nil {
@@ -88,7 +88,7 @@ func New(app *cli.App) *cobra.Command {
 				if err == nil && r.Outcome == govern.OutcomeDone && !o.DryRun {
 					_ = os.Remove(from)
 				} else {
-					app.Notef("the form is kept; hand it in with: drawbar govern submit --from %s", from)
+					app.Notef("the form is saved; submit it with: drawbar govern submit --from %s", from)
 				}
 			}
 			if err != nil {
@@ -98,22 +98,22 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&o.Turn, "turn", "", "the turn, where several are active")
+	fl.StringVar(&o.Turn, "turn", "", "turn to submit, if several are active")
 	fl.StringVar(&f.Summary, "summary", "", "what you did, in a sentence")
-	fl.StringArrayVar(&objections, "objection", nil, `"SEVERITY: TEXT"; repeat it for more`)
-	fl.StringArrayVar(&resolved, "resolve", nil, `OBJECTION="what became of it"`)
-	fl.StringArrayVar(&decisions, "decision", nil, `"CATEGORY: WHAT, because WHY"`)
-	fl.StringArrayVar(&f.Files, "file", nil, "a changed file (default: what git saw)")
+	fl.StringArrayVar(&objections, "objection", nil, `"SEVERITY: TEXT" (repeatable)`)
+	fl.StringArrayVar(&resolved, "resolve", nil, `OBJECTION="resolution" (repeatable)`)
+	fl.StringArrayVar(&decisions, "decision", nil, `"CATEGORY: WHAT, because WHY" (repeatable)`)
+	fl.StringArrayVar(&f.Files, "file", nil, "changed file (repeatable; default: the files that git saw change)")
 	fl.StringVar(&f.Verify, "verification", "", "pass, fail or skipped (default skipped)")
 	fl.StringVar(&f.Evidence, "evidence", "", "what you checked, or why nothing")
-	fl.StringVar(&f.Next, "next", "", "role that goes on (default human)")
-	fl.StringVar(&f.Phase, "phase", "", "phase that should begin")
+	fl.StringVar(&f.Next, "next", "", "next role (default human)")
+	fl.StringVar(&f.Phase, "phase", "", "phase that should start")
 	fl.BoolVar(&f.Complete, "complete", false, "ask for the end of the run")
 	fl.StringVar(&f.NeedsHuman, "needs-human", "", "what only a person can decide; the run stops for it")
-	fl.StringVar(&from, "from", "", "read a form from a file, or from standard input with -")
-	fl.BoolVar(&empty, "form", false, "print the form to fill in")
-	fl.BoolVar(&edit, "edit", false, "fill the form in with $VISUAL or $EDITOR")
-	fl.BoolVar(&o.Replace, "replace", false, "replace a draft that is there; it is kept")
-	fl.BoolVar(&o.DryRun, "dry-run", false, "check it and stage nothing")
+	fl.StringVar(&from, "from", "", "file with the form (- for standard input)")
+	fl.BoolVar(&empty, "form", false, "print an empty form")
+	fl.BoolVar(&edit, "edit", false, "fill in the form with $VISUAL or $EDITOR")
+	fl.BoolVar(&o.Replace, "replace", false, "replace an existing draft; a copy of it is kept")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "validate only; stage nothing")
 	return cmd
 }

@@ -17,7 +17,7 @@ import (
 func NewVerify(app *cli.App) *cobra.Command {
 	o := govern.RerunOptions{}
 	cmd := rerun(app, &o)
-	cmd.Flags().BoolVar(&o.Accepted, "accepted", false, "an accepted turn, by the record (default: the last)")
+	cmd.Flags().BoolVar(&o.Accepted, "accepted", false, "use an accepted turn of the record (default: the last)")
 	return cmd
 }
 
@@ -31,15 +31,15 @@ func NewReplay(app *cli.App) *cobra.Command {
 func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 	var limit string
 	cmd := &cobra.Command{
-		Use: "turn [TURN]", Short: "Run the evidence of a turn again and compare exit codes",
-		Long: "Run the commands again that a turn gives as its evidence, in the files as they are now, and compare exit codes, as the policy\n" +
-			"require_reproducible_verification does. A turn wrote these commands: without --execute they are listed and not run. The exit\n" +
-			"code is 1 unless every command ends as the turn said.",
+		Use: "turn [TURN]", Short: "Run a turn's evidence again and compare exit codes",
+		Long: "Run the commands that a turn gives as its evidence again, with the current files, and compare exit codes, as the " +
+			"policy\nrequire_reproducible_verification does. The commands come from a turn: without --execute they are listed but " +
+			"not run. The exit\ncode is 1 unless every command exits as the turn reported.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Timeout, err = limitOf(limit); err != nil {
-				return cli.Usage("--timeout %q is not a time to wait", limit).WithHint("%s --timeout 30s", cmd.CommandPath())
+				return cli.Usage("--timeout %q is not a valid duration", limit).WithHint("%s --timeout 30s", cmd.CommandPath())
 			}
 			if o.Turn = ""; len(args) > 0 {
 				o.Turn = args[0]
@@ -76,7 +76,7 @@ func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.Execute, "execute", false, "run the commands")
-	cmd.Flags().StringVar(&limit, "timeout", "30s", "time limit of one command, such as 2m; a number is milliseconds")
+	cmd.Flags().StringVar(&limit, "timeout", "30s", "time limit for one command, such as 2m or milliseconds")
 	cli.TrustFlag(cmd, new(bool))
 	return cmd
 }
@@ -95,7 +95,7 @@ func limitOf(text string) (time.Duration, error) {
 
 func printRerun(app *cli.App, r govern.Rerun) {
 	app.Printf("%s  %s (%s)\n", r.Overall, r.TurnID, r.Role)
-	app.Printf("  it says    %s (%s, from the %s)\n", r.Declared, r.Normalized, strings.Replace(r.Source, "staged", "staged result", 1))
+	app.Printf("  reported   %s (%s, from the %s)\n", r.Declared, r.Normalized, strings.Replace(r.Source, "staged", "staged result", 1))
 	if r.Reason != "" {
 		app.Printf("  why        %s\n", r.Reason)
 	}
@@ -104,7 +104,7 @@ func printRerun(app *cli.App, r govern.Rerun) {
 			app.Printf("  not run    %s\n", e.Command)
 		}
 		if len(r.Evidence) > 0 {
-			app.Printf("  next       the same with --execute\n")
+			app.Printf("  next       run the same command with --execute\n")
 		}
 	}
 	for _, c := range r.Commands {
@@ -112,6 +112,6 @@ func printRerun(app *cli.App, r govern.Rerun) {
 		if !c.Matched {
 			word = "mismatch"
 		}
-		app.Printf("  %-9s  %s: exit code %d, this time %d\n", word, c.Command, c.DeclaredExit, c.ActualExit)
+		app.Printf("  %-9s  %s: exit code %d, now %d\n", word, c.Command, c.DeclaredExit, c.ActualExit)
 	}
 }

@@ -48,10 +48,10 @@ func step(app *cli.App) *cobra.Command {
 	var o govern.StepOptions
 	var poll float64
 	cmd := &cobra.Command{
-		Use: "step", Short: "Carry out one turn: the waiting one, or the next",
-		Long: "Carry one turn: the one that waits, or the next. The turn's role is chosen by the rules unless --role names it. A result\n" +
-			"that is not valid goes back to the agent with its faults while attempts remain. Ctrl-C ends the worker; the turn stays and\n" +
-			"the next step carries it again.",
+		Use: "step", Short: "Run one turn: the waiting one, or the next",
+		Long: "Run one turn: the one that is waiting, or the next. The rules choose the turn's role unless --role names it. An " +
+			"invalid result\ngoes back to the agent with its faults while attempts remain. Ctrl-C stops the worker; the turn stays, " +
+			"and the next step\nruns it again.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
@@ -59,7 +59,7 @@ func step(app *cli.App) *cobra.Command {
 			}
 			if cmd.Flags().Changed("poll") {
 				if poll < 0.01 || poll > 3600 || poll != poll {
-					return cli.Usage("--poll %v: seconds, more than 0", poll).WithHint("%s --poll 2", cmd.CommandPath())
+					return cli.Usage("--poll %v is out of range: use seconds, more than 0", poll).WithHint("%s --poll 2", cmd.CommandPath())
 				}
 				o.Poll = time.Duration(poll * float64(time.Second))
 			}
@@ -68,21 +68,21 @@ func step(app *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Role, "role", "", "role of the next turn")
-	f.StringVar(&o.Turn, "turn", "", "the active turn to carry, where there are several")
+	f.StringVar(&o.Turn, "turn", "", "active turn to run, if there are several")
 	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
-	f.DurationVar(&o.Timeout, "timeout", 0, "how long the turn may take (default: the configuration's, else 20m)")
-	f.BoolVar(&o.NoIntent, "no-intent", false, "bind no waiting intent to the next turn")
-	f.BoolVar(&o.NoRepair, "no-repair", false, "leave a result that is not valid to a person")
-	f.BoolVar(&o.NoWait, "no-wait", false, "make a person's turn ready and do not wait for its result")
-	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show what the worker prints, on standard error")
-	f.Float64Var(&poll, "poll", 0, "seconds between two looks for a person's result")
+	f.DurationVar(&o.Timeout, "timeout", 0, "time limit for the turn (default: as configured, else 20m)")
+	f.BoolVar(&o.NoIntent, "no-intent", false, "do not bind a waiting intent to the next turn")
+	f.BoolVar(&o.NoRepair, "no-repair", false, "leave an invalid result to a person")
+	f.BoolVar(&o.NoWait, "no-wait", false, "prepare a person's turn without waiting for its result")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "print the worker's output on standard error")
+	f.Float64Var(&poll, "poll", 0, "seconds between checks for a person's result")
 	_ = f.MarkHidden("poll") // the flag is there
 	return cmd
 }
 
 func positive(cmd *cobra.Command, flag string, d time.Duration) error {
 	if d < 0 || cmd.Flags().Changed(flag) && d == 0 {
-		return cli.Usage("--%s %s is not a time to wait", flag, d).WithHint("%s --%s 30m", cmd.CommandPath(), flag)
+		return cli.Usage("--%s %s is not a valid duration", flag, d).WithHint("%s --%s 30m", cmd.CommandPath(), flag)
 	}
 	return nil
 }
@@ -90,13 +90,13 @@ func positive(cmd *cobra.Command, flag string, d time.Duration) error {
 func run(app *cli.App) *cobra.Command {
 	var o govern.RunOptions
 	cmd := &cobra.Command{
-		Use: "run", Short: "Carry out turns until a person is needed or the run ends",
-		Long: "Carry turns until a gate waits for a person, the next turn is a person's, the run is blocked, the limit of turns is\n" +
-			"reached, or the run ends. With --auto-approve gates that ask for a person pass, but for credentialed ones.",
+		Use: "run", Short: "Run turns until a person is needed or the run ends",
+		Long: "Run turns until a gate waits for a person, the next turn is a person's, the run is blocked, the turn limit is " +
+			"reached, or\nthe run ends. With --auto-approve, gates that require a person pass, except credentialed ones.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.MaxTurns < 0 || cmd.Flags().Changed("max-turns") && o.MaxTurns == 0 {
-				return cli.Usage("--max-turns %d: at least 1", o.MaxTurns).WithHint("%s --max-turns 10", cmd.CommandPath())
+				return cli.Usage("--max-turns %d is out of range", o.MaxTurns).WithHint("%s --max-turns 10", cmd.CommandPath())
 			}
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
 				return err
@@ -122,12 +122,12 @@ func run(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.MaxTurns, "max-turns", 0, "stop after so many turns (default: run_loop.max_turns, else 50)")
-	f.BoolVar(&o.AutoApprove, "auto-approve", false, "let gates pass that ask for a person, but for credentialed ones")
-	f.BoolVar(&o.DryRun, "dry-run", false, "say what would happen next and change nothing")
+	f.IntVar(&o.MaxTurns, "max-turns", 0, "maximum number of turns (default: run_loop.max_turns, else 50)")
+	f.BoolVar(&o.AutoApprove, "auto-approve", false, "pass gates that require a person, except credentialed ones")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show what would happen next and change nothing")
 	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
-	f.DurationVar(&o.Timeout, "timeout", 0, "how long each turn may take")
-	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show what the workers print, on standard error")
+	f.DurationVar(&o.Timeout, "timeout", 0, "time limit for each turn")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "print the workers' output on standard error")
 	return cmd
 }
 
@@ -141,17 +141,17 @@ func resume(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Role, "role", "", "role of the next turn")
-	cmd.Flags().StringVar(&o.Turn, "turn", "", "the active turn, where there are several")
-	cmd.Flags().BoolVar(&o.NoIntent, "no-intent", false, "bind no waiting intent to the next turn")
+	cmd.Flags().StringVar(&o.Turn, "turn", "", "active turn, if there are several")
+	cmd.Flags().BoolVar(&o.NoIntent, "no-intent", false, "do not bind a waiting intent to the next turn")
 	return cmd
 }
 
 func restart(app *cli.App) *cobra.Command {
 	var o govern.RestartOptions
 	cmd := &cobra.Command{
-		Use: "restart", Short: "Resume a run whose process died, or begin a new one",
-		Long: "Take up a run whose process died: what was interrupted is finished, and drift of the repository is told. A completed run\n" +
-			"is followed by a new one; --new does that with a blocked run too.",
+		Use: "restart", Short: "Resume a run whose process died, or start a new one",
+		Long: "Resume a run whose process died: interrupted work is finished, and drift of the repository is reported. After a " +
+			"completed run,\na new one is started; --new does the same after a blocked run.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
@@ -159,8 +159,8 @@ func restart(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.New, "new", false, "end what is blocked and begin a new run")
-	cmd.Flags().BoolVar(&o.AdoptState, "adopt-state", false, "go on with state.json, the chain and the branch as they stand")
+	cmd.Flags().BoolVar(&o.New, "new", false, "end a blocked run and start a new one")
+	cmd.Flags().BoolVar(&o.AdoptState, "adopt-state", false, "accept state.json, the chain and the branch as they are")
 	return cmd
 }
 
@@ -182,16 +182,16 @@ func accept(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Turn, "turn", "", "the turn, where several are active")
-	f.StringVar(&resolution, "resolution", "", "human_merge: accept in spite of a conflict that a person has merged")
-	f.BoolVar(&o.NormalizeArtifact, "normalize-artifact-type", false, "take a workspace artifact without files for a review")
+	f.StringVar(&o.Turn, "turn", "", "turn to accept, if several are active")
+	f.StringVar(&resolution, "resolution", "", "human_merge: accept despite a conflict that a person has merged")
+	f.BoolVar(&o.NormalizeArtifact, "normalize-artifact-type", false, "accept a workspace artifact without files as a review")
 	return cmd
 }
 
 func reject(app *cli.App) *cobra.Command {
 	var o govern.RejectOptions
 	cmd := &cobra.Command{
-		Use: "reject", Short: "Reject a turn's result; it is tried again while attempts remain",
+		Use: "reject", Short: "Reject a turn's result; the turn is retried while attempts remain",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
@@ -204,9 +204,9 @@ func reject(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Turn, "turn", "", "the turn, where several are active")
-	f.StringVar(&o.Reason, "reason", "", "why; the agent reads it with its next attempt")
-	f.BoolVar(&o.Reassign, "reassign", false, "of a conflict: do the turn again on top of what was accepted meanwhile")
+	f.StringVar(&o.Turn, "turn", "", "turn to reject, if several are active")
+	f.StringVar(&o.Reason, "reason", "", "reason; the agent reads it in its next attempt")
+	f.BoolVar(&o.Reassign, "reassign", false, "after a conflict: redo the turn on top of what was accepted meanwhile")
 	return cmd
 }
 
@@ -221,17 +221,17 @@ func reissue(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&turn, "turn", "", "the turn, where several are active")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&turn, "turn", "", "turn to replace, if several are active")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for the record")
 	return cmd
 }
 
 func checkpoint(app *cli.App) *cobra.Command {
 	var turn string
 	cmd := &cobra.Command{
-		Use: "checkpoint", Short: "Commit files of an accepted turn that are not in a commit yet",
-		Long: "Commit files of an accepted turn that no commit has yet. Acceptance commits by itself; this is for a branch that moved\n" +
-			"meanwhile, and for projects that another program governed.",
+		Use: "checkpoint", Short: "Commit an accepted turn's uncommitted files",
+		Long: "Commit the files of an accepted turn that are not in a commit yet. Accepting a turn commits by itself; this is for a " +
+			"branch that\nmoved meanwhile, and for projects that another program governed.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
@@ -239,7 +239,7 @@ func checkpoint(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&turn, "turn", "", "the accepted turn (default: the last)")
+	cmd.Flags().StringVar(&turn, "turn", "", "accepted turn (default: the last)")
 	return cmd
 }
 
@@ -259,16 +259,16 @@ func escalate(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Reason, "reason", "", "why (required)")
-	f.StringVar(&o.Detail, "detail", "", "what is known of it")
-	f.StringVar(&o.Action, "action", "", "what the person is to do")
-	f.StringVar(&o.Turn, "turn", "", "the turn it is about")
+	f.StringVar(&o.Reason, "reason", "", "reason (required)")
+	f.StringVar(&o.Detail, "detail", "", "what is known about it")
+	f.StringVar(&o.Action, "action", "", "what the person should do")
+	f.StringVar(&o.Turn, "turn", "", "turn that it is about")
 	return cmd
 }
 
 func unblock(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "unblock [ESCALATION]", Short: "Settle what the run is waiting for a person to do",
+		Use: "unblock [ESCALATION]", Short: "Resolve what the run is waiting for a person to do",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""

@@ -11,7 +11,7 @@ func Permission(mode string) string {
 	what := map[string]string{
 		protocol.ApprovePrompt: "asks on the terminal before it acts; without a terminal its turn is blocked",
 		protocol.ApproveYolo:   "acts without asking",
-		protocol.ApproveDeny:   "is refused whatever it asks for",
+		protocol.ApproveDeny:   "is denied every request",
 	}[mode]
 	return fmt.Sprintf("%s (approve: %s)", what, mode)
 }

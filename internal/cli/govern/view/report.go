@@ -108,7 +108,7 @@ func sentence(stop govern.Stop) string {
 	case govern.StopHumanTurn:
 		return "The next turn is a person's"
 	case govern.StopMaxTurns:
-		return "The limit of turns is reached"
+		return "The turn limit is reached"
 	case govern.StopInterrupted:
 		return "Interrupted"
 	case govern.StopPlan:
