@@ -184,7 +184,7 @@ func spellings() string {
 			fmt.Fprintf(&same, "| `%s` | %s |\n", name, cell(f.Means))
 		}
 	}
-	return "## Spellings of the protocol's own program\n\nBelow `drawbar govern`, for hands and scripts that know the original. Help and completion do not show them.\n\n" +
+	return "## Spellings of the protocol's own program\n\nBelow `drawbar govern`, for users and scripts that know the original. Help and completion do not show them.\n\n" +
 		"| typed | what it does |\n|---|---|\n" + same.String() +
 		"\nThese are refused, with what to type instead:\n\n| typed | why | instead |\n|---|---|---|\n" + refused.String()
 }

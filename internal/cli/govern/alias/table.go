@@ -1,4 +1,4 @@
-// Package alias is the spelling of the protocol's own program, for hands and scripts that know it: commands and flags that are not
+// Package alias is the spelling of the protocol's own program, for users and scripts that know it: commands and flags that are not
 // shown in help and completion. Every one is a line of the tables here. It does what our own spelling does, or it is refused by
 // its name with what to type instead; none is taken and ignored.
 package alias
