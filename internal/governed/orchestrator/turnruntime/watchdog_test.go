@@ -209,7 +209,7 @@ func TestProgressInWords(t *testing.T) {
 	at := time.Unix(1000, 0)
 	p := govern.Progress{Role: "dev", Runtime: "local-dev", Worker: "claude", Stage: govern.StageRunning, Since: at.Add(-150 * time.Second), At: at,
 		LastSign: at.Add(-5 * time.Second), Deadline: at.Add(10 * time.Minute), Doing: "Bash", CostUSD: ptr(0.12), Tokens: 1234}
-	if got, want := p.String(), "dev (local-dev, claude) running for 2m30s: Bash, last sign of life 5s ago, 1234 tokens, $0.1200, 10m left"; got != want {
+	if got, want := p.String(), "dev (local-dev, claude) running for 2m30s: Bash, last activity 5s ago, 1234 tokens, $0.1200, 10m left"; got != want {
 		t.Errorf("%q", got)
 	}
 	p = govern.Progress{Role: "pm", Runtime: "m", Worker: "a person", Stage: govern.StageWaiting, Since: at, At: at}
