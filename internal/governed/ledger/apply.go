@@ -87,14 +87,14 @@ func (l *Ledger) applyCheckpoint(ctx context.Context, j *journal) (stale, err er
 		return nil, nil
 	}
 	if l.opts.ApplyCheckpoint == nil {
-		return nil, execution.Errorf(execution.CodeInternal, "transaction %s has a checkpoint, and nobody is here who can move its ref", j.TransactionID)
+		return nil, execution.Errorf(execution.CodeInternal, "transaction %s has a checkpoint, but nothing can move its ref", j.TransactionID)
 	}
 	err = l.opts.ApplyCheckpoint(ctx, *j.Checkpoint)
 	if errors.Is(err, ErrCheckpointStale) {
 		l.note(Note{What: "stale", Transaction: j.TransactionID, TurnID: j.TurnID,
-			Message: fmt.Sprintf("the checkpoint %s of %s stands beside the branch, which has moved; type drawbar govern checkpoint", j.Checkpoint.Commit, about(j))})
+			Message: fmt.Sprintf("the branch has moved, so it does not contain checkpoint %s of %s; run: drawbar govern checkpoint", j.Checkpoint.Commit, about(j))})
 		return execution.Errorf(execution.CodeInvalidStateTransition, "move the branch to the checkpoint %s: %w", j.Checkpoint.Commit, err).
-			WithHint("type drawbar govern checkpoint"), nil
+			WithHint("drawbar govern checkpoint"), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("move the ref of the checkpoint %s: %w", j.Checkpoint.Commit, err)
@@ -149,7 +149,7 @@ func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) err
 	if !fits {
 		// The file lost lines since the transaction was prepared: the end is where these belong.
 		l.note(Note{What: "shortened", Path: step.File, Transaction: j.TransactionID,
-			Message: fmt.Sprintf("%s lost lines while a transaction was interrupted; drawbar govern verify names the first of them", step.File)})
+			Message: fmt.Sprintf("%s lost lines while a transaction was interrupted; drawbar govern verify shows the first one", step.File)})
 		if err := l.mendTail(step.File); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) err
 	}
 	if size-offset > maxLine {
 		return execution.Errorf(execution.CodeConfig, "%s has grown by %d bytes since the transaction %s was interrupted", d.at(step.File), size-offset, j.TransactionID).
-			WithHint("cut the file to %d bytes, keep the rest aside, and type the command again", offset)
+			WithHint("truncate the file to %d bytes, save the rest elsewhere, and run the command again", offset)
 	}
 	there := make([]byte, size-offset)
 	if _, err := io.ReadFull(io.NewSectionReader(f, offset, size-offset), there); err != nil {
@@ -181,10 +181,10 @@ func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) err
 		return err
 	}
 	content := step.Content
-	message := "what stood where an interrupted transaction belongs was no line, and is kept aside"
+	message := "the file ended in an incomplete line where an interrupted transaction was to write; it was saved elsewhere"
 	if wholeLines(foreign) {
 		content = append(slices.Clone(content), foreign...)
-		message = "lines that another program wrote while a transaction was interrupted stand behind it"
+		message = "lines that another program wrote during an interrupted transaction now follow it"
 	}
 	l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID, Message: step.File + ": " + message})
 	if err := write(offset, content); err != nil {
@@ -285,7 +285,7 @@ func (l *Ledger) replacement(j *journal, step fileStep) (temp string, f *os.File
 			return "", nil, err
 		}
 		l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID,
-			Message: fmt.Sprintf("%s was changed by another program after %s was interrupted; that transaction counts, and what stood there is kept", step.File, about(j))})
+			Message: fmt.Sprintf("%s was changed by another program after %s was interrupted; the transaction was completed, and the other version is kept", step.File, about(j))})
 	}
 	if dir := path.Dir(step.File); dir != "." {
 		if err := l.disk.makeDir(dir); err != nil {

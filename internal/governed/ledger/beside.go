@@ -76,7 +76,7 @@ func (l *Ledger) coverAudit(t *chainTail, chain *[]byte) error {
 	e := entry{Kind: entryFile, File: file, Offset: t.ends[file], Length: size - t.ends[file]}
 	switch {
 	case size < e.Offset:
-		l.note(Note{What: "shortened", Path: file, Message: file + " is shorter than it was; drawbar govern verify names it"})
+		l.note(Note{What: "shortened", Path: file, Message: file + " is shorter than before; drawbar govern verify shows where"})
 		e.Offset, e.Length = 0, size // verify finds that it was cut
 	case l.auditForeign > e.Offset:
 		// Up to there it had grown before this command began.

@@ -98,19 +98,19 @@ func (e entry) seal() (line []byte, hash string, err error) {
 func openEntry(line []byte) (e entry, hash string, err error) {
 	at := len(line) - 64 - 2 - len(hashKey)
 	if at < 1 || !bytes.Equal(line[at:at+len(hashKey)], []byte(hashKey)) || !bytes.HasSuffix(line, []byte(`"}`)) {
-		return e, "", errors.New("it is no entry of the chain")
+		return e, "", errors.New("not a chain entry")
 	}
 	hash = string(line[at+len(hashKey) : len(line)-2])
 	body := append(slices.Clone(line[:at]), '}')
 	sum := sha256.Sum256(body)
 	if hash != hex.EncodeToString(sum[:]) {
-		return e, "", errors.New("its hash is not that of its content")
+		return e, "", errors.New("its hash does not match its content")
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return e, "", fmt.Errorf("it is no entry of the chain: %w", err)
+		return e, "", fmt.Errorf("not a chain entry: %w", err)
 	}
 	if e.Seq < 0 || e.Offset < 0 || e.Length < 0 {
-		return e, "", errors.New("it has a negative number")
+		return e, "", errors.New("it contains a negative number")
 	}
 	return e, hash, nil
 }
@@ -238,7 +238,7 @@ func readTail(d *disk) (*chainTail, error) {
 	})
 	if err != nil {
 		return nil, damaged(d.at(protocol.ChainFile), err).
-			WithHint("drawbar govern verify shows where; move the file away and a new chain begins over what is there")
+			WithHint("drawbar govern verify shows where; move the file away to start a new chain from the current files")
 	}
 	return t, nil
 }

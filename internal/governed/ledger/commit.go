@@ -91,8 +91,8 @@ func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 		return nil, nil, err
 	}
 	if marker(state) != l.view.stateMark {
-		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "%w: %s, while this command was at work; nothing was written",
-			ErrConflict, l.disk.at(protocol.StateFile)).WithHint("type the command again")
+		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "%w: %s, while this command was running; nothing was written",
+			ErrConflict, l.disk.at(protocol.StateFile)).WithHint("run the command again")
 	}
 	if err := l.unique(tx); err != nil {
 		return nil, nil, err
@@ -183,7 +183,7 @@ func encodeLines(tx *Tx) (map[string][][]byte, error) {
 			return execution.Errorf(execution.CodeInternal, "encode a line of %s: %w", file, err)
 		}
 		if protocol.Kind(line) != "object" || bytes.IndexByte(line, '\n') >= 0 {
-			return execution.Errorf(execution.CodeInternal, "a line of %s is no JSON object but %.40q", file, line)
+			return execution.Errorf(execution.CodeInternal, "a line of %s is not a JSON object: %.40q", file, line)
 		}
 		all[file] = append(all[file], append(line, '\n'))
 		return nil
@@ -253,7 +253,7 @@ func (l *Ledger) newBatch(tx *Tx) (*batch, error) {
 		l.note(Note{What: "adopted", Path: file, Message: "lines at the end of " + file + " were written by another program; the chain covers them from now on"})
 	}
 	for _, file := range short {
-		l.note(Note{What: "shortened", Path: file, Message: file + " is shorter than it was; drawbar govern verify names the first lost line"})
+		l.note(Note{What: "shortened", Path: file, Message: file + " is shorter than before; drawbar govern verify shows the first lost line"})
 	}
 	return b, nil
 }

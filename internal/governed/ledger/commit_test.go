@@ -142,14 +142,14 @@ func TestRefusedTransactionsWriteNothing(t *testing.T) {
 		}, ErrDuplicate, "DEC-001"},
 		{"a decision twice", func(_ string, tx *Tx) { tx.Ledger = append(tx.Ledger, tx.Ledger[0]) }, ErrDuplicate, "DEC-002"},
 		{"no time", func(_ string, tx *Tx) { tx.Now = time.Time{} }, nil, "no time"},
-		{"a line that is no object", func(_ string, tx *Tx) { tx.Human = []json.RawMessage{[]byte(`"text"`)} }, nil, "no JSON object"},
+		{"a line that is no object", func(_ string, tx *Tx) { tx.Human = []json.RawMessage{[]byte(`"text"`)} }, nil, "not a JSON object"},
 		{"a line that is no JSON", func(_ string, tx *Tx) { tx.Ledger = []any{json.RawMessage(`{"a":`)} }, nil, "encode"},
-		{"a file that climbs out", func(_ string, tx *Tx) { tx.Files["../x"] = nil }, nil, "not below"},
-		{"an absolute file", func(_ string, tx *Tx) { tx.Files["/tmp/x"] = nil }, nil, "not below"},
-		{"a backslash", func(_ string, tx *Tx) { tx.Files[`a\..\x`] = nil }, nil, "not below"},
+		{"a file that climbs out", func(_ string, tx *Tx) { tx.Files["../x"] = nil }, nil, "is outside"},
+		{"an absolute file", func(_ string, tx *Tx) { tx.Files["/tmp/x"] = nil }, nil, "is outside"},
+		{"a backslash", func(_ string, tx *Tx) { tx.Files[`a\..\x`] = nil }, nil, "is outside"},
 		{"the state as a file", func(_ string, tx *Tx) { tx.Files[protocol.StateFile] = nil }, nil, "part of the record"},
 		{"removing the history", func(_ string, tx *Tx) { tx.Remove = []string{protocol.HistoryFile} }, nil, "part of the record"},
-		{"removing what climbs out", func(_ string, tx *Tx) { tx.Remove = []string{"a/../../x"} }, nil, "not below"},
+		{"removing what climbs out", func(_ string, tx *Tx) { tx.Remove = []string{"a/../../x"} }, nil, "is outside"},
 		{"a turn id that climbs out", func(_ string, tx *Tx) { tx.Archive = []string{"../.."} }, nil, "name of a folder"},
 		{"lines changed behind the checkpoint", func(_ string, tx *Tx) {
 			tx.After = func(_ Checkpoint, t *Tx) { t.History[0].CheckpointSHA = "abc" }
@@ -163,11 +163,11 @@ func TestRefusedTransactionsWriteNothing(t *testing.T) {
 		{"a folder in the place of a file", func(root string, tx *Tx) {
 			_ = os.Mkdir(filepath.Join(root, "HUMAN_TASKS.md"), 0o700)
 			tx.Files["HUMAN_TASKS.md"] = []byte("x")
-		}, nil, "no regular file"},
+		}, nil, "not a regular file"},
 		{"a link in the place of a file", func(root string, tx *Tx) {
 			_ = os.Symlink("README.md", filepath.Join(root, "HUMAN_TASKS.md"))
 			tx.Files["HUMAN_TASKS.md"] = []byte("x")
-		}, nil, "no regular file"},
+		}, nil, "not a regular file"},
 		{"a link out in the place of a folder", func(root string, tx *Tx) {
 			_ = os.Symlink(os.TempDir(), filepath.Join(root, "docs"))
 			tx.Files["docs/x.md"] = []byte("x")
@@ -279,7 +279,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	write(t, root, protocol.StateFile, `{"status":`)
-	if _, err := Open(t.Context(), root, Options{}); err == nil || !strings.Contains(err.Error(), "state.json cannot be read") {
+	if _, err := Open(t.Context(), root, Options{}); err == nil || !strings.Contains(err.Error(), "cannot read "+filepath.Join(root, protocol.StateFile)) {
 		t.Errorf("half a state: %v", err)
 	}
 	if _, err := Read(root); err == nil {

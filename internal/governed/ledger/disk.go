@@ -54,7 +54,7 @@ func (d *disk) at(file string) string { return filepath.Join(d.root.Name(), file
 // local refuses a path that is not plainly below the root.
 func (d *disk) local(file string) error {
 	if file == "." || strings.Contains(file, "\\") || !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file {
-		return execution.Errorf(execution.CodeInternal, "the path %q is not below %s", file, d.root.Name())
+		return execution.Errorf(execution.CodeInternal, "the path %q is outside %s", file, d.root.Name())
 	}
 	return nil
 }
@@ -68,8 +68,8 @@ func (d *disk) stat(file string) (size int64, there bool, err error) {
 	case err != nil:
 		return 0, false, failed("look at", d.at(file), err)
 	case !info.Mode().IsRegular():
-		return 0, false, execution.Errorf(execution.CodeConfig, "%s is no regular file", d.at(file)).
-			WithHint("put the file itself there; the record is not kept through links")
+		return 0, false, execution.Errorf(execution.CodeConfig, "%s is not a regular file", d.at(file)).
+			WithHint("replace it with the file itself; the record does not follow links")
 	}
 	return info.Size(), true, nil
 }

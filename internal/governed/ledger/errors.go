@@ -19,10 +19,10 @@ var (
 	// ErrConflict matches errors about files that another program changed meanwhile. Nothing was written.
 	ErrConflict = errors.New("changed by another program")
 	// ErrDuplicate matches errors about a turn or a decision that the record has already. Nothing was written.
-	ErrDuplicate = errors.New("in the record already")
+	ErrDuplicate = errors.New("already in the record")
 	// ErrUnfinished matches errors after the point of no return: the transaction has happened, and what is left of it is done
 	// by the next Open or Commit.
-	ErrUnfinished = errors.New("the rest is done by the next command")
+	ErrUnfinished = errors.New("the next command finishes the rest")
 	// ErrCheckpointStale is returned by Options.ApplyCheckpoint when the ref has moved to where the commit cannot follow.
 	// Everything else of the transaction stands, and it is over; Commit gives an error that matches it.
 	ErrCheckpointStale = errors.New("the branch has moved since the checkpoint was prepared")
@@ -46,12 +46,12 @@ func failed(doing, path string, err error) error {
 	e := execution.Errorf(execution.CodeConfig, "%s %s: %w", doing, path, err)
 	for _, kind := range []error{syscall.ENOSPC, syscall.EFBIG, syscall.EROFS, fs.ErrPermission} {
 		if errors.Is(err, kind) {
-			return e.WithHint("see that the disk has room and that you may write there, and type the command again: what is recorded stays, and what was begun is finished")
+			return e.WithHint("check free disk space and write permission, then run the command again: recorded data is kept, and the interrupted work is finished")
 		}
 	}
 	return e
 }
 
 func damaged(path string, err error) *execution.Error {
-	return execution.Errorf(execution.CodeParse, "%s cannot be read: %w", path, err)
+	return execution.Errorf(execution.CodeParse, "cannot read %s: %w", path, err)
 }

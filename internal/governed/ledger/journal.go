@@ -194,7 +194,7 @@ func journals(d *disk, names []string) ([]found, error) {
 	for _, name := range names {
 		file := protocol.TransactionsDir + "/" + name
 		if info, err := d.root.Stat(file); err == nil && (!info.Mode().IsRegular() || info.Size() > maxJournalBytes) {
-			all = append(all, found{file: file, err: errors.New("it is no regular file of up to 1 GiB")})
+			all = append(all, found{file: file, err: errors.New("it is not a regular file of up to 1 GiB")})
 			continue
 		}
 		data, err := d.read(file)

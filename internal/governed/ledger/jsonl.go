@@ -94,5 +94,5 @@ func (e *DamagedError) Error() string {
 	if n := len(e.Faults) - 1; n > 0 {
 		s += fmt.Sprintf(", and %d more lines", n)
 	}
-	return s + "; drawbar govern verify shows what happened to it"
+	return s + "; see: drawbar govern verify"
 }

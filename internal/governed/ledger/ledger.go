@@ -96,11 +96,11 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		o.Owner = "drawbar"
 	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder", root).WithHint("go to a project, or make one: drawbar govern init")
+		return nil, execution.Errorf(execution.CodeConfig, "%s is not a folder", root).WithHint("change to a project folder, or create a project: drawbar govern init")
 	}
 	if info, err := os.Lstat(filepath.Join(root, protocol.Dir)); err == nil && !info.IsDir() {
-		return nil, execution.Errorf(execution.CodeConfig, "%s is no folder but %s: the record is not kept through links", filepath.Join(root, protocol.Dir), kindOf(info)).
-			WithHint("put the folder itself there, then: drawbar govern status")
+		return nil, execution.Errorf(execution.CodeConfig, "%s is %s, not a folder: the record does not follow links", filepath.Join(root, protocol.Dir), kindOf(info)).
+			WithHint("replace it with the folder itself, then: drawbar govern status")
 	}
 	d, err := openDisk(root, o.Crash)
 	if err != nil {

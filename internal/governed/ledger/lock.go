@@ -104,7 +104,7 @@ func tryAcquire(ctx context.Context, root string, o Options) (*held, *govern.Hol
 	if there != nil && alive && now.Before(there.holder().Until) {
 		e := &Locked{Holder: *there.holder(), Path: filepath.Join(root, filepath.FromSlash(protocol.LockFile))}
 		return nil, nil, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true, Message: e.Error(), Cause: e}).
-			WithHint("wait for it, or end process %d; drawbar govern status works meanwhile", e.PID)
+			WithHint("wait for it, or stop process %d; drawbar govern status works meanwhile", e.PID)
 	}
 	h := &held{root: root, lease: o.Lease, stop: make(chan struct{})}
 	h.content = lockContent{OwnerPID: o.Getpid(), Owner: o.Owner, Since: protocol.At(now), Hold: holdPrefix + randomHex() + holdSuffix}
@@ -127,13 +127,13 @@ func tryAcquire(ctx context.Context, root string, o Options) (*held, *govern.Hol
 
 func noLocks(path string, err error) error {
 	if err == nil {
-		err = errors.New("somebody else holds it")
+		err = errors.New("another process holds it")
 	}
 	e := execution.Errorf(execution.CodeConfigLock, "lock %s: %w", path, err)
 	if errors.Is(err, fs.ErrPermission) {
 		return e.WithHint("make %s writable for this user", filepath.Dir(path))
 	}
-	return e.WithHint("a file system without locks cannot hold a governed project: move it to a local disk")
+	return e.WithHint("a governed project needs a file system with locks: move it to a local disk")
 }
 
 // guard keeps other processes from changing the lock and the record until the answer is called.
@@ -152,7 +152,7 @@ func guard(ctx context.Context, root string) (func(), error) {
 			e.Holder = *c.holder()
 		}
 		return nil, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true, Message: e.Error(), Cause: e}).
-			WithHint("it has been writing for %s: if process %d is stopped, let it go on (kill -CONT %d) or end it", guardWait, e.PID, e.PID)
+			WithHint("it has been writing for %s: if process %d is suspended, resume it (kill -CONT %d) or stop it", guardWait, e.PID, e.PID)
 	}
 	if err != nil && ctx.Err() == nil {
 		return nil, noLocks(path, err)
@@ -264,8 +264,8 @@ func (h *held) enter(ctx context.Context) (leave func(), err error) {
 	if c, _, _ := readLock(h.root); c != nil {
 		who = fmt.Sprintf("%s (process %d)", c.holder().Owner, c.OwnerPID)
 	}
-	return nil, execution.Errorf(execution.CodeConfigLock, "%w, now held by %s: the lease of process %d ran out, nothing was written",
-		ErrLockLost, who, h.content.OwnerPID).WithHint("type the command again")
+	return nil, execution.Errorf(execution.CodeConfigLock, "%w, now held by %s: the lease of process %d expired, nothing was written",
+		ErrLockLost, who, h.content.OwnerPID).WithHint("run the command again")
 }
 
 // renew lengthens the lease until the lock is released.

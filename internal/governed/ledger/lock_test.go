@@ -47,7 +47,7 @@ func TestLiveLockIsRefusedAndADeadOneTakenOver(t *testing.T) {
 	if execution.CodeOf(err) != execution.CodeConfigLock {
 		t.Errorf("code %s", execution.CodeOf(err))
 	}
-	for _, want := range []string{"process " + strconv.Itoa(pid), "drawbar govern step", "since 20", "end process"} {
+	for _, want := range []string{"process " + strconv.Itoa(pid), "drawbar govern step", "since 20", "stop process"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -39,14 +39,14 @@ func (l *Ledger) replayOriginals(ctx context.Context) error {
 		}
 		j, tail, err := l.prepare(&tx)
 		if err != nil {
-			return fmt.Errorf("carry out %s: %w", l.disk.at(f.file), err)
+			return fmt.Errorf("apply %s: %w", l.disk.at(f.file), err)
 		}
 		if err := l.carryOut(ctx, j); err != nil {
 			return err
 		}
 		l.tail = tail
 		l.note(Note{What: "replayed", Transaction: f.original.TransactionID, TurnID: f.original.TurnID,
-			Message: fmt.Sprintf("finished the acceptance of turn %s, which agentxchain had begun at %s", f.original.TurnID, f.original.PreparedAt)})
+			Message: fmt.Sprintf("finished the acceptance of turn %s that agentxchain started at %s", f.original.TurnID, f.original.PreparedAt)})
 	}
 	return nil
 }

@@ -25,9 +25,9 @@ func Read(root string) (*View, error) {
 		return nil, err
 	}
 	if want := v.sealed(); v.Pending == "" && want != "" && want != v.stateMark {
-		v.Doubt = protocol.StateFile + " is not what the last transaction wrote: the next command takes it where another program's lines account for it, and else puts back what was written and keeps this one aside"
+		v.Doubt = protocol.StateFile + " differs from what the last transaction wrote: the next command accepts it if another program's lines explain it; otherwise it restores the written version and saves this one elsewhere"
 		if saved, err := d.read(stateCopy); err == nil && marker(saved) == v.stateMark {
-			v.Doubt = protocol.ChainFile + " was cut, or is not of this record: no command goes on before it is put back (drawbar govern verify)"
+			v.Doubt = protocol.ChainFile + " was truncated, or belongs to another record: restore it before any other command (drawbar govern verify)"
 		}
 	}
 	v.Holder, err = Holding(root)
@@ -43,8 +43,8 @@ func read(d *disk, root string) (*View, error) {
 			return v, err
 		}
 		if try > 500 {
-			return nil, execution.Errorf(execution.CodeConfig, "%s changes all the time", d.at(protocol.StateFile)).
-				WithHint("find out which program writes it: drawbar govern status --json names the holder of the lock")
+			return nil, execution.Errorf(execution.CodeConfig, "%s keeps changing", d.at(protocol.StateFile)).
+				WithHint("find the program that writes it: drawbar govern status --json shows the holder of the lock")
 		}
 		time.Sleep(time.Duration(min(try, 10)) * 200 * time.Microsecond)
 	}
@@ -88,7 +88,7 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 		v.State = protocol.State{SchemaVersion: protocol.StateVersion, Status: protocol.RunIdle}
 	} else if err := json.Unmarshal(state, &v.State); err != nil {
 		return nil, false, damaged(d.at(protocol.StateFile), err).
-			WithHint("put back a copy that can be read; drawbar govern history shows what was accepted, and drawbar govern restart goes on from there")
+			WithHint("restore a readable copy; drawbar govern history shows what was accepted, and drawbar govern restart continues from there")
 	}
 	for _, f := range pending {
 		if foresee && f.original != nil && f.err == nil {

@@ -83,7 +83,7 @@ func (l *Ledger) finish(ctx context.Context) error {
 		switch {
 		case errors.As(f.err, &newer):
 			return execution.Errorf(execution.CodeConfig, "%s was left by a newer drawbar: %w", l.disk.at(f.file), f.err).
-				WithHint("type the command with that version: it finishes what was interrupted")
+				WithHint("run the command with that version to finish the interrupted transaction")
 		case f.err != nil:
 			if err := l.setAside(f); err != nil {
 				return err
@@ -114,7 +114,7 @@ func (l *Ledger) setAside(f found) error {
 	if err := l.move(f.file, kept); err != nil {
 		return err
 	}
-	l.note(Note{What: "dropped", Path: f.file, Kept: kept, Message: fmt.Sprintf("%s is no journal that can be carried out (%s), and is kept aside", f.file, f.err)})
+	l.note(Note{What: "dropped", Path: f.file, Kept: kept, Message: fmt.Sprintf("%s is not a valid journal (%s) and was saved elsewhere", f.file, f.err)})
 	return nil
 }
 
@@ -142,8 +142,8 @@ func (l *Ledger) mendTail(file string) error {
 		return failed("read", d.at(file), err)
 	}
 	if size-begin > maxLine {
-		return execution.Errorf(execution.CodeParse, "the last line of %s has %d bytes and no end", d.at(file), size-begin).
-			WithHint("cut the file to %d bytes and keep the rest aside", begin)
+		return execution.Errorf(execution.CodeParse, "the last line of %s is incomplete and has %d bytes", d.at(file), size-begin).
+			WithHint("truncate the file to %d bytes and save the rest elsewhere", begin)
 	}
 	torn := make([]byte, size-begin)
 	if _, err := io.ReadFull(io.NewSectionReader(f, begin, size-begin), torn); err != nil {
@@ -153,7 +153,7 @@ func (l *Ledger) mendTail(file string) error {
 		if _, err := f.WriteAt([]byte{'\n'}, size); err != nil {
 			return failed("append to", d.at(file), err)
 		}
-		l.note(Note{What: "completed", Path: file, Message: "the last line of " + file + " had no newline, and has one now"})
+		l.note(Note{What: "completed", Path: file, Message: "the last line of " + file + " had no newline; it was added"})
 	} else {
 		kept, err := l.keep(file, begin, torn)
 		if err != nil {
@@ -162,7 +162,7 @@ func (l *Ledger) mendTail(file string) error {
 		if err := f.Truncate(begin); err != nil {
 			return failed("shorten", d.at(file), err)
 		}
-		l.note(Note{What: "torn", Path: file, Kept: kept, Message: fmt.Sprintf("the last line of %s was not written to its end (%d bytes); it is kept in %s", file, len(torn), kept)})
+		l.note(Note{What: "torn", Path: file, Kept: kept, Message: fmt.Sprintf("the last line of %s was incomplete (%d bytes); it was moved to %s", file, len(torn), kept)})
 	}
 	d.crash("mend " + file)
 	if err := d.sync(f); err != nil {

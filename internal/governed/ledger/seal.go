@@ -36,7 +36,7 @@ func (l *Ledger) checkState() error {
 		if err := l.askForeign(tail); err != nil {
 			return err
 		}
-		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " counts as it stands, as was asked for"})
+		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " is accepted as it is, as requested"})
 		return nil
 	}
 	sealed, err := l.disk.read(stateCopy)
@@ -51,7 +51,7 @@ func (l *Ledger) checkState() error {
 		return err
 	}
 	if byOriginal {
-		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " was written by another program, which wrote lines of the record as well: it counts"})
+		l.note(Note{What: "adopted", Path: protocol.StateFile, Message: protocol.StateFile + " was written by another program together with lines of the record, and is accepted"})
 		return nil
 	}
 	return l.restore(sealed)
@@ -69,15 +69,15 @@ func (l *Ledger) askForeign(tail *chainTail) error {
 
 // lostState is the error about a state that cannot be put back.
 func (l *Ledger) lostState(saved string) error {
-	what := "is not what the last transaction wrote, and its copy " + stateCopy + " is not either"
+	what := "differs from what the last transaction wrote, and so does its copy " + stateCopy
 	switch l.view.stateMark {
 	case "":
-		what = "is gone, and its copy " + stateCopy + " as well"
+		what = "is missing, and so is its copy " + stateCopy
 	case saved:
 		what = "is not what the end of " + protocol.ChainFile + " says: the chain lost its end (drawbar govern verify), or both were rewritten"
 	}
 	return execution.Errorf(execution.CodeParse, "%s %s", l.disk.at(protocol.StateFile), what).
-		WithHint("put %s back from a backup (git clean -x removes it), or go on with what is there: drawbar govern restart --adopt-state", protocol.Dir)
+		WithHint("restore %s from a backup (git clean -x removes it), or continue with the current files: drawbar govern restart --adopt-state", protocol.Dir)
 }
 
 // carriedOn reports whether another program that keeps the protocol's record carried the run on: between two turns, and with
@@ -97,7 +97,7 @@ func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
 	for id := range st.ActiveTurns.All() {
 		if found[id] && !l.view.State.ActiveTurns.Has(id) {
 			// The turn's own worker could have written that.
-			return false, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s, which drawbar made ready, was accepted by another program: drawbar saw nobody do that", id).
+			return false, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s, assigned by drawbar, was accepted by another program: drawbar did not see anyone do that", id).
 				WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s %s, and take the lines away that drawbar govern verify names", stateCopy, protocol.StateFile)
 		}
 	}
@@ -158,12 +158,12 @@ func (l *Ledger) restore(sealed []byte) error {
 	if err != nil {
 		return err
 	}
-	n := Note{What: "restored", Path: protocol.StateFile, Message: protocol.StateFile + " was gone; what the last transaction wrote is put back"}
+	n := Note{What: "restored", Path: protocol.StateFile, Message: protocol.StateFile + " was missing; the version of the last transaction was restored"}
 	if now != nil {
 		if n.Kept, err = l.keep(protocol.StateFile, 0, now); err != nil {
 			return err
 		}
-		n.Message = protocol.StateFile + " was changed by something else than drawbar; what the last transaction wrote is put back, and the change is kept in " + n.Kept
+		n.Message = protocol.StateFile + " was changed by another program; the version of the last transaction was restored, and the change is kept in " + n.Kept
 	}
 	temp, f, err := l.disk.temp(protocol.StateFile, sealed)
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *Ledger) displaceForeign() error {
 			return err
 		}
 		l.note(Note{What: "displaced", Path: file, Kept: kept,
-			Message: fmt.Sprintf("%d bytes at the end of %s were written by something else than drawbar while a turn was under way; they are kept in %s", size-end, file, kept)})
+			Message: fmt.Sprintf("%d bytes at the end of %s were written by another program during a turn; they are kept in %s", size-end, file, kept)})
 	}
 	l.view, err = read(l.disk, l.root)
 	return err

@@ -51,7 +51,7 @@ func (l *Ledger) uniqueTurns(entries []protocol.HistoryEntry) error {
 	})
 	if twice != "" {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %w", twice, ErrDuplicate).
-			WithHint("it was accepted before: drawbar govern status shows where the run stands")
+			WithHint("it was accepted before; see: drawbar govern status")
 	}
 	if err != nil && !isDamage(err) {
 		return err
@@ -121,5 +121,5 @@ func (l *Ledger) uniqueDecisions(tx *Tx) error {
 
 func duplicateDecision(k lineKey) error {
 	return execution.Errorf(execution.CodeValidation, "decision %s is %w", k.ID, ErrDuplicate).
-		WithHint("give it the next free number: drawbar govern decisions lists those that are taken")
+		WithHint("give it the next free number; see: drawbar govern decisions")
 }

@@ -194,7 +194,7 @@ func (c *verifier) walk(ctx context.Context, heads []string) error {
 // entry opens a line of the chain and checks that it follows the one before.
 func (c *verifier) entry(rec record) (e entry, hash, fault string) {
 	if !rec.Complete || rec.TooLong {
-		return e, "", "the line was not written to its end"
+		return e, "", "the line is incomplete"
 	}
 	e, hash, err := openEntry(rec.Data)
 	switch {
@@ -203,7 +203,7 @@ func (c *verifier) entry(rec record) (e entry, hash, fault string) {
 	case e.Seq != c.seq || e.Prev != c.prev:
 		return e, "", fmt.Sprintf("entry %d does not follow the one before: entries were removed, inserted or rewritten here", e.Seq)
 	case (e.Seq == 0) != (e.Kind == entryGenesis):
-		return e, "", "the chain does not begin at its first entry"
+		return e, "", "the chain does not start at its first entry"
 	}
 	return e, hash, ""
 }
@@ -250,7 +250,7 @@ func (c *verifier) check(e entry, chain *lineReader) error {
 		p = e.File
 	}
 	if p == "" {
-		c.broken(Break{Kind: "chain", File: protocol.ChainFile, Line: e.Seq + 1, Seq: e.Seq, Message: fmt.Sprintf("entry %d covers %q, which is no file of the record", e.Seq, e.File)})
+		c.broken(Break{Kind: "chain", File: protocol.ChainFile, Line: e.Seq + 1, Seq: e.Seq, Message: fmt.Sprintf("entry %d covers %q, which is not a file of the record", e.Seq, e.File)})
 		return nil
 	}
 	return c.region(e, p, e.Offset, e.Length, e.SHA256, chain)
@@ -266,11 +266,11 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 	end := c.v.length(file)
 	switch {
 	case end == 0:
-		b.Kind, b.Message = "missing", "the file is gone, or empty"
+		b.Kind, b.Message = "missing", "the file is missing or empty"
 	case offset < f.pos:
-		b.Kind, b.Line, b.Message = "cut", f.lines, "the file was cut before this transaction: lines that stood here are lost"
+		b.Kind, b.Line, b.Message = "cut", f.lines, "the file was truncated before this transaction: lines are lost here"
 	case offset > f.pos:
-		b.Kind, b.Message = "chain", fmt.Sprintf("the chain leaves out the bytes %d to %d", f.pos, offset)
+		b.Kind, b.Message = "chain", fmt.Sprintf("the chain does not cover bytes %d to %d", f.pos, offset)
 	case offset+length > end:
 		_, lines, err := digest(f.r, end-offset)
 		if err != nil {
@@ -310,7 +310,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 			return err
 		}
 		if e.Kind != "" {
-			b.Message = fmt.Sprintf("one of the lines %d to %d, which the chain covers together, is not what it was", f.lines+1, f.lines+max(lines, 1))
+			b.Message = fmt.Sprintf("one of lines %d to %d, which the chain covers together, was changed", f.lines+1, f.lines+max(lines, 1))
 		}
 	}
 	c.broken(b)
@@ -324,7 +324,7 @@ func (c *verifier) what(e entry, file string, offset, length int64, want string,
 		return "", "", err
 	}
 	if after == want {
-		return "inserted", "a line stands here that was not written; the one that belongs here follows it", nil
+		return "inserted", "this line was inserted; the recorded line follows it", nil
 	}
 	for chain != nil {
 		rec, err := chain.next()
@@ -339,11 +339,11 @@ func (c *verifier) what(e entry, file string, offset, length int64, want string,
 			continue
 		}
 		if next.SHA256 == there {
-			return "removed", fmt.Sprintf("the line that belongs here is gone: the line of entry %d stands in its place", next.Seq), nil
+			return "removed", fmt.Sprintf("the recorded line is missing: the line of entry %d is in its place", next.Seq), nil
 		}
 		break
 	}
-	return "edited", "the line is not what was written", nil
+	return "edited", "the line was changed", nil
 }
 
 // lineAt gives the digests of the line that stands at an offset, and of the stretch behind it that has the wanted length.
@@ -388,7 +388,7 @@ func (c *verifier) ends() error {
 		b := Break{Kind: "inserted", File: file, Line: f.lines + 1, Offset: f.pos, Seq: c.seq,
 			Message: "lines from here on were not written by drawbar; if agentxchain wrote them, drawbar govern step adopts them, and they stay marked"}
 		if last[0] != '\n' && behind.line == 1 {
-			b.Kind, b.Message = "torn", "the last line was not written to its end; the next command keeps it aside"
+			b.Kind, b.Message = "torn", "the last line is incomplete; the next command saves it elsewhere"
 		}
 		c.broken(b)
 		return nil
@@ -405,9 +405,9 @@ func (c *verifier) sealed() {
 		return
 	}
 	b := Break{Kind: "edited", File: protocol.StateFile, Seq: c.seq - 1,
-		Message: "it is not what the last transaction wrote; the next command puts that back and keeps this one aside"}
+		Message: "it differs from what the last transaction wrote; the next command restores that version and saves this one elsewhere"}
 	if c.v.seenMark == "" {
-		b.Kind, b.Message = "missing", "the file is gone; the next command puts it back"
+		b.Kind, b.Message = "missing", "the file is missing; the next command restores it"
 	}
 	c.broken(b)
 }
@@ -455,7 +455,7 @@ func (c *verifier) rewritten(head string, last int64) error {
 	b := Break{Kind: "rewritten", File: protocol.ChainFile, Line: last + 2, Seq: last + 1,
 		Message: fmt.Sprintf("the checkpoint with the chain head %.12s is not in the chain: it was rewritten, or lost its end", head)}
 	if !c.report.Begun {
-		b.Kind, b.Line, b.Message = "missing", 0, fmt.Sprintf("there is no chain, and a checkpoint names its head %.12s", head)
+		b.Kind, b.Line, b.Message = "missing", 0, fmt.Sprintf("the chain is missing, although a checkpoint names its head %.12s", head)
 		c.broken(b)
 		return nil
 	}
@@ -488,7 +488,7 @@ func (c *verifier) rewritten(head string, last int64) error {
 		}
 		count[e.File]++
 		if e.Seq > last {
-			b.Message += fmt.Sprintf("; the first line that nothing vouches for is %s line %d", path.Join(protocol.Dir, e.File), count[e.File])
+			b.Message += fmt.Sprintf("; the first unverified line is %s line %d", path.Join(protocol.Dir, e.File), count[e.File])
 			break
 		}
 	}

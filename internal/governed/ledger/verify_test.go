@@ -73,7 +73,7 @@ func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 	}{
 		{"an edited past line", func(t *testing.T, root string) {
 			edit(t, root, protocol.HistoryFile, func(l []string) []string { l[4] = strings.Replace(l[4], "turn 5", "turn 6", 1); return l })
-		}, Break{Kind: "edited", File: protocol.HistoryFile, Line: 5}, "not what was written"},
+		}, Break{Kind: "edited", File: protocol.HistoryFile, Line: 5}, "line was changed"},
 		{"an edited line of the same length, and a later one", func(t *testing.T, root string) {
 			edit(t, root, protocol.EventsFile, func(l []string) []string {
 				l[9], l[60] = strings.ToUpper(l[9]), strings.ToUpper(l[60])
@@ -101,19 +101,19 @@ func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 		}, Break{Kind: "inserted", File: protocol.LedgerFile, Line: 61}, "not written by drawbar"},
 		{"half a line at the end", func(t *testing.T, root string) {
 			write(t, root, protocol.HistoryFile, load(t, root, protocol.HistoryFile)+`{"turn_id":"turn`)
-		}, Break{Kind: "torn", File: protocol.HistoryFile, Line: 31}, "not written to its end"},
+		}, Break{Kind: "torn", File: protocol.HistoryFile, Line: 31}, "last line is incomplete"},
 		{"a removed line", func(t *testing.T, root string) {
 			edit(t, root, protocol.HistoryFile, func(l []string) []string { return append(l[:2:2], l[3:]...) })
-		}, Break{Kind: "removed", File: protocol.HistoryFile, Line: 3}, "is gone"},
+		}, Break{Kind: "removed", File: protocol.HistoryFile, Line: 3}, "is missing"},
 		{"a missing file", func(t *testing.T, root string) {
 			os.Remove(filepath.Join(root, filepath.FromSlash(protocol.EventsFile)))
-		}, Break{Kind: "missing", File: protocol.EventsFile, Line: 1}, "gone"},
+		}, Break{Kind: "missing", File: protocol.EventsFile, Line: 1}, "missing"},
 		{"an escalation edited", func(t *testing.T, root string) {
 			edit(t, root, protocol.EscalationsFile, func(l []string) []string { l[0] = `{}`; return l })
 		}, Break{Kind: "edited", File: protocol.EscalationsFile, Line: 1}, ""},
 		{"a missing chain", func(t *testing.T, root string) {
 			os.Remove(filepath.Join(root, filepath.FromSlash(protocol.ChainFile)))
-		}, Break{Kind: "missing", File: protocol.ChainFile}, "no chain"},
+		}, Break{Kind: "missing", File: protocol.ChainFile}, "chain is missing"},
 		{"an edited entry of the chain", func(t *testing.T, root string) {
 			edit(t, root, protocol.ChainFile, func(l []string) []string { l[7] = strings.Replace(l[7], `"length":`, `"length":1`, 1); return l })
 		}, Break{Kind: "chain", File: protocol.ChainFile, Line: 8}, "hash"},
@@ -125,7 +125,7 @@ func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 		}, Break{Kind: "chain", File: protocol.ChainFile, Line: 1}, ""},
 		{"a chain that lost its end", func(t *testing.T, root string) {
 			edit(t, root, protocol.ChainFile, func(l []string) []string { return l[:len(l)-25] })
-		}, Break{Kind: "cut", File: protocol.ChainFile}, "the chain was cut"},
+		}, Break{Kind: "cut", File: protocol.ChainFile}, "the chain was truncated"},
 		{"a torn chain", func(t *testing.T, root string) {
 			s := load(t, root, protocol.ChainFile)
 			write(t, root, protocol.ChainFile, s[:len(s)-9])

@@ -27,14 +27,14 @@ func (c *verifier) archive(e entry) error {
 		}
 	}
 	if len(have) == 0 && len(e.Files) > 0 {
-		b.Kind, b.Message = "missing", "the archived files of turn "+turn+" are gone"
+		b.Kind, b.Message = "missing", "the archived files of turn "+turn+" are missing"
 		c.broken(b)
 		return nil
 	}
 	for _, want := range e.Files {
 		b.File = e.File + "/" + want.File
 		if !slices.Contains(have, want.File) {
-			b.Kind, b.Message = "missing", "the archived file is gone"
+			b.Kind, b.Message = "missing", "the archived file is missing"
 			c.broken(b)
 			return nil
 		}
@@ -43,7 +43,7 @@ func (c *verifier) archive(e entry) error {
 			return err
 		}
 		if got != want {
-			b.Kind, b.Message = "edited", "it is not what was archived when turn "+turn+" was decided"
+			b.Kind, b.Message = "edited", "it differs from what was archived when turn "+turn+" was decided"
 			c.broken(b)
 			return nil
 		}
@@ -80,9 +80,9 @@ func (c *verifier) beside() error {
 		if marker(data) == want || c.v.Pending != "" && file == protocol.TalkFile {
 			continue
 		}
-		b := Break{Kind: "edited", File: file, Seq: c.seq - 1, Message: "it is not what the last transaction wrote; the next one takes it as it is, and it stays marked"}
+		b := Break{Kind: "edited", File: file, Seq: c.seq - 1, Message: "it differs from what the last transaction wrote; the next one accepts it as it is, and the finding remains"}
 		if data == nil {
-			b.Kind, b.Message = "missing", "the file is gone; the next transaction writes it anew"
+			b.Kind, b.Message = "missing", "the file is missing; the next transaction writes it again"
 		}
 		c.broken(b)
 		return nil
@@ -117,6 +117,6 @@ func (c *verifier) cutChain() bool {
 		return false
 	}
 	c.broken(Break{Kind: "cut", File: protocol.ChainFile, Line: c.report.Entries + 1, Seq: c.seq,
-		Message: fmt.Sprintf("the chain was cut: it ends after %d entries, and state.json and its copy are newer; no command goes on before it is put back from a backup", c.report.Entries)})
+		Message: fmt.Sprintf("the chain was truncated: it ends after %d entries, but state.json and its copy are newer; restore it from a backup before any other command", c.report.Entries)})
 	return true
 }

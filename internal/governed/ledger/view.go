@@ -103,7 +103,7 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 			fault = fmt.Sprintf("longer than %d MB", maxLine>>20)
 		case len(bytes.TrimSpace(rec.Data)) == 0:
 		case !rec.Complete && !json.Valid(rec.Data):
-			fault = "it was not written to its end"
+			fault = "it is incomplete"
 		default:
 			if goOn, err = fn(rec); err != nil {
 				fault = err.Error()
@@ -264,7 +264,7 @@ func (v *View) Session() (*protocol.Session, error) {
 	}
 	s := new(protocol.Session)
 	if err := json.Unmarshal(data, s); err != nil {
-		return nil, damaged(v.path(protocol.SessionFile), err).WithHint("move it away: it is made again from state.json, which counts")
+		return nil, damaged(v.path(protocol.SessionFile), err).WithHint("move it away: it is rebuilt from state.json")
 	}
 	return s, nil
 }

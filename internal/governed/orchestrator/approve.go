@@ -145,7 +145,7 @@ func (t *transaction) oneOfSeveral(ctx context.Context, o govern.ApproveOptions,
 		return nil, err
 	}
 	rep := t.report(govern.OutcomeDone)
-	rep.Summary = fmt.Sprintf("%d of %d approvals of gate %s: another person approves", n, g.Approvals(), gateID)
+	rep.Summary = fmt.Sprintf("%d of %d approvals of gate %s given; another person must approve", n, g.Approvals(), gateID)
 	return &rep, nil
 }
 
@@ -170,7 +170,7 @@ func (e *Local) dryApprove(o govern.ApproveOptions) (govern.Report, error) {
 	rep := t.report(govern.OutcomeDone)
 	rep.Summary = dryApproval(gateID, to, g)
 	if n := g.Approvals(); n > 1 && len(approvals(t.state()))+1 < n {
-		rep.Summary = fmt.Sprintf("gate %s would have %d of %d approvals; another person approves", gateID, len(approvals(t.state()))+1, n)
+		rep.Summary = fmt.Sprintf("gate %s would have %d of %d approvals; another person must approve", gateID, len(approvals(t.state()))+1, n)
 	}
 	return rep, nil
 }
@@ -178,7 +178,7 @@ func (e *Local) dryApprove(o govern.ApproveOptions) (govern.Report, error) {
 func dryApproval(gateID, to string, g protocol.Gate) string {
 	text := "gate " + gateID + " would pass; the run would end"
 	if to != "" {
-		text = "gate " + gateID + " would pass; phase " + to + " would begin"
+		text = "gate " + gateID + " would pass; phase " + to + " would start"
 	}
 	for _, a := range g.GateActions {
 		text += "; it would run: " + a.Run
@@ -269,11 +269,11 @@ func (t *transaction) command(ctx context.Context, dir, program string, args []s
 	r := shellResult{tail: strings.ToValidUTF8(said[max(0, len(said)-tail):], ""), code: exit.Code}
 	switch {
 	case ctx.Err() != nil && exit.Stopped:
-		r.fault = fmt.Sprintf("it took longer than %s", limit)
+		r.fault = fmt.Sprintf("timed out after %s", limit)
 	case exit.Err != nil:
 		r.fault = exit.Err.Error()
 	case exit.Signal != "":
-		r.fault = "ended by " + exit.Signal
+		r.fault = "killed by " + exit.Signal
 	case exit.Code != 0:
 		r.fault = fmt.Sprintf("exit code %d", exit.Code)
 	}

@@ -139,7 +139,7 @@ func TestWhatAnApprovalTells(t *testing.T) {
 			t.Errorf("%s %q, want %q", r.Outcome, r.Errors, want)
 		}
 	}
-	failed("action 2: kill -9 $$ (ended by SIGKILL)")
+	failed("action 2: kill -9 $$ (killed by SIGKILL)")
 	for _, want := range []string{"GATE_ID=planned\n", "GATE_TYPE=phase_transition\n", "PHASE=planning\n", "REQUESTED_BY_TURN=" + turn + "\n", "TRIGGER_COMMAND=drawbar govern approve\n"} {
 		if env := p.read("../env"); !strings.Contains(env, "AGENTXCHAIN_"+want) {
 			t.Errorf("the action was not told %s:\n%s", want, env)
@@ -149,7 +149,7 @@ func TestWhatAnApprovalTells(t *testing.T) {
 		return strings.Replace(three(manualRuntime, manualRuntime, manualRuntime, more), `"planned":{"requires_files":[".planning/PLAN.md"],"requires_human_approval":true}`, `"planned":`+gate(actions), 1)
 	}
 	p.write("agentxchain.json", config(`{"run":"sleep 60","label":"slow","timeout_ms":1000}`, ""))
-	failed("slow: sleep 60 (it took longer than 1s)")
+	failed("slow: sleep 60 (timed out after 1s)")
 	p.write("agentxchain.json", config(`{"run":"echo key $DEMO_API_KEY; exit 3","label":"leak"}`, ""))
 	const key = "sk-demo-0123456789abcdef0123"
 	r, err := p.engine(func(o *Options) { o.Environ = append(os.Environ(), "DEMO_API_KEY="+key) }).Approve(t.Context(), govern.ApproveOptions{Either: true})

@@ -59,7 +59,7 @@ func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *g
 			return err
 		}
 		if turn != "" && o.Intent != "" {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active, and an intent gets a turn of its own", turn).
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active: an intent needs a turn of its own", turn).
 				WithHint("%s", governance.NextCommand(t.run))
 		}
 		if turn == "" {
@@ -91,7 +91,7 @@ func (t *transaction) mayRun() error {
 	for i, p := range faults {
 		lines[i] = p.Field + ": " + p.Message
 	}
-	return execution.Errorf(execution.CodeConfig, "%s cannot be run: %s", protocol.ConfigFile, strings.Join(lines, "; ")).
+	return execution.Errorf(execution.CodeConfig, "cannot run %s: %s", protocol.ConfigFile, strings.Join(lines, "; ")).
 		WithHint("%s", cmp.Or(faults[0].Hint, governance.NextValidate))
 }
 
@@ -210,7 +210,7 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 		return err
 	}
 	t.run.History, t.run.DecisionIDs, t.run.ObjectionIDs = nil, nil, nil
-	t.tell(govern.Notice{Kind: govern.NoticeStarted, Text: "run " + in.RunID + " begins in phase " + t.state().Phase})
+	t.tell(govern.Notice{Kind: govern.NoticeStarted, Text: "run " + in.RunID + " starts in phase " + t.state().Phase})
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (t *transaction) overdue(ctx context.Context) (*govern.Report, error) {
 			continue
 		}
 		if due.Action == governance.TimeoutWarn {
-			t.e.warn(fmt.Sprintf("the %s has taken %.0f minutes of %.0f", due.Scope, due.ElapsedMinutes, due.LimitMinutes))
+			t.e.warn(fmt.Sprintf("the %s has used %.0f of its %.0f minutes", due.Scope, due.ElapsedMinutes, due.LimitMinutes))
 			continue
 		}
 		files, err := t.gateFiles(t.e.root, t.state().Phase)
@@ -260,18 +260,18 @@ func (t *transaction) choose(o govern.StepOptions) (string, error) {
 	case 1:
 		id := active.Keys()[0]
 		if role := active.At(id).AssignedRole; o.Role != "" && o.Role != role {
-			return "", execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is active, so role %s cannot have one", id, role, o.Role).
-				WithHint("carry it first: %s", governance.NextStep)
+			return "", execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is active, so role %s cannot start one", id, role, o.Role).
+				WithHint("finish it first: %s", governance.NextStep)
 		}
 		return id, nil
 	}
 	return "", execution.Errorf(execution.CodeValidation, "%d turns are active: %s", active.Len(), strings.Join(active.Keys(), ", ")).
-		WithHint("name one: drawbar govern step --turn %s", active.Keys()[0])
+		WithHint("choose one: drawbar govern step --turn %s", active.Keys()[0])
 }
 
 // assign makes a new turn ready.
 func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *govern.Report, error) {
-	role, why := o.Role, "was asked for"
+	role, why := o.Role, "was requested"
 	if role == "" {
 		role, why = governance.NextRole(t.run)
 	}
@@ -335,7 +335,7 @@ func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string
 	}
 	if text := livingWorker(turn); text != "" {
 		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "%s", text).
-			WithHint("wait for it, or end it (kill %d), then: %s; if that process is another program by now: drawbar govern reissue --turn %s", turn.WorkerPID, governance.NextStep, id)
+			WithHint("wait for it, or stop it (kill %d), then: %s; if that process id now belongs to another program: drawbar govern reissue --turn %s", turn.WorkerPID, governance.NextStep, id)
 	}
 	b, err := t.breachOf(ctx, turn)
 	if err != nil {
@@ -354,7 +354,7 @@ func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string
 				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
 					rep := t.report(govern.OutcomeFailed)
 					about(&rep, turn)
-					rep.Errors, rep.Hint = []string{where + " is not ready: " + err.Error()}, "finish "+where+" and hand it in: drawbar govern accept"
+					rep.Errors, rep.Hint = []string{where + " is not ready: " + err.Error()}, "finish "+where+" and submit it: drawbar govern accept"
 					return nil, &rep, nil
 				}
 				rep, err := t.judge(ctx, id, submission{data: data, where: where, started: turn.StartedAt.Time, repair: !o.NoRepair})
@@ -369,10 +369,10 @@ func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string
 		return nil, &rep, nil
 	}
 	if overdue := turn.DeadlineAt; !overdue.IsZero() && t.e.now().After(overdue.Time) {
-		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; it gets the time of a new attempt", id, overdue))
+		t.e.warn(fmt.Sprintf("the deadline of turn %s passed at %s; its time limit starts anew", id, overdue))
 	}
 	if changed := slices.Concat(b.rules, b.git, b.harmless); len(changed) > 0 {
-		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched before, and counts as it is now: %s", id, strings.Join(changed, "; ")))
+		t.e.warn(fmt.Sprintf("changed since turn %s was last dispatched; the current version applies: %s", id, strings.Join(changed, "; ")))
 	}
 	if err := t.filter(ctx); err != nil {
 		return nil, nil, err

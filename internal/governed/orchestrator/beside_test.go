@@ -216,11 +216,11 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 	}
 	left(p, fmt.Sprintf(`,"worker_attached_at":%q`, protocol.At(time.Now())))
 	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "still runs") || !strings.Contains(hint(err), "kill ") {
+	if err == nil || !strings.Contains(err.Error(), "is still running") || !strings.Contains(hint(err), "kill ") {
 		t.Fatalf("%v, try %s", err, hint(err))
 	}
 	s, err := p.engine().Status(t.Context())
-	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "still runs") {
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "is still running") {
 		t.Errorf("status warns of %q, %v", s.Notes, err)
 	}
 	stop()
@@ -238,7 +238,7 @@ func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
 	p.step(govern.OutcomeAccepted)
 	before := p.read(protocol.EventsFile)
 	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "role qa, which needs a runtime of type api_proxy") || !strings.Contains(hint(err), "roles.qa.runtime") {
+	if err == nil || !strings.Contains(err.Error(), "role qa is next and needs a runtime of type api_proxy") || !strings.Contains(hint(err), "roles.qa.runtime") {
 		t.Fatalf("%v, try %s", err, hint(err))
 	}
 	if p.read(protocol.EventsFile) != before {
@@ -272,7 +272,7 @@ func TestAdoptionPassesNoGateWithApprovers(t *testing.T) {
 	}
 	p.write(protocol.StateFile, string(b))
 	p.write(protocol.EventsFile, p.read(protocol.EventsFile)+`{"event_type":"gate_approved","run_id":"`+st.ID()+`"}`+"\n")
-	if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{AdoptState: true}); err == nil || !strings.Contains(err.Error(), "only its approvers decide") || !strings.Contains(hint(err), "cp ") {
+	if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{AdoptState: true}); err == nil || !strings.Contains(err.Error(), "only its approvers can decide") || !strings.Contains(hint(err), "cp ") {
 		t.Errorf("%v, try %s", err, hint(err))
 	}
 	if p.read(protocol.StateFile) != string(b) {

@@ -31,14 +31,14 @@ func (t *transaction) gateLines(files map[string]string) []string {
 		case len(f.Problems) > 0:
 			lines = append(lines, f.Problems...)
 		case f.Required:
-			lines = append(lines, f.Path+" is as it has to be")
+			lines = append(lines, f.Path+" meets its rules")
 		}
 	}
 	if g.RequiresVerificationPass {
-		lines = append(lines, "the turn that asks has to report a verification that passed")
+		lines = append(lines, "the requesting turn must report a passed verification")
 	}
 	if g.RequiresHumanApproval {
-		lines = append(lines, "a person has to approve, or the approval policy")
+		lines = append(lines, "a person or the approval policy must approve")
 	}
 	return lines
 }

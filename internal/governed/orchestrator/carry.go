@@ -95,7 +95,7 @@ func (e *Local) mayCarry(j *job) error {
 	for i, item := range there.ItemsOf("runtimes", j.dispatch.RuntimeID) {
 		for _, f := range item.Files {
 			if f.Problem != "" || !slices.Contains(items[i].Files, f) {
-				return execution.Errorf(execution.CodeUntrusted, "the worktree of turn %s has another %s than the project, which is the one that was trusted", j.dispatch.Turn.TurnID, f.Path).
+				return execution.Errorf(execution.CodeUntrusted, "%s in the worktree of turn %s differs from the trusted one in the project", f.Path, j.dispatch.Turn.TurnID).
 					WithHint("commit the file, or restore it: git restore %s", f.Path)
 			}
 		}
@@ -114,7 +114,7 @@ func (e *Local) carry(ctx context.Context, j *job) (turnruntime.Outcome, error) 
 	if err != nil && ctx.Err() == nil {
 		var typed *execution.Error
 		if !errors.As(err, &typed) {
-			err = execution.Errorf(execution.CodeSpawn, "carry out turn %s: %w", j.dispatch.Turn.TurnID, err)
+			err = execution.Errorf(execution.CodeSpawn, "run turn %s: %w", j.dispatch.Turn.TurnID, err)
 		}
 		return out, err
 	}

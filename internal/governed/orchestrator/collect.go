@@ -24,9 +24,9 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		defer func() { again = t.repeat }()
 		turn := t.state().ActiveTurns.At(id)
 		if turn == nil && t.state().ID() != j.dispatch.Run {
-			return execution.Errorf(execution.CodeConfig, "the record of run %s is gone: %s was removed or emptied while turn %s (%s) was under way, and the turn's result with it",
+			return execution.Errorf(execution.CodeConfig, "the record of run %s is gone: %s was removed or emptied during turn %s (%s), together with the turn's result",
 				j.dispatch.Run, protocol.Dir, id, j.dispatch.RoleID).
-				WithHint("the project's files are as the turn left them: git status. Put %s back from a backup, or begin a new run: drawbar govern step", protocol.Dir)
+				WithHint("the project's files are as the turn left them: git status. Restore %s from a backup, or start a new run: drawbar govern step", protocol.Dir)
 		}
 		if turn == nil || turn.Attempt != j.dispatch.Turn.Attempt {
 			rep = t.report(t.endedMeanwhile(id))
@@ -53,7 +53,7 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 		data, where, err := project.ReadStaged(j.dispatch.WorkDir, id)
 		switch {
 		case t.restored != "" && err == nil:
-			f := failure{code: "reserved_path_violation", stage: protocol.StageArtifact, errors: []string{t.restored + "; no turn writes that file"}}
+			f := failure{code: "reserved_path_violation", stage: protocol.StageArtifact, errors: []string{t.restored + "; turns must not write that file"}}
 			rep, err = t.unacceptable(ctx, id, f, !o.NoRepair)
 		case errors.Is(err, project.ErrNoResult):
 			rep, err = t.nothing(ctx, j, out)
@@ -263,7 +263,7 @@ func joined(lines []string) string {
 func stagedError(id string, err error) error {
 	if errors.Is(err, project.ErrNoResult) {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s has no staged result", id).
-			WithHint("write %s, or carry the turn: %s", protocol.StagedFile(id), governance.NextStep)
+			WithHint("write %s, or run the turn: %s", protocol.StagedFile(id), governance.NextStep)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func (t *transaction) only(named, command string) (*protocol.Turn, error) {
 			return turn, nil
 		}
 		if t.endedMeanwhile(named) == govern.OutcomeAccepted {
-			return nil, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is accepted already", named).WithHint("drawbar govern turn show %s", named)
+			return nil, execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is already accepted", named).WithHint("drawbar govern turn show %s", named)
 		}
 		return nil, execution.Errorf(execution.CodeValidation, "turn %s is not active", named).WithHint("%s", governance.NextStatus)
 	}
@@ -35,7 +35,7 @@ func (t *transaction) only(named, command string) (*protocol.Turn, error) {
 		return active.At(active.Keys()[0]), nil
 	}
 	return nil, execution.Errorf(execution.CodeValidation, "%d turns are active: %s", active.Len(), strings.Join(active.Keys(), ", ")).
-		WithHint("name one: drawbar govern %s --turn %s", command, active.Keys()[0])
+		WithHint("choose one: drawbar govern %s --turn %s", command, active.Keys()[0])
 }
 
 // free refuses to decide over a turn that an agent is at work on. A person's turn may be decided while a command waits for it.
@@ -47,8 +47,8 @@ func (t *transaction) free(turn *protocol.Turn) error {
 	if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); rt.Type == protocol.RuntimeManual {
 		return nil
 	}
-	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is being carried out by %s (process %d)", turn.TurnID, c.Owner, c.PID).
-		WithHint("wait for it (drawbar govern events -f), or end that command with Ctrl-C")
+	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is being run by %s (process %d)", turn.TurnID, c.Owner, c.PID).
+		WithHint("wait for it (drawbar govern events -f), or stop that command with Ctrl-C")
 }
 
 // Accept takes the staged result of a turn. Its faults are reported and the turn stays for a correction.
@@ -65,7 +65,7 @@ func (e *Local) Accept(ctx context.Context, o govern.AcceptOptions) (rep govern.
 			return err
 		}
 		if o.HumanMerge && turn.Status != protocol.TurnConflicted {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %s and not in conflict, there is nothing that a person could have merged", turn.TurnID, turn.Status).
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %s and not in conflict: there is nothing to merge", turn.TurnID, turn.Status).
 				WithHint("drawbar govern accept --turn %s", turn.TurnID)
 		}
 		if held, err := t.bound(ctx, turn, nil, true); held != nil || err != nil {
@@ -180,10 +180,10 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep govern.Report
 			}
 		}
 		if entry == nil {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "no turn is accepted that could be committed").WithHint("%s", governance.NextCommand(t.run))
+			return execution.Errorf(execution.CodeInvalidStateTransition, "no accepted turn to commit").WithHint("%s", governance.NextCommand(t.run))
 		}
 		if t.work.Kind() != workspace.Git {
-			return execution.Errorf(execution.CodeConfig, "%s is no git repository, so there is nothing to commit to", e.root).WithHint("git init && git add -A && git commit -m start")
+			return execution.Errorf(execution.CodeConfig, "%s is not a git repository, so nothing can be committed", e.root).WithHint("git init && git add -A && git commit -m start")
 		}
 		// What the branch lacks counts, whatever commit the record names: the branch may have moved away from it.
 		base, err := t.work.Baseline(ctx)
@@ -254,7 +254,7 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep govern.Repo
 		}
 		rep = t.report(outcomeOf(t.state()))
 		if rep.Outcome == govern.OutcomeDone {
-			rep.Summary = "nothing blocks the run any more"
+			rep.Summary = "the run is no longer blocked"
 		}
 		return nil
 	})
@@ -314,7 +314,7 @@ func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep gover
 			return nil
 		}
 		if st.ID() == "" {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "there is no run to take up").WithHint("%s", governance.NextStep)
+			return execution.Errorf(execution.CodeInvalidStateTransition, "there is no run to restart").WithHint("%s", governance.NextStep)
 		}
 		if o.AdoptState {
 			if err := t.giveUp(ctx); err != nil {
@@ -325,13 +325,13 @@ func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep gover
 			return err
 		}
 		if s, err := t.ledger.View().Session(); err != nil || s == nil || s.RunID != st.ID() {
-			t.e.warn(fmt.Sprintf("%s does not fit the run %s: state.json counts, and the session is written anew", protocol.SessionFile, st.ID()))
+			t.e.warn(fmt.Sprintf("%s does not match run %s: state.json takes precedence, and the session is rewritten", protocol.SessionFile, st.ID()))
 		}
 		for id, turn := range st.ActiveTurns.All() {
 			if carrier(e.root, id) != nil {
 				return t.free(turn)
 			}
-			t.e.note(govern.Notice{Kind: govern.NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("turn %s of role %s (%s) is taken up by the next step", id, turn.AssignedRole, turn.Status)})
+			t.e.note(govern.Notice{Kind: govern.NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("the next step resumes turn %s of role %s (%s)", id, turn.AssignedRole, turn.Status)})
 		}
 		if _, err := t.commit(ctx, commitRestart, "", nil); err != nil {
 			return err
@@ -352,10 +352,10 @@ func (t *transaction) drift(ctx context.Context) error {
 		return err
 	}
 	if want := head(t.state()); want != nil && base.HeadRef != nil && *want != *base.HeadRef {
-		t.e.warn(fmt.Sprintf("the branch is at %s, the last accepted turn left it at %s: commits in between are yours and stay", *base.HeadRef, *want))
+		t.e.warn(fmt.Sprintf("the branch is at %s, the last accepted turn left it at %s: the commits in between are yours and are kept", *base.HeadRef, *want))
 	}
 	if !base.Clean {
-		t.e.warn(fmt.Sprintf("%d files are not committed: %s", base.DirtySnapshot.Len(), strings.Join(first(base.DirtySnapshot.Keys(), 5), ", ")))
+		t.e.warn(fmt.Sprintf("%d files have uncommitted changes: %s", base.DirtySnapshot.Len(), strings.Join(first(base.DirtySnapshot.Keys(), 5), ", ")))
 	}
 	return nil
 }

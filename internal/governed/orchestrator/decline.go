@@ -21,7 +21,7 @@ func (e *Local) Decline(ctx context.Context, o govern.DeclineOptions) (rep gover
 		d := t.state().LastDecline
 		rep = t.report(govern.OutcomeDone)
 		rep.Gate = nil // what it says is what was typed
-		rep.Summary = fmt.Sprintf("gate %s is declined: role %s goes on in phase %s", d.GateID, d.Role, d.Phase)
+		rep.Summary = fmt.Sprintf("gate %s is declined: role %s continues in phase %s", d.GateID, d.Role, d.Phase)
 		return nil
 	})
 	return rep, err

@@ -148,8 +148,8 @@ func sealFault(id string, faults []protocol.ManifestError) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return execution.Errorf(execution.CodeConfig, "the dispatch bundle of turn %s changed while it was sealed: %s", id, faults[0].Detail).
-		WithHint("see what else writes below %s, then: %s", protocol.Dir, governance.NextStep)
+	return execution.Errorf(execution.CodeConfig, "the dispatch bundle of turn %s changed while it was being sealed: %s", id, faults[0].Detail).
+		WithHint("find what else writes to %s, then: %s", protocol.Dir, governance.NextStep)
 }
 
 func (t *transaction) roleSession(role string, rt protocol.Runtime) string {

@@ -21,22 +21,22 @@ func foreign(c *protocol.Config, sealed, now *protocol.State, adopt bool) error 
 	if adopt {
 		if gate := passedGate(c, sealed, now); gate != "" {
 			if g, _ := c.Gate(gate); g.OnlyPerson() {
-				return execution.Errorf(execution.CodeInvalidStateTransition, "%s says that the gate %s passed, on which only its approvers decide, with drawbar", protocol.StateFile, gate).
-					WithHint("put the state back: cp %s/archive/state.json %s, then they type: %s", protocol.Dir, protocol.StateFile, governance.NextApprove)
+				return execution.Errorf(execution.CodeInvalidStateTransition, "%s says that gate %s passed, but only its approvers can decide that, with drawbar", protocol.StateFile, gate).
+					WithHint("restore the state: cp %s/archive/state.json %s; then an approver types: %s", protocol.Dir, protocol.StateFile, governance.NextApprove)
 			}
 		}
 		return nil
 	}
 	what := ""
 	if gate := passedGate(c, sealed, now); gate != "" {
-		what = fmt.Sprintf("that the gate %s passed, which waits for a person", gate)
+		what = fmt.Sprintf("that gate %s passed, although it waits for a person", gate)
 	} else if raised(c, sealed, now) {
-		what = "more budget than was left"
+		what = "that more budget is left than there was"
 	}
 	if what == "" {
 		return nil
 	}
-	return execution.Errorf(execution.CodeInvalidStateTransition, "%s was written by another program, and says %s: drawbar saw nobody decide that", protocol.StateFile, what).
+	return execution.Errorf(execution.CodeInvalidStateTransition, "%s was written by another program and says %s: drawbar did not see anyone decide that", protocol.StateFile, what).
 		WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s/archive/state.json %s", protocol.Dir, protocol.StateFile)
 }
 
@@ -129,7 +129,7 @@ func livingWorker(turn *protocol.Turn) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the worker of turn %s (process %d) still runs, and the program that started it does not", turn.TurnID, turn.WorkerPID)
+	return fmt.Sprintf("the worker of turn %s (process %d) is still running, but the program that started it is not", turn.TurnID, turn.WorkerPID)
 }
 
 // canRun refuses a role whose runtime does not run yet, before anything is written.
@@ -142,8 +142,8 @@ func (t *transaction) canRun(role string) error {
 	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
 		return nil
 	}
-	return execution.Errorf(execution.CodeCapability, "it is the turn of role %s, which needs a runtime of type %s: that does not run yet", role, rt.Type).
-		WithHint("let another role work: drawbar govern step --role ROLE; or give %s a runtime that runs: drawbar govern config set roles.%s.runtime RUNTIME", role, role)
+	return execution.Errorf(execution.CodeCapability, "role %s is next and needs a runtime of type %s, which is not supported yet", role, rt.Type).
+		WithHint("choose another role: drawbar govern step --role ROLE; or give %s a supported runtime: drawbar govern config set roles.%s.runtime RUNTIME", role, role)
 }
 
 // afterwards runs hooks that come too late to object. One that laid hand on the record blocks the run all the same.

@@ -49,8 +49,8 @@ func (e *Local) outside(st *protocol.State) error {
 	if id == "" || !st.ActiveTurns.Has(id) {
 		return nil
 	}
-	return execution.Errorf(execution.CodeCapability, "this was typed within turn %s (%s): an agent hands in its result and decides nothing about the run", id, protocol.TurnVariable).
-		WithHint("write the result to %s; a person types this command in a shell of their own", protocol.StagedFile(id))
+	return execution.Errorf(execution.CodeCapability, "this command was run inside turn %s (%s): an agent submits its result and decides nothing about the run", id, protocol.TurnVariable).
+		WithHint("write the result to %s; a person runs this command in their own shell", protocol.StagedFile(id))
 }
 
 // rules are what binds a turn whose files are in dir: its project's rules, and what git is told about its repository.
@@ -130,10 +130,10 @@ func (t *transaction) survivors() error {
 		}
 		n, err := process.EndSurvivors(turnruntime.ProcessName(t.e.root, id), survivorLimit)
 		if err != nil {
-			return execution.Errorf(execution.CodeTimeout, "what turn %s left running does not end: %w", id, err).WithHint("end these processes, then type: %s", governance.NextStep)
+			return execution.Errorf(execution.CodeTimeout, "cannot stop the processes that turn %s left running: %w", id, err).WithHint("stop these processes, then: %s", governance.NextStep)
 		}
 		if n > 0 {
-			t.e.warn(fmt.Sprintf("ended %d processes that turn %s had left running", n, id))
+			t.e.warn(fmt.Sprintf("stopped %d processes that turn %s left running", n, id))
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (t *transaction) filtering(ctx context.Context, doing string) error {
 			continue
 		}
 		if doing != "step" && doing != "accept" { // these say it where they decide
-			t.e.warn(fmt.Sprintf("turn %s changed what your git does: %s", id, strings.Join(b.git, "; ")))
+			t.e.warn(fmt.Sprintf("turn %s changed your git configuration: %s", id, strings.Join(b.git, "; ")))
 		}
 		return nil
 	}
@@ -175,16 +175,16 @@ func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen works
 		what = "its .git is gone"
 	case base.Detail == nil: // the original's, which names no branch
 	case seen.Branch != base.Branch:
-		what = fmt.Sprintf("it was on %s and is on %s", branchName(base.Branch), branchName(seen.Branch))
+		what = fmt.Sprintf("it was on %s and is now on %s", branchName(base.Branch), branchName(seen.Branch))
 	case base.HeadRef != nil && seen.HeadRef == "":
-		what = fmt.Sprintf("its branch has no commits any more, and %.12s is where the turn began", *base.HeadRef)
+		what = fmt.Sprintf("its branch has no commits, although the turn started at %.12s", *base.HeadRef)
 	case base.HeadRef != nil && seen.HeadRef != *base.HeadRef:
 		kept, err := t.work.Contains(ctx, *base.HeadRef, seen.HeadRef)
 		if err != nil {
 			return nil, err
 		}
 		if !kept {
-			what = fmt.Sprintf("its history was rewritten: %.12s, where the turn began, is not below %.12s (git reflog shows both)", *base.HeadRef, seen.HeadRef)
+			what = fmt.Sprintf("its history was rewritten: %.12s, where the turn started, is not an ancestor of %.12s (git reflog shows both)", *base.HeadRef, seen.HeadRef)
 		}
 	}
 	if what == "" {
@@ -210,7 +210,7 @@ func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledge
 		return nil, err
 	}
 	if len(b.harmless) > 0 {
-		text := fmt.Sprintf("while turn %s was under way settings of git changed: %s", turn.TurnID, strings.Join(b.harmless, "; "))
+		text := fmt.Sprintf("git settings changed during turn %s: %s", turn.TurnID, strings.Join(b.harmless, "; "))
 		t.e.warn(text)
 		t.noted = append(t.noted, text)
 	}
@@ -252,19 +252,19 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 	list := strings.Join(paths, "; ")
 	if person {
 		if code == codeRepositoryChanged {
-			t.e.warn(fmt.Sprintf("the repository is not where turn %s began: %s", id, list))
+			t.e.warn(fmt.Sprintf("the repository is not where turn %s started: %s", id, list))
 			return nil, nil
 		}
-		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched, and counts as it is now: %s", id, list))
+		t.e.warn(fmt.Sprintf("changed since turn %s was dispatched; the current version applies: %s", id, list))
 		return nil, nil
 	}
-	what, action := "the rules of the run were changed while turn %s was under way: %s",
-		fmt.Sprintf("look at what changed; undo it (git restore FILE, git config --unset KEY, rm HOOK), or leave it to have it count. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+	what, action := "the rules of the run changed during turn %s: %s",
+		fmt.Sprintf("review the change; undo it (git restore FILE, git config --unset KEY, rm HOOK), or leave it to keep it. Then accept the result: drawbar govern accept --turn %s; or repeat the turn: drawbar govern step --resume", id)
 	if code == codeRepositoryChanged {
-		what, action = "the repository is not where turn %s began: %s", fmt.Sprintf("bring it back (git switch, git reset; a .git that was moved away: mv), or leave it as it is. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+		what, action = "the repository is not where turn %s started: %s", fmt.Sprintf("restore it (git switch, git reset; mv for a .git that was moved away), or leave it as it is. Then accept the result: drawbar govern accept --turn %s; or repeat the turn: drawbar govern step --resume", id)
 	}
 	if code == codeRecordChanged {
-		what, action = "the record was changed while turn %s was under way: %s", fmt.Sprintf("see where: drawbar govern verify; put the file back as it was. Then take the turn's result: drawbar govern accept --turn %s; or have the turn done again: drawbar govern step --resume", id)
+		what, action = "the record changed during turn %s: %s", fmt.Sprintf("see where: drawbar govern verify; restore the file. Then accept the result: drawbar govern accept --turn %s; or repeat the turn: drawbar govern step --resume", id)
 	}
 	detail := fmt.Sprintf(what, id, list)
 	if err := t.do(governance.Escalate{Reason: code, Detail: detail, Action: action, TurnID: id, RulesTold: t.telling}); err != nil {
@@ -303,7 +303,7 @@ func (t *transaction) withoutSecrets(id string, s *submission) {
 	if bytes.Equal(clean, s.data) {
 		return
 	}
-	t.e.warn(fmt.Sprintf("the result of turn %s held a secret, which was taken out; the worker has seen it", id))
+	t.e.warn(fmt.Sprintf("a secret was removed from the result of turn %s; the worker has seen it", id))
 	if s.data = clean; t.workRoot(id) == t.e.root {
 		t.rewrite(s.where, clean)
 	}
@@ -324,8 +324,8 @@ func (t *transaction) lost(ctx context.Context) {
 		return
 	}
 	if heads, err := t.work.Heads(ctx); err == nil && len(heads) > 0 {
-		t.e.warn(fmt.Sprintf("the commits name %d checkpoints of a record that is not here (git clean -x removes it, a clone has none): a new run begins; "+
-			"to go on with the old one put %s back from a backup", len(heads), protocol.Dir))
+		t.e.warn(fmt.Sprintf("the commits name %d checkpoints of a missing record (git clean -x removes it, a clone has none): a new run starts; "+
+			"to continue the old one, restore %s from a backup", len(heads), protocol.Dir))
 	}
 }
 

@@ -209,7 +209,7 @@ func TestAnAgentDecidesNothing(t *testing.T) {
 		"settings": func(e *Local) error { return e.Outside() },
 		"restart":  func(e *Local) error { _, err := e.Restart(t.Context(), govern.RestartOptions{New: true}); return err },
 	} {
-		if err := do(inside(turn)); err == nil || !strings.Contains(err.Error(), "within turn "+turn) {
+		if err := do(inside(turn)); err == nil || !strings.Contains(err.Error(), "inside turn "+turn) {
 			t.Errorf("%s within a turn: %v", name, err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestLostRecord(t *testing.T) {
 	p.step(govern.OutcomeAccepted)
 	p.git("clean", "-fdxq")
 	p.step(govern.OutcomeAccepted)
-	if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "1 checkpoints of a record that is not here") {
+	if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "1 checkpoints of a missing record") {
 		t.Errorf("told %q", told)
 	}
 	work, err := workspace.Open(t.Context(), p.root)
@@ -250,7 +250,7 @@ func TestTurnThatRemovesTheRecord(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "test -e .git/once || rm -rf .agentxchain; mkdir -p $AGENTXCHAIN_DISPATCH_DIR; touch .git/once"), ""))
 	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "is gone: .agentxchain was removed or emptied while turn turn_") || strings.Contains(err.Error(), ".lock") ||
+	if err == nil || !strings.Contains(err.Error(), "is gone: .agentxchain was removed or emptied during turn turn_") || strings.Contains(err.Error(), ".lock") ||
 		!strings.Contains(hint(err), "drawbar govern step") {
 		t.Fatalf("got %v; %s", err, hint(err))
 	}
@@ -386,7 +386,7 @@ func TestADeadProcessTellsNobody(t *testing.T) {
 			if err := do(p.engine()); err != nil && execution.CodeOf(err) == "" {
 				t.Fatal(err)
 			}
-			if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "changed what your git does: git config filter.x.clean") {
+			if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "changed your git configuration: git config filter.x.clean") {
 				t.Errorf("told %q", told)
 			}
 			quiet(p)

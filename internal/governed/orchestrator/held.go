@@ -28,8 +28,8 @@ func (t *transaction) chained(ctx context.Context, adopt bool) error {
 		t.ledger.GivenUp(h.Heads)
 		return nil
 	}
-	return execution.Errorf(execution.CodeConfig, "%s is gone, and %d checkpoints of this repository vouch for it: nothing shows any more what the record was", protocol.ChainFile, len(h.Heads)).
-		WithHint("put it back from a backup; to begin a new chain over what is there: drawbar govern restart --adopt-state")
+	return execution.Errorf(execution.CodeConfig, "%s is missing, although %d checkpoints of this repository refer to it: the record cannot be verified", protocol.ChainFile, len(h.Heads)).
+		WithHint("restore it from a backup; to start a new chain from the current files: drawbar govern restart --adopt-state")
 }
 
 // kept stops a command when accepted work of the run is not below HEAD any more. In the usual case it reads two small files.
@@ -84,6 +84,6 @@ func (t *transaction) giveUp(ctx context.Context) error {
 	if len(in.Released) == 0 {
 		return nil
 	}
-	t.tell(govern.Notice{Kind: govern.NoticeWarning, Text: "the run goes on without the accepted work of " + strings.Join(in.Released, ", ")})
+	t.tell(govern.Notice{Kind: govern.NoticeWarning, Text: "the run continues without the accepted work of " + strings.Join(in.Released, ", ")})
 	return t.do(in)
 }

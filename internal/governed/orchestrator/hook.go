@@ -55,7 +55,7 @@ func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*gover
 	}
 	rep := t.report(govern.OutcomeFailed)
 	rep.Code, rep.Errors = out.Code, []string{out.Message}
-	rep.Hint = fmt.Sprintf("fix the hook %s of before_assignment or what it asks for, then: %s", out.Hook, governance.NextStep)
+	rep.Hint = fmt.Sprintf("fix the before_assignment hook %s or what it requires, then: %s", out.Hook, governance.NextStep)
 	return &rep, nil
 }
 

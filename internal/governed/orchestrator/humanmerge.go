@@ -33,11 +33,11 @@ func (t *transaction) mergedByHand(ctx context.Context, turn *protocol.Turn, roo
 	kept := protocol.ArchiveDir + "/" + turn.TurnID + "/" + project.EvidenceDir + "/" + conflictDir
 	for _, p := range conflicts {
 		if t.work.Kind() == workspace.Git && !now.DirtySnapshot.Has(p) {
-			t.e.warn(fmt.Sprintf("%s stands as you committed it, and nothing of the turn's version goes in; that one is kept: %s/%s", p, kept, p))
+			t.e.warn(fmt.Sprintf("%s stays as you committed it; the turn's version is not used and is kept in %s/%s", p, kept, p))
 			continue
 		}
 		rest = append(rest, p)
-		t.e.warn(fmt.Sprintf("%s goes in as it is in the project, merged by you; the turn's version is kept: %s/%s", p, kept, p))
+		t.e.warn(fmt.Sprintf("%s is accepted as it is in the project, merged by you; the turn's version is kept in %s/%s", p, kept, p))
 	}
 	return rest, nil
 }

@@ -104,7 +104,7 @@ func (t *transaction) covers(turn *protocol.Turn, r *protocol.TurnResult) (f *fa
 	}
 	open := intent.Uncovered(*i, r, t.state(), t.run.Config)
 	for n, item := range open {
-		open[n] = fmt.Sprintf("the intent %s asks for %q, and the result says nothing about it", i.IntentID, item)
+		open[n] = fmt.Sprintf("intent %s asks for %q, but the result does not mention it", i.IntentID, item)
 	}
 	if len(open) > 0 && intent.Mode(t.run.Config, intent.Priority(*i)) == intent.Strict {
 		return &failure{code: "intent_coverage_incomplete", stage: stageIntent, errors: open}, nil

@@ -184,7 +184,7 @@ func (t *transaction) look(ctx context.Context, turn *protocol.Turn, result *pro
 			return l, nil, err
 		}
 		if len(left) > 0 {
-			t.e.warn("a verification changed files that were yours before, so they stay as they are: " + strings.Join(left, ", "))
+			t.e.warn("the verification changed files that already had your changes; they were not reverted: " + strings.Join(left, ", "))
 		}
 	}
 	return l, nil, nil
@@ -229,7 +229,7 @@ func (t *transaction) merge(ctx context.Context, turn *protocol.Turn, in *govern
 		merged = true
 	}
 	if err := keepEvidence(l.root, t.e.root, turn.TurnID); err != nil {
-		t.e.warn(fmt.Sprintf("what turn %s left as evidence is not kept: %v", turn.TurnID, err))
+		t.e.warn(fmt.Sprintf("cannot keep the evidence of turn %s: %v", turn.TurnID, err))
 	}
 	return merged, nil
 }

@@ -25,7 +25,7 @@ type lease struct {
 	path string
 }
 
-var errCarried = errors.New("the turn is being carried out by another process")
+var errCarried = errors.New("the turn is being run by another process")
 
 func leasePath(root, turn string) string {
 	return filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "turn-"+turn+".lock")
@@ -35,14 +35,14 @@ func leasePath(root, turn string) string {
 func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	path := leasePath(root, turn)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("take turn %s: %w", turn, err)
+		return nil, fmt.Errorf("lease turn %s: %w", turn, err)
 	}
 	l := &lease{path: path}
 	for {
 		l.lock = flock.New(path)
 		ok, err := l.lock.TryLock()
 		if err != nil {
-			return nil, fmt.Errorf("take turn %s: %w", turn, err)
+			return nil, fmt.Errorf("lease turn %s: %w", turn, err)
 		}
 		if !ok {
 			return nil, errCarried
@@ -55,7 +55,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 			}
 		}
 		if err := l.lock.Unlock(); err != nil {
-			return nil, fmt.Errorf("take turn %s: %w", turn, err)
+			return nil, fmt.Errorf("lease turn %s: %w", turn, err)
 		}
 	}
 	b, err := json.Marshal(govern.Carrier{PID: os.Getpid(), Owner: owner, Since: now.UTC()})
@@ -63,7 +63,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 		err = os.WriteFile(path, b, 0o644) //nolint:gosec // the name of a process is no secret
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("take turn %s: %w", turn, err), l.release())
+		return nil, errors.Join(fmt.Errorf("lease turn %s: %w", turn, err), l.release())
 	}
 	return l, nil
 }
@@ -113,6 +113,6 @@ func carrier(root, turn string) *govern.Carrier {
 
 // carried is the error of a command for a turn that somebody carries out.
 func carried(turn *protocol.Turn, c *govern.Carrier) error {
-	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s is being carried out by %s (process %d) since %s",
+	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s has been run by %s (process %d) since %s",
 		turn.TurnID, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
 }

@@ -30,13 +30,13 @@ func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnR
 // rerunAll runs the commands of a turn's evidence.
 func (t *transaction) rerunAll(ctx context.Context, root string, list []protocol.Evidence, limit time.Duration) (*govern.Replay, error) {
 	if len(list) == 0 {
-		return &govern.Replay{Overall: "not_reproducible", Reason: "the turn gives no command as evidence"}, nil
+		return &govern.Replay{Overall: "not_reproducible", Reason: "the turn lists no command as evidence"}, nil
 	}
 	out := &govern.Replay{Overall: "match"}
 	for _, ev := range list {
 		code, fault := t.rerun(ctx, root, ev, limit)
 		if ctx.Err() != nil {
-			return nil, execution.Errorf(execution.CodeInterrupted, "run %s again: %w", ev.Command, ctx.Err())
+			return nil, execution.Errorf(execution.CodeInterrupted, "rerun %s: %w", ev.Command, ctx.Err())
 		}
 		done := govern.ReplayedCommand{Command: ev.Command, DeclaredExit: ev.ExitCode, ActualExit: code, Matched: code == ev.ExitCode}
 		if !done.Matched {
@@ -53,7 +53,7 @@ func (t *transaction) rerun(ctx context.Context, root string, ev protocol.Eviden
 	if len(argv) == 0 {
 		var err error
 		if argv, err = protocol.SplitLine(ev.Command); err != nil || len(argv) == 0 {
-			return -1, "it is no command without a shell; give its words in argv"
+			return -1, "it needs a shell; list its words in argv"
 		}
 	}
 	program, err := turnruntime.LookPath(argv[0], t.e.o.Environ, root)

@@ -28,7 +28,7 @@ func (e *Local) Rerun(ctx context.Context, o govern.RerunOptions) (out govern.Re
 		_, rt, _ := t.run.Config.RuntimeOf(out.Role)
 		out.Declared, out.Normalized, out.Evidence = v.Status, governance.NormalizeVerification(v, rt.Type).Status, slices.Clone(v.MachineEvidence)
 		if !o.Execute && len(v.MachineEvidence) > 0 {
-			out.Replay = govern.Replay{Overall: "not_reproducible", Reason: "the commands were not run: a turn wrote them, so look at them first"}
+			out.Replay = govern.Replay{Overall: "not_reproducible", Reason: "the commands were not run: a turn wrote them, so review them first"}
 			return nil
 		}
 		r, err := t.rerunAll(ctx, root, v.MachineEvidence, o.Timeout)

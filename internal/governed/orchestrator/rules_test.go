@@ -109,7 +109,7 @@ func vetoed(t *testing.T, p *world, r govern.Report) {
 	t.Helper()
 	for range 2 { // the second time nothing is left to be recorded
 		st := p.state()
-		if r.Outcome != govern.OutcomeFailed || r.Code != "hook_blocked" || !slices.Equal(r.Errors, []string{"not today"}) || !strings.Contains(r.Hint, "the hook guard") {
+		if r.Outcome != govern.OutcomeFailed || r.Code != "hook_blocked" || !slices.Equal(r.Errors, []string{"not today"}) || !strings.Contains(r.Hint, "hook guard") {
 			t.Fatalf("%+v", r)
 		}
 		if st.Status != protocol.RunActive || st.BlockedOn != nil || st.ActiveTurns.Len() != 0 || len(st.OpenHuman) != 0 {

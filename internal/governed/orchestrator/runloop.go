@@ -153,13 +153,13 @@ func (e *Local) plan() (govern.RunReport, error) {
 		for _, turn := range st.ActiveTurns.All() {
 			about(&out.Last, turn)
 		}
-		out.Last.Summary = fmt.Sprintf("turn %s of role %s would be carried on", out.Last.TurnID, out.Last.Role)
+		out.Last.Summary = fmt.Sprintf("turn %s of role %s would continue", out.Last.TurnID, out.Last.Role)
 		return out, nil
 	}
 	role, why := governance.NextRole(t.run)
 	id, rt, _ := cfg.RuntimeOf(role)
 	out.Last.Role, out.Last.RuntimeID = role, id
-	out.Last.Summary = fmt.Sprintf("the next turn would be that of role %s (it %s), by runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
+	out.Last.Summary = fmt.Sprintf("role %s would be next (it %s), with runtime %s of type %s, in phase %s", role, why, id, rt.Type, out.Last.Phase)
 	if st.Status == protocol.RunActive {
 		for _, r := range governance.Guards(t.run, role) {
 			out.Last.Errors = append(out.Last.Errors, r.Message)

@@ -36,12 +36,12 @@ func (e *Local) Submit(ctx context.Context, o govern.SubmitOptions) (rep govern.
 		rep.Changes = changes
 		if valid.Result == nil {
 			rep.Outcome, rep.Code, rep.Stage, rep.Errors = govern.OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
-			rep.Hint = "say it again: nothing was staged"
+			rep.Hint = "repeat it: nothing was staged"
 			return nil
 		}
 		rep.Summary, rep.Files, rep.Objections, rep.Decisions = valid.Result.Summary, valid.Result.FilesChanged, valid.Result.Objections, valid.Result.Decisions
 		if o.DryRun {
-			rep.Warnings = append(rep.Warnings, "checked, and not handed in")
+			rep.Warnings = append(rep.Warnings, "checked, not submitted")
 			return nil
 		}
 		err = t.stage(turn, data, o.Replace)
@@ -67,7 +67,7 @@ func (e *Local) CheckSubmission(ctx context.Context, o govern.SubmitOptions, fie
 		}
 		for _, c := range changes {
 			if c.Field == field {
-				fault = fmt.Sprintf("%s is not possible here; it would be read as %s", c.Original, c.Normalized)
+				fault = fmt.Sprintf("%s is not allowed here; it would be read as %s", c.Original, c.Normalized)
 			}
 		}
 		return err
@@ -200,15 +200,15 @@ func (t *transaction) stage(turn *protocol.Turn, data []byte, replace bool) erro
 	info, err := os.Lstat(path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return execution.Errorf(execution.CodeConfig, "%s is no regular file", path).WithHint("remove it, then: drawbar govern submit")
+		return execution.Errorf(execution.CodeConfig, "%s is not a regular file", path).WithHint("remove it, then: drawbar govern submit")
 	case err == nil && info.Size() > 0:
 		old, _, err := project.ReadStaged(t.workRoot(turn.TurnID), turn.TurnID)
 		if err == nil && bytes.Equal(old, data) {
 			return nil
 		}
 		if !replace {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s has a draft already: %s", turn.TurnID, protocol.StagedFile(turn.TurnID)).
-				WithHint("finish it and type drawbar govern accept, or put this in its place (the draft is kept): drawbar govern submit --replace ...")
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s already has a draft: %s", turn.TurnID, protocol.StagedFile(turn.TurnID)).
+				WithHint("finish it (drawbar govern accept), or replace it (the draft is kept): drawbar govern submit --replace ...")
 		}
 		dir, err := project.EvidencePath(t.e.root, turn.TurnID)
 		if err != nil {

@@ -36,7 +36,7 @@ func TestSubmitTouchesNothingElse(t *testing.T) {
 				t.Error("something was written")
 			}
 			if name != "a draft" {
-				if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done"}, Replace: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+				if _, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "done"}, Replace: true}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 					t.Errorf("replaced: %v", err)
 				}
 				return

@@ -41,7 +41,7 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 	if n := process.Survivors(name)[name]; n != 0 {
 		t.Errorf("%d processes live", n)
 	}
-	if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "had left running") {
+	if told := strings.Join(p.heard("warning"), " "); !strings.Contains(told, "left running") {
 		t.Errorf("heard %q", told)
 	}
 	left.Stop(time.Millisecond)

@@ -306,7 +306,7 @@ func TestLostWorkStopsDecisions(t *testing.T) {
 			"escalate": func() error { _, err := e.Escalate(t.Context(), govern.EscalateOptions{Reason: "x"}); return err },
 			"restart":  func() error { _, err := e.Restart(t.Context(), govern.RestartOptions{}); return err },
 		} {
-			if err := do(); err == nil || !strings.Contains(err.Error(), "chain.jsonl is gone") || !strings.Contains(hint(err), "--adopt-state") {
+			if err := do(); err == nil || !strings.Contains(err.Error(), "chain.jsonl is missing") || !strings.Contains(hint(err), "--adopt-state") {
 				t.Errorf("%s: %v, try %s", name, err, hint(err))
 			}
 		}
@@ -345,7 +345,7 @@ func TestClockThatWasSetBack(t *testing.T) {
 	if r, err := back.Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if all := strings.Join(p.heard("warning"), "\n"); !strings.Contains(all, "the clock of this machine says") {
+	if all := strings.Join(p.heard("warning"), "\n"); !strings.Contains(all, "this machine's clock says") {
 		t.Errorf("warnings: %s", all)
 	}
 	var last protocol.Time

@@ -17,7 +17,7 @@ func (e *Local) SetTemplate(ctx context.Context, id string) (c govern.TemplateCh
 	var plan project.TemplatePlan
 	err = e.locked(ctx, "template set", func(t *transaction) error {
 		if t.state().ActiveTurns.Len() > 0 {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "a turn is active, and what changes now would be taken for its work").
+			return execution.Errorf(execution.CodeInvalidStateTransition, "a turn is active: changes made now would count as its work").
 				WithHint("%s", governance.NextCommand(t.run))
 		}
 		plan, err = project.PlanTemplate(t.project, id)

@@ -118,7 +118,7 @@ func (e *Local) opened(p *project.Project, l *ledger.Ledger, work *workspace.Wor
 	if s, err := view.Session(); err == nil && s != nil && !s.LastCheckpointAt.IsZero() {
 		e.floor.Store(s.LastCheckpointAt.UnixMilli())
 		if clock := e.o.Now(); s.LastCheckpointAt.Sub(clock) > clockSlack {
-			e.warn(fmt.Sprintf("the clock of this machine says %s, and the record was last written at %s: its times stay at that until the clock has passed it (date)",
+			e.warn(fmt.Sprintf("this machine's clock says %s, but the record was last written at %s: new entries keep that time until the clock passes it (check: date)",
 				protocol.At(clock), s.LastCheckpointAt))
 		}
 	}
@@ -275,7 +275,7 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 	}
 	t.told = nil
 	if errors.Is(err, ledger.ErrCheckpointStale) {
-		t.e.warn("the branch moved while the turn was accepted: its files are not committed yet; type: drawbar govern checkpoint")
+		t.e.warn("the branch moved while the turn was accepted: its files are not committed yet; run: drawbar govern checkpoint")
 		sha, err = "", nil
 	}
 	return sha, err
@@ -407,7 +407,7 @@ func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) err
 	}
 	if err != nil {
 		// What is too large or no file at all is named in the rejection; it cannot be kept as a file of the record.
-		t.e.warn(fmt.Sprintf("the rejected result of turn %s is not kept: %v", f.TurnID, err))
+		t.e.warn(fmt.Sprintf("cannot keep the rejected result of turn %s: %v", f.TurnID, err))
 		return nil
 	}
 	tx.Files[protocol.RejectedDir+"/"+f.Name] = cleanResult(t.redactor(f.TurnID), data)

@@ -59,7 +59,7 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 	j := a.deps.job(d, w, d.Runtime.Agent, govern.StageStarting)
 	res, err := a.run(ctx, j, order, log)
 	if err == nil && res.lost() {
-		d.say("The session %s of role %s is gone; a new one begins.", order.req.Run.SessionID, d.RoleID)
+		d.say("The session %s of role %s is gone; a new one starts.", order.req.Run.SessionID, d.RoleID)
 		order.req.Run.SessionID = ""
 		res, err = a.run(ctx, j, order, log)
 	}
@@ -84,7 +84,7 @@ func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 	at := "runtimes." + d.RuntimeID
 	o := order{structured: d.Runtime.ResultMode == resultStructured, redact: secret.New(secret.Environ(d.Environ))}
 	if d.Runtime.Agent == "" {
-		return o, configError("%s.agent is missing", at).WithHint("name one of: drawbar agents list; then: drawbar govern config set %s.agent claude", at)
+		return o, configError("%s.agent is missing", at).WithHint("choose one from: drawbar agents list; then: drawbar govern config set %s.agent claude", at)
 	}
 	if m := d.Runtime.ResultMode; m != "" && m != resultStaged && m != resultStructured {
 		return o, configError("%s.result is %q", at, m).WithHint("use staged or structured")
@@ -146,7 +146,7 @@ func (a *agentRuntime) secondWay(ctx context.Context, d Dispatch, o *order, n ex
 		o.notes = append(o.notes, fmt.Sprintf("Note: %s has no structured output; its last message is read as the result.", d.Runtime.Agent))
 	}
 	if blocked("budget") && d.Runtime.BudgetUSD == nil && o.req.Run.MaxBudgetUSD != nil {
-		o.notes = append(o.notes, fmt.Sprintf("Note: %s cannot hold a budget of $%.2f while it runs; what the turn cost is counted when it ends.", d.Runtime.Agent, *o.req.Run.MaxBudgetUSD))
+		o.notes = append(o.notes, fmt.Sprintf("Note: %s cannot enforce a budget of $%.2f while it runs; the cost is counted when the turn ends.", d.Runtime.Agent, *o.req.Run.MaxBudgetUSD))
 		o.req.Run.MaxBudgetUSD, changed = nil, true
 	}
 	if !changed {
@@ -165,16 +165,16 @@ func unsupported(d Dispatch, n execution.Negotiation) error {
 			capability = cmp.Or(capability, r.Capability)
 		}
 	}
-	e := execution.Errorf(execution.CodeCapability, "runtimes.%s: %s cannot carry out the turn of role %s: %s",
+	e := execution.Errorf(execution.CodeCapability, "runtimes.%s: %s cannot run the turn of role %s: %s",
 		d.RuntimeID, d.Runtime.Agent, d.RoleID, strings.Join(why, "; "))
 	e.Agent, e.Capability = d.Runtime.Agent, capability
 	if capability == "approvalMode" {
-		return e.WithHint("say what becomes of its questions: drawbar govern config set runtimes.%s.approve yolo (it acts without asking), prompt or deny", d.RuntimeID)
+		return e.WithHint("choose how its permission requests are answered: drawbar govern config set runtimes.%s.approve yolo (it acts without asking), prompt or deny", d.RuntimeID)
 	}
 	if capability == "budget" {
-		return e.WithHint("name a model whose price is known: drawbar govern config set runtimes.%s.model MODEL; or take budget_usd out", d.RuntimeID)
+		return e.WithHint("choose a model whose price is known: drawbar govern config set runtimes.%s.model MODEL; or remove budget_usd", d.RuntimeID)
 	}
-	return e.WithHint("see who can: drawbar agents list; then: drawbar govern config set runtimes.%s.agent NAME", d.RuntimeID)
+	return e.WithHint("see which agent can: drawbar agents list; then: drawbar govern config set runtimes.%s.agent NAME", d.RuntimeID)
 }
 
 // request is the turn in the words of the seam.
@@ -185,7 +185,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 	if structured {
 		text += "Your last message is the turn result: one JSON object of the form described above, and nothing else. Drawbar writes the file; do not write it yourself.\n"
 	} else {
-		text += "Write the turn result to this file, as one JSON object: " + d.StagedPath + "\nThe turn has no result until that file is there.\n"
+		text += "Write the turn result to this file, as one JSON object: " + d.StagedPath + "\nThe turn has no result until that file exists.\n"
 	}
 	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: d.Turn.TurnID, SessionID: d.Run,
 		Message: execution.Message{ID: fmt.Sprintf("%s-%d", d.Turn.TurnID, max(1, d.Turn.Attempt)), Text: execution.Prompt(text), ReceivedAt: now.UTC()},

@@ -78,10 +78,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		return o, nil
 	}
 	if ctx.Err() != nil {
-		o.Cancelled, o.Detail, o.Hint = true, "the turn was ended by the caller", "drawbar govern step"
+		o.Cancelled, o.Detail, o.Hint = true, "the caller stopped the turn", "drawbar govern step"
 		return o, nil
 	}
-	o.Hint = "look at " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern step --resume"
+	o.Hint = "see " + d.shown(d.BundleDir) + "/evidence/events.jsonl, then: drawbar govern step --resume"
 	if r.silent {
 		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, govern.Took(a.deps.Now().Sub(j.begun)))
 		return o, nil
@@ -89,10 +89,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	switch {
 	case well && order.structured:
 		o.Class, o.Transient = ClassExtraction, true
-		o.Detail = fmt.Sprintf("%s answered with something that is no turn result: %v", d.Runtime.Agent, unread)
+		o.Detail = fmt.Sprintf("the answer of %s is not a turn result: %v", d.Runtime.Agent, unread)
 	case well:
 		o.Class = ClassNoResult
-		o.Detail = fmt.Sprintf("%s ended its turn and left no result at %s", d.Runtime.Agent, d.shown(d.StagedPath))
+		o.Detail = fmt.Sprintf("%s finished its turn without a result in %s", d.Runtime.Agent, d.shown(d.StagedPath))
 		if last := lastLine(finalText(r)); last != "" {
 			o.Detail += "; it said: " + last
 		}
@@ -100,10 +100,10 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		o.fault(d, r, a.deps.Now())
 	default:
 		o.Class = string(r.Status)
-		o.Detail = fmt.Sprintf("%s ended %s (%s) and left no result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
+		o.Detail = fmt.Sprintf("%s ended as %s (%s) without a result", d.Runtime.Agent, r.Status, cmp.Or(string(r.ExitReason), "no reason given"))
 		switch {
 		case r.Status == execution.StatusAwaitingApproval && r.ApprovalRequest != nil:
-			o.Detail = fmt.Sprintf("%s asks for a permission and nobody is there to answer: %s. Answer it on a terminal: drawbar govern step --resume; or let it act without asking: "+
+			o.Detail = fmt.Sprintf("%s asks for permission and nobody can answer: %s. Answer it on a terminal: drawbar govern step --resume; or let it act without asking: "+
 				"drawbar govern config set runtimes.%s.approve yolo", d.Runtime.Agent, asked(r.ApprovalRequest), d.RuntimeID)
 			o.Hint = ""
 		case r.Status == execution.StatusNeedsClarification:
@@ -135,7 +135,7 @@ func (o *Outcome) fault(d Dispatch, r ran, now time.Time) {
 	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
 	if code == execution.CodeRateLimited && r.after > 0 {
 		o.RetryAfter = r.after
-		o.Hint = "the limit is over at " + now.Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
+		o.Hint = "the limit ends at " + now.Add(r.after).UTC().Format(time.RFC3339) + "; then: drawbar govern step --resume"
 	}
 	hint, _ := e.Metadata["hint"].(string)
 	switch code {
@@ -257,7 +257,7 @@ func (o *Outcome) settle(code execution.ErrorCode) {
 	case execution.CodeAuth:
 		o.Hint = "log in to the agent (drawbar auth), then: drawbar govern step --resume"
 	case execution.CodeModelNotFound:
-		o.Hint = "name another model in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
+		o.Hint = "choose another model in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	default:
 		o.Hint = "drawbar govern step --resume"
 	}

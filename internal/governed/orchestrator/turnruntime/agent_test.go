@@ -134,7 +134,7 @@ func TestAgentThatSaysMuch(t *testing.T) {
 		return adaptertest.Completed()
 	}).carry(t, context.Background(), d, &watcher{})
 	events := read(t, filepath.Join(d.BundleDir, "evidence", "events.jsonl"))
-	if len(events) > transcriptHead+transcriptTail+8<<10 || !strings.Contains(events, "left out here") || !strings.Contains(events, "an event of 10") {
+	if len(events) > transcriptHead+transcriptTail+8<<10 || !strings.Contains(events, "omitted here") || !strings.Contains(events, "an event of 10") {
 		t.Errorf("%d bytes", len(events))
 	}
 	objects(t, events)
@@ -395,7 +395,7 @@ func TestAgentAsksAndNobodyIsThere(t *testing.T) {
 	if o.Staged || o.Class != string(execution.StatusAwaitingApproval) || o.Transient {
 		t.Errorf("%+v", o)
 	}
-	for _, want := range []string{"fake asks for a permission and nobody is there to answer: Write made.txt", "drawbar govern step --resume",
+	for _, want := range []string{"fake asks for permission and nobody can answer: Write made.txt", "drawbar govern step --resume",
 		"drawbar govern config set runtimes.agent-dev.approve yolo"} {
 		if !strings.Contains(o.Detail, want) {
 			t.Errorf("%q is not in %q", want, o.Detail)

@@ -59,7 +59,7 @@ func (d Dispatch) plan() (plan, error) {
 		return p, err
 	}
 	if strings.Contains(words[0], promptWord) {
-		return p, configError("%s.command: the program itself holds %s", at, promptWord).WithHint("put the program before it: [\"agent\", \"%s\"]", promptWord)
+		return p, configError("%s.command: the program name contains %s", at, promptWord).WithHint("write the program first: [\"agent\", \"%s\"]", promptWord)
 	}
 	if p.program, err = find(words[0], p.env, p.dir, d.workDir()); err != nil {
 		code := execution.CodeAgentNotInstalled
@@ -67,7 +67,7 @@ func (d Dispatch) plan() (plan, error) {
 			code = execution.CodeSpawn
 		}
 		return p, execution.Errorf(code, "%s.command: %w", at, err).
-			WithHint("install %s, or name another command: drawbar govern config set %s.command '[\"...\"]'", words[0], at)
+			WithHint("install %s, or set another command: drawbar govern config set %s.command '[\"...\"]'", words[0], at)
 	}
 	return p, nil
 }
@@ -75,7 +75,7 @@ func (d Dispatch) plan() (plan, error) {
 // words are the program and its arguments, before anything is put into them.
 func (d Dispatch) words(at string) (words, notes []string, err error) {
 	c := d.Runtime.Command
-	missing := configError("%s.command is missing: there is nothing to run", at).WithHint("name one: drawbar govern config set %s.command '[\"agent\", \"%s\"]'", at, promptWord)
+	missing := configError("%s.command is missing", at).WithHint("set it: drawbar govern config set %s.command '[\"agent\", \"%s\"]'", at, promptWord)
 	if c.IsZero() {
 		return nil, nil, missing
 	}
@@ -92,14 +92,14 @@ func (d Dispatch) words(at string) (words, notes []string, err error) {
 	case c.String:
 		words = append(words, d.Runtime.Args...)
 	case len(d.Runtime.Args) > 0:
-		notes = append(notes, at+".args is not used: the command is a list and holds its arguments")
+		notes = append(notes, at+".args is ignored: the command is a list that already contains its arguments")
 	}
 	if len(words) == 0 || words[0] == "" {
 		return nil, nil, missing
 	}
 	for i, w := range words {
 		if strings.ContainsRune(w, 0) {
-			return nil, nil, configError("%s.command: word %d holds a NUL character", at, i+1).WithHint("take it out of %s", protocol.ConfigFile)
+			return nil, nil, configError("%s.command: word %d contains a NUL character", at, i+1).WithHint("remove it from %s", protocol.ConfigFile)
 		}
 	}
 	return words, notes, nil
@@ -129,8 +129,8 @@ func (d Dispatch) fill(at string, args []string, p *plan) error {
 	switch p.transport {
 	case protocol.TransportArgv:
 		if !holds {
-			return configError("%s.prompt_transport is argv and no argument holds %s", at, promptWord).
-				WithHint("put %s into the command, or: drawbar govern config set %s.prompt_transport stdin", promptWord, at)
+			return configError("%s.prompt_transport is argv, but no argument contains %s", at, promptWord).
+				WithHint("add %s to the command, or: drawbar govern config set %s.prompt_transport stdin", promptWord, at)
 		}
 	case protocol.TransportArg:
 		if !holds {
@@ -153,7 +153,7 @@ func (d Dispatch) fill(at string, args []string, p *plan) error {
 			WithHint("use argv, stdin or dispatch_bundle_only (and file or arg in a role of the first edition)")
 	}
 	if strings.ContainsRune(text, 0) {
-		return configError("%s.prompt_transport %s cannot pass a prompt that holds a NUL character", at, p.transport).
+		return configError("%s.prompt_transport %s cannot pass a prompt with a NUL character", at, p.transport).
 			WithHint("drawbar govern config set %s.prompt_transport stdin", at)
 	}
 	p.masked = slices.Clone(p.args)
@@ -164,7 +164,7 @@ func (d Dispatch) fill(at string, args []string, p *plan) error {
 		p.masked[i] = strings.ReplaceAll(a, promptWord, fmt.Sprintf("<prompt of %d bytes>", len(text)))
 		p.args[i] = strings.ReplaceAll(a, promptWord, text)
 		if len(p.args[i]) > mostArgument {
-			return configError("%s.prompt_transport %s: the prompt makes an argument of %d bytes, more than the %d that a system takes",
+			return configError("%s.prompt_transport %s: the prompt needs an argument of %d bytes, more than the system limit of %d",
 				at, p.transport, len(p.args[i]), mostArgument).WithHint("drawbar govern config set %s.prompt_transport stdin (or dispatch_bundle_only)", at)
 		}
 	}
@@ -196,11 +196,11 @@ func (d Dispatch) variables(at string, redact *secret.Redactor) (protocol.Ordere
 		v, missing := procenv.Expand(value, lookup)
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return own, configError("%s.env: %q is no name of a variable", at, name).WithHint("take it out of %s", protocol.ConfigFile)
+			return own, configError("%s.env: %q is not a valid variable name", at, name).WithHint("remove it from %s", protocol.ConfigFile)
 		case len(missing) > 0:
 			faults = append(faults, (&procenv.MissingError{Where: at + ".env." + name, Names: missing}).Error())
 		case strings.ContainsRune(v, 0):
-			return own, configError("%s.env.%s holds a NUL character", at, name).WithHint("take it out of %s", protocol.ConfigFile)
+			return own, configError("%s.env.%s contains a NUL character", at, name).WithHint("remove it from %s", protocol.ConfigFile)
 		}
 		if v != value {
 			redact.Add(v)
@@ -221,7 +221,7 @@ func (d Dispatch) directory(at string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, filepath.FromSlash(dir))
 	}
-	hint := "name a folder in the project: drawbar govern config set " + at + ".cwd ."
+	hint := "choose a folder in the project: drawbar govern config set " + at + ".cwd ."
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", configError("%s.cwd: %v", at, err).WithHint("%s", hint)
@@ -231,10 +231,10 @@ func (d Dispatch) directory(at string) (string, error) {
 		return "", configError("the project's folder: %v", err).WithHint("%s", hint)
 	}
 	if rel, err := filepath.Rel(realBase, real); err != nil || !filepath.IsLocal(rel) {
-		return "", configError("%s.cwd: %s is outside of %s", at, d.Runtime.CWD, base).WithHint("%s", hint)
+		return "", configError("%s.cwd: %s is outside %s", at, d.Runtime.CWD, base).WithHint("%s", hint)
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return "", configError("%s.cwd: %s is no folder", at, dir).WithHint("%s", hint)
+		return "", configError("%s.cwd: %s is not a folder", at, dir).WithHint("%s", hint)
 	}
 	return real, nil
 }

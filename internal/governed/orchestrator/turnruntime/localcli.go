@@ -83,7 +83,7 @@ func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 	j.attached(h.PID())
 	exit := c.follow(ctx, h)
 	if c.pieces > 0 {
-		log.note("%d lines with pieces of messages are left out", c.pieces)
+		log.note("%d lines with partial messages omitted", c.pieces)
 	}
 	log.note("ended: %s", describe(exit))
 	o := c.outcome(ctx, exit)
@@ -122,9 +122,9 @@ func (d Dispatch) promptFile(p *plan) error {
 // notStarted is the outcome of a program that the system did not start.
 func (d Dispatch) notStarted(ctx context.Context, err error) Outcome {
 	if ctx.Err() != nil {
-		return Outcome{Cancelled: true, Detail: "the turn was ended before it began"}
+		return Outcome{Cancelled: true, Detail: "the turn was stopped before it started"}
 	}
-	hint := "mend runtimes." + d.RuntimeID + ".command in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
+	hint := "fix runtimes." + d.RuntimeID + ".command in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	if errors.Is(err, process.ErrTooLong) {
 		hint = fmt.Sprintf("drawbar govern config set runtimes.%s.prompt_transport stdin, then: drawbar govern step --resume", d.RuntimeID)
 	}
@@ -244,7 +244,7 @@ func (c *child) read(h process.Handle) {
 			return
 		}
 		if err != nil {
-			c.log.note("the output cannot be read: %v", err)
+			c.log.note("cannot read the output: %v", err)
 			h.Stop(-1)
 			return
 		}
@@ -276,12 +276,12 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 		return Outcome{Staged: true}
 	}
 	if ctx.Err() != nil && c.stopped == "" {
-		return Outcome{Cancelled: true, Detail: "the turn was ended by the caller", Hint: "drawbar govern step"}
+		return Outcome{Cancelled: true, Detail: "the caller stopped the turn", Hint: "drawbar govern step"}
 	}
-	resume := "look at " + d.shown(filepath.Join(d.BundleDir, "evidence", "stdout.log")) + ", then: drawbar govern step --resume"
-	missing := "it left no result at " + d.shown(d.StagedPath)
+	resume := "see " + d.shown(filepath.Join(d.BundleDir, "evidence", "stdout.log")) + ", then: drawbar govern step --resume"
+	missing := "there is no result in " + d.shown(d.StagedPath)
 	if s.present {
-		missing = "the result it left cannot be read: " + s.fault.Error()
+		missing = "cannot read its result: " + s.fault.Error()
 	}
 	o := Outcome{Class: c.stopped, Hint: resume}
 	if stated, ok := c.stated.outcome(c.d); ok && c.stopped != "" {
@@ -291,7 +291,7 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 	}
 	switch c.stopped {
 	case ClassTimeout:
-		o.Detail = fmt.Sprintf("%s was stopped when its time of %s was over; %s", c.p.Worker, govern.Took(c.silent), missing)
+		o.Detail = fmt.Sprintf("%s was stopped after its time limit of %s; %s", c.p.Worker, govern.Took(c.silent), missing)
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 		return o
 	case ClassNoOutput:
@@ -311,13 +311,13 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 	}
 	switch {
 	case exit.Signal != "":
-		o.Class, o.Detail = ClassSubprocess, fmt.Sprintf("%s was ended by %s; %s%s", c.p.Worker, exit.Signal, missing, tail)
+		o.Class, o.Detail = ClassSubprocess, fmt.Sprintf("%s was killed by %s; %s%s", c.p.Worker, exit.Signal, missing, tail)
 	case exit.Err != nil && exit.Code < 0:
-		o.Class, o.Detail = ClassSubprocess, fmt.Sprintf("the end of %s is unknown (%v); %s", c.p.Worker, exit.Err, missing)
+		o.Class, o.Detail = ClassSubprocess, fmt.Sprintf("how %s exited is unknown (%v); %s", c.p.Worker, exit.Err, missing)
 	case exit.Code == 0:
-		o.Class, o.Detail = ClassExit, fmt.Sprintf("%s ended in good order and %s%s", c.p.Worker, missing, tail)
+		o.Class, o.Detail = ClassExit, fmt.Sprintf("%s exited with code 0: %s%s", c.p.Worker, missing, tail)
 	default:
-		o.Class, o.Detail = ClassExit, fmt.Sprintf("%s ended with exit code %d; %s%s", c.p.Worker, exit.Code, missing, tail)
+		o.Class, o.Detail = ClassExit, fmt.Sprintf("%s exited with code %d: %s%s", c.p.Worker, exit.Code, missing, tail)
 		o.Transient = exit.Code == exitTransient
 	}
 	return o
@@ -339,7 +339,7 @@ func describe(e process.Exit) string {
 		text = e.Signal
 	}
 	if e.Survivors > 0 {
-		text += fmt.Sprintf(", %d processes it left were killed", e.Survivors)
+		text += fmt.Sprintf(", %d leftover processes killed", e.Survivors)
 	}
 	if e.Err != nil {
 		text += fmt.Sprintf(" (%v)", e.Err)

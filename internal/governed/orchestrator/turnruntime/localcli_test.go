@@ -54,7 +54,7 @@ func TestOutcomes(t *testing.T) {
 		"a fenced result":                     {[]string{"result", "3", "\ufeffIt is done:\n```json\n" + goodResult + "\n```\n"}, Outcome{Staged: true, ExitCode: 3}, ""},
 		"with a mark before it":               {[]string{"result", "0", "\ufeff" + goodResult}, Outcome{Staged: true}, ""},
 		"something unreadable in good order":  {[]string{"result", "0", "I am done."}, Outcome{Staged: true}, ""},
-		"half a result and a bad code":        {[]string{"result", "1", goodResult[:40]}, Outcome{Class: ClassExit, ExitCode: 1}, "cannot be read"},
+		"half a result and a bad code":        {[]string{"result", "1", goodResult[:40]}, Outcome{Class: ClassExit, ExitCode: 1}, "cannot read its result"},
 		"half a result and the transient one": {[]string{"result", "75", goodResult[:40]}, Outcome{Class: ClassExit, ExitCode: 75, Transient: true}, "75"},
 		"{} is none":                          {[]string{"result", "0", " {\n} "}, Outcome{Class: ClassExit}, "no result"},
 		"blank is none":                       {[]string{"result", "0", "\ufeff \n"}, Outcome{Class: ClassExit}, "no result"},
@@ -65,7 +65,7 @@ func TestOutcomes(t *testing.T) {
 		"the flat file of older agents":       {[]string{"flat", goodResult}, Outcome{Staged: true}, ""},
 		"a flat file of another turn":         {[]string{"flat", strings.Replace(goodResult, "turn_1", "turn_0", 1)}, Outcome{Class: ClassExit}, "no result"},
 		// What a log says in words is no fault of a provider.
-		"a log that says rate limited": {[]string{"exit", "1", "429 Too Many Requests: rate limited, usage limit reached, overloaded", "Error: rate limited (rate_limit_error), 401 unauthorized"}, Outcome{Class: ClassExit, ExitCode: 1}, "exit code 1"},
+		"a log that says rate limited": {[]string{"exit", "1", "429 Too Many Requests: rate limited, usage limit reached, overloaded", "Error: rate limited (rate_limit_error), 401 unauthorized"}, Outcome{Class: ClassExit, ExitCode: 1}, "exited with code 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestLogIsBounded(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	log := transcriptOf(t, d)
-	if len(log) > transcriptHead+transcriptTail+8<<10 || !strings.Contains(log, "bytes are left out here") || !strings.Contains(log, "the last line") {
+	if len(log) > transcriptHead+transcriptTail+8<<10 || !strings.Contains(log, "bytes are omitted here") || !strings.Contains(log, "the last line") {
 		t.Errorf("%d bytes, ...%s", len(log), log[len(log)-300:])
 	}
 }

@@ -23,7 +23,7 @@ type manual struct{ deps Deps }
 // Check finds nothing: a person needs no installation.
 func (*manual) Check(d Dispatch) error {
 	if d.StagedPath == "" || d.BundleDir == "" {
-		return execution.Errorf(execution.CodeInternal, "turn %s: the dispatch names no bundle or no place for the result", d.Turn.TurnID)
+		return execution.Errorf(execution.CodeInternal, "turn %s: the dispatch names no bundle or no result file", d.Turn.TurnID)
 	}
 	return nil
 }
@@ -75,13 +75,13 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 		case <-over.C:
 			detail := "nobody wrote a result within " + govern.Took(m.deps.Now().Sub(j.begun))
 			if said != "" {
-				return Outcome{Class: ClassTimeout, Draft: true, Detail: detail + "; what is there is not ready: " + said, Meta: j.latency(nil),
+				return Outcome{Class: ClassTimeout, Draft: true, Detail: detail + "; the current file is not ready: " + said, Meta: j.latency(nil),
 					Hint: "finish " + d.shown(d.StagedPath) + ", then: drawbar govern step"}, nil
 			}
 			return Outcome{Class: ClassTimeout, Detail: detail, Meta: j.latency(nil),
 				Hint: "write " + d.shown(d.StagedPath) + ", then: drawbar govern step --resume"}, nil
 		case <-ctx.Done():
-			return Outcome{Cancelled: true, Detail: "the wait was ended", Hint: "write " + d.shown(d.StagedPath) + ", then: drawbar govern step"}, nil
+			return Outcome{Cancelled: true, Detail: "the wait was interrupted", Hint: "write " + d.shown(d.StagedPath) + ", then: drawbar govern step"}, nil
 		}
 	}
 }

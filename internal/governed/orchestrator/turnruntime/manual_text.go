@@ -18,7 +18,7 @@ func (d Dispatch) instructions(limit time.Duration) []string {
 		title = d.RoleID
 	}
 	lines := []string{
-		"A person is asked to do this turn.",
+		"This turn is for a person.",
 		"",
 		fmt.Sprintf("  Role      %s (%s)", title, d.RoleID),
 		"  Turn      " + d.Turn.TurnID,
@@ -42,7 +42,7 @@ func (d Dispatch) instructions(limit time.Duration) []string {
 		lines = append(lines, "")
 	}
 	if len(d.Requirements) > 0 {
-		lines = append(lines, "The gate of this phase will ask for:")
+		lines = append(lines, "The gate of this phase requires:")
 		for _, r := range d.Requirements {
 			lines = append(lines, "  - "+r)
 		}
@@ -51,10 +51,10 @@ func (d Dispatch) instructions(limit time.Duration) []string {
 	lines = append(lines,
 		"  1. Read the prompt and the context.",
 		"  2. Do the work in "+d.workDir()+".",
-		"  3. Fill in what stands between < and > in the template, then hand it in:",
+		"  3. Replace the text between < and > in the template, then submit it:",
 		fmt.Sprintf("       mv %s %s", quote(d.shown(d.templatePath())), quote(d.shown(d.StagedPath))),
 		"",
-		fmt.Sprintf("It is collected as soon as it is valid JSON, within %s. Ctrl-C leaves the turn as it is; go on with: drawbar govern step", govern.Took(limit)),
+		fmt.Sprintf("It is collected as soon as it is valid JSON, within %s. Ctrl-C leaves the turn as it is; continue with: drawbar govern step", govern.Took(limit)),
 	)
 	return lines
 }

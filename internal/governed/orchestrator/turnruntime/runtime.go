@@ -144,11 +144,11 @@ func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
 		return &localCLI{deps}, nil
 	case protocol.RuntimeAgent:
 		if deps.Agents == nil {
-			return nil, execution.Errorf(execution.CodeInternal, "runtime type agent: nobody here runs agents")
+			return nil, execution.Errorf(execution.CodeInternal, "runtime type agent: no agent client is configured")
 		}
 		return &agentRuntime{deps}, nil
 	case protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-		e := execution.Errorf(execution.CodeCapability, "the runtime type %s is declared and cannot run yet", rt.Type)
+		e := execution.Errorf(execution.CodeCapability, "the runtime type %s is not supported yet", rt.Type)
 		e.Capability = "runtimes.type." + rt.Type
 		return nil, e.WithHint("give the role a runtime of type manual, local_cli or agent in %s", protocol.ConfigFile)
 	}

@@ -62,10 +62,10 @@ func lookAt(path string) staged {
 		s.fault = err
 		return s
 	case !info.Mode().IsRegular():
-		s.present, s.fault = true, fmt.Errorf("%s is no regular file", path)
+		s.present, s.fault = true, fmt.Errorf("%s is not a regular file", path)
 		return s
 	case info.Size() > mostStaged:
-		s.present, s.fault = true, fmt.Errorf("%s holds %d bytes, more than the %d that a result may have", path, info.Size(), mostStaged)
+		s.present, s.fault = true, fmt.Errorf("%s has %d bytes, more than the limit of %d for a result", path, info.Size(), mostStaged)
 		return s
 	}
 	if s.data, err = os.ReadFile(path); err != nil {
@@ -166,5 +166,5 @@ func (d Dispatch) evidence(name, ext string) (string, error) {
 
 // localError is what this machine refused.
 func localError(doing string, err error) error {
-	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("mend the folder's rights or the disk, then: drawbar govern step")
+	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("fix the folder's permissions or the disk, then: drawbar govern step")
 }

@@ -99,7 +99,7 @@ func (s *stated) tokens() int64 {
 func (s *stated) outcome(d Dispatch) (Outcome, bool) {
 	r := s.ran
 	if r.Error == nil && r.ExitReason == execution.ExitTurnLimit {
-		r.Error = execution.NewResultError(execution.CodeTurnLimit, "it has used all the turns that it may take")
+		r.Error = execution.NewResultError(execution.CodeTurnLimit, "it has used all its turns")
 	}
 	if r.Status == "" {
 		r.Error = s.again

@@ -57,9 +57,9 @@ func (t *transcript) line(mark string, data []byte) {
 	data = t.clean(mark, data) // first: half a secret would not be found
 	switch {
 	case len(data) > transcriptLine && t.json:
-		data = t.own(fmt.Sprintf("an event of %d bytes is left out", len(data)))
+		data = t.own(fmt.Sprintf("an event of %d bytes is omitted", len(data)))
 	case len(data) > transcriptLine:
-		data = fmt.Appendf(data[:transcriptLine:transcriptLine], "... (%d bytes left out)", len(data)-transcriptLine)
+		data = fmt.Appendf(data[:transcriptLine:transcriptLine], "... (%d bytes omitted)", len(data)-transcriptLine)
 	}
 	line := make([]byte, 0, len(mark)+len(data)+1)
 	line = append(append(append(line, mark...), data...), '\n')
@@ -137,7 +137,7 @@ func (t *transcript) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dropped > 0 {
-		t.write(append(t.own(fmt.Sprintf("%d bytes are left out here", t.dropped)), '\n'))
+		t.write(append(t.own(fmt.Sprintf("%d bytes are omitted here", t.dropped)), '\n'))
 	}
 	for _, l := range t.tail {
 		t.write(l)
