@@ -13,7 +13,7 @@ const ResolutionHumanMerge = "human_merge"
 func (s *step) acceptable(turn string) *Refused {
 	for _, h := range accepted(s.run.History) {
 		if h.TurnID == turn {
-			return refuse(CodeAlreadyAccepted, NextCommand(s.run), "the turn %s was accepted already", turn).with("turn_id", turn)
+			return refuse(CodeAlreadyAccepted, NextCommand(s.run), "turn %s was already accepted", turn).with("turn_id", turn)
 		}
 	}
 	_, r := s.active(turn)
@@ -38,7 +38,7 @@ func (in AcceptTurn) apply(s *step) *Refused {
 		return r
 	}
 	if s.st.Status != protocol.RunActive && s.st.Status != protocol.RunBlocked {
-		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, no turn can be accepted", s.st.Status)
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "cannot accept a turn: the run is %s", s.st.Status)
 	}
 	a, r := s.acceptance(in)
 	if r != nil {
@@ -70,7 +70,7 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 	}
 	r := a.result
 	if r.TurnID != t.TurnID || r.RunID != s.st.ID() || r.Role != t.AssignedRole || r.RuntimeID != t.RuntimeID {
-		return nil, refuse(CodeForeignResult, turnCommand(s.st, t), "the result is that of turn %s of %s, not of %s of %s", r.TurnID, r.Role, t.TurnID,
+		return nil, refuse(CodeForeignResult, turnCommand(s.st, t), "the result belongs to turn %s of %s, not to %s of %s", r.TurnID, r.Role, t.TurnID,
 			t.AssignedRole)
 	}
 	a.runtime, _ = s.run.runtime(t.RuntimeID)

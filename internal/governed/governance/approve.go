@@ -12,7 +12,7 @@ func (in Approve) apply(s *step) *Refused {
 	st := s.st
 	undoes := s.reclaim(in)
 	if st.Status != protocol.RunPaused && st.Status != protocol.RunBlocked {
-		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, nothing waits for an approval", st.Status)
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "nothing waits for an approval: the run is %s", st.Status)
 	}
 	if in.Completion {
 		p := st.PendingCompletion
@@ -61,7 +61,7 @@ func (s *step) agreed(id string, list *[]protocol.Approval, in Approve, turn str
 		return false, nil
 	}
 	if slices.ContainsFunc(*list, func(a protocol.Approval) bool { return a.By.Same(in.By) }) {
-		return false, refuse(CodeInvalidTransition, NextStatus, "%s has approved the gate %s already: %d people have to, and another one is missing", in.By, id, need)
+		return false, refuse(CodeInvalidTransition, NextStatus, "%s has already approved gate %s: it needs %d people, and at least one more is missing", in.By, id, need)
 	}
 	*list = append(slices.Clip(*list), protocol.Approval{By: in.By, Comment: in.Comment, At: s.now})
 	if len(*list) >= need {
@@ -81,7 +81,7 @@ func notApprover(id string, g protocol.Gate, by protocol.Person) *Refused {
 	if g.Approver(by) {
 		return nil
 	}
-	return refuse(CodeNotApprover, NextStatus, "%s does not decide on the gate %s: its approvers are %s", by, id, strings.Join(g.Approvers, ", ")).
+	return refuse(CodeNotApprover, NextStatus, "%s cannot decide on gate %s: its approvers are %s", by, id, strings.Join(g.Approvers, ", ")).
 		with("approvers", g.Approvers)
 }
 
@@ -92,17 +92,17 @@ func (s *step) stillPasses(pending string, d gate.Decision) *Refused {
 		next += " " + pending
 	}
 	if d.GateID != "" && pending != "" && d.GateID != pending {
-		return refuse(CodeGateFailed, NextGates+" "+d.GateID, "the gate %s waits, and the phase %s ends with the gate %s now", pending, s.st.Phase, d.GateID)
+		return refuse(CodeGateFailed, NextGates+" "+d.GateID, "gate %s waits, but phase %s now ends with gate %s", pending, s.st.Phase, d.GateID)
 	}
 	if d.Passed() {
 		return nil
 	}
-	return refuse(CodeGateFailed, next, "the gate %s does not pass now: %s", or(pending, "of the phase "+s.st.Phase), strings.Join(d.Reasons, "; ")).
+	return refuse(CodeGateFailed, next, "gate %s does not pass: %s", or(pending, "of the phase "+s.st.Phase), strings.Join(d.Reasons, "; ")).
 		with("reasons", d.Reasons)
 }
 
 func (s *step) nothingPending(what string) *Refused {
-	return refuse(CodeInvalidTransition, NextCommand(s.run), "%s does not wait for an approval", what)
+	return refuse(CodeInvalidTransition, NextCommand(s.run), "%s is not waiting for an approval", what)
 }
 
 // settleApproval clears a block that stands before the approval: the person who approves has dealt with it.
@@ -128,7 +128,7 @@ func (s *step) approved(gate, kind, turn, undoes string, in Approve) {
 func (in GateActionFailed) apply(s *step) *Refused {
 	st := s.st
 	if st.PendingTransition == nil && st.PendingCompletion == nil {
-		return refuse(CodeInvalidTransition, NextCommand(s.run), "no gate waits for an approval")
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "no gate is waiting for an approval")
 	}
 	gate := in.Gate
 	if gate == "" && st.PendingTransition != nil {

@@ -45,7 +45,7 @@ func (s *step) freshID(id string) *Refused {
 		used = used || h.TurnID == id
 	}
 	if used {
-		return refuse(CodeDuplicateTurn, NextStep, "the turn %s is there already", id).with("turn_id", id)
+		return refuse(CodeDuplicateTurn, NextStep, "turn %s already exists", id).with("turn_id", id)
 	}
 	return nil
 }

@@ -68,11 +68,11 @@ func guardBudget(run Run) []*Refused {
 	}
 	var all []*Refused
 	if *left <= 0 {
-		all = append(all, refuse(CodeBudgetExhausted, budgetCommand(run), "the budget of the run is used up: %.2f USD are spent", run.State.BudgetStatus.SpentUSD))
+		all = append(all, refuse(CodeBudgetExhausted, budgetCommand(run), "the budget of the run is used up: %.2f USD spent", run.State.BudgetStatus.SpentUSD))
 	}
 	if b := run.Config.Budget; b.PerTurnMaxUSD != nil {
 		if free := *left - Reserved(&run.State); *b.PerTurnMaxUSD > free+cent {
-			all = append(all, refuse(CodeReservation, budgetCommand(run), "a turn reserves %.2f USD, and %.2f USD are left beside the reservations",
+			all = append(all, refuse(CodeReservation, budgetCommand(run), "a turn reserves %.2f USD, but only %.2f USD are unreserved",
 				*b.PerTurnMaxUSD, max(0, free)))
 		}
 	}
@@ -150,7 +150,7 @@ func (s *step) exhausted(turn string) bool {
 	}
 	first := !b.WarnMode
 	b.WarnMode = true
-	msg := fmt.Sprintf("the budget is used up: %.2f USD are spent; the run goes on and warns", b.SpentUSD)
+	msg := fmt.Sprintf("the budget is used up: %.2f USD spent; the run continues with a warning", b.SpentUSD)
 	s.warn("budget_exhausted", msg)
 	if first {
 		s.emit("budget_exceeded_warn", s.eventTurn(turn), map[string]any{"spent_usd": b.SpentUSD, "remaining_usd": 0, "message": msg})

@@ -13,7 +13,7 @@ func (in Checkpointed) apply(s *step) *Refused {
 		return h.TurnID == in.TurnID && h.Status != protocol.StatusReissued
 	})
 	if i < 0 {
-		return refuse(CodeTurnNotActive, NextStatus, "the turn %q has not been accepted in this run, it cannot be checkpointed", in.TurnID).
+		return refuse(CodeTurnNotActive, NextStatus, "cannot checkpoint turn %q: it has not been accepted in this run", in.TurnID).
 			with("turn_id", in.TurnID)
 	}
 	if in.SHA == "" {

@@ -147,6 +147,6 @@ func (s *step) conflicts(a *acceptance) bool {
 func conflictContext(t *protocol.Turn) map[string]any {
 	c := t.ConflictState.Error
 	return map[string]any{"prior_attempt": t.Attempt, "conflicting_files": c.ConflictingFiles, "accepted_since": c.AcceptedSince,
-		"non_conflicting_files": c.NonConflictingFiles, "guidance": "begin from the workspace as it is now, keep what the accepted turns changed " +
+		"non_conflicting_files": c.NonConflictingFiles, "guidance": "start from the current workspace, keep what the accepted turns changed " +
 			"in the conflicting files, and redo only what is still missing"}
 }

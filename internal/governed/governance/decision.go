@@ -28,7 +28,7 @@ func CheckDecision(ids map[string]bool, d protocol.LedgerDecision) *Refused {
 			with("field", "category").with("valid_values", protocol.Categories())
 	}
 	if ids[d.ID] {
-		return refuse(CodeDuplicateDecision, NextStatus, "the ledger has a decision %s already", d.ID).with("field", "id").with("id", d.ID)
+		return refuse(CodeDuplicateDecision, NextStatus, "the ledger already has a decision %s", d.ID).with("field", "id").with("id", d.ID)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func OverrideFaults(run Run, role string, decisions []protocol.Decision) []strin
 			faults = append(faults, d.ID+" overrides itself")
 			continue
 		case target == nil:
-			faults = append(faults, d.ID+" overrides "+d.Overrides+", which is no decision in force of this repository")
+			faults = append(faults, d.ID+" overrides "+d.Overrides+", which is not an active decision of this repository")
 			continue
 		case taken[d.Overrides] != "":
 			faults = append(faults, d.ID+" overrides "+d.Overrides+", which "+taken[d.Overrides]+" of the same result overrides")

@@ -134,7 +134,7 @@ func TestWhoMayOverride(t *testing.T) {
 		{"less authority", "pm", "dev", decision("DEC-002", overrides("DEC-001")), "decision authority 50"},
 		{"a role without authority", "pm", "qa", decision("DEC-002", overrides("DEC-001")), ""},
 		{"a person's", "human", "pm", decision("DEC-002", overrides("DEC-001")), "decision authority 100"},
-		{"an unknown decision", "dev", "dev", decision("DEC-002", overrides("DEC-050")), "no decision in force"},
+		{"an unknown decision", "dev", "dev", decision("DEC-002", overrides("DEC-050")), "not an active decision"},
 		{"itself", "dev", "dev", decision("DEC-001", overrides("DEC-001")), "itself"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

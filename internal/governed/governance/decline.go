@@ -16,7 +16,7 @@ type declined struct {
 func (in Decline) apply(s *step) *Refused {
 	const example = `drawbar govern decline --reason "..."`
 	if strings.TrimSpace(in.Reason) == "" {
-		return refuse(CodeInvalidInput, example, "a no to a gate needs a reason: the next turn reads it")
+		return refuse(CodeInvalidInput, example, "declining a gate needs a reason: the next turn reads it")
 	}
 	d, r := s.declinable(in.Gate)
 	if r != nil {
@@ -32,7 +32,7 @@ func (in Decline) apply(s *step) *Refused {
 	case i < 0:
 		return refuse(CodeInvalidInput, NextGates, "the phase %q is not in routing; its phases are %s", phase, strings.Join(phases, ", "))
 	case i > slices.Index(phases, d.from):
-		return refuse(CodeInvalidInput, example, "the gate %s ends the phase %s: work goes on there or in an earlier phase, not in %s", d.gate, d.from, phase)
+		return refuse(CodeInvalidInput, example, "gate %s ends phase %s: work continues there or in an earlier phase, not in %s", d.gate, d.from, phase)
 	}
 	role := in.Role
 	if role == "" {
@@ -41,7 +41,7 @@ func (in Decline) apply(s *step) *Refused {
 		}
 	} else if !legalIn(s.run, phase, role) {
 		p, _ := s.run.Config.Phase(phase)
-		return refuse(CodeInvalidInput, example+" --to "+p.EntryRole, "the role %q has no turn in the phase %s; allowed are %s", role, phase,
+		return refuse(CodeInvalidInput, example+" --to "+p.EntryRole, "role %q has no turn in phase %s; allowed: %s", role, phase,
 			strings.Join(append([]string{p.EntryRole}, p.AllowedNextRoles...), ", "))
 	}
 	if !legalIn(s.run, phase, role) {
@@ -67,10 +67,10 @@ func (s *step) declinable(id string) (declined, *Refused) {
 		return d, nil
 	}
 	if id == "" {
-		return d, refuse(CodeInvalidTransition, NextCommand(s.run), "no gate waits for a person; name one that was passed to take that back")
+		return d, refuse(CodeInvalidTransition, NextCommand(s.run), "no gate is waiting for a person; name a passed gate to reopen it")
 	}
 	if d.kind != "" {
-		return d, refuse(CodeInvalidInput, `drawbar govern decline `+d.gate+` --reason "..."`, "the gate %s waits, not %s", d.gate, id)
+		return d, refuse(CodeInvalidInput, `drawbar govern decline `+d.gate+` --reason "..."`, "gate %s is waiting, not %s", d.gate, id)
 	}
 	phases := s.run.Config.Phases()
 	for i, name := range phases[:max(0, slices.Index(phases, st.Phase))] {
@@ -78,11 +78,11 @@ func (s *step) declinable(id string) (declined, *Refused) {
 			continue
 		}
 		if st.Status != protocol.RunActive || st.ActiveTurns.Len() > 0 {
-			return d, refuse(CodeInvalidTransition, NextCommand(s.run), "the gate %s is passed, and work goes on: it is taken back between two turns", id)
+			return d, refuse(CodeInvalidTransition, NextCommand(s.run), "gate %s has passed and a turn is active: decline it between two turns", id)
 		}
 		return declined{gate: id, kind: "phase_transition", from: name, to: phases[i+1], turn: value(st.LastCompletedTurnID, ""), undoes: "gate_approved"}, nil
 	}
-	return d, refuse(CodeInvalidInput, NextGates, "the gate %s neither waits nor was passed", id)
+	return d, refuse(CodeInvalidInput, NextGates, "gate %s is not waiting and has not passed", id)
 }
 
 // goBack makes the run go on where a person sent it.

@@ -158,10 +158,10 @@ func (s *step) dueReview(parent, role string) *protocol.PendingReview {
 func ReviewFaults(t *protocol.Turn, r *protocol.TurnResult) []string {
 	var faults []string
 	if len(r.Delegations) > 0 && r.Completion() {
-		faults = append(faults, "a turn that delegates does not ask for the end of the run")
+		faults = append(faults, "a turn that delegates cannot request the end of the run")
 	}
 	if len(r.Delegations) > 0 && len(t.DelegationContext) > 0 {
-		faults = append(faults, "a delegated turn does not delegate on")
+		faults = append(faults, "a delegated turn cannot delegate further")
 	}
 	if len(t.DelegationReview) == 0 || !r.Completion() && r.Transition() == "" {
 		return faults
@@ -173,7 +173,7 @@ func ReviewFaults(t *protocol.Turn, r *protocol.TurnResult) []string {
 	for _, d := range rev.Results {
 		if len(d.MissingDecisionIDs) > 0 {
 			faults = append(faults, "the delegation "+d.DelegationID+" lacks the decisions "+strings.Join(d.MissingDecisionIDs, ", ")+
-				": the review does not move the run on")
+				": the review does not advance the run")
 		}
 	}
 	return faults

@@ -62,7 +62,7 @@ func TestDelegationsAreDoneAndReviewed(t *testing.T) {
 		t.Error("the review is not told of the results")
 	}
 	w.refused(AssignTurn{Role: "dev", TurnID: "turn_x", Baseline: clean()}, CodeReviewPending)
-	// A required decision is missing: the review does not move the run on.
+	// A required decision is missing: the review does not advance the run.
 	w.accept(review, asksFor("implementation"))
 	n, failed := find[NotAccepted](w.effects)
 	if !failed || n.Code != CodeProtocolError || !strings.Contains(n.Errors[0], "DEC-200") {
@@ -113,7 +113,7 @@ func TestWhatATurnWithDelegationsMayNotDo(t *testing.T) {
 	}{
 		{"nothing", protocol.Turn{}, protocol.TurnResult{}, ""},
 		{"delegates and ends the run", protocol.Turn{}, protocol.TurnResult{Delegations: []protocol.Delegation{{}}, RunCompletionRequest: ptr(true)}, "end of the run"},
-		{"a child delegates on", protocol.Turn{DelegationContext: json.RawMessage(`{}`)}, protocol.TurnResult{Delegations: []protocol.Delegation{{}}}, "delegate on"},
+		{"a child delegates on", protocol.Turn{DelegationContext: json.RawMessage(`{}`)}, protocol.TurnResult{Delegations: []protocol.Delegation{{}}}, "delegate further"},
 		{"a review that cannot be read", protocol.Turn{DelegationReview: json.RawMessage(`[]`)}, protocol.TurnResult{RunCompletionRequest: ptr(true)}, "cannot be read"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

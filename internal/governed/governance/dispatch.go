@@ -44,7 +44,7 @@ func (in Dispatched) apply(s *step) *Refused {
 	switch t.Status {
 	case protocol.TurnAssigned, protocol.TurnRetrying, protocol.TurnDispatched, protocol.TurnStarting, protocol.TurnRunning, protocol.TurnFailed:
 	default:
-		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and is not dispatched", t.TurnID, t.Status)
+		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "cannot dispatch turn %s: it is %s", t.TurnID, t.Status)
 	}
 	rt, _ := s.run.runtime(t.RuntimeID)
 	ready := t.Status == protocol.TurnDispatched && t.WorkerAttachedAt.IsZero() // and nobody has begun

@@ -12,7 +12,7 @@ func (in Escalate) apply(s *step) *Refused {
 		return refuse(CodeInvalidInput, `drawbar govern escalate --reason "..."`, "an escalation needs a reason")
 	}
 	if s.st.Status == protocol.RunIdle {
-		return refuse(CodeInvalidTransition, NextStep, "no run has been started, there is nothing to stop")
+		return refuse(CodeInvalidTransition, NextStep, "nothing to stop: no run has been started")
 	}
 	e := &protocol.Escalation{Reason: in.Reason, EscalatedAt: s.now}
 	e.Extra.Set("source", raw("operator"))
@@ -50,7 +50,7 @@ func (in Unblock) apply(s *step) *Refused {
 		if WaitsForNothing(st) {
 			break
 		}
-		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s: it is approved, not resumed", value(st.BlockedOn, "an approval"))
+		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s: approve it instead", value(st.BlockedOn, "an approval"))
 	default:
 		if in.EscalationID != "" && slices.ContainsFunc(st.OpenHuman, func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID }) {
 			// The task outlived its block: another program took the run on without closing it.
@@ -65,7 +65,7 @@ func (in Unblock) apply(s *step) *Refused {
 	on, turn := value(st.BlockedOn, ""), blockedTurn(st)
 	st.BudgetStatus = budgetStatus(s.run.Config, st.BudgetStatus)
 	if b := st.BudgetStatus; on == "budget:exhausted" && b.RemainingUSD != nil && *b.RemainingUSD <= 0 && !warnOnly(s.run.Config) {
-		return refuse(CodeBudgetExhausted, budgetCommand(s.run), "the budget is still used up: %s are spent", usd(b.SpentUSD))
+		return refuse(CodeBudgetExhausted, budgetCommand(s.run), "the budget is still used up: %s spent", usd(b.SpentUSD))
 	}
 	s.noteDecision("escalation_resolved", turn, map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human), "resolved_via": "unblocked"})
 	s.emit("escalation_resolved", s.eventTurn(turn), map[string]any{"blocked_on": on, "resolved_by": or(in.By, protocol.Human)})

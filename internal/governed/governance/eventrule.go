@@ -33,9 +33,9 @@ func ValidateEvent(e protocol.Event) *Refused {
 	case e.Timestamp.IsZero():
 		return bad("timestamp", "the event %s has no timestamp", e.EventID)
 	case e.RunID == "":
-		return bad("run_id", "the event %s names no run", e.EventID)
+		return bad("run_id", "event %s has no run id", e.EventID)
 	case slices.Contains(turnEvents, e.EventType) && (e.Turn == nil || e.Turn.TurnID == ""):
-		return bad("turn.turn_id", "the event %s of type %s names no turn", e.EventID, e.EventType)
+		return bad("turn.turn_id", "event %s of type %s has no turn id", e.EventID, e.EventType)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func ValidateOrdering(events []protocol.Event) *Refused {
 		p := runs[e.RunID]
 		if p == nil {
 			if e.EventType != "run_started" {
-				return bad("the run %s begins with %s, not with run_started", e.RunID, e.EventType)
+				return bad("run %s starts with %s, not with run_started", e.RunID, e.EventType)
 			}
 			runs[e.RunID] = &progress{last: e, dispatched: map[string]bool{}}
 			continue
@@ -73,7 +73,7 @@ func ValidateOrdering(events []protocol.Event) *Refused {
 		case e.Timestamp.Before(p.last.Timestamp.Time):
 			return bad("%s is of %s, before %s of %s", e.EventType, e.Timestamp, p.last.EventType, p.last.Timestamp)
 		case e.EventType == "turn_accepted" && !p.dispatched[turn]:
-			return bad("the turn %s is accepted and was not dispatched", turn)
+			return bad("turn %s was accepted but not dispatched", turn)
 		}
 		if e.EventType == "turn_dispatched" {
 			p.dispatched[turn] = true

@@ -42,15 +42,15 @@ func TestValidateOrdering(t *testing.T) {
 		{"", ""},
 		{"start dispatch@a accept@a end", ""},
 		{"start dispatch@a accept@a check@a end", ""},
-		{"dispatch@a", "begins with turn_dispatched"},
-		{"start accept@a", "was not dispatched"},
-		{"start dispatch@b accept@a", "was not dispatched"},
+		{"dispatch@a", "starts with turn_dispatched"},
+		{"start accept@a", "accepted but not dispatched"},
+		{"start dispatch@b accept@a", "accepted but not dispatched"},
 		{"start dispatch@a accept@a end check@a", "follows run_completed"},
 		{"start end end", "follows run_completed"},
 		{"start ~dispatch@a", "before run_started"},
 		{"start start", "started twice"},
 		{"start dispatch@a start!2 dispatch@b!2 accept@a accept@b!2 end end!2", ""},
-		{"start dispatch@a start!2 accept@a!2", "was not dispatched"},
+		{"start dispatch@a start!2 accept@a!2", "accepted but not dispatched"},
 	} {
 		var events []protocol.Event
 		clock := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)

@@ -70,19 +70,19 @@ func TestAGateIsAskedAgainWhenItIsApproved(t *testing.T) {
 	t.Parallel()
 	files := []string{`"plan": {"requires_human_approval": true}`, `"plan": {"requires_human_approval": true, "requires_files": ["NOTES.md"]}`}
 	w := asked(t, files...)
-	w.says(w.refused(Approve{}, CodeGateFailed).Message, "plan does not pass now", "NOTES.md")
+	w.says(w.refused(Approve{}, CodeGateFailed).Message, "plan does not pass", "NOTES.md")
 	w.refused(Approve{Completion: true}, CodeInvalidTransition)
 
 	w = asked(t)
 	w.run.Config = config(t, `"exit_gate": "plan"`, `"exit_gate": "ship"`)
-	w.says(w.refused(Approve{}, CodeGateFailed).Message, "the gate plan waits", "the gate ship now")
+	w.says(w.refused(Approve{}, CodeGateFailed).Message, "gate plan waits", "gate ship")
 	w.run.Config = config(t, `"implementation": {"entry_role"`, `"building": {"entry_role"`)
 	w.refused(Approve{}, CodeInvalidConfig)
 
 	w = newWorld(t, config(t, `"ship": {"requires_human_approval": true}`, `"ship": {"requires_human_approval": true, "requires_files": ["NOTES.md"]}`))
 	w.to("qa")
 	w.accept(w.turn("qa"), asksForEnd)
-	w.says(w.refused(Approve{Completion: true}, CodeGateFailed).Message, "ship does not pass now")
+	w.says(w.refused(Approve{Completion: true}, CodeGateFailed).Message, "ship does not pass")
 	w.must(Approve{Completion: true, GateFiles: map[string]string{"NOTES.md": "notes"}})
 	w.status(protocol.RunCompleted)
 }
@@ -98,7 +98,7 @@ func TestWhoApproves(t *testing.T) {
 	w.must(Approve{By: ann, Comment: "yes"})
 	w.status(protocol.RunPaused)
 	w.says(w.last("gate_approval"), `"approvals":1`, `"required":2`, `"by":"Ann <ann@x>"`, `"comment":"yes"`)
-	w.says(w.refused(Approve{By: ann}, CodeInvalidTransition).Message, "has approved the gate plan already")
+	w.says(w.refused(Approve{By: ann}, CodeInvalidTransition).Message, "has already approved gate plan")
 	w.must(Approve{By: bob})
 	w.status(protocol.RunActive)
 }
@@ -170,7 +170,7 @@ func TestADeclineGoesToTheRoleThatAsked(t *testing.T) {
 	w := newWorld(t, config(t, `"requires_verification_pass": true`, `"requires_verification_pass": true, "requires_human_approval": true`))
 	w.to("implementation")
 	w.accept(w.turn("qa"), asksFor("qa"))
-	w.says(w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidInput).Message, "the gate built waits, not plan")
+	w.says(w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidInput).Message, "gate built is waiting, not plan")
 	w.must(Decline{Reason: "no"})
 	if role := value(w.run.State.NextRecommendedRole, ""); role != "qa" {
 		t.Errorf("%s goes on, want qa", role)

@@ -41,7 +41,7 @@ func guardStatus(run Run) *Refused {
 	case protocol.RunPaused:
 		return refuse(CodeApprovalPending, NextCommand(run), "the run waits for %s", value(st.BlockedOn, "an approval"))
 	case protocol.RunCompleted:
-		return refuse(CodeInvalidTransition, NextRestart, "the run is completed, no turn can be assigned")
+		return refuse(CodeInvalidTransition, NextRestart, "cannot assign a turn: the run is completed")
 	}
 	return refuse(CodeInvalidTransition, NextStep, "no run has been started")
 }
@@ -49,7 +49,7 @@ func guardStatus(run Run) *Refused {
 func guardRole(run Run, role string) *Refused {
 	r, ok := run.Config.Roles.Get(role)
 	if !ok {
-		return refuse(CodeUnknownRole, "drawbar govern step --role "+fallbackRole(run), "the role %q is not declared; declared are %s", role,
+		return refuse(CodeUnknownRole, "drawbar govern step --role "+fallbackRole(run), "role %q is not declared; declared: %s", role,
 			strings.Join(run.Config.Roles.Keys(), ", ")).with("role", role)
 	}
 	if _, ok := run.runtime(r.RuntimeID()); !ok {
@@ -72,13 +72,13 @@ func guardConcurrency(run Run, role string) *Refused {
 			return refuse(CodeReviewPending, "drawbar govern step --role "+rev.ParentRole, "the role %s reviews its delegations first", rev.ParentRole)
 		}
 		if len(active) > 0 {
-			return refuse(CodeReviewPending, turnCommand(st, st.ActiveTurns.At(active[0])), "a review of delegations is a turn alone, and %s is active",
+			return refuse(CodeReviewPending, turnCommand(st, st.ActiveTurns.At(active[0])), "a delegation review must be the only turn, but %s is active",
 				strings.Join(active, ", "))
 		}
 	}
 	for id, t := range st.ActiveTurns.All() {
 		if len(t.DelegationReview) > 0 {
-			return refuse(CodeReviewPending, turnCommand(st, t), "the turn %s reviews delegations, alone", id).with("turn_id", id)
+			return refuse(CodeReviewPending, turnCommand(st, t), "turn %s reviews delegations and must be the only turn", id).with("turn_id", id)
 		}
 	}
 	if len(active) == 0 {
@@ -86,11 +86,11 @@ func guardConcurrency(run Run, role string) *Refused {
 	}
 	limit := Concurrency(run)
 	if limit == 1 {
-		return refuse(CodeTurnActive, turnCommand(st, st.ActiveTurns.At(active[0])), "the turn %s of %s is active, and the phase %s has one turn at a time",
+		return refuse(CodeTurnActive, turnCommand(st, st.ActiveTurns.At(active[0])), "turn %s of %s is active, and phase %s allows one turn at a time",
 			active[0], st.ActiveTurns.At(active[0]).AssignedRole, st.Phase).with("turn_id", active[0])
 	}
 	if same := activeWith(st, role); len(same) > 0 {
-		return refuse(CodeRoleActive, turnCommand(st, st.ActiveTurns.At(same[0])), "the role %s has the active turn %s", role, same[0]).with("turn_id", same[0])
+		return refuse(CodeRoleActive, turnCommand(st, st.ActiveTurns.At(same[0])), "role %s already has active turn %s", role, same[0]).with("turn_id", same[0])
 	}
 	if len(active) >= limit {
 		return refuse(CodeConcurrency, turnCommand(st, st.ActiveTurns.At(active[0])), "%d turns are active, and the phase %s allows %d", len(active), st.Phase, limit)
@@ -123,7 +123,7 @@ func guardTree(run Run, in AssignTurn) *Refused {
 		}
 	}
 	return refuse(CodeDirtyTree, `git add -A && git commit -m "work in progress" && `+NextStep+`; or keep them uncommitted, with a worktree for every turn: drawbar govern config set workspace worktree && `+NextStep,
-		"the role %s may write, and the working tree has changes of somebody else: %s", in.Role, strings.Join(dirt, ", ")).with("files", dirt)
+		"role %s may write, but the working tree has uncommitted changes: %s", in.Role, strings.Join(dirt, ", ")).with("files", dirt)
 }
 
 // ScopeOverlaps warns where the role's declared file scope meets that of an active turn.
@@ -141,7 +141,7 @@ func ScopeOverlaps(run Run, role string) []protocol.AdvisoryWarning {
 			}
 		}
 		if len(both) > 0 {
-			w = append(w, protocol.AdvisoryWarning{Code: "advisory_scope_overlap", Message: "the declared file scope of " + role + " meets that of " +
+			w = append(w, protocol.AdvisoryWarning{Code: "advisory_scope_overlap", Message: "the declared file scope of " + role + " overlaps that of " +
 				t.AssignedRole + " (turn " + id + ") at " + strings.Join(both, ", ")})
 		}
 	}

@@ -20,9 +20,9 @@ func ObjectionFaults(c *protocol.Config, role string, r *protocol.TurnResult) []
 		return nil
 	}
 	if c.Roles.At(role).FirstEdition() {
-		return []string{"the role " + role + " is of the first edition and raises at least one objection: agreement without a challenge is not accepted"}
+		return []string{"the role " + role + " is of the first edition and must raise at least one objection"}
 	}
-	return []string{"the role " + role + " only reviews and raises at least one objection: agreement without a challenge is not accepted"}
+	return []string{"the role " + role + " is review-only and must raise at least one objection"}
 }
 
 // recordObjections remembers the ids of an accepted turn's objections, and which of them are open.
@@ -142,12 +142,12 @@ func (s *step) mayResolve(a *acceptance, o protocol.OpenObjection, status string
 	why := ""
 	switch {
 	case status == protocol.ObjectionResolvedByHuman && !person:
-		status, why = protocol.ObjectionResolved, "no person did this turn"
+		status, why = protocol.ObjectionResolved, "this turn was not done by a person"
 	case status == protocol.ObjectionResolvedByDirector && !director:
-		status, why = protocol.ObjectionResolved, "the decisions of the role "+role+" do not go before those of "+o.Role
+		status, why = protocol.ObjectionResolved, "the decisions of the role "+role+" do not take precedence over those of "+o.Role
 	}
 	if o.Severity == protocol.SeverityBlocking && !person && !director && role != o.Role {
-		status, why = protocol.ObjectionAcknowledged, "an objection that blocks is resolved by the role that raised it, or by a person"
+		status, why = protocol.ObjectionAcknowledged, "a blocking objection can be resolved only by the role that raised it, or by a person"
 	}
 	return status, why
 }
@@ -157,10 +157,10 @@ func (in RuleObjection) apply(s *step) *Refused {
 	decision := map[string]string{protocol.ObjectionAcknowledged: "objection_acknowledged", protocol.ObjectionResolvedByHuman: "objection_resolved",
 		protocol.ObjectionRaised: "objection_reopened"}[in.Status]
 	if decision == "" {
-		return refuse(CodeInvalidInput, NextObjections, "a person acknowledges, resolves or reopens an objection, they do not make it %q", in.Status)
+		return refuse(CodeInvalidInput, NextObjections, "a person can acknowledge, resolve or reopen an objection, not set it to %q", in.Status)
 	}
 	if strings.TrimSpace(in.Reason) == "" {
-		return refuse(CodeInvalidInput, `drawbar govern objections resolve `+or(in.ID, "OBJ-001")+` --reason "..."`, "the word on an objection needs a reason")
+		return refuse(CodeInvalidInput, `drawbar govern objections resolve `+or(in.ID, "OBJ-001")+` --reason "..."`, "a decision on an objection needs a reason")
 	}
 	known := s.lastWord(in.ID)
 	if known == nil {
@@ -174,11 +174,11 @@ func (in RuleObjection) apply(s *step) *Refused {
 	reopen := in.Status == protocol.ObjectionRaised
 	switch {
 	case i < 0 && !reopen:
-		return refuse(CodeInvalidInput, "drawbar govern objections reopen "+in.ID+` --reason "..."`, "the objection %s is resolved already", in.ID)
+		return refuse(CodeInvalidInput, "drawbar govern objections reopen "+in.ID+` --reason "..."`, "objection %s is already resolved", in.ID)
 	case i >= 0 && reopen && from == protocol.ObjectionRaised:
 		return refuse(CodeInvalidInput, NextObjections, "the objection %s is open", in.ID)
 	case i >= 0 && in.Status == from:
-		return refuse(CodeInvalidInput, NextObjections, "the objection %s is %s already", in.ID, from)
+		return refuse(CodeInvalidInput, NextObjections, "objection %s is already %s", in.ID, from)
 	}
 	switch {
 	case protocol.ObjectionSettled(in.Status):

@@ -36,19 +36,19 @@ func TestWhatAPersonMayRuleOnAnObjection(t *testing.T) {
 		}
 	}
 	refused(protocol.ObjectionRaised, "OBJ-001 is open")
-	refused("resolved", "do not make it")
+	refused("resolved", "not set it to")
 	w.refused(RuleObjection{ID: "OBJ-009", Status: protocol.ObjectionAcknowledged, Reason: "so"}, CodeUnknownObjection)
 	w.refused(RuleObjection{ID: "OBJ-001", Status: protocol.ObjectionAcknowledged, Reason: " "}, CodeInvalidInput)
 	w.must(rule(protocol.ObjectionAcknowledged))
-	refused(protocol.ObjectionAcknowledged, "is acknowledged already")
+	refused(protocol.ObjectionAcknowledged, "is already acknowledged")
 	w.must(rule(protocol.ObjectionRaised)) // what was acknowledged is opened again
 	refused(protocol.ObjectionRaised, "is open")
 	w.must(rule(protocol.ObjectionResolvedByHuman))
 	if len(w.run.State.OpenObjections) != 0 {
 		t.Errorf("still open: %+v", w.run.State.OpenObjections)
 	}
-	refused(protocol.ObjectionResolvedByHuman, "resolved already")
-	refused(protocol.ObjectionAcknowledged, "resolved already")
+	refused(protocol.ObjectionResolvedByHuman, "already resolved")
+	refused(protocol.ObjectionAcknowledged, "already resolved")
 	w.must(rule(protocol.ObjectionRaised))
 	if o := w.run.State.OpenObjections; len(o) != 1 || o[0].Status != protocol.ObjectionRaised || o[0].Statement != "it deletes the data" || o[0].Role != "pm" {
 		t.Errorf("reopened as %+v", o)

@@ -95,7 +95,7 @@ func violated(run Run, p protocol.Policy, in PolicyInput) string {
 	}
 	if len(p.Params) > 0 {
 		if err := json.Unmarshal(p.Params, &params); err != nil {
-			return "its params cannot be read: " + err.Error()
+			return "cannot read its params: " + err.Error()
 		}
 	}
 	history := accepted(run.History)
@@ -123,7 +123,7 @@ func violated(run Run, p protocol.Policy, in PolicyInput) string {
 			n++
 		}
 		if n > params.Limit {
-			return fmt.Sprintf("this is turn %d of %s in a row, at most %d are allowed", n, in.Role, params.Limit)
+			return fmt.Sprintf("this is turn %d of %s in a row; the limit is %d", n, in.Role, params.Limit)
 		}
 	case "max_cost_per_turn":
 		if in.Cost != nil && in.Cost.USD > params.LimitUSD {
@@ -138,9 +138,9 @@ func violated(run Run, p protocol.Policy, in PolicyInput) string {
 			return ""
 		}
 		if in.Replay == nil {
-			return "the turn's evidence was not run again"
+			return "the turn's evidence was not rerun"
 		}
-		return "the turn's evidence did not end the same when it was run again: " + or(in.Replay.Reason, in.Replay.Overall)
+		return "the turn's evidence gave different results when rerun: " + or(in.Replay.Reason, in.Replay.Overall)
 	default:
 		return "its rule " + p.Rule + " is not known"
 	}
@@ -153,7 +153,7 @@ func (s *step) policies(a *acceptance) bool {
 	for _, v := range Violations(s.run, PolicyInput{Role: a.turn.AssignedRole, Result: a.result, Cost: a.cost, Replay: a.Replay}) {
 		switch {
 		case slices.Contains(a.turn.WaivedPolicies, v.Policy.ID):
-			a.Warnings = append(a.Warnings, "policy "+v.Policy.ID+", let pass by a person: "+v.Message)
+			a.Warnings = append(a.Warnings, "policy "+v.Policy.ID+", waived by a person: "+v.Message)
 		case v.Policy.Action == PolicyWarn:
 			s.warn("policy:"+v.Policy.ID, v.Message)
 			a.Warnings = append(a.Warnings, "policy "+v.Policy.ID+": "+v.Message)

@@ -40,15 +40,15 @@ func TestPolicies(t *testing.T) {
 			func(r *protocol.TurnResult) { r.Status = protocol.ResultFailed }, nil, "failed"},
 		{"reproduced", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil,
 			&govern.Replay{Overall: "match", Commands: []govern.ReplayedCommand{{Matched: true}}}, ""},
-		{"not run again", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil, nil, "not run again"},
+		{"not run again", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil, nil, "not rerun"},
 		{"ended otherwise", `{"id":"p","rule":"require_reproducible_verification","action":"block"}`, 0, nil,
-			&govern.Replay{Overall: "match", Commands: []govern.ReplayedCommand{{Matched: true}, {}}}, "did not end the same"},
+			&govern.Replay{Overall: "match", Commands: []govern.ReplayedCommand{{Matched: true}, {}}}, "different results when rerun"},
 		{"another phase", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"scope":{"phases":["qa"]}}`, 0, nil, nil, ""},
 		{"this phase", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"scope":{"phases":["planning"]}}`, 0, nil, nil, "0 accepted"},
 		{"another role", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"scope":{"roles":["qa"]}}`, 0, nil, nil, ""},
 		{"its own message", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":0},"message":"enough"}`, 0, nil, nil, "enough (the run"},
 		{"unknown rule", `{"id":"p","rule":"moon","action":"block"}`, 0, nil, nil, "moon is not known"},
-		{"odd params", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":"x"}}`, 0, nil, nil, "cannot be read"},
+		{"odd params", `{"id":"p","rule":"max_total_turns","action":"block","params":{"limit":"x"}}`, 0, nil, nil, "cannot read its params"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

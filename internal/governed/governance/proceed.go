@@ -89,7 +89,7 @@ func (s *step) tryCompletion(q protocol.PendingEnd, files map[string]string) {
 	case gate.GateFailed:
 		s.gateFailed(d, "run_completion", q.RequestedByTurn, q.RequestedAt)
 	default:
-		s.warn("run_completion_"+d.Action, "the request to end the run is not followed in the phase "+s.st.Phase)
+		s.warn("run_completion_"+d.Action, "the request to end the run is ignored in phase "+s.st.Phase)
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *step) tryTransition(q protocol.PendingPhase, files map[string]string) {
 	case gate.GateFailed:
 		s.gateFailed(d, "phase_transition", q.RequestedByTurn, q.RequestedAt)
 	default:
-		s.warn("phase_transition_"+d.Action, "the request to enter the phase "+q.To+" is not followed")
+		s.warn("phase_transition_"+d.Action, "the request to enter the phase "+q.To+" is ignored")
 	}
 }
 

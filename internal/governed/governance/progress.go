@@ -38,7 +38,7 @@ func (s *step) progress(a *acceptance) {
 	if s.st.NonProgressCount < limit {
 		return
 	}
-	detail := fmt.Sprintf("%d accepted turns left the same failure of the gate %s untouched: %s", s.st.NonProgressCount, d.GateID, strings.Join(d.Reasons, "; "))
+	detail := fmt.Sprintf("%d accepted turns did not fix the same failure of gate %s: %s", s.st.NonProgressCount, d.GateID, strings.Join(d.Reasons, "; "))
 	s.noteType("non_progress_block", a.TurnID, map[string]any{"gate_id": d.GateID, "signature": sig, "count": s.st.NonProgressCount, "reasons": d.Reasons})
 	s.block(blockage{on: "non_progress", category: "non_progress", detail: detail, turn: a.TurnID})
 }

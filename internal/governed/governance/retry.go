@@ -32,7 +32,7 @@ func (in RejectTurn) apply(s *step) *Refused {
 		return r
 	}
 	if s.st.Status != protocol.RunActive && s.st.Status != protocol.RunBlocked {
-		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, no turn can be rejected", s.st.Status)
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "cannot reject a turn: the run is %s", s.st.Status)
 	}
 	if strings.TrimSpace(in.Reason) == "" {
 		return refuse(CodeInvalidInput, `drawbar govern reject --turn `+t.TurnID+` --reason "..."`, "a rejection needs a reason")
@@ -73,7 +73,7 @@ func (in ReissueTurn) apply(s *step) *Refused {
 		return r
 	}
 	if s.st.Status != protocol.RunActive && s.st.Status != protocol.RunBlocked {
-		return refuse(CodeInvalidTransition, NextCommand(s.run), "the run is %s, no turn can be reissued", s.st.Status)
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "cannot reissue a turn: the run is %s", s.st.Status)
 	}
 	if r := s.freshID(in.NewTurnID); r != nil {
 		return r

@@ -54,7 +54,7 @@ func newStep(run Run, now protocol.Time) *step {
 // over refuses what comes without its moment, and what comes after the end of the run.
 func (s *step) over(in Input) *Refused {
 	if s.now.IsZero() {
-		return refuse(CodeInvalidInput, NextCommand(s.run), "an input needs its moment")
+		return refuse(CodeInvalidInput, NextCommand(s.run), "an input needs a time")
 	}
 	if s.st.Status != protocol.RunCompleted {
 		return nil
@@ -67,5 +67,5 @@ func (s *step) over(in Input) *Refused {
 			return r
 		}
 	}
-	return refuse(CodeInvalidTransition, NextRestart, "the run is completed, nothing changes it any more")
+	return refuse(CodeInvalidTransition, NextRestart, "the run is completed and cannot change")
 }

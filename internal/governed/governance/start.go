@@ -61,7 +61,7 @@ func startable(run Run, in StartRun) *Refused {
 		if in.Restart {
 			return nil
 		}
-		return refuse(CodeInvalidTransition, NextRestart, "the run %s is completed; another one is started explicitly", st.ID())
+		return refuse(CodeInvalidTransition, NextRestart, "run %s is completed; start another one explicitly", st.ID())
 	case protocol.RunBlocked:
 		if in.Restart || st.RunID == nil && st.ActiveTurns.Len() == 0 {
 			return nil
@@ -72,7 +72,7 @@ func startable(run Run, in StartRun) *Refused {
 			return nil
 		}
 	}
-	return refuse(CodeInvalidTransition, NextCommand(run), "the run %s is %s already", st.ID(), st.Status)
+	return refuse(CodeInvalidTransition, NextCommand(run), "run %s is already %s", st.ID(), st.Status)
 }
 
 // WaitsForNothing reports a run that is paused without a gate that waits: one that an older program stopped, or a state by hand. It is
@@ -90,7 +90,7 @@ func checkConfig(c *protocol.Config) *Refused {
 		}
 	}
 	if len(c.Phases()) == 0 {
-		return refuse(CodeInvalidConfig, NextValidate, "routing names no phase").with("field", "routing")
+		return refuse(CodeInvalidConfig, NextValidate, "routing has no phases").with("field", "routing")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func CanMove(from, to protocol.RunStatus) bool { return slices.Contains(moves[fr
 func (s *step) move(to protocol.RunStatus) {
 	if !CanMove(s.st.Status, to) {
 		if s.illegal == nil {
-			s.illegal = refuse(CodeInvalidTransition, NextCommand(s.run), "a run does not go from %s to %s", s.st.Status, to)
+			s.illegal = refuse(CodeInvalidTransition, NextCommand(s.run), "a run cannot go from %s to %s", s.st.Status, to)
 		}
 		return
 	}
@@ -43,7 +43,7 @@ type StateChange struct {
 func ApplyChange(run Run, now protocol.Time, c StateChange) (Run, *Refused) {
 	s := newStep(run, now)
 	if id, ok := c.Overrides["run_id"]; ok && s.st.RunID != nil && id != *s.st.RunID {
-		return run, refuse(CodeImmutableField, NextRestart, "the run's id is %s and does not change", *s.st.RunID).with("field", "run_id")
+		return run, refuse(CodeImmutableField, NextRestart, "the run's id is %s and cannot change", *s.st.RunID).with("field", "run_id")
 	}
 	switch {
 	case s.st.Status == protocol.RunCompleted:
@@ -61,7 +61,7 @@ func ApplyChange(run Run, now protocol.Time, c StateChange) (Run, *Refused) {
 		}
 		s.block(blockage{on: "escalation:" + slug(c.Reason) + ":" + c.RoleID, category: c.Reason, turn: turn, detail: c.Reason})
 	case c.Trigger != "":
-		return run, refuse(CodeInvalidTransition, NextCommand(run), "nothing is known of the trigger %q", c.Trigger)
+		return run, refuse(CodeInvalidTransition, NextCommand(run), "unknown trigger %q", c.Trigger)
 	case c.TargetStatus == protocol.RunCompleted:
 		return run, refuse(CodeInvalidTransition, NextCommand(run), "a run is completed by its last gate, not from %s directly", s.st.Status)
 	default:

@@ -168,7 +168,7 @@ func (s *step) skip(files map[string]string, reason string) string {
 	}
 	switch {
 	case !s.drained():
-		return fail("turns or delegations are under way")
+		return fail("turns or delegations are active")
 	case i < 0 || i == len(phases)-1:
 		return fail("no phase follows " + s.st.Phase)
 	}

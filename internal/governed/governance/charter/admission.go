@@ -69,9 +69,9 @@ func (f *findings) producers(c *protocol.Config, phase string, p protocol.Phase)
 		_, rt, _ := c.RuntimeOf(id)
 		who[i] = fmt.Sprintf("%s (%s on %s)", id, c.Roles.At(id).WriteAuthority, rt.Type)
 	}
-	f.add(Problem{Type: NoProducer, Field: shape.Path("routing", phase), Message: fmt.Sprintf("the gate %s asks for %s, but nobody in this phase can write that: %s",
+	f.add(Problem{Type: NoProducer, Field: shape.Path("routing", phase), Message: fmt.Sprintf("gate %s requires %s, but no role in this phase can write it: %s",
 		p.ExitGate, strings.Join(nobody, ", "), strings.Join(who, ", ")),
-		Hint:   fmt.Sprintf("let a role that writes into %s", shape.Path("routing", phase, "allowed_next_roles")),
+		Hint:   fmt.Sprintf("add a role that can write to %s", shape.Path("routing", phase, "allowed_next_roles")),
 		Detail: map[string]any{"phase": phase, "gate": p.ExitGate, "files": nobody}})
 }
 
@@ -84,15 +84,15 @@ func (f *findings) owners(c *protocol.Config, phase string, p protocol.Phase) {
 		detail := map[string]any{"phase": phase, "gate": p.ExitGate, "path": a.Path, "role": a.OwnedBy}
 		field := shape.Path("workflow_kit.phases", phase)
 		if !slices.Contains(roles, a.OwnedBy) {
-			f.add(Problem{Type: OwnerUnreachable, Field: field, Message: fmt.Sprintf("%s belongs to %s, who takes no turn in this phase", a.Path, a.OwnedBy),
+			f.add(Problem{Type: OwnerUnreachable, Field: field, Message: fmt.Sprintf("%s belongs to %s, which has no turn in this phase", a.Path, a.OwnedBy),
 				Hint: fmt.Sprintf("add %s to %s", a.OwnedBy, shape.Path("routing", phase, "allowed_next_roles")), Detail: detail})
 			continue
 		}
 		role := c.Roles.At(a.OwnedBy)
 		_, rt, _ := c.RuntimeOf(a.OwnedBy)
 		if !canProduce(role, rt, a.Path) {
-			f.add(Problem{Type: OwnerCannotWrite, Field: field, Message: fmt.Sprintf("%s belongs to %s, who is %s on %s and cannot write it",
-				a.Path, a.OwnedBy, role.WriteAuthority, rt.Type), Hint: "give the file to another role, or the role another runtime", Detail: detail})
+			f.add(Problem{Type: OwnerCannotWrite, Field: field, Message: fmt.Sprintf("%s belongs to %s, which is %s on %s and cannot write it",
+				a.Path, a.OwnedBy, role.WriteAuthority, rt.Type), Hint: "assign the file to another role, or give the role another runtime", Detail: detail})
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (f *findings) approver(c *protocol.Config, phase string, p protocol.Phase, 
 	}
 	auto := action == "auto_approve" && !g.Credentialed
 	if !auto {
-		f.nobody(shape.Path("routing", phase, "exit_gate"), fmt.Sprintf("the gate %s asks for a person", p.ExitGate))
+		f.nobody(shape.Path("routing", phase, "exit_gate"), fmt.Sprintf("gate %s needs a person", p.ExitGate))
 	}
 }
 
@@ -146,7 +146,7 @@ func (f *findings) completion(c *protocol.Config) {
 	if a := c.ApprovalPolicy; a != nil && a.RunCompletion != nil && a.RunCompletion.Action == "auto_approve" && !g.Credentialed {
 		return
 	}
-	f.nobody(shape.Path("routing", last, "exit_gate"), fmt.Sprintf("the gate %s asks for a person before the run ends", p.ExitGate))
+	f.nobody(shape.Path("routing", last, "exit_gate"), fmt.Sprintf("gate %s needs a person before the run ends", p.ExitGate))
 }
 
 func (f *findings) nobody(field, what string) {

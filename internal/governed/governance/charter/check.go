@@ -174,7 +174,7 @@ func (k *checker) version() {
 
 func (k *checker) project() {
 	if b := k.c.Project.DefaultBranch; strings.HasPrefix(b, "-") || strings.ContainsAny(b, " ~^:?*[\\") {
-		k.invalid("project.default_branch", "", "%q is no name of a branch", b)
+		k.invalid("project.default_branch", "", "%q is not a valid branch name", b)
 	}
 }
 
@@ -186,7 +186,7 @@ func (k *checker) roles() {
 	for id, r := range k.c.Roles.All() {
 		field := shape.Path("roles", id)
 		if id == protocol.Human {
-			k.invalid(field, "call the role something else", "human is a person, not a role")
+			k.invalid(field, "rename the role", "human is a person, not a role")
 		}
 		if r.FirstEdition() {
 			k.firstEdition(id, r)
@@ -326,7 +326,7 @@ func (k *checker) path(field, path string) {
 	switch {
 	case strings.TrimSpace(path) == "": // said already
 	case strings.HasPrefix(path, "/"), strings.Contains(path, `\`), len(path) > 1 && path[1] == ':':
-		k.invalid(field, "write it relative to the project, with slashes", "%q is no path inside the project", path)
+		k.invalid(field, "write it relative to the project, with slashes", "%q is not a path inside the project", path)
 	case slices.Contains(strings.Split(path, "/"), ".."):
 		k.invalid(field, "write it relative to the project", "%q leads out of the project", path)
 	}

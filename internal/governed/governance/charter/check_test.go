@@ -285,7 +285,7 @@ func TestPlaces(t *testing.T) {
 		"a list":          {"\n []", SyntaxInvalid, "", 2, 2, "an array, not an object"},
 		"a number":        {"1", SyntaxInvalid, "", 1, 1, "a number"},
 		"no JSON":         {"{\n  \"a\": tru }", SyntaxInvalid, "", 2, 11, "not JSON"},
-		"comma":           {"{\n  \"é\": 1,\n}", SyntaxInvalid, "", 3, 1, "comma too many"},
+		"comma":           {"{\n  \"é\": 1,\n}", SyntaxInvalid, "", 3, 1, "extra comma"},
 		"comment":         {"{\n  // hi\n}", SyntaxInvalid, "", 2, 3, "comments"},
 		"cut off":         {"{\n  \"a\": {", SyntaxInvalid, "", 2, 9, "unexpected end"},
 		"two documents":   {"{}\n{}", SyntaxInvalid, "", 2, 1, "after top-level"},

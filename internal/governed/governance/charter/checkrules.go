@@ -25,7 +25,7 @@ func (k *checker) hooks() {
 			}
 			seen[h.Name] = true
 			if h.Mode == "blocking" && (phase == protocol.HookAfterAcceptance || phase == protocol.HookOnEscalation) {
-				k.invalid(shape.Path(at, "mode"), "make it advisory", "nothing can be stopped any more at %s", phase)
+				k.invalid(shape.Path(at, "mode"), "make it advisory", "it is too late to block anything at %s", phase)
 			}
 			k.hook(at, entry, h)
 		}
@@ -144,7 +144,7 @@ func (k *checker) when(field string, w *protocol.ApprovalWhen) {
 	}
 	for i, r := range w.RolesParticipated {
 		if !k.c.Roles.Has(r) {
-			k.warn(UndeclaredRole, shape.Item(shape.Path(field, "roles_participated"), i), "the condition never holds", "there is no role %q", r)
+			k.warn(UndeclaredRole, shape.Item(shape.Path(field, "roles_participated"), i), "the condition is never met", "there is no role %q", r)
 		}
 	}
 	if w.CredentialedGate != nil && *w.CredentialedGate {
@@ -169,7 +169,7 @@ func (k *checker) kit() {
 		for i, a := range p.Artifacts {
 			at := shape.Item(shape.Path(field, "artifacts"), i)
 			if a.Path != "" && seen[a.Path] {
-				k.invalid(shape.Path(at, "path"), "", "%q stands twice in this phase", a.Path)
+				k.invalid(shape.Path(at, "path"), "", "%q is listed twice in this phase", a.Path)
 			}
 			seen[a.Path] = true
 			k.path(shape.Path(at, "path"), a.Path)

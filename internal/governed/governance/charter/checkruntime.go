@@ -45,7 +45,7 @@ func (k *checker) runtimes() {
 
 func (k *checker) localCLI(field string, doc *shape.Value, rt protocol.Runtime) {
 	if rt.Command.IsZero() && !doc.Has("command") {
-		k.warn(MissingField, shape.Path(field, "command"), "a turn on it is refused", "is missing: there is nothing to start")
+		k.warn(MissingField, shape.Path(field, "command"), "a turn on it is refused", "is missing")
 	}
 	k.command(field, doc, "args")
 	if rt.PromptTransport != protocol.TransportArgv || rt.Command.IsZero() {
@@ -57,7 +57,7 @@ func (k *checker) localCLI(field string, doc *shape.Value, rt protocol.Runtime) 
 	}
 	if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(p, "{prompt}") }) {
 		k.invalid(shape.Path(field, "prompt_transport"), "add {prompt} where the prompt belongs, or use stdin or dispatch_bundle_only",
-			"is argv, but {prompt} stands nowhere in command and args")
+			"is argv, but neither command nor args contains {prompt}")
 	}
 }
 
@@ -81,11 +81,11 @@ func (k *checker) address(field, s string) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		k.invalid(field, "an absolute http or https address", "is no address that can be called")
+		k.invalid(field, "an absolute http or https address", "is not a valid URL")
 		return
 	}
 	if u.User != nil {
-		k.warn(InvalidValue, field, "take the key from a variable", "has credentials in it, in a file that is committed")
+		k.warn(InvalidValue, field, "read the key from a variable", "contains credentials, and this file is committed")
 	}
 }
 
@@ -122,7 +122,7 @@ func (k *checker) apiProxy(field string, doc *shape.Value) {
 			margin = 2048
 		}
 		if window <= out+margin {
-			k.invalid(shape.Path(field, "context_window_tokens"), "", "leaves no room: it must be more than max_output_tokens and safety_margin_tokens together (%v)", out+margin)
+			k.invalid(shape.Path(field, "context_window_tokens"), "", "is too small: it must exceed max_output_tokens plus safety_margin_tokens (%v)", out+margin)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (k *checker) apiProxy(field string, doc *shape.Value) {
 // variable checks the name of a variable. What is no name may be the key itself, and is not repeated.
 func (k *checker) variable(field string, v *shape.Value) {
 	if s := v.Str(); strings.TrimSpace(s) != "" && !variableName().MatchString(s) {
-		k.invalid(field, "write the name of the variable that has the key, not the key", "is no name of a variable")
+		k.invalid(field, "write the name of the variable that has the key, not the key", "is not a valid variable name")
 	}
 }
 
@@ -161,7 +161,7 @@ func (k *checker) mcp(field string, doc *shape.Value) {
 	}
 	for _, key := range refused {
 		if doc.Has(key) {
-			k.add(Problem{Type: UnusedKey, Field: shape.Path(field, key), Message: "may not stand beside transport " + transport, Hint: "remove it, or change transport"})
+			k.add(Problem{Type: UnusedKey, Field: shape.Path(field, key), Message: "is not allowed with transport " + transport, Hint: "remove it, or change transport"})
 		}
 	}
 }

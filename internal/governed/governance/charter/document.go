@@ -23,10 +23,10 @@ func parse(data []byte) (*shape.Value, *Problem) {
 		return nil, fault(0, "save the file as UTF-8 without a byte order mark", "begins with a byte order mark")
 	}
 	if i := invalidUTF8(data); i >= 0 {
-		return nil, fault(i, "save the file as UTF-8", "is no UTF-8 text")
+		return nil, fault(i, "save the file as UTF-8", "is not UTF-8 text")
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, fault(0, "write a new project with: drawbar govern init", "is empty")
+		return nil, fault(0, "create a new project: drawbar govern init", "is empty")
 	}
 	if at := tooDeep(data); at >= 0 {
 		return nil, fault(at, "", "is nested more than %d levels deep", maxDepth)
@@ -41,7 +41,7 @@ func parse(data []byte) (*shape.Value, *Problem) {
 		if c := bytes.TrimLeft(data[min(max(at, 0), len(data)):], " \t\r\n"); len(c) > 0 && (c[0] == '/' || c[0] == '#') {
 			hint = "JSON has no comments: remove it"
 		} else if len(c) > 0 && (c[0] == '}' || c[0] == ']') {
-			hint = "is there a comma too many before it?"
+			hint = "check for an extra comma before it"
 		}
 		return nil, fault(at, hint, "is not JSON: %v", err)
 	}

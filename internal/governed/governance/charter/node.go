@@ -58,9 +58,9 @@ func (f *findings) fault(x shape.Fault) {
 	case shape.NoName:
 		f.invalid(at, "", "has an empty name")
 	case shape.BadName:
-		f.invalid(at, "names match "+n.Names, "%q is no valid name here", x.Key)
+		f.invalid(at, "names match "+n.Names, "%q is not a valid name here", x.Key)
 	case shape.Twice:
-		f.add(Problem{Type: DuplicateKey, Field: at, Message: "stands twice: readers would see different values", Hint: "remove one of them"})
+		f.add(Problem{Type: DuplicateKey, Field: at, Message: "appears twice: readers would see different values", Hint: "remove one of them"})
 	case shape.OtherCase:
 		f.add(Problem{Type: UnknownKey, Field: at, Message: "is not a key: keys are lower case", Hint: "write " + x.Like})
 	case shape.Unknown:
@@ -87,7 +87,7 @@ func (f *findings) unknown(n *shape.Node, x shape.Fault) {
 	if hint == "" {
 		hint = "known are " + strings.Join(n.KeyNames(), ", ")
 	}
-	f.add(Problem{Type: UnknownKey, Field: x.Field, Message: "is not a key that may stand here", Hint: hint})
+	f.add(Problem{Type: UnknownKey, Field: x.Field, Message: "is not allowed here", Hint: hint})
 }
 
 // noun is what the node takes, for messages.

@@ -13,20 +13,20 @@ func Unbuilt(c *protocol.Config) []Problem {
 	f.unbuiltRoles(n)
 	for phase, p := range n.Routing.All() {
 		if p.Concurrency() > 1 {
-			f.warn(NotBuilt, shape.Path("routing", phase, "max_concurrent_turns"), "", "turns run one after the other: they do not run at the same time yet")
+			f.warn(NotBuilt, shape.Path("routing", phase, "max_concurrent_turns"), "", "turns run one after another; concurrent turns are not supported yet")
 		}
 	}
 	if some(n.Notifications) {
-		f.warn(NotBuilt, "notifications", "use a hook of type http", "nobody is notified yet")
+		f.warn(NotBuilt, "notifications", "use a hook of type http", "notifications are not supported yet")
 	}
 	if some(n.Schedules) {
-		f.warn(NotBuilt, "schedules", "start runs from cron or CI", "runs do not start by themselves yet")
+		f.warn(NotBuilt, "schedules", "start runs from cron or CI", "scheduled runs are not supported yet")
 	}
 	if some(n.MissionPlanner) {
-		f.warn(NotBuilt, "mission_planner", "", "has no effect: there are no missions yet")
+		f.warn(NotBuilt, "mission_planner", "", "has no effect: missions are not supported yet")
 	}
 	if n.RunLoop != nil && some(n.RunLoop.Extra.At("continuous")) {
-		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: runs do not continue by themselves yet")
+		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: automatic continuation is not supported yet")
 	}
 	return f.list
 }
@@ -52,9 +52,9 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 			switch rt.Type {
 			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
 			case protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli or agent", "the role %s needs %s, which does not run yet: its turn is refused", id, rt.Type)
+				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli or agent", "role %s needs %s, which is not supported yet: its turns are refused", id, rt.Type)
 			default:
-				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "the role %s needs the custom adapter %s, which does not run yet: its turn is refused", id, rt.Type)
+				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "role %s needs the custom adapter %s, which is not supported yet: its turns are refused", id, rt.Type)
 			}
 			if role.WriteAuthority == protocol.Proposed {
 				f.warn(NotBuilt, shape.Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")

@@ -70,7 +70,7 @@ func Compare(in Input) Report {
 	c.reserve()
 	switch {
 	case !in.Available:
-		c.warn("the workspace cannot be observed, so what the turn declares was taken as it is; run git init to have changes checked")
+		c.warn("the workspace cannot be observed, so the declared changes were not checked; run git init to have them checked")
 		c.creditDeclared(c.declared...)
 	case c.remote():
 		c.fromAfar()
@@ -186,7 +186,7 @@ func (c *comparison) declare() {
 		}
 	}
 	if len(outside) > 0 {
-		c.fault(CodeEscape, outside, "declared files lie outside the project", "name files by their path from the project's root, with slashes")
+		c.fault(CodeEscape, outside, "declared files are outside the project", "name files by their path from the project's root, with slashes")
 	}
 }
 
@@ -210,7 +210,7 @@ func (c *comparison) reserve() {
 		}
 	}
 	if len(bad) > 0 {
-		c.fault(CodeReserved, bad, "no turn may touch the run's own files", "take them out of files_changed and leave them as they were: drawbar alone writes them")
+		c.fault(CodeReserved, bad, "turns must not change the run's own files", "remove them from files_changed and restore them: only drawbar writes them")
 	}
 }
 
@@ -304,7 +304,7 @@ func (c *comparison) authoritative() {
 		}
 	}
 	if len(rest) > 0 {
-		c.fault(CodeMismatch, rest, "changed but not declared", "add to files_changed what the turn meant to change, and undo the rest (git restore FILE, or remove it)")
+		c.fault(CodeMismatch, rest, "changed but not declared", "add intended changes to files_changed, and undo the rest (git restore FILE, or remove it)")
 	}
 	if len(outputs) > 0 {
 		c.fault(CodeVerification, outputs, "appeared in a turn that ran verification commands, but not declared",
@@ -312,7 +312,7 @@ func (c *comparison) authoritative() {
 	}
 	if len(theirs) > 0 {
 		c.fault(CodeDirtyTree, theirs, "had uncommitted changes when the turn was assigned, changed again since, and not declared",
-			"add to files_changed what the turn changed; what a person changed is best committed (git commit FILE) before the next try")
+			"add the turn's changes to files_changed; commit a person's changes (git commit FILE) before the next attempt")
 	}
 	if len(c.out.Phantom) > 0 {
 		c.warn("declared in files_changed but not changed since the turn was assigned, so not counted: %s", list(c.out.Phantom))
@@ -336,19 +336,19 @@ func (c *comparison) reviews() {
 		}
 	}
 	if len(product) > 0 {
-		c.fault(CodeMismatch, product, "a role that only reviews may not change these files",
-			fmt.Sprintf("undo the change (git restore FILE, or remove it), take it out of files_changed, and say in an objection what should change; %s/ and %s/ are allowed",
+		c.fault(CodeMismatch, product, "a review-only role must not change these files",
+			fmt.Sprintf("undo the change (git restore FILE, or remove it), remove it from files_changed, and describe the needed change in an objection; %s/ and %s/ are allowed",
 				protocol.PlanningDir, protocol.ReviewsDir))
 	}
 	phantom := slices.DeleteFunc(slices.Clone(c.out.Phantom), func(p string) bool {
 		return slices.Contains(product, p)
 	})
 	if len(phantom) > 0 {
-		c.fault(CodeMismatch, phantom, "declared in files_changed but not changed since the turn was assigned", "write the file, or take it out of files_changed")
+		c.fault(CodeMismatch, phantom, "declared in files_changed but not changed since the turn was assigned", "write the file, or remove it from files_changed")
 	}
 	undeclared := slices.DeleteFunc(slices.Clone(c.out.Undeclared), func(p string) bool { return slices.Contains(product, p) })
 	if len(undeclared) > 0 {
-		c.warn("changed but not declared in files_changed, and counted as the turn's, as a review may write there: %s", list(undeclared))
+		c.warn("changed but not declared in files_changed; counted as the turn's, because reviews may write there: %s", list(undeclared))
 	}
 }
 
@@ -360,8 +360,8 @@ func (c *comparison) proposals() {
 		}
 	}
 	if len(written) > 0 {
-		c.fault(CodeMismatch, written, "a role that only proposes may not change these files in the workspace",
-			fmt.Sprintf("undo the change (git restore FILE, or remove it) and hand it over in proposed_changes, or as a patch below %s/", protocol.ProposedDir))
+		c.fault(CodeMismatch, written, "a role that only proposes must not change these files in the workspace",
+			fmt.Sprintf("undo the change (git restore FILE, or remove it) and submit it in proposed_changes, or as a patch in %s/", protocol.ProposedDir))
 	}
 	c.out.Phantom = nil // what is proposed is not in the workspace
 }
@@ -371,7 +371,7 @@ func (c *comparison) otherCase() {
 	for _, p := range c.out.Phantom {
 		for _, u := range c.out.Undeclared {
 			if strings.EqualFold(p, u) {
-				c.warn("%s is declared but the file is called %s: names are compared by case", p, u)
+				c.warn("%s is declared, but the file is named %s: names are case-sensitive", p, u)
 			}
 		}
 	}
@@ -387,5 +387,5 @@ func (c *comparison) emptiness() {
 		where = " in phase " + c.in.Phase
 	}
 	c.out.Errors = append(c.out.Errors, Fault{Code: CodeEmptyWorkspace, Paths: c.out.Phantom,
-		Message: "the artifact is workspace but the turn changed no file" + where + ": change what it set out to change and declare it in files_changed, or set artifact.type to review"})
+		Message: "the artifact is workspace but the turn changed no file" + where + ": make the intended change and declare it in files_changed, or set artifact.type to review"})
 }

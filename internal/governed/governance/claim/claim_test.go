@@ -69,7 +69,7 @@ func TestCompare(t *testing.T) {
 		{name: "declared and in a checkpoint already", in: Input{Authority: dev, Available: true, Result: result("workspace", "a"), CheckpointedSince: []string{"a", "b"}},
 			files: []string{"a"}},
 		{name: "another case", in: Input{Authority: dev, Available: true, Result: result("workspace", "SRC/a"), Observed: []string{"src/a"}},
-			errors: []string{"artifact_mismatch: src/a"}, warnings: []string{"SRC/a", "SRC/a is declared but the file is called src/a"}, files: []string{"src/a"}},
+			errors: []string{"artifact_mismatch: src/a"}, warnings: []string{"SRC/a", "SRC/a is declared, but the file is named src/a"}, files: []string{"src/a"}},
 		{name: "reserved", in: Input{Authority: dev, Available: true, Result: result("workspace", "a", ".agentxchain/STATE.json", "x/../.agentxchain/history.jsonl"),
 			Observed: []string{"a", ".agentxchain/Decision-Ledger.jsonl"}},
 			errors: []string{"reserved_path: .agentxchain/STATE.json .agentxchain/history.jsonl .agentxchain/Decision-Ledger.jsonl"},

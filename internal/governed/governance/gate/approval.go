@@ -18,7 +18,7 @@ func approve(in Input, g protocol.Gate, d *Decision) bool {
 		return false
 	}
 	if g.OnlyPerson() {
-		d.PolicyReason = fmt.Sprintf("gate %q says who decides: only people may open it", d.GateID)
+		d.PolicyReason = fmt.Sprintf("gate %q names its approvers: only people may open it", d.GateID)
 		return false
 	}
 	p := in.Config.ApprovalPolicy
@@ -42,7 +42,7 @@ func approve(in Input, g protocol.Gate, d *Decision) bool {
 	if action != autoApprove {
 		d.PolicyReason = "approval_policy asks for a person"
 		if d.PolicyRule == "" {
-			d.PolicyReason = "approval_policy says nothing of this"
+			d.PolicyReason = "approval_policy has no rule for this"
 		}
 		return false
 	}
