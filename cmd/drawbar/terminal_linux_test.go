@@ -157,7 +157,7 @@ git init -q; git add -A; git commit -qm start`
 		"the end": {says: []exchange{{did, "all\n"}, {object, "low: a typo\n"}, {object, "\n"}, {check, "\n"}, {phase, "\n"}, {next, "\n"}, {end, "Y\n"}}, last: "done",
 			want: []string{`"run_completion_request": true`, `"proposed_next_role": "human"`}},
 		"Ctrl-C":  {says: []exchange{{did, "I looked\n"}, {object, "\x03"}}, last: "interrupt", code: 130},
-		"Ctrl-D":  {says: []exchange{{did, "I looked\n"}, {object, "\x04"}}, last: "nothing was handed in", code: 130},
+		"Ctrl-D":  {says: []exchange{{did, "I looked\n"}, {object, "\x04"}}, last: "nothing was submitted", code: 130},
 		"no turn": {idle: true, last: "no turn is active", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -196,7 +196,7 @@ func TestTwoPeople(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.root, "ran")); err == nil || len(p.state().PendingTransition.Approvals) != 1 {
 		t.Errorf("after one approval: %+v", p.state().PendingTransition)
 	}
-	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: protocol.Person{Name: "Ann B.", Email: "ANN@x"}}); err == nil || !strings.Contains(err.Error(), "another") {
+	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true, By: protocol.Person{Name: "Ann B.", Email: "ANN@x"}}); err == nil || !strings.Contains(err.Error(), "at least one more") {
 		t.Errorf("twice by one person: %v", err)
 	}
 	if _, err := p.engine().Decline(t.Context(), govern.DeclineOptions{Reason: "I was wrong", By: ann}); err != nil {

@@ -265,7 +265,7 @@ func TestSweptState(t *testing.T) {
 	p.step(govern.OutcomeAccepted)
 	p.sh("rm .agentxchain/state.json .agentxchain/archive/state.json")
 	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "state.json is gone") || !strings.Contains(hint(err), "--adopt-state") {
+	if err == nil || !strings.Contains(err.Error(), "state.json is missing") || !strings.Contains(hint(err), "--adopt-state") {
 		t.Fatalf("without the state: %v", err)
 	}
 	if _, err := p.engine().Restart(t.Context(), govern.RestartOptions{New: true, AdoptState: true}); err != nil {

@@ -188,7 +188,7 @@ func TestPolicies(t *testing.T) {
 			p := newProject(t, strings.Replace(three(manualRuntime, runtimeOf(c.worker), manualRuntime, `,"policies":[`+c.policy+`]`), `"entry_role":"pm","allowed_next_roles":["pm"`, `"entry_role":"dev","allowed_next_roles":["dev"`, 1))
 			r := p.step(c.want)
 			told := strings.Join(p.heard("warning"), "\n")
-			if r.Code != c.code || c.warns != strings.Contains(told, "did not end the same") {
+			if r.Code != c.code || c.warns != strings.Contains(told, "different results when rerun") {
 				t.Errorf("%s %v, told %q", r.Code, r.Errors, told)
 			}
 			p.sound()
