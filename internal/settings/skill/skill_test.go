@@ -34,7 +34,7 @@ func TestFrontMatter(t *testing.T) {
 		"none":              {"Say hello.\n", "no front matter"},
 		"not closed":        {"---\nname: hello\n", "no front matter"},
 		"empty":             {"", "no front matter"},
-		"not valid YAML":           {"---\n{[\n---\n", "not valid YAML"},
+		"not valid YAML":    {"---\n{[\n---\n", "not valid YAML"},
 		"no name":           {"---\ndescription: x\n---\n", "name is missing"},
 		"name no text":      {"---\nname: [a]\ndescription: x\n---\n", "name is missing"},
 		"no description":    {"---\nname: a\n---\n", "description is missing"},
