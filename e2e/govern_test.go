@@ -616,7 +616,7 @@ func TestGovernedAgentsAskByDefault(t *testing.T) {
 		if _, err := os.Stat(made); err == nil {
 			t.Error("it acted without being asked for")
 		}
-		if r.Outcome != "blocked" || len(r.Errors) == 0 || !strings.Contains(r.Errors[0], k.name+" asks for a permission and nobody is there to answer") ||
+		if r.Outcome != "blocked" || len(r.Errors) == 0 || !strings.Contains(r.Errors[0], k.name+" asks for permission and nobody can answer") ||
 			!strings.Contains(r.Errors[0], "drawbar govern config set runtimes.agent.approve yolo") {
 			t.Errorf("exit %d: %+v", o.code, r)
 		}

@@ -116,7 +116,7 @@ func TestHostileLimits(t *testing.T) {
 		if h.ran() != "" {
 			t.Errorf("it ran %q\n%s", h.ran(), o.stderr)
 		}
-		for _, want := range []string{"approvalMode \"prompt\" is ignored: yours is \"deny\"", "environment \"inherit\" is ignored", "profile careful is yours"} {
+		for _, want := range []string{"approvalMode \"prompt\" is ignored: yours is \"deny\"", "environment \"inherit\" is ignored", "using your profile careful"} {
 			if !strings.Contains(o.stderr, want) {
 				t.Errorf("no word of %q in %s", want, o.stderr)
 			}
