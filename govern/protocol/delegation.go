@@ -9,7 +9,7 @@ import (
 type QueuedDelegation struct {
 	ID                  string   `json:"delegation_id" doc:"the id that the delegating turn gave it; older files call the key id"`
 	ToRole              string   `json:"to_role" doc:"role that gets a turn for it"`
-	Charter             string   `json:"charter" doc:"what is to be done"`
+	Charter             string   `json:"charter" doc:"the task"`
 	AcceptanceContract  []string `json:"acceptance_contract" doc:"conditions that the work has to meet"`
 	RequiredDecisionIDs []string `json:"required_decision_ids" doc:"decisions that the turn has to make; the review lists missing ones"`
 	ParentTurnID        string   `json:"parent_turn_id" doc:"turn that delegated"`

@@ -39,7 +39,7 @@ type Intent struct {
 	Status             string       `json:"status" doc:"one of the states of an intent, from detected on"`
 	Priority           *string      `json:"priority" doc:"p0 (most urgent) to p3, set by triage (null: p0)"`
 	Template           *string      `json:"template" doc:"what kind of planning files belong to it, set by triage"`
-	Charter            *string      `json:"charter" doc:"what is to be done, set by triage"`
+	Charter            *string      `json:"charter" doc:"the task, set by triage"`
 	AcceptanceContract []string     `json:"acceptance_contract" doc:"how one sees that it is done, item by item"`
 	PhaseScope         *string      `json:"phase_scope" doc:"the only phase whose turns get it (null: every phase)"`
 	RequiresHumanStart bool         `json:"requires_human_start" doc:"true for every new intent; kept for other tools"`
@@ -118,7 +118,7 @@ type IntakeContext struct {
 	EventID            string   `json:"event_id" doc:"event that it comes from"`
 	Source             *string  `json:"source" doc:"source of that event, such as ci_failure (null: the event is gone)"`
 	Category           *string  `json:"category" doc:"category of that event (null: the event is gone)"`
-	Charter            *string  `json:"charter" doc:"what is to be done"`
+	Charter            *string  `json:"charter" doc:"the task"`
 	AcceptanceContract []string `json:"acceptance_contract" doc:"items that the result has to cover"`
 	PhaseScope         *string  `json:"phase_scope" doc:"the only phase that it is for (null: every phase)"`
 	Priority           string   `json:"priority,omitempty" doc:"p0 (most urgent) to p3"`

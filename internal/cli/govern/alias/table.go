@@ -41,7 +41,7 @@ func Commands() []Command {
 		{Old: "replay turn", Own: true},
 
 		{Old: "connector capabilities", Refused: "use drawbar agents matrix to see capabilities", Hint: "drawbar agents matrix"},
-		{Old: "proposal", Refused: "proposal commands are not implemented", Hint: "give the role write_authority authoritative, and a runtime that may write"},
+		{Old: "proposal", Refused: "proposal commands are not supported", Hint: "give the role write_authority authoritative, and a runtime that may write"},
 		{Old: "intake handoff", Refused: "a run governs one repository, and there is no coordinator to hand intents to", Hint: "drawbar govern intake start --intent ID"},
 		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run starts", Hint: "drawbar govern intake status"},
 		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},
@@ -52,7 +52,7 @@ func Commands() []Command {
 		{Old: "restore", Refused: "the record is not committed: git ignores .agentxchain", Hint: "restore .agentxchain from a backup, then run drawbar govern verify"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
-		{Old: "replay export", Refused: "there is no dashboard that could show an export", Hint: "drawbar govern verify export FILE"},
+		{Old: "replay export", Refused: "there is no dashboard to show an export", Hint: "drawbar govern verify export FILE"},
 		{Old: "workflow-kit", Refused: "the configuration lists the artifacts of each phase", Hint: "drawbar govern config get workflow_kit, drawbar govern gates"},
 		{Old: "serve-mcp", Refused: "there is no MCP server for governed runs", Hint: "drawbar govern status"},
 		{Old: "ship-status", Refused: "the gates show what is left to do", Hint: "drawbar govern gates, drawbar govern report"},

@@ -30,7 +30,7 @@ func validate(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "validate [ROLE]", Short: "Validate the configuration and list every problem with a fix",
 		Long: "Check agentxchain.json: every problem with its field, its line and a fix, what could never be completed (ADM-001 to " +
-			"ADM-004), and\nwhat is not implemented. Warnings leave the exit code at 0. With the id of a role: only that role and " +
+			"ADM-004), and\nwhat is not supported. Warnings leave the exit code at 0. With the id of a role: only that role and " +
 			"its runtime.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
