@@ -327,13 +327,18 @@ func TestNewMayAskTheRegistry(t *testing.T) {
 
 func TestReplacedAdaptersAreReleased(t *testing.T) {
 	t.Parallel()
-	var refs []weak.Pointer[prober]
+	var (
+		mu   sync.Mutex // two agents' adapters may be made at the same time
+		refs []weak.Pointer[prober]
+	)
 	tracked := func(name string) adapter.Descriptor {
 		return describe(name, func(d *adapter.Descriptor) {
 			d.New = func() adapter.Adapter {
 				p := &prober{mute: mute{validCapabilities()}, probe: func(context.Context, adapter.Host) (adapter.Installation, error) {
 					return adapter.Installation{Installed: true}, nil
 				}}
+				mu.Lock()
+				defer mu.Unlock()
 				refs = append(refs, weak.Make(p))
 				return p
 			}
