@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -47,6 +49,7 @@ import (
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	collectLater()
 	app := &cli.App{In: in, Out: out, Err: errs, Getenv: os.Getenv, Version: first.Version()}
 	cmd := tree(app, named(args))
 	cmd.SetArgs(args)
@@ -67,6 +70,16 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 		app.Fail(err)
 	}
 	return exitcode.Of(err)
+}
+
+// collectLater puts off the first garbage collection until the heap has 32 MiB, which few commands reach: collecting earlier took an
+// eighth of the processor time of a governed turn. From then on the collector works as it always does.
+func collectLater() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(800) // of the 4 MiB that the runtime counts at least
+	runtime.AddCleanup(new([64]byte), func(usual int) { debug.SetGCPercent(usual) }, usual)
 }
 
 // The groups of commands, in the order in which people meet them.
