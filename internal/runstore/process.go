@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
 // process identifies the recording process, so that a reused process id is not mistaken for it.
@@ -16,7 +18,7 @@ type process struct {
 }
 
 var self = sync.OnceValue(func() process {
-	p := process{PID: os.Getpid(), Boot: bootID(), Namespace: pidNamespace()}
+	p := process{PID: os.Getpid(), Boot: pid.Boot(), Namespace: pidNamespace()}
 	p.Host, _ = os.Hostname()
 	if p.Boot == "" {
 		p.Boot = "host:" + p.Host

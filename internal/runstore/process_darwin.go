@@ -25,12 +25,4 @@ func processStart(pid int) (start uint64, ok bool, err error) {
 	return uint64(t.Sec)*1e6 + uint64(t.Usec), true, nil
 }
 
-func bootID() string {
-	id, err := unix.Sysctl("kern.bootsessionuuid")
-	if err != nil {
-		return ""
-	}
-	return id
-}
-
 func pidNamespace() string { return "" }

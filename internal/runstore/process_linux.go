@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -40,14 +39,6 @@ func parseStat(stat []byte) (start uint64, ok bool, err error) {
 	}
 	start, err = strconv.ParseUint(string(fields[19]), 10, 64)
 	return start, err == nil, err
-}
-
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
 }
 
 func pidNamespace() string {

@@ -7,6 +7,4 @@ import "errors"
 // processStart is unknown on this platform: the lock in the run directory shows whether a run is alive.
 func processStart(int) (start uint64, ok bool, err error) { return 0, false, errors.ErrUnsupported }
 
-func bootID() string { return "" }
-
 func pidNamespace() string { return "" }

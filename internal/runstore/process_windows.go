@@ -28,7 +28,4 @@ func processStart(pid int) (start uint64, ok bool, err error) {
 	return uint64(created.HighDateTime)<<32 | uint64(created.LowDateTime), true, nil
 }
 
-// bootID is empty: a creation time is absolute, so no second process of this machine has the same number and time.
-func bootID() string { return "" }
-
 func pidNamespace() string { return "" }

@@ -16,46 +16,45 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// apply carries out a journal, every step of it that has not been carried out, and removes it. Doing it twice, or after any
-// part of it, comes to the same. A checkpoint that is stale is an error of its own, after which everything else is done.
+// apply carries out the transaction that the log ends with, and says so there. A checkpoint that is stale is an error of its own,
+// after which everything else is done.
 //
 // again says that it may have been begun before.
 func (l *Ledger) apply(ctx context.Context, j *journal, again bool) error {
-	var s flushes
-	defer s.close()
+	if err := l.replay(j, again); err != nil {
+		return err
+	}
+	stale, err := l.applyCheckpoint(ctx, j)
+	if err != nil {
+		return err
+	}
+	if err := l.done(j); err != nil {
+		return err
+	}
+	return stale
+}
+
+// replay does what a journal says, every step of it that has not been done. Doing it twice, or after any part of it, comes to the
+// same.
+func (l *Ledger) replay(j *journal, again bool) error {
 	for _, step := range j.Appends {
-		if err := l.append(j, step, again, &s); err != nil {
+		if err := l.append(j, step, again); err != nil {
 			return err
 		}
 	}
 	type replacement struct{ temp, file string }
 	var ready []replacement
 	for _, step := range j.Files {
-		temp, f, err := l.replacement(j, step)
+		temp, err := l.replacement(j, step)
 		if err != nil {
 			return err
 		}
-		if f != nil {
-			s.add(step.File, f)
+		if temp != "" {
 			ready = append(ready, replacement{temp, step.File})
 		}
 	}
-	if err := s.flush(l.disk); err != nil {
-		s.files = nil
-		return err
-	}
-	s.files = nil
-	dirs := []string{protocol.Dir}
 	for _, r := range ready {
 		if err := l.disk.rename(r.temp, r.file); err != nil {
-			return err
-		}
-		if dir := path.Dir(r.file); !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	for _, dir := range dirs {
-		if err := l.disk.syncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -70,16 +69,7 @@ func (l *Ledger) apply(ctx context.Context, j *journal, again bool) error {
 		}
 		l.disk.crash("remove " + p)
 	}
-	stale, err := l.applyCheckpoint(ctx, j)
-	if err != nil {
-		return err
-	}
-	file := journalPath(j.TransactionID)
-	if err := l.disk.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return failed("remove", l.disk.at(file), err)
-	}
-	l.disk.crash("remove " + file)
-	return stale
+	return nil
 }
 
 func (l *Ledger) applyCheckpoint(ctx context.Context, j *journal) (stale, err error) {
@@ -112,7 +102,7 @@ func about(j *journal) string {
 }
 
 // append brings content to its offset. What another program wrote there since the crash moves behind it.
-func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) error {
+func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 	d := l.disk
 	size, _, err := d.stat(step.File)
 	if err != nil {
@@ -122,7 +112,7 @@ func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) err
 	if err != nil {
 		return failed("open", d.at(step.File), err)
 	}
-	s.add(step.File, f)
+	defer f.Close()
 	write := func(at int64, content []byte) error {
 		if _, err := f.WriteAt(content, at); err != nil {
 			return failed("append to", d.at(step.File), err)
@@ -169,12 +159,13 @@ func (l *Ledger) append(j *journal, step appendStep, again bool, s *flushes) err
 	if _, err := io.ReadFull(io.NewSectionReader(f, offset, size-offset), there); err != nil {
 		return failed("read", d.at(step.File), err)
 	}
-	foreign := there
+	own := commonPrefix(there, step.Content) // a part of it was written
+	foreign := there[bytes.LastIndexByte(there[:own], '\n')+1:]
 	if !wholeLines(foreign) {
-		foreign = there[commonPrefix(there, step.Content):]
+		foreign = there[own:]
 	}
 	if len(foreign) == 0 {
-		return write(offset, step.Content) // half of it was written
+		return write(offset, step.Content)
 	}
 	kept, err := l.keep(step.File, offset, foreign)
 	if err != nil {
@@ -270,29 +261,33 @@ func equalAt(f io.ReaderAt, at int64, content []byte) (bool, error) {
 	return true, nil
 }
 
-// replacement writes the new content of a file beside it; nil when it is there already.
-func (l *Ledger) replacement(j *journal, step fileStep) (temp string, f *os.File, err error) {
+// replacement writes the new content of a file under another name; empty when the file has it already.
+func (l *Ledger) replacement(j *journal, step fileStep) (temp string, err error) {
 	now, err := l.disk.read(step.File)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	if now != nil && bytes.Equal(now, step.Content) {
-		return "", nil, nil
+		return "", nil
 	}
 	if now != nil && marker(now) != step.Before {
 		kept, err := l.keep(step.File, 0, now)
 		if err != nil {
-			return "", nil, err
+			return "", err
 		}
 		l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID,
 			Message: fmt.Sprintf("%s was changed by another program after %s was interrupted; the transaction was completed, and the other version is kept", step.File, about(j))})
 	}
 	if dir := path.Dir(step.File); dir != "." {
 		if err := l.disk.makeDir(dir); err != nil {
-			return "", nil, err
+			return "", err
 		}
 	}
-	return l.disk.temp(step.File, step.Content)
+	temp, f, err := l.disk.temp(step.File, step.Content)
+	if err != nil {
+		return "", err
+	}
+	return temp, f.Close()
 }
 
 // keep stores bytes that lose their place, under a name that their content gives, and answers with it.
@@ -304,19 +299,7 @@ func (l *Ledger) keep(file string, offset int64, content []byte) (string, error)
 	if err := l.disk.makeDir(keptDir); err != nil {
 		return "", err
 	}
-	temp, f, err := l.disk.temp(name, content)
-	if err != nil {
-		return "", err
-	}
-	var s flushes
-	s.add(name, f)
-	if err := s.flush(l.disk); err != nil {
-		return "", err
-	}
-	if err := l.disk.rename(temp, name); err != nil {
-		return "", err
-	}
-	return name, l.disk.syncDir(keptDir)
+	return name, l.disk.replace(name, content)
 }
 
 // keptDir is where bytes go that had to give way: half lines, displaced files, journals that cannot be read.

@@ -1,12 +1,14 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 )
@@ -37,6 +39,9 @@ func (l *Ledger) coverBeside(b *batch, tx *Tx, session []byte) error {
 			return err
 		}
 		if now := marker(old); known && was != now {
+			if err := l.disk.flush([]string{file}); err != nil {
+				return err
+			}
 			if b.chain, err = b.tail.add(b.chain, entry{Kind: entryAdopted, File: file, Length: int64(len(old)), SHA256: now}); err != nil {
 				return err
 			}
@@ -71,6 +76,9 @@ func (l *Ledger) coverAudit(t *chainTail, chain *[]byte) error {
 	const file = protocol.HookAuditFile
 	size, _, err := l.disk.stat(file)
 	if err != nil || size == t.ends[file] {
+		return err
+	}
+	if err := l.disk.flush([]string{file}); err != nil {
 		return err
 	}
 	e := entry{Kind: entryFile, File: file, Offset: t.ends[file], Length: size - t.ends[file]}
@@ -130,14 +138,9 @@ func (l *Ledger) closeAudit() error {
 	if err != nil {
 		return err
 	}
-	var s flushes
-	defer s.close()
-	if err := l.append(&journal{}, appendStep{File: protocol.ChainFile, Offset: at, Content: chain}, false, &s); err != nil {
-		return err
-	}
-	err = s.flush(l.disk)
-	s.files = nil
-	return err
+	j := &journal{Format: journalFormat, TransactionID: journalPrefix + randomHex(), Kind: "audit", Status: journalStatus,
+		PreparedAt: protocol.At(time.Now()), Appends: []appendStep{{File: protocol.ChainFile, Offset: at, Content: chain}}}
+	return l.carryOut(context.Background(), j)
 }
 
 // archived are the files of a turn as they will stand in the archive, sorted.

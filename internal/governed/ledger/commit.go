@@ -31,7 +31,7 @@ func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
 		return err
 	}
 	defer leave()
-	if err := l.finish(ctx); err != nil {
+	if err := l.finishPending(ctx); err != nil {
 		return err
 	}
 	j, tail, err := l.prepare(&tx)
@@ -50,15 +50,17 @@ func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
 
 // carryOut writes the journal of a transaction and does what it says.
 func (l *Ledger) carryOut(ctx context.Context, j *journal) error {
-	if err := writeJournal(l.disk, j); err != nil {
+	if !l.redo.mark.follows(j) {
+		if err := l.settle(); err != nil {
+			return err
+		}
+	}
+	if err := l.redo.write(l.disk, redoLine{Journal: j}); err != nil {
 		return err
 	}
+	l.redo.pending = j
 	// What has happened is finished whatever the caller has in mind.
-	ctx = context.WithoutCancel(ctx)
-	err := l.disk.syncDir(protocol.TransactionsDir)
-	if err == nil {
-		err = l.apply(ctx, j, false)
-	}
+	err := l.apply(context.WithoutCancel(ctx), j, false)
 	if errors.Is(err, ErrCheckpointStale) {
 		l.staleErr, err = err, nil
 	}
@@ -247,6 +249,9 @@ func (l *Ledger) newBatch(tx *Tx) (*batch, error) {
 	var err error
 	b.chain, adopted, short, err = b.tail.begin(l.disk, protocol.At(tx.Now), b.sizes, l.prior)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.disk.flush(adopted); err != nil {
 		return nil, err
 	}
 	for _, file := range adopted {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
 // tempDir is where new contents are written before they get their names. What is found there is left behind by a crash.
@@ -34,6 +36,7 @@ func randomHex() string {
 type disk struct {
 	root    *os.Root
 	crash   func(point string)
+	boot    string // see pid.Boot
 	noFlush bool
 }
 
@@ -45,7 +48,7 @@ func openDisk(root string, crash func(string)) (*disk, error) {
 	if crash == nil {
 		crash = func(string) {}
 	}
-	return &disk{root: r, crash: crash}, nil
+	return &disk{root: r, crash: crash, boot: pid.Boot()}, nil
 }
 
 // at is a path as it is shown.
@@ -168,25 +171,42 @@ func (d *disk) rename(from, to string) error {
 	}
 }
 
-// flushes are files whose contents are flushed together: the file system waits once for all of them.
-type flushes struct {
-	names []string
-	files []*os.File
+// replace gives a file new content that lasts.
+func (d *disk) replace(file string, content []byte) error {
+	temp, f, err := d.temp(file, content)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.sync(f), f.Close()); err != nil {
+		return failed("flush", d.at(file), err)
+	}
+	d.crash("sync " + file)
+	if err := d.rename(temp, file); err != nil {
+		return err
+	}
+	return d.syncDir(path.Dir(file))
 }
 
-func (s *flushes) add(name string, f *os.File) {
-	s.names = append(s.names, name)
-	s.files = append(s.files, f)
-}
-
-// flush flushes and closes them.
-func (s *flushes) flush(d *disk) error {
-	errs := make([]error, len(s.files))
+// flush flushes the contents of files together, as far as they are there: the file system waits once for all of them.
+func (d *disk) flush(lists ...[]string) error {
+	mode := os.O_RDONLY
+	if runtime.GOOS == "windows" {
+		mode = os.O_RDWR // Windows flushes only what it may write
+	}
+	names := slices.Concat(lists...)
+	errs := make([]error, len(names))
 	var wg sync.WaitGroup
-	for i, f := range s.files {
+	for i, name := range names {
 		wg.Go(func() {
-			if err := errors.Join(d.sync(f), f.Close()); err != nil {
-				errs[i] = failed("flush", d.at(s.names[i]), err)
+			f, err := d.root.OpenFile(name, mode, 0)
+			if errors.Is(err, fs.ErrNotExist) {
+				return
+			}
+			if err == nil {
+				err = errors.Join(d.sync(f), f.Close())
+			}
+			if err != nil {
+				errs[i] = failed("flush", d.at(name), err)
 			}
 		})
 	}
@@ -194,14 +214,21 @@ func (s *flushes) flush(d *disk) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	for _, name := range s.names {
+	for _, name := range names {
 		d.crash("sync " + name)
 	}
 	return nil
 }
 
-func (s *flushes) close() {
-	for _, f := range s.files {
-		_ = f.Close()
+// shorten cuts a file, if it is there.
+func (d *disk) shorten(file string, size int64) error {
+	f, err := d.root.OpenFile(file, os.O_WRONLY, 0)
+	if err == nil {
+		err = errors.Join(f.Truncate(size), f.Close())
 	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed("shorten", d.at(file), err)
+	}
+	d.crash("shorten " + file)
+	return nil
 }

@@ -7,20 +7,21 @@
 //
 // # A transaction
 //
-// Commit encodes everything, lets the caller prepare a checkpoint (git objects, no ref), and writes a journal that holds every
-// byte that will be appended or replaced, with the offset it belongs to. From the moment the journal has its name the
-// transaction has happened; before, nothing has. Then the lines are appended at their offsets, whole files are replaced, the
-// state last, the bundles of accepted turns move to the archive, the checkpoint's ref is moved, and the journal is removed. Every
+// Commit encodes everything, lets the caller prepare a checkpoint (git objects, no ref), and adds a journal to the redo log that holds
+// every byte that will be appended or replaced, with the offset it belongs to. From the moment the journal is flushed the transaction
+// has happened; before, nothing has. Then the lines are appended at their offsets, whole files are replaced, the state last, the
+// bundles of accepted turns move to the archive, the checkpoint's ref is moved, and a mark in the log says that all this was done. Every
 // step asks first whether it has been done, so that doing all of it again changes nothing. That is what recovery does: Open
-// carries out what a journal holds, and a reader who meets a journal shows what recovery will give.
+// carries out a journal without a mark, and a reader who meets one shows what recovery will give.
 //
 // # What is flushed
 //
-// The journal and its folder are flushed before the first step, because they are the promise. The appended files and the new
-// contents of replaced ones are flushed together, at once, and the folder after the last rename, before the journal goes: from
-// then on they are the only copy. The removal itself is not flushed. A journal that a power failure brings back is carried out
-// again and changes nothing, and the next transaction's flush of the folder makes the removal last. Moves to the archive are not
-// flushed either: where they are lost the bundle is where it was. So a transaction waits for four flushes, whatever it writes.
+// Only the log, once for each transaction. What its steps write reaches the disk when the system writes it back. Should the machine
+// go down before, the mark names another boot: Open carries out again what is missing of all transactions in the log. A file that
+// another program has changed since is left as it is. After 64 transactions or 1 MiB, and whenever the record does not continue where
+// the log ended, because another program wrote to it, everything named in the log is flushed and the log begins again. So is it
+// after each transaction where the system does not identify its boots, and after one that removes files, since others may appear in
+// their place. The move of a checkpoint's ref is git's to flush, and is not repeated.
 //
 // # Who may write
 //

@@ -2,12 +2,14 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 
@@ -60,8 +62,6 @@ type moveStep struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
-
-func journalPath(id string) string { return protocol.TransactionsDir + "/" + id + journalSuffix }
 
 // marker is the digest of a file's content; empty for no file.
 func marker(data []byte) string {
@@ -118,17 +118,16 @@ type originalJournal struct {
 	NextState        *protocol.State   `json:"next_state"`
 }
 
-// found is one file of the journals' folder.
+// found is one file of the original's journals' folder.
 type found struct {
 	file     string
-	ours     *journal
 	original *originalJournal
 	other    bool  // a journal that asks for nothing: committed, or of another status
 	err      error // it cannot be read
 }
 
-// parseJournal reads a journal of ours or of the original.
-func parseJournal(d *disk, file string, data []byte) found {
+// parseJournal reads a journal of the original.
+func parseJournal(file string, data []byte) found {
 	f := found{file: file}
 	var head struct {
 		Format string `json:"format"`
@@ -139,15 +138,6 @@ func parseJournal(d *disk, file string, data []byte) found {
 		return f
 	}
 	switch {
-	case head.Format == journalFormat:
-		j := new(journal)
-		if f.err = json.Unmarshal(data, j); f.err == nil {
-			f.err = j.check(d)
-		}
-		if f.err == nil && journalPath(j.TransactionID) != file {
-			f.err = fmt.Errorf("it says that it is %q", j.TransactionID)
-		}
-		f.ours = j
 	case head.Format != "":
 		f.err = &newerJournal{head.Format}
 	case head.Status == originalStatus && (head.Kind == originalKind || head.Kind == ""):
@@ -163,7 +153,7 @@ func parseJournal(d *disk, file string, data []byte) found {
 	return f
 }
 
-// newerJournal is a journal that only a newer version can carry out.
+// newerJournal is a journal that only another version can carry out.
 type newerJournal struct{ format string }
 
 func (e *newerJournal) Error() string { return "it has the format " + e.format }
@@ -187,8 +177,7 @@ func journalNames(d *disk) ([]string, error) {
 	return names, nil
 }
 
-// journals reads the journals: ours first, which there is one of at most, then those of the original in the order of their
-// acceptance. One that has gone meanwhile is left out.
+// journals reads the journals of the original in the order of their acceptance. One that has gone meanwhile is left out.
 func journals(d *disk, names []string) ([]found, error) {
 	var all []found
 	for _, name := range names {
@@ -202,50 +191,15 @@ func journals(d *disk, names []string) ([]found, error) {
 			return nil, err
 		}
 		if data != nil {
-			all = append(all, parseJournal(d, file, data))
+			all = append(all, parseJournal(file, data))
 		}
 	}
-	rank := func(f found) int {
-		switch {
-		case f.err != nil || f.other:
-			return 2
-		case f.ours != nil:
-			return 0
+	sequence := func(f found) int {
+		if f.err != nil || f.other {
+			return math.MaxInt
 		}
-		return 1
+		return f.original.AcceptedSequence
 	}
-	slices.SortStableFunc(all, func(a, b found) int {
-		if r := rank(a) - rank(b); r != 0 || rank(a) != 1 {
-			return r
-		}
-		return a.original.AcceptedSequence - b.original.AcceptedSequence
-	})
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(sequence(a), sequence(b)) })
 	return all, nil
-}
-
-// writeJournal is the point of no return: behind it, the transaction has happened.
-func writeJournal(d *disk, j *journal) error {
-	data, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	if err := d.makeDir(protocol.TransactionsDir); err != nil {
-		return err
-	}
-	path := journalPath(j.TransactionID)
-	temp, f, err := d.temp(path, data)
-	if err != nil {
-		return err
-	}
-	var s flushes
-	s.add(path, f)
-	if err := s.flush(d); err != nil {
-		_ = d.root.Remove(temp)
-		return err
-	}
-	if err := d.rename(temp, path); err != nil {
-		_ = d.root.Remove(temp)
-		return err
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -34,7 +35,8 @@ type Options struct {
 	Crash  func(point string) // tests: called after every write, flush, rename and removal
 	Getpid func() int         // tests
 
-	noFlush bool // tests that kill processes, which lose nothing that was written
+	noFlush bool   // tests that kill processes, which lose nothing that was written
+	boot    string // tests: see disk
 }
 
 // Note is something that Open or Commit found and mended, for a person to read.
@@ -59,6 +61,7 @@ type Ledger struct {
 	lock  *held
 	view  *View
 	tail  *chainTail
+	redo  redo
 	notes []Note
 	prior []string // heads of a chain that is gone, which the next chain names
 	// auditForeign is how long the audit of hooks was when the ledger was opened; up to there only others can have added lines.
@@ -107,6 +110,7 @@ func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	d.noFlush = o.noFlush
+	d.boot = cmp.Or(o.boot, d.boot)
 	if err := d.makeDir(protocol.LocksDir); err != nil {
 		_ = d.root.Close()
 		return nil, err

@@ -57,6 +57,14 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 		return nil, false, err
 	}
 	before, _ := d.root.Stat(protocol.StateFile)
+	log, err := readRedo(d)
+	if err != nil {
+		return nil, false, err
+	}
+	lost, err := missing(d, log.lost)
+	if err != nil {
+		return nil, false, err
+	}
 	pending, err := journals(d, names)
 	if err != nil {
 		return nil, false, err
@@ -73,13 +81,13 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 		return nil, false, err
 	}
 	v.stateMark = marker(state)
-	for _, f := range pending {
-		if f.ours != nil && f.err == nil {
-			state = v.foresee(d, f.ours, state)
+	for _, j := range []*journal{lost, log.pending} {
+		if j != nil {
+			state = v.foresee(d, j, state)
 		}
 	}
 	v.seenMark = marker(state)
-	same, err := unchanged(d, names, before)
+	same, err := unchanged(d, names, before, log)
 	if !same || err != nil {
 		return nil, false, err
 	}
@@ -100,11 +108,18 @@ func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err er
 	return v, true, nil
 }
 
-// unchanged reports whether the journals and the state are those that were there before.
-func unchanged(d *disk, names []string, before os.FileInfo) (bool, error) {
+// unchanged reports whether the journals, the log and the state are those that were there before.
+func unchanged(d *disk, names []string, before os.FileInfo, log redo) (bool, error) {
 	now, err := journalNames(d)
 	if err != nil {
 		return false, err
+	}
+	size, _, err := d.stat(redoFile)
+	if err != nil {
+		return false, err
+	}
+	if !log.bad && size != log.size {
+		return false, nil
 	}
 	after, err := d.root.Stat(protocol.StateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -246,14 +246,16 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"format":"drawbar/1","transaction_id":"txn_f","appends":[{"file":".agentxchain/history.jsonl","offset":7,"content":"e30K"}],"files":[{"file":".agentxchain/state.json","content":"e30K"}],"moves":[{"from":"a","to":"b/c"}],"remove":["d"],"checkpoint":{"commit":"c"}}`))
+	f.Add([]byte(`{"journal":{"format":"drawbar/1","transaction_id":"txn_f","appends":[{"file":".agentxchain/history.jsonl","offset":7,"content":"e30K"}],"files":[{"file":".agentxchain/state.json","content":"e30K"}],"moves":[{"from":"a","to":"b/c"}],"remove":["d"],"checkpoint":{"commit":"c"}}}`))
+	f.Add([]byte(`{"mark":{"format":"drawbar/1","boot":"another","count":1,"ends":{".agentxchain/history.jsonl":7}}}`))
 	f.Add([]byte(`{"kind":"accept_turn","status":"prepared","turn_id":"turn_b","history_entry":{"turn_id":"turn_b"},"ledger_entries":[{"id":"DEC-1"}],"next_state":{"status":"active"},"accepted_sequence":2}`))
-	f.Add([]byte(`{"format":"drawbar/1","appends":[{"file":"x"}],"files":[{"file":"../../x"}]}`))
+	f.Add([]byte(`{"journal":{"format":"drawbar/1","appends":[{"file":"x"}],"files":[{"file":"../../x"}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top := t.TempDir()
 		root := filepath.Join(top, "project")
 		write(t, root, protocol.HistoryFile, `{"turn_id":"turn_a"}`+"\n")
 		write(t, root, protocol.TransactionsDir+"/txn_f.json", string(data))
+		write(t, root, redoFile, redoText(string(data))+string(data))
 		_, _ = Read(root)
 		if l, err := Open(t.Context(), root, options(root)); err == nil {
 			h, err := l.View().History("")

@@ -68,10 +68,10 @@ func (l *Ledger) folders() error {
 	}
 }
 
-// finish carries out a journal of ours that is there. Journals that nobody can read are kept aside.
+// finish carries out what the log says that a crash has interrupted. Journals of the original that cannot be read are kept aside.
 func (l *Ledger) finish(ctx context.Context) error {
 	names, err := journalNames(l.disk)
-	if err != nil || len(names) == 0 {
+	if err != nil {
 		return err
 	}
 	all, err := journals(l.disk, names)
@@ -82,33 +82,44 @@ func (l *Ledger) finish(ctx context.Context) error {
 		var newer *newerJournal
 		switch {
 		case errors.As(f.err, &newer):
-			return execution.Errorf(execution.CodeConfig, "%s was left by a newer drawbar: %w", l.disk.at(f.file), f.err).
+			return execution.Errorf(execution.CodeConfig, "%s was left by another version of drawbar: %w", l.disk.at(f.file), f.err).
 				WithHint("run the command with that version to finish the interrupted transaction")
 		case f.err != nil:
 			if err := l.setAside(f); err != nil {
 				return err
 			}
-		case f.ours != nil:
-			l.tail = nil
-			err := l.apply(ctx, f.ours, true)
-			if errors.Is(err, ErrCheckpointStale) {
-				l.staleErr, err = err, nil
-			}
-			if err != nil {
-				return fmt.Errorf("finish the interrupted transaction %s (%s): %w", f.ours.TransactionID, about(f.ours), err)
-			}
-			l.note(Note{What: "finished", Transaction: f.ours.TransactionID, TurnID: f.ours.TurnID,
-				Message: fmt.Sprintf("finished %s, which was interrupted at %s", about(f.ours), f.ours.PreparedAt)})
-			if l.view, err = read(l.disk, l.root); err != nil {
-				return err
-			}
 		}
 	}
-	return nil
+	if err := l.recoverRedo(); err != nil {
+		return err
+	}
+	if err := l.finishPending(ctx); err != nil || len(l.redo.lost) == 0 {
+		return err
+	}
+	return l.settle()
 }
 
-// setAside moves a journal that cannot be read where it is kept. It can only be one of the original, which does not flush: ours
-// has its name when it has its content.
+// finishPending carries out the transaction that the log ends with, if that is not done.
+func (l *Ledger) finishPending(ctx context.Context) error {
+	j := l.redo.pending
+	if j == nil {
+		return nil
+	}
+	l.tail = nil
+	err := l.apply(ctx, j, true)
+	if errors.Is(err, ErrCheckpointStale) {
+		l.staleErr, err = err, nil
+	}
+	if err != nil {
+		return fmt.Errorf("finish the interrupted transaction %s (%s): %w", j.TransactionID, about(j), err)
+	}
+	l.note(Note{What: "finished", Transaction: j.TransactionID, TurnID: j.TurnID,
+		Message: fmt.Sprintf("finished %s, which was interrupted at %s", about(j), j.PreparedAt)})
+	l.view, err = read(l.disk, l.root)
+	return err
+}
+
+// setAside moves a journal that cannot be read where it is kept. The original does not flush its journals.
 func (l *Ledger) setAside(f found) error {
 	kept := keptDir + "/" + path.Base(f.file)
 	if err := l.move(f.file, kept); err != nil {

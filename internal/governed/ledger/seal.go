@@ -165,19 +165,7 @@ func (l *Ledger) restore(sealed []byte) error {
 		}
 		n.Message = protocol.StateFile + " was changed by another program; the version of the last transaction was restored, and the change is kept in " + n.Kept
 	}
-	temp, f, err := l.disk.temp(protocol.StateFile, sealed)
-	if err != nil {
-		return err
-	}
-	var s flushes
-	s.add(protocol.StateFile, f)
-	if err := s.flush(l.disk); err != nil {
-		return err
-	}
-	if err := l.disk.rename(temp, protocol.StateFile); err != nil {
-		return err
-	}
-	if err := l.disk.syncDir(path.Dir(protocol.StateFile)); err != nil {
+	if err := l.disk.replace(protocol.StateFile, sealed); err != nil {
 		return err
 	}
 	l.note(n)
