@@ -20,6 +20,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 )
 
 const fakeVar = "DRAWBAR_BENCH_FAKE"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	drawbar.Supervise()
+	testenv.Setup(0)
 	code := m.Run()
 	if built != "" {
 		_ = os.RemoveAll(built)

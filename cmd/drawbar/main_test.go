@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/drawbar/drawbar/internal/cli/demo"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test
+	testenv.Setup(3)
 	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP, "governed-agent": playGoverned})
 }
 

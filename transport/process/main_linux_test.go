@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/drawbar/drawbar/internal/base/testenv"
 )
 
 // The first goroutine stays on the first thread, for the fake that ends it.
@@ -27,6 +29,7 @@ func TestMain(m *testing.M) {
 		fake(os.Args[1:])
 		os.Exit(0)
 	}
+	testenv.Setup(6)
 	goleak.VerifyTestMain(m)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testenv.Setup(0)
 	goleak.VerifyTestMain(m)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/drawbar/drawbar/transport/process"
 	"go.uber.org/goleak"
 )
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		asHook(name, os.Args[1:])
 		os.Exit(0)
 	}
+	testenv.Setup(8)
 	goleak.VerifyTestMain(m)
 }
 

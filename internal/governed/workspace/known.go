@@ -20,9 +20,20 @@ type knownAnswer struct {
 	files map[string]fileStamp
 }
 
-// settledAfter is how old the last change of a file must be for a later change to show in its times, on any file system.
-// Tests shorten it.
+// settledAfter is how old the last change of a file must be for a later change to show in its times: on a file system that keeps seconds,
+// and on one whose times are finer, which move with the clock of the system. Tests shorten the first.
 var settledAfter = 3 * time.Second
+
+const settledFine = 50 * time.Millisecond
+
+// settled reports whether a change that came at now or later would show in the times of a file.
+func (s fileStamp) settled(now time.Time) bool {
+	after := settledAfter
+	if s.changed.Nanosecond()%int(time.Millisecond) != 0 {
+		after = min(after, settledFine)
+	}
+	return !s.there || now.Sub(s.changed) >= after
+}
 
 // fileStamp is what changes with every change of a file, except one in the same instant: a program can set back the time of the
 // last change of content, not that of the last change of anything.
@@ -56,7 +67,7 @@ func (k *knownSettings) put(dir string, all []setting, files []string, begun tim
 	stamps := make(map[string]fileStamp, len(files))
 	for _, path := range files {
 		stamp, ok := stampOf(path)
-		if !ok || stamp.there && begun.Sub(stamp.changed) < settledAfter {
+		if !ok || !stamp.settled(begun) {
 			return
 		}
 		stamps[path] = stamp

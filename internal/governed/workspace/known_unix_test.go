@@ -241,3 +241,26 @@ func TestProcessesOfATurn(t *testing.T) {
 		t.Errorf("%d processes for two turns", n)
 	}
 }
+
+// TestSettled: how long a change can hide depends on how fine the times of the file system are.
+func TestSettled(t *testing.T) {
+	// Not parallel: it needs the limit that other tests shorten.
+	defer func(was time.Duration) { settledAfter = was }(settledAfter)
+	settledAfter = 3 * time.Second
+	coarse, fine := time.Unix(1000, 0), time.Unix(1000, 123456)
+	for _, tc := range []struct {
+		stamp fileStamp
+		after time.Duration
+		want  bool
+	}{
+		{fileStamp{there: true, changed: coarse}, settledAfter - 1, false},
+		{fileStamp{there: true, changed: coarse}, settledAfter, true},
+		{fileStamp{there: true, changed: fine}, settledFine - 1, false},
+		{fileStamp{there: true, changed: fine}, settledFine, true},
+		{fileStamp{}, 0, true},
+	} {
+		if got := tc.stamp.settled(tc.stamp.changed.Add(tc.after)); got != tc.want {
+			t.Errorf("%+v after %v: %v", tc.stamp, tc.after, got)
+		}
+	}
+}

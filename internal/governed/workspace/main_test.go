@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
 	pipePatience, settledAfter = 300*time.Millisecond, 10*time.Millisecond
+	testenv.Setup(0)
 	goleak.VerifyTestMain(m)
 }
 

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -23,5 +24,6 @@ func Main(m *testing.M, variable string, play func(scenario string, args []strin
 		}
 		os.Exit(code)
 	}
+	testenv.Setup(6)
 	goleak.VerifyTestMain(m)
 }

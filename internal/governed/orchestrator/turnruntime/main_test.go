@@ -20,6 +20,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/drawbar/drawbar/transport/process"
 	"go.uber.org/goleak"
 )
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		asWorker(name, os.Args[1:])
 		os.Exit(0)
 	}
+	testenv.Setup(12)
 	goleak.VerifyTestMain(m)
 }
 
