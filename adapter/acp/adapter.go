@@ -12,7 +12,7 @@ import (
 
 const name = "acp"
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {

@@ -12,7 +12,7 @@ const (
 	install = "npm install -g @anthropic-ai/claude-code@2.1.329"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // keys are what Claude needs for its login and its way to the model.
 var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
@@ -75,7 +75,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "claude", Home: home, Project: ".claude",
 	Model:  declared.Setting("ANTHROPIC_MODEL", home, "settings.json", "model"),
-	Skills: declared.Folders{Suffix: ".md"}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".md"}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
@@ -92,7 +92,7 @@ func New(opts cliagent.Options) Adapter {
 		Prints:       []cliagent.Record{{"type": "system", "subtype": "init", "claude_code_version": ""}, {"type": "result", "subtype": "", "modelUsage": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 	}, opts), Store: sessions}
 }

@@ -58,7 +58,7 @@ func (p *parser) failureCode(v *resultForm, subtype string, o *outcome) executio
 
 // codeOf is the word for a failed call of the model API: by its status, by Claude's own name for it.
 func codeOf(status int64, word string) execution.ErrorCode {
-	return cmp.Or(failures.Status(status), failures.Words[word])
+	return cmp.Or(failures.Status(status), failures.Word(word))
 }
 
 // ends are Claude's names for the end of a turn that failed.
@@ -71,28 +71,26 @@ var ends = map[string]execution.ErrorCode{
 
 // failures are what Claude says of them. The phrases are for what it says in no other way.
 var failures = cliagent.Failures{
-	Words: map[string]execution.ErrorCode{
-		"authentication_failed": execution.CodeAuth, "oauth_org_not_allowed": execution.CodeAuth, "account_on_hold": execution.CodeAuth,
-		"verification_required": execution.CodeAuth, "billing_error": execution.CodeAuth, "cloud_credential_error": execution.CodeAuth,
-		"rate_limit": execution.CodeRateLimited, "overloaded": execution.CodeProvider, "server_error": execution.CodeProvider,
-		"invalid_request": execution.CodeInvalidRequest, "model_not_found": execution.CodeModelNotFound, "max_output_tokens": execution.CodeContextExceeded,
+	Words: []cliagent.Words{
+		{Code: execution.CodeAuth, Names: []string{"authentication_failed", "oauth_org_not_allowed", "account_on_hold",
+			"verification_required", "billing_error", "cloud_credential_error"}},
+		{Code: execution.CodeRateLimited, Names: []string{"rate_limit"}},
+		{Code: execution.CodeProvider, Names: []string{"overloaded", "server_error"}},
+		{Code: execution.CodeInvalidRequest, Names: []string{"invalid_request"}},
+		{Code: execution.CodeModelNotFound, Names: []string{"model_not_found"}},
+		{Code: execution.CodeContextExceeded, Names: []string{"max_output_tokens"}},
 	},
 	Phrases: cliagent.Phrases{
-		{Part: "no conversation found", Code: execution.CodeSessionNotFound},
-		{Part: "requires a valid session id", Code: execution.CodeSessionNotFound},
-		{Part: "is already in use", Code: execution.CodeValidation},
-		{Part: "prompt is too long", Code: execution.CodeContextExceeded},
-		{Part: "not logged in", Code: execution.CodeAuth},
-		{Part: "please run /login", Code: execution.CodeAuth},
-		{Part: "invalid api key", Code: execution.CodeAuth},
-		{Part: "credit balance is too low", Code: execution.CodeAuth},
-		{Part: "is not a valid json schema", Code: execution.CodeValidation},
-		{Part: "error: unknown option", Code: execution.CodeConfig},
-		{Part: "error: option", Code: execution.CodeValidation},
-		{Part: "error: when using --print", Code: execution.CodeValidation},
-		{Part: "error: input must be provided", Code: execution.CodeValidation},
-		{Part: "cannot be used with root", Code: execution.CodeConfig},
-		{Part: "invalid mcp configuration", Code: execution.CodeConfig},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no conversation found", "requires a valid session id"}},
+		{Code: execution.CodeValidation, Parts: []string{"is already in use"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"prompt is too long"}},
+		{Code: execution.CodeAuth, Parts: []string{"not logged in", "please run /login", "invalid api key",
+			"credit balance is too low"}},
+		{Code: execution.CodeValidation, Parts: []string{"is not a valid json schema"}},
+		{Code: execution.CodeConfig, Parts: []string{"error: unknown option"}},
+		{Code: execution.CodeValidation, Parts: []string{"error: option", "error: when using --print",
+			"error: input must be provided"}},
+		{Code: execution.CodeConfig, Parts: []string{"cannot be used with root", "invalid mcp configuration"}},
 	},
 }
 

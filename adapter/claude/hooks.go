@@ -11,9 +11,6 @@ import (
 
 const preToolUse = "PreToolUse"
 
-// toolHook makes Claude ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
 // hooks are the events at which Claude Code calls commands, and how it is answered. A command that ends with 2 blocks where that is
 // possible; at a tool call the reason would have the command in front then. An allowed tool is not approved by a hook: the
 // permissions of the run still hold.

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/streamjson"
@@ -10,9 +11,9 @@ import (
 )
 
 // ignoredTypes are lines that say nothing about the conversation.
-var ignoredTypes = map[string]bool{"keep_alive": true, "tool_use_summary": true, "prompt_suggestion": true, "auth_status": true,
-	"active_goal": true, "autocompact_state": true, "attachment": true, "transcript_mirror": true, "queued_notification": true,
-	"session_notice": true}
+var ignoredTypes = []string{"keep_alive", "tool_use_summary", "prompt_suggestion", "auth_status",
+	"active_goal", "autocompact_state", "attachment", "transcript_mirror", "queued_notification",
+	"session_notice"}
 
 var _ cliagent.Parser = (*parser)(nil)
 
@@ -107,7 +108,7 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	case "tool_progress":
 		return p.toolProgress(line, s)
 	}
-	return ignoredTypes[string(typ)]
+	return slices.Contains(ignoredTypes, string(typ))
 }
 
 // ensureTurn opens a turn for something that belongs to one.

@@ -3,6 +3,7 @@ package claude
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -37,10 +38,10 @@ type sessionUsageForm struct {
 var sessionUsageShape jsonscan.Shape[sessionUsageForm]
 
 // silentRecords say nothing about the conversation.
-var silentRecords = map[string]bool{"queue-operation": true, "last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true,
-	"api-request": true, "api-request-shape": true, "api-request-blob": true, "tools-used": true, "file-history-snapshot": true, "file-history-delta": true,
-	"attribution-snapshot": true, "progress": true, "tag": true, "relocated": true, "agent-name": true, "agent-color": true, "agent-setting": true,
-	"pr-link": true, "content-replacement": true, "worktree-state": true, "task-summary": true, "speculation-accept": true, "bridge-session": true}
+var silentRecords = []string{"queue-operation", "last-prompt", "mode", "permission-mode", "atis-latch",
+	"api-request", "api-request-shape", "api-request-blob", "tools-used", "file-history-snapshot", "file-history-delta",
+	"attribution-snapshot", "progress", "tag", "relocated", "agent-name", "agent-color", "agent-setting",
+	"pr-link", "content-replacement", "worktree-state", "task-summary", "speculation-accept", "bridge-session"}
 
 // sessionDecoder reads Claude's records: a tree of messages, in which an answer has one record for each of its blocks.
 type sessionDecoder struct {
@@ -97,7 +98,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 			d.b.Summary.Cost = &cost
 		}
 	default:
-		if !silentRecords[kind] {
+		if !slices.Contains(silentRecords, kind) {
 			d.b.Unknown(kind)
 		}
 	}

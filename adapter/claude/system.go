@@ -2,6 +2,7 @@ package claude
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -10,18 +11,18 @@ import (
 )
 
 // ignoredSystem are notes of Claude that say nothing about the conversation.
-var ignoredSystem = map[string]bool{"status": true, "thinking_tokens": true, "session_state_changed": true, "hook_started": true,
-	"hook_progress": true, "hook_response": true, "task_updated": true, "task_progress": true, "task_summary": true,
-	"background_tasks_changed": true, "commands_changed": true, "turn_starting": true, "turn_duration": true,
-	"turn_began_before_init": true, "control_request_progress": true, "session_title_changed": true, "session_metadata": true,
-	"local_command": true, "local_command_output": true, "stop_hook_summary": true, "post_turn_summary": true, "memory_recall": true, "memory_saved": true,
-	"file_snapshot": true, "files_persisted": true, "vcs_state_changed": true, "shell_cwd": true, "per_turn_effort_changed": true,
-	"elicitation_complete": true, "plugin_install": true, "permission_check_status": true, "checkpoint_done": true, "bridge_state": true}
+var ignoredSystem = []string{"status", "thinking_tokens", "session_state_changed", "hook_started",
+	"hook_progress", "hook_response", "task_updated", "task_progress", "task_summary",
+	"background_tasks_changed", "commands_changed", "turn_starting", "turn_duration",
+	"turn_began_before_init", "control_request_progress", "session_title_changed", "session_metadata",
+	"local_command", "local_command_output", "stop_hook_summary", "post_turn_summary", "memory_recall", "memory_saved",
+	"file_snapshot", "files_persisted", "vcs_state_changed", "shell_cwd", "per_turn_effort_changed",
+	"elicitation_complete", "plugin_install", "permission_check_status", "checkpoint_done", "bridge_state"}
 
 // toldSystem are notes that a person who looks for the reason of something wants to see.
-var toldSystem = map[string]bool{"informational": true, "notification": true, "model_fallback": true, "model_refusal_fallback": true,
-	"model_refusal_no_fallback": true, "model_consent_fallback": true, "instruction_size_warning": true, "session_writes_lost": true,
-	"mirror_error": true, "api_error": true, "permission_retry": true, "file_attachments_missing": true, "late_allow_not_run": true}
+var toldSystem = []string{"informational", "notification", "model_fallback", "model_refusal_fallback",
+	"model_refusal_no_fallback", "model_consent_fallback", "instruction_size_warning", "session_writes_lost",
+	"mirror_error", "api_error", "permission_retry", "file_attachments_missing", "late_allow_not_run"}
 
 // system is a note of the program itself.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
@@ -40,14 +41,14 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	case "task_notification":
 		return p.taskEnded(line, s)
 	}
-	if toldSystem[subtype] {
+	if slices.Contains(toldSystem, subtype) {
 		v, _ := jsonscan.Parse(line)
 		if text := v.Get("content").Str(); text != "" {
 			s.Emit(execution.Debug{Level: execution.DebugInfo, Message: text})
 		}
 		return true
 	}
-	return ignoredSystem[subtype] || strings.HasPrefix(subtype, "ui_")
+	return slices.Contains(ignoredSystem, subtype) || strings.HasPrefix(subtype, "ui_")
 }
 
 var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, ClaudeCodeVersion, MCPServers jsonscan.Value }]

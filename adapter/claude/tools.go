@@ -11,14 +11,13 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{"Bash": toolcall.Shell, "Read": toolcall.Read, "Write": toolcall.Write, "Edit": toolcall.Edit,
-		"MultiEdit": toolcall.Edit, "NotebookEdit": toolcall.Edit, "Task": toolcall.Agent, "Agent": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {"Bash"}, toolcall.Read: {"Read"}, toolcall.Write: {"Write"}, toolcall.Edit: {"Edit", "MultiEdit", "NotebookEdit"}, toolcall.Agent: {"Task", "Agent"}},
 	Input: toolcall.Input{Path: "file_path", OtherPath: "notebook_path", Command: "command", Agent: "subagent_type", Prompt: "prompt",
 		Content: "content"},
 	DefaultAgent: "general-purpose",
 	MCP:          toolcall.Naming{Prefix: "mcp__", Separator: "__"},
-})
+}
 
 // toolEnd is what a line says of the end of a call.
 type toolEnd struct {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -24,23 +25,17 @@ type lineForm struct {
 var lineShape jsonscan.Shape[lineForm]
 
 // idle are notifications that say nothing a run has to know.
-var idle = func() map[string]bool {
-	m := map[string]bool{}
-	for _, name := range append([]string{"thread/status/changed", "thread/archived", "thread/deleted", "thread/unarchived", "thread/closed",
-		"thread/reverted", "thread/name/updated", "thread/section/changed", "thread/attachment/updated", "thread/goal/updated",
-		"thread/prediction/updated", "thread/goal/cleared", "thread/queue/changed", "project/changed", "thread/project/updated",
-		"thread/environment/connected", "thread/environment/disconnected", "thread/settings/updated", "hook/started", "hook/completed",
-		"item/autoApprovalReview/started", "item/autoApprovalReview/completed", "autoApprovalReview/strictReviewRequired",
-		"command/exec/outputDelta", "process/outputDelta", "process/exited", "item/commandExecution/terminalInteraction",
-		"item/fileChange/outputDelta", "item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/reasoning/summaryPartAdded",
-		"mcpServer/oauthLogin/completed", "mcpServer/event/stream/notification", "account/updated", "account/gatewayOAuth/changed",
-		"account/login/completed", "externalAgentConfig/import/progress", "externalAgentConfig/import/completed", "fs/changed",
-		"thread/compacted", "model/verification", "modelProvider/authRecoveryStarted", "modelProvider/authRecoveryCompleted",
-		"turn/moderationMetadata", "model/safetyBuffering/updated", "windowsSandbox/setupCompleted"}, quiet...) {
-		m[name] = true
-	}
-	return m
-}()
+var idle = []string{"thread/status/changed", "thread/archived", "thread/deleted", "thread/unarchived", "thread/closed",
+	"thread/reverted", "thread/name/updated", "thread/section/changed", "thread/attachment/updated", "thread/goal/updated",
+	"thread/prediction/updated", "thread/goal/cleared", "thread/queue/changed", "project/changed", "thread/project/updated",
+	"thread/environment/connected", "thread/environment/disconnected", "thread/settings/updated", "hook/started", "hook/completed",
+	"item/autoApprovalReview/started", "item/autoApprovalReview/completed", "autoApprovalReview/strictReviewRequired",
+	"command/exec/outputDelta", "process/outputDelta", "process/exited", "item/commandExecution/terminalInteraction",
+	"item/fileChange/outputDelta", "item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/reasoning/summaryPartAdded",
+	"mcpServer/oauthLogin/completed", "mcpServer/event/stream/notification", "account/updated", "account/gatewayOAuth/changed",
+	"account/login/completed", "externalAgentConfig/import/progress", "externalAgentConfig/import/completed", "fs/changed",
+	"thread/compacted", "model/verification", "modelProvider/authRecoveryStarted", "modelProvider/authRecoveryCompleted",
+	"turn/moderationMetadata", "model/safetyBuffering/updated", "windowsSandbox/setupCompleted"}
 
 var _ cliagent.Parser = (*appParser)(nil)
 
@@ -165,7 +160,7 @@ func (p *appParser) message(s *cliagent.Sink) bool {
 		}
 		return true
 	}
-	return idle[string(method)]
+	return slices.Contains(idle, string(method)) || slices.Contains(quiet, string(method))
 }
 
 func (p *appParser) note(s *cliagent.Sink, level execution.DebugLevel, text jsonscan.Value) {

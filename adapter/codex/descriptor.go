@@ -15,7 +15,7 @@ const (
 	install = "npm install -g @openai/codex@0.169.0"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // keys are what Codex needs for its login and its way to the model. OPENAI_API_KEY is what many configurations name as
 // the key of a provider; Codex itself does not read it.
@@ -73,7 +73,7 @@ var table = declared.Table{
 		data, _ := home.Read(h, "config.toml") // without one Codex chooses
 		return topLevelText(data, "model")
 	},
-	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
@@ -95,7 +95,7 @@ func New(opts cliagent.Options) Adapter {
 		Printed:      newPrinted,
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 	}, opts), Store: sessions}
 }

@@ -41,7 +41,7 @@ func failureOf(message string, info jsonscan.Value) *cliagent.Failure {
 // "other" and for what is not known.
 func codeOfInfo(info jsonscan.Value) execution.ErrorCode {
 	if name, ok := info.Plain(); ok {
-		return failures.Words[string(name)]
+		return failures.Word(string(name))
 	}
 	for _, detail := range info.Object {
 		if !detail.Get("httpStatusCode").Exists() {
@@ -57,45 +57,31 @@ func codeOfInfo(info jsonscan.Value) execution.ErrorCode {
 // a model.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
-	Words: map[string]execution.ErrorCode{
-		"contextWindowExceeded": execution.CodeContextExceeded, "sessionBudgetExceeded": execution.CodeBudgetExceeded,
-		"usageLimitExceeded": execution.CodeRateLimited, "rateLimitExceeded": execution.CodeRateLimited,
-		"modelNotFound": execution.CodeModelNotFound, "unauthorized": execution.CodeAuth,
-		"flexUnavailable": execution.CodeProvider, "serverOverloaded": execution.CodeProvider,
-		"policyCapacityUnavailable": execution.CodeProvider, "internalServerError": execution.CodeProvider,
-		"badRequest": execution.CodeInvalidRequest, "cyberPolicy": execution.CodeInvalidRequest, "inferenceHookDenied": execution.CodeInvalidRequest,
-		"misalignmentPolicyViolation": execution.CodeInvalidRequest, "tooManyDenials": execution.CodeInvalidRequest,
+	Words: []cliagent.Words{
+		{Code: execution.CodeContextExceeded, Names: []string{"contextWindowExceeded"}},
+		{Code: execution.CodeBudgetExceeded, Names: []string{"sessionBudgetExceeded"}},
+		{Code: execution.CodeRateLimited, Names: []string{"usageLimitExceeded", "rateLimitExceeded"}},
+		{Code: execution.CodeModelNotFound, Names: []string{"modelNotFound"}},
+		{Code: execution.CodeAuth, Names: []string{"unauthorized"}},
+		{Code: execution.CodeProvider, Names: []string{"flexUnavailable", "serverOverloaded", "policyCapacityUnavailable",
+			"internalServerError"}},
+		{Code: execution.CodeInvalidRequest, Names: []string{"badRequest", "cyberPolicy", "inferenceHookDenied",
+			"misalignmentPolicyViolation", "tooManyDenials"}},
 	},
 	Phrases: cliagent.Phrases{
-		{Part: "no rollout found", Code: execution.CodeSessionNotFound},
-		{Part: "invalid session id", Code: execution.CodeSessionNotFound},
-		{Part: "missing environment variable", Code: execution.CodeAuth},
-		{Part: "not logged in", Code: execution.CodeAuth},
-		{Part: "incorrect api key", Code: execution.CodeAuth},
-		{Part: "refresh token", Code: execution.CodeAuth},
-		{Part: "context window", Code: execution.CodeContextExceeded},
-		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-		{Part: "usage limit", Code: execution.CodeRateLimited},
-		{Part: "quota", Code: execution.CodeRateLimited},
-		{Part: "rate limit", Code: execution.CodeRateLimited},
-		{Part: "model_not_found", Code: execution.CodeModelNotFound},
-		{Part: "input exceeds the maximum length", Code: execution.CodeInvalidRequest},
-		{Part: "loading config", Code: execution.CodeConfig},
-		{Part: "failed to load configuration", Code: execution.CodeConfig},
-		{Part: "model provider", Code: execution.CodeConfig},
-		{Part: "codex home", Code: execution.CodeConfig},
-		{Part: "is no longer supported; remove this setting", Code: execution.CodeConfig},
-		{Part: "unexpected argument", Code: execution.CodeConfig},
-		{Part: "invalid value", Code: execution.CodeConfig},
-		{Part: "model instructions file", Code: execution.CodeConfig},
-		{Part: "high demand", Code: execution.CodeProvider},
-		{Part: "at capacity", Code: execution.CodeProvider},
-		{Part: "stream disconnected", Code: execution.CodeProvider},
-		{Part: "error sending request", Code: execution.CodeProvider},
-		{Part: "connection failed", Code: execution.CodeProvider},
-		{Part: "timed out", Code: execution.CodeProvider},
-		{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound},
-		{Part: "model", And: "not supported", Code: execution.CodeModelNotFound},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no rollout found", "invalid session id"}},
+		{Code: execution.CodeAuth, Parts: []string{"missing environment variable", "not logged in", "incorrect api key",
+			"refresh token"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"context window", "context_length_exceeded"}},
+		{Code: execution.CodeRateLimited, Parts: []string{"usage limit", "quota", "rate limit"}},
+		{Code: execution.CodeModelNotFound, Parts: []string{"model_not_found"}},
+		{Code: execution.CodeInvalidRequest, Parts: []string{"input exceeds the maximum length"}},
+		{Code: execution.CodeConfig, Parts: []string{"loading config", "failed to load configuration", "model provider", "codex home",
+			"is no longer supported; remove this setting", "unexpected argument", "invalid value", "model instructions file"}},
+		{Code: execution.CodeProvider, Parts: []string{"high demand", "at capacity", "stream disconnected", "error sending request",
+			"connection failed", "timed out"}},
+		{Code: execution.CodeModelNotFound, And: "does not exist", Parts: []string{"model"}},
+		{Code: execution.CodeModelNotFound, And: "not supported", Parts: []string{"model"}},
 	},
 }
 

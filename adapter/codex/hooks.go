@@ -21,9 +21,6 @@ const trusted = "codex reads it in projects that the user trusts"
 // hookSeconds is how long Codex waits for a command that is registered in its files.
 const hookSeconds = 600
 
-// toolHook makes Codex ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
 // hooks are the events at which Codex calls commands. A new input of a tool is taken with a permission only; Codex's own sandbox and
 // approvals hold for it. It calls only commands that somebody has reviewed.
 var hooks = declared.HookTable{

@@ -45,8 +45,8 @@ func models() []execution.Model {
 }
 
 // topEffort are the models that think harder than xhigh.
-var topEffort = map[string]bool{"gpt-6.1-sol": true, "gpt-6-astra": true, "gpt-6-sol": true, "gpt-6-luna": true,
-	"gpt-6.1-terra": true, "gpt-5.6-sol": true, "gpt-5.6-terra": true, "gpt-5.6-luna": true}
+var topEffort = []string{"gpt-6.1-sol", "gpt-6-astra", "gpt-6-sol", "gpt-6-luna",
+	"gpt-6.1-terra", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-5.6-luna"}
 
 // effortWord is Codex's word for an effort. The highest one depends on the model: max where the catalogue has it, else
 // xhigh, which every model takes.
@@ -54,7 +54,7 @@ func effortWord(e execution.ThinkingEffort, model string) string {
 	if e != execution.EffortMax {
 		return string(e)
 	}
-	if topEffort[model] {
+	if slices.Contains(topEffort, model) {
 		return "max"
 	}
 	return "xhigh"

@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -24,7 +25,7 @@ func negotiate(req execution.Request) []execution.Reason {
 		add(execution.SeverityInfo, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts",
 			"codex asks when something leads out of its sandbox; state approval mode deny to have it refused unasked")
 	}
-	if run.ThinkingEffort == execution.EffortMax && !topEffort[run.Model] {
+	if run.ThinkingEffort == execution.EffortMax && !slices.Contains(topEffort, run.Model) {
 		which := "the default model"
 		if run.Model != "" {
 			which = "model " + run.Model

@@ -3,6 +3,7 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,17 +43,17 @@ type itemForm struct {
 var itemShape jsonscan.Shape[itemForm]
 
 // silentEvents tell the screen what other records tell too, or nothing about the conversation.
-var silentEvents = map[string]bool{"user_message": true, "agent_message": true, "agent_reasoning": true, "agent_reasoning_raw_content": true,
-	"agent_reasoning_section_break": true, "item_started": true, "task_started": true, "turn_started": true, "thread_settings_applied": true,
-	"exec_command_begin": true, "exec_command_end": true, "mcp_tool_call_begin": true, "mcp_tool_call_end": true, "patch_apply_begin": true,
-	"patch_apply_end": true, "web_search_begin": true, "web_search_end": true, "view_image_tool_call": true, "turn_diff": true, "plan_update": true,
-	"entered_review_mode": true, "exited_review_mode": true, "undo_started": true, "undo_completed": true, "contextTextscompacted": true,
-	"warning": true, "background_event": true, "stream_error": true, "image_generation_begin": true, "image_generation_end": true,
-	"thread_goal_updated": true, "hook_started": true, "hook_completed": true, "collab_agent_spawn_end": true, "collab_agent_interaction_end": true,
-	"collab_waiting_end": true, "collab_close_end": true, "deprecation_notice": true, "model_reroute": true, "dynamic_tool_call_request": true,
-	"dynamic_tool_call_response": true}
+var silentEvents = []string{"user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content",
+	"agent_reasoning_section_break", "item_started", "task_started", "turn_started", "thread_settings_applied",
+	"exec_command_begin", "exec_command_end", "mcp_tool_call_begin", "mcp_tool_call_end", "patch_apply_begin",
+	"patch_apply_end", "web_search_begin", "web_search_end", "view_image_tool_call", "turn_diff", "plan_update",
+	"entered_review_mode", "exited_review_mode", "undo_started", "undo_completed", "contextTextscompacted",
+	"warning", "background_event", "stream_error", "image_generation_begin", "image_generation_end",
+	"thread_goal_updated", "hook_started", "hook_completed", "collab_agent_spawn_end", "collab_agent_interaction_end",
+	"collab_waiting_end", "collab_close_end", "deprecation_notice", "model_reroute", "dynamic_tool_call_request",
+	"dynamic_tool_call_response"}
 
-var silentRecords = map[string]bool{"world_state": true, "inter_agent_communication_metadata": true, "state": true, "session_state": true}
+var silentRecords = []string{"world_state", "inter_agent_communication_metadata", "state", "session_state"}
 
 // outcome is how a tool call ended, which Codex says before it records the output.
 type outcome struct {
@@ -124,7 +125,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		}
 	default:
 		switch {
-		case silentRecords[kind]:
+		case slices.Contains(silentRecords, kind):
 		case !v.Payload.Whole.Exists() && isItem(kind): // and wrote items bare
 			line, err := jsonscan.Parse(text)
 			if err != nil {
@@ -337,7 +338,7 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 	case "thread_rolled_back":
 		d.rollback(payload.Get("num_turns").Count())
 	default:
-		if !silentEvents[kind] {
+		if !slices.Contains(silentEvents, kind) {
 			d.b.Unknown("event_msg/" + kind)
 		}
 	}

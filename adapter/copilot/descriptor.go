@@ -13,7 +13,7 @@ const (
 	install = "npm install -g @github/copilot@1.0.102"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // keys are what Copilot needs for its login and its way to the model.
 var keys = []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GH_HOST", "GH_HOST", "COPILOT_HOME", "COPILOT_MODEL",
@@ -70,7 +70,7 @@ var table = declared.Table{
 	Agent: name, Command: "copilot", Home: home, Project: ".github",
 	Model:  declared.Setting("COPILOT_MODEL", home, "settings.json", "model"),
 	Skills: declared.Folders{Suffix: ".agent.md", Also: []string{".agents"}, AlsoProject: []string{".claude"}, Note: trusted},
-	Hooks:  hooks, Plugins: plugins, Login: login,
+	Hooks:  &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
@@ -87,7 +87,7 @@ func New(opts cliagent.Options) Adapter {
 		Locate:       native,
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 	}, protocol, twoWay), opts), Store: sessions}
 }

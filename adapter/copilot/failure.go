@@ -117,7 +117,7 @@ func (p *parser) sessionError(s *cliagent.Sink) bool {
 // codeOfError finds the word for an error: by Copilot's category, by the status of the model API, by the text, by the
 // model call that failed before.
 func (p *parser) codeOfError(category, detail, text string, status int64) execution.ErrorCode {
-	if code := cmp.Or(failures.Words[category], failures.Text(text)); code != "" {
+	if code := cmp.Or(failures.Word(category), failures.Text(text)); code != "" {
 		return code
 	}
 	if strings.Contains(detail, "max_prompt_tokens_exceeded") {
@@ -138,23 +138,25 @@ func (p *parser) codeOfError(category, detail, text string, status int64) execut
 // failures are what Copilot says of them: its categories, and what it says in no other way.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{413: execution.CodeContextExceeded},
-	Words: map[string]execution.ErrorCode{"authentication": execution.CodeAuth, "authorization": execution.CodeAuth,
-		"rate_limit": execution.CodeRateLimited, "context_limit": execution.CodeContextExceeded, "quota": execution.CodeBudgetExceeded},
+	Words: []cliagent.Words{
+		{Code: execution.CodeAuth, Names: []string{"authentication", "authorization"}},
+		{Code: execution.CodeRateLimited, Names: []string{"rate_limit"}},
+		{Code: execution.CodeContextExceeded, Names: []string{"context_limit"}},
+		{Code: execution.CodeBudgetExceeded, Names: []string{"quota"}},
+	},
 	Phrases: cliagent.Phrases{
-		{Part: "no session, task, or name matched", Code: execution.CodeSessionNotFound},
-		{Part: "no authentication information found", Code: execution.CodeAuth},
-		{Part: "authentication failed", Code: execution.CodeAuth},
-		{Part: "not authorized to use this copilot", Code: execution.CodeAuth},
-		{Part: "exceeds the model's prompt budget", Code: execution.CodeContextExceeded},
-		{Part: "maximum context length", Code: execution.CodeContextExceeded},
-		{Part: "context window", Code: execution.CodeContextExceeded},
-		{Part: "byok providers require an explicit model", Code: execution.CodeConfig},
-		{Part: "from --model flag is not available", Code: execution.CodeModelNotFound},
-		{Part: "session limits", Code: execution.CodeBudgetExceeded},
-		{Part: "invalid command format", Code: execution.CodeConfig},
-		{Part: "--attachment file type not supported", Code: execution.CodeValidation},
-		{Part: "additional-mcp-config", Code: execution.CodeConfig},
-		{Part: "does not support reasoning effort", Code: execution.CodeInvalidRequest},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no session, task, or name matched"}},
+		{Code: execution.CodeAuth, Parts: []string{"no authentication information found", "authentication failed",
+			"not authorized to use this copilot"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"exceeds the model's prompt budget", "maximum context length",
+			"context window"}},
+		{Code: execution.CodeConfig, Parts: []string{"byok providers require an explicit model"}},
+		{Code: execution.CodeModelNotFound, Parts: []string{"from --model flag is not available"}},
+		{Code: execution.CodeBudgetExceeded, Parts: []string{"session limits"}},
+		{Code: execution.CodeConfig, Parts: []string{"invalid command format"}},
+		{Code: execution.CodeValidation, Parts: []string{"--attachment file type not supported"}},
+		{Code: execution.CodeConfig, Parts: []string{"additional-mcp-config"}},
+		{Code: execution.CodeInvalidRequest, Parts: []string{"does not support reasoning effort"}},
 	},
 }
 

@@ -15,9 +15,6 @@ const preToolUse = "preToolUse"
 // trusted is what must be so before Copilot reads what a project brings.
 const trusted = "copilot reads it in folders that the user trusts"
 
-// toolHook makes Copilot ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
 // hooks are the events at which Copilot CLI calls commands. It reads any file of a folder, so Drawbar has one of its own. A new input
 // of a tool alone leaves the question of a permission open.
 var hooks = declared.HookTable{

@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,12 +41,12 @@ type lineForm struct {
 var lineShape jsonscan.Shape[lineForm]
 
 // ignoredTypes are lines that say nothing about the conversation, or repeat what another line says.
-var ignoredTypes = map[string]bool{"agent.interrupted": true, "assistant.intent": true, "assistant.server_tool_progress": true,
-	"assistant.streaming_delta": true, "assistant.usage": true, "capabilities.changed": true, "commands.changed": true,
-	"human_response.recorded": true, "model.call_final_result": true, "model.call_finished": true, "model.call_start": true,
-	"pending_messages.modified": true, "prompt_cache_break": true, "sandbox.decision": true, "subagent.configured": true,
-	"subagent.deselected": true, "subagent.selected": true, "system.message": true, "system.notification": true,
-	"tool.execution_progress": true, "tool.user_requested": true, "tool_search.activated": true, "user.message": true}
+var ignoredTypes = []string{"agent.interrupted", "assistant.intent", "assistant.server_tool_progress",
+	"assistant.streaming_delta", "assistant.usage", "capabilities.changed", "commands.changed",
+	"human_response.recorded", "model.call_final_result", "model.call_finished", "model.call_start",
+	"pending_messages.modified", "prompt_cache_break", "sandbox.decision", "subagent.configured",
+	"subagent.deselected", "subagent.selected", "system.message", "system.notification",
+	"tool.execution_progress", "tool.user_requested", "tool_search.activated", "user.message"}
 
 // ignoredGroups are whole groups of such lines, by what their types begin with.
 var ignoredGroups = []string{"assistant.fusion_phase_", "auto_mode_switch.", "command.", "elicitation.", "exit_plan_mode.", "external_tool.", "hook.",
@@ -215,7 +216,7 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 		s.EmitFrom(p.stream().parent, execution.SkillInvoked{SkillName: data.Get("name").Str()})
 		return true
 	}
-	if ignoredTypes[typ] {
+	if slices.Contains(ignoredTypes, typ) {
 		return true
 	}
 	for _, group := range ignoredGroups {
@@ -238,11 +239,11 @@ func (p *parser) server(name, status, reason string, s *cliagent.Sink) {
 }
 
 // quietInfo are notes that repeat what other lines say.
-var quietInfo = map[string]bool{"model_retry": true, "file_created": true, "file_edited": true, "cancellation": true}
+var quietInfo = []string{"model_retry", "file_created", "file_edited", "cancellation"}
 
 // tell passes on what Copilot shows the person.
 func (p *parser) tell(level execution.DebugLevel, data jsonscan.Value, s *cliagent.Sink) bool {
-	if text := data.Get("message").Str(); text != "" && !quietInfo[data.Get("infoType").Str()] {
+	if text := data.Get("message").Str(); text != "" && !slices.Contains(quietInfo, data.Get("infoType").Str()) {
 		s.Emit(execution.Debug{Level: level, Message: text})
 	}
 	return true

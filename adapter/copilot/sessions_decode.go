@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,12 +39,12 @@ var silentPrefixes = []string{"session.", "hook.", "permission.", "mcp.", "mcp_a
 	"auto_mode_switch.", "session_limits_exhausted.", "pending_messages.", "capabilities.", "ui.", "agent.", "human_response.", "system.", "prompt_cache_break"}
 
 // knownSessionTypes are those of the families in which messages are, where a prefix would hide what is new.
-var knownSessionTypes = map[string]bool{"assistant.turn_start": true, "assistant.turn_end": true, "assistant.turn_retry": true, "assistant.idle": true,
-	"assistant.intent": true, "assistant.reasoning": true, "assistant.usage": true, "assistant.message_start": true, "assistant.server_tool_progress": true,
-	"tool.execution_start": true, "tool.execution_partial_result": true, "tool.execution_progress": true, "tool.shell_output": true,
-	"tool.user_requested": true, "subagent.configured": true, "subagent.completed": true, "subagent.failed": true, "subagent.selected": true,
-	"subagent.deselected": true, "system.message": true, "model.call_start": true, "model.call_finished": true, "model.call_failure": true,
-	"model.call_final_result": true}
+var knownSessionTypes = []string{"assistant.turn_start", "assistant.turn_end", "assistant.turn_retry", "assistant.idle",
+	"assistant.intent", "assistant.reasoning", "assistant.usage", "assistant.message_start", "assistant.server_tool_progress",
+	"tool.execution_start", "tool.execution_partial_result", "tool.execution_progress", "tool.shell_output",
+	"tool.user_requested", "subagent.configured", "subagent.completed", "subagent.failed", "subagent.selected",
+	"subagent.deselected", "system.message", "model.call_start", "model.call_finished", "model.call_failure",
+	"model.call_final_result"}
 
 // sessionDecoder reads Copilot's records: a chain of events, in which those of sub-agents name their agent.
 type sessionDecoder struct {
@@ -124,7 +125,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 }
 
 func knownSessionType(kind string) bool {
-	if knownSessionTypes[kind] {
+	if slices.Contains(knownSessionTypes, kind) {
 		return true
 	}
 	for _, family := range []string{"assistant.", "tool.", "subagent.", "system.", "model."} {

@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -10,13 +11,12 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{"bash": toolcall.Shell, "powershell": toolcall.Shell, "view": toolcall.Read, "create": toolcall.Write,
-		"task": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"view"}, toolcall.Write: {"create"}, toolcall.Agent: {"task"}},
 	Input: toolcall.Input{Path: "path", Command: "command", Agent: "agent_type", Prompt: "prompt", Content: "file_text"},
 	MCP:   toolcall.Naming{Separator: "-", Known: true},
 	Apart: true,
-})
+}
 
 // identify notes whose tool a call is. Copilot says so with the whole call; a piece of its input has the name alone.
 func (p *parser) identify(c *toolcall.Call, server, tool string) {
@@ -87,7 +87,7 @@ func (p *parser) toolReady(st *stream, v *requestForm, s *cliagent.Sink) *toolca
 }
 
 // refused are the codes of calls that never ran because nobody allowed them.
-var refused = map[string]bool{"denied": true, "rejected": true}
+var refused = []string{"denied", "rejected"}
 
 // toolDone is the end of a call.
 func (p *parser) toolDone(s *cliagent.Sink) bool {
@@ -104,7 +104,7 @@ func (p *parser) toolDone(s *cliagent.Sink) bool {
 	switch {
 	case end.Failed:
 		end.Error = cmp.Or(v.Error.Message.Str(), content, "copilot does not say why it failed")
-		if refused[v.Error.Code.Str()] {
+		if slices.Contains(refused, v.Error.Code.Str()) {
 			why, _, _ := strings.Cut(end.Error, " Retry in an interactive session")
 			p.calls.Deny(c, c.Label(), why, s)
 		}

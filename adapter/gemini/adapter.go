@@ -29,7 +29,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "gemini", Home: home, Project: ".gemini",
 	Model:  declared.Setting("GEMINI_MODEL", home, settingsFile, "model", "name"),
-	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}, Note: trusted}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var (

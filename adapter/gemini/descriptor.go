@@ -12,7 +12,7 @@ const (
 	install = "npm install -g @google/gemini-cli@0.61.0"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // keys are what Gemini CLI needs for its login and its way to the model.
 var keys = []string{"GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_CLI_USE_COMPUTE_ADC", "GEMINI_CLI_SYSTEM_SETTINGS_PATH",

@@ -32,7 +32,7 @@ func failureOf(class, message string) *failure {
 		}
 	}
 	lower := strings.ToLower(message)
-	if f.Code = failures.Words[class]; f.Code == "" && inner {
+	if f.Code = failures.Word(class); f.Code == "" && inner {
 		f.Code = failures.Status(body.status)
 	}
 	f.Code = failures.Sharper(f.Code, lower)
@@ -64,47 +64,26 @@ func (f *failure) advise(lower string) {
 // failures are what Gemini says of them: the errors that it has names for, and what is said in words only.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{499: execution.CodeProvider}, // a call that was broken off
-	Words: map[string]execution.ErrorCode{
-		"FatalAuthenticationError":     execution.CodeAuth,
-		"UnauthorizedError":            execution.CodeAuth,
-		"ForbiddenError":               execution.CodeAuth,
-		"AccountSuspendedError":        execution.CodeAuth,
-		"ValidationRequiredError":      execution.CodeAuth,
-		"FatalInputError":              execution.CodeInvalidRequest,
-		"BadRequestError":              execution.CodeInvalidRequest,
-		"FatalConfigError":             execution.CodeConfig,
-		"FatalSandboxError":            execution.CodeConfig,
-		"FatalUntrustedWorkspaceError": execution.CodeConfig,
-		"FatalTurnLimitedError":        execution.CodeTurnLimit,
-		"FatalCancellationError":       execution.CodeInterrupted,
-		"TerminalQuotaError":           execution.CodeRateLimited,
-		"RetryableQuotaError":          execution.CodeRateLimited,
-		"ModelNotFoundError":           execution.CodeModelNotFound,
+	Words: []cliagent.Words{
+		{Code: execution.CodeAuth, Names: []string{"FatalAuthenticationError", "UnauthorizedError", "ForbiddenError",
+			"AccountSuspendedError", "ValidationRequiredError"}},
+		{Code: execution.CodeInvalidRequest, Names: []string{"FatalInputError", "BadRequestError"}},
+		{Code: execution.CodeConfig, Names: []string{"FatalConfigError", "FatalSandboxError", "FatalUntrustedWorkspaceError"}},
+		{Code: execution.CodeTurnLimit, Names: []string{"FatalTurnLimitedError"}},
+		{Code: execution.CodeInterrupted, Names: []string{"FatalCancellationError"}},
+		{Code: execution.CodeRateLimited, Names: []string{"TerminalQuotaError", "RetryableQuotaError"}},
+		{Code: execution.CodeModelNotFound, Names: []string{"ModelNotFoundError"}},
 	},
 	Phrases: cliagent.Phrases{
-		{Part: "api key not valid", Code: execution.CodeAuth},
-		{Part: "api_key_invalid", Code: execution.CodeAuth},
-		{Part: "api key expired", Code: execution.CodeAuth},
-		{Part: "invalid auth method", Code: execution.CodeAuth},
-		{Part: "set an auth method", Code: execution.CodeAuth},
-		{Part: "gemini_api_key environment variable", Code: execution.CodeAuth},
-		{Part: "authentication required", Code: execution.CodeAuth},
-		{Part: "invalid session identifier", Code: execution.CodeSessionNotFound},
-		{Part: "no previous sessions", Code: execution.CodeSessionNotFound},
-		{Part: "exceeds the maximum number of tokens", Code: execution.CodeContextExceeded},
-		{Part: "input token count", Code: execution.CodeContextExceeded},
-		{Part: "quota", Code: execution.CodeRateLimited},
-		{Part: "rate limit", Code: execution.CodeRateLimited},
-		{Part: "not running in a trusted directory", Code: execution.CodeConfig},
-		{Part: "unknown argument", Code: execution.CodeConfig},
-		{Part: "please fix the configuration", Code: execution.CodeConfig},
-		{Part: "incomplete json segment", Code: execution.CodeProvider},
-		{Part: "fetch failed", Code: execution.CodeProvider},
-		{Part: "terminated", Code: execution.CodeProvider},
-		{Part: "socket hang up", Code: execution.CodeProvider},
-		{Part: "econnreset", Code: execution.CodeProvider},
-		{Part: "econnrefused", Code: execution.CodeProvider},
-		{Part: "overloaded", Code: execution.CodeProvider},
+		{Code: execution.CodeAuth, Parts: []string{"api key not valid", "api_key_invalid", "api key expired", "invalid auth method",
+			"set an auth method", "gemini_api_key environment variable", "authentication required"}},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"invalid session identifier", "no previous sessions"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"exceeds the maximum number of tokens", "input token count"}},
+		{Code: execution.CodeRateLimited, Parts: []string{"quota", "rate limit"}},
+		{Code: execution.CodeConfig, Parts: []string{"not running in a trusted directory", "unknown argument",
+			"please fix the configuration"}},
+		{Code: execution.CodeProvider, Parts: []string{"incomplete json segment", "fetch failed", "terminated", "socket hang up",
+			"econnreset", "econnrefused", "overloaded"}},
 	},
 }
 

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,11 @@ const toolShell = "run_shell_command"
 // exitedWith stands before the exit code of a command that failed without a word.
 const exitedWith = "Command exited with code: "
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{toolShell: toolcall.Shell, "read_file": toolcall.Read, "write_file": toolcall.Write,
-		"replace": toolcall.Edit, "invoke_agent": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"replace"}, toolcall.Agent: {"invoke_agent"}},
 	Input: toolcall.Input{Path: "file_path", Command: "command", Agent: "agent_name", Prompt: "prompt", Content: "content", Old: "old_string"},
 	MCP:   toolcall.Naming{Prefix: "mcp_", Separator: "_"},
-})
+}
 
 // toolUse is a call with its whole input.
 func (p *oneShot) toolUse(s *cliagent.Sink) bool {
@@ -68,7 +68,7 @@ func (p *oneShot) toolResult(s *cliagent.Sink) bool {
 
 // unasked are tools for which Gemini asks a person. Where there is none it takes them away from its model, which calls them
 // all the same and is told that they do not exist.
-var unasked = map[string]bool{toolShell: true, "write_file": true, "replace": true, "web_fetch": true, "save_memory": true, "activate_skill": true}
+var unasked = []string{toolShell, "write_file", "replace", "web_fetch", "save_memory", "activate_skill"}
 
 // refused reports whether a call that failed did so for want of a permission.
 func (p *oneShot) refused(c *toolcall.Call) bool {
@@ -76,7 +76,7 @@ func (p *oneShot) refused(c *toolcall.Call) bool {
 	case "policy_violation":
 		return true
 	case "tool_not_registered":
-		return mode(p.req.Run) != execution.ApprovalYolo && (unasked[c.Name] || c.MCP)
+		return mode(p.req.Run) != execution.ApprovalYolo && (slices.Contains(unasked, c.Name) || c.MCP)
 	}
 	return false
 }

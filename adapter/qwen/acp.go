@@ -95,7 +95,7 @@ func shellCall(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 
 // subagentCall reads the call that starts a sub-agent.
 func subagentCall(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
-	if tools.Kinds[c.MetaField("toolName").Str()] != toolcall.Agent {
+	if tools.Kind(c.MetaField("toolName").Str()) != toolcall.Agent {
 		return acpagent.Subagent{}, false
 	}
 	a := acpagent.Subagent{Name: cmp.Or(c.InputField(tools.Input.Agent), tools.DefaultAgent), Prompt: c.InputField(tools.Input.Prompt), Summary: c.Text()}

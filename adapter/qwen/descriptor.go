@@ -15,7 +15,7 @@ const (
 	install = "npm install -g @qwen-code/qwen-code@0.24.4"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // keys are what Qwen Code needs for its login and its way to the model.
 var keys = []string{"QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_MODEL", "QWEN_OAUTH", "QWEN_API_KEY", "QWEN_BASE_URL",
@@ -74,7 +74,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "qwen", Home: home, Project: ".qwen", Note: nodeNote,
 	Model:  func(h adapter.Host) string { return readWorld(h).model() },
-	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
@@ -91,7 +91,7 @@ func New(opts cliagent.Options) Adapter {
 		Prints:       []cliagent.Record{{"type": "system", "subtype": "init", "qwen_code_version": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 		Hasty:        true,
 	}, protocol(), twoWay), opts), Store: sessions}

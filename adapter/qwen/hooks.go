@@ -14,9 +14,6 @@ import (
 
 const preToolUse = "PreToolUse"
 
-// toolHook makes Qwen ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
 // hooks are the events at which Qwen Code calls commands. Its documentation has a word for another input of a tool, but its program
 // runs the tool with the input that it had: there is no Modified.
 var hooks = declared.HookTable{

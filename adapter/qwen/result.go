@@ -164,7 +164,14 @@ func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 
 // failure is why the turn failed.
 func (o *outcome) failure() *cliagent.Failure {
-	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: failures.Hints[o.code]}
+	f := &cliagent.Failure{Code: o.code, Message: o.message}
+	switch o.code {
+	case execution.CodeAuth:
+		f.Hint = loginGuidance
+	case execution.CodeAgentNotInstalled:
+		f.Hint = nodeGuidance
+	}
+	return f
 }
 
 // Exit is the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; an exit code of 0 after a

@@ -3,6 +3,7 @@ package qwen
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -23,12 +24,12 @@ type sessionRecordForm struct {
 var sessionRecordShape jsonscan.Shape[sessionRecordForm]
 
 // silentSubtypes say nothing about the conversation.
-var silentSubtypes = map[string]bool{"slash_command": true, "ui_telemetry": true, "at_command": true, "attribution_snapshot": true,
-	"background_task_completed": true, "realtime_message": true, "rewind": true, "agent_bootstrap": true, "agent_launch_prompt": true,
-	"agent_retry": true, "agent_session_ready": true, "file_history_snapshot": true, "session_source": true, "session_model": true,
-	"omni_recall": true, "session_sources_snapshot": true, "branch_checkpoint": true, "goal_state": true, "goal_runtime": true,
-	"goal_turn_end": true, "turn_result": true, "session_artifact_event": true, "session_artifact_snapshot": true,
-	"managed_session_header_v1": true, "managed_session_event_v1": true, "managed_session_commit_v1": true, "": true}
+var silentSubtypes = []string{"slash_command", "ui_telemetry", "at_command", "attribution_snapshot",
+	"background_task_completed", "realtime_message", "rewind", "agent_bootstrap", "agent_launch_prompt",
+	"agent_retry", "agent_session_ready", "file_history_snapshot", "session_source", "session_model",
+	"omni_recall", "session_sources_snapshot", "branch_checkpoint", "goal_state", "goal_runtime",
+	"goal_turn_end", "turn_result", "session_artifact_event", "session_artifact_snapshot",
+	"managed_session_header_v1", "managed_session_event_v1", "managed_session_commit_v1", ""}
 
 // sessionDecoder reads Qwen's records: a tree of messages in the form of the model's content.
 type sessionDecoder struct {
@@ -185,7 +186,7 @@ func (d *sessionDecoder) system(v *sessionRecordForm) {
 			}
 		}
 	default:
-		if !silentSubtypes[kind] {
+		if !slices.Contains(silentSubtypes, kind) {
 			d.b.Unknown("system/" + kind)
 		}
 	}

@@ -2,6 +2,7 @@ package qwen
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -11,8 +12,8 @@ import (
 )
 
 // toldSystem are notes that a person who looks for the reason of something wants to see.
-var toldSystem = map[string]bool{"worktree_started": true, "worktree_restored": true, "vision_routing": true, "vision_bridge": true,
-	"vision_bridge_failed": true, "session_recording_degraded": true}
+var toldSystem = []string{"worktree_started", "worktree_restored", "vision_routing", "vision_bridge",
+	"vision_bridge_failed", "session_recording_degraded"}
 
 // system is a note of the program itself.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
@@ -31,7 +32,7 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	case "session_start", "session_end":
 		return true
 	}
-	if !toldSystem[subtype] {
+	if !slices.Contains(toldSystem, subtype) {
 		return false
 	}
 	v, _ := jsonscan.Parse(line)

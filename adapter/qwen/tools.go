@@ -16,14 +16,13 @@ const (
 	toolStructure = "structured_output"
 )
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{toolShell: toolcall.Shell, "read_file": toolcall.Read, "write_file": toolcall.Write,
-		"edit": toolcall.Edit, "agent": toolcall.Agent, "task": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools:        toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"edit"}, toolcall.Agent: {"agent", "task"}},
 	Input:        toolcall.Input{Path: "file_path", Command: "command", Agent: "subagent_type", Prompt: "prompt", Content: "content"},
 	DefaultAgent: "general-purpose",
 	Deferred:     "tool_call",
 	MCP:          toolcall.Naming{Prefix: "mcp__", Separator: "__"},
-})
+}
 
 // toolDone is the end of a call.
 func (p *parser) toolDone(id, parent string, content jsonscan.Value, failed bool, s *cliagent.Sink) {

@@ -2,6 +2,7 @@ package cliagent
 
 import (
 	"math"
+	"sync"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -48,8 +49,8 @@ const (
 // usageParts are the objects that hold the tokens where the object given does not.
 var usageParts = jsonscan.NewKeySet("usage", "tokenUsage", "token_usage", "tokens", "usageMetadata")
 
-// usageKeys holds every name; usageMeanings says what the value in each slot is.
-var usageKeys, usageMeanings = func() (*jsonscan.KeySet, []meaning) {
+// usageKeys returns the set of every name, and the meaning of the value in each of its slots.
+var usageKeys = sync.OnceValues(func() (*jsonscan.KeySet, []meaning) {
 	var paths []string
 	var means []meaning
 	for _, n := range usageNames {
@@ -58,7 +59,7 @@ var usageKeys, usageMeanings = func() (*jsonscan.KeySet, []meaning) {
 		}
 	}
 	return jsonscan.NewKeySet(paths...), means
-}()
+})
 
 // AssembleCost reads a usage or cost object of an agent, a JSON object in any of the common spellings, flat or with the
 // tokens one object down (agent-mux specification, assembleCostRecord). Tokens are put into this project's terms:
@@ -88,10 +89,11 @@ type amounts struct {
 
 func (a *amounts) read(object jsonscan.Value) {
 	var values [64]jsonscan.Value
-	if !object.Fields(values[:], usageKeys) {
+	keys, means := usageKeys()
+	if !object.Fields(values[:], keys) {
 		return
 	}
-	for i, m := range usageMeanings {
+	for i, m := range means {
 		v := values[i]
 		switch {
 		case a.found[m] || !v.Exists():

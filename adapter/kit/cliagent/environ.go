@@ -27,27 +27,19 @@ var otherHosts = []string{
 
 // allowed are the variables of a minimal environment: what a program needs to find its files, its network and its
 // language.
-var allowed = set(
+var allowed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-)
+}
 
 var allowedPrefixes = []string{"LC_", "XDG_", "SSL_CERT_"}
 
 // allowedWindows are the variables without which programs do not start on Windows. Names are upper case there.
-var allowedWindows = set(
+var allowedWindows = []string{
 	"ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432", "COMPUTERNAME",
 	"COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE",
 	"PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP",
 	"TMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR",
-)
-
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
 }
 
 // environment is the complete environment of a run: what is inherited, then what the adapter sets, then what the
@@ -113,7 +105,7 @@ func (e environ) key(name string) string {
 }
 
 func (e environ) allowed(key string) bool {
-	return allowed[key] || e.goos == "windows" && allowedWindows[key] ||
+	return slices.Contains(allowed, key) || e.goos == "windows" && slices.Contains(allowedWindows, key) ||
 		slices.ContainsFunc(allowedPrefixes, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 

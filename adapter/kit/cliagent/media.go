@@ -10,7 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/execution"
@@ -32,24 +34,26 @@ const (
 	MediaOther   Media = "other" // known, and none of these
 )
 
-var imageTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // textTypes are the types outside text/* that are text.
-var textTypes = map[string]bool{"application/json": true, "application/xml": true, "application/yaml": true, "application/x-yaml": true,
-	"application/toml": true, "application/javascript": true, "application/typescript": true, "application/sql": true,
-	"application/x-sh": true, "application/x-ndjson": true, "application/jsonl": true, "application/graphql": true, "image/svg+xml": true}
+var textTypes = []string{"application/json", "application/xml", "application/yaml", "application/x-yaml",
+	"application/toml", "application/javascript", "application/typescript", "application/sql",
+	"application/x-sh", "application/x-ndjson", "application/jsonl", "application/graphql", "image/svg+xml"}
 
 // mediaExtensions name what cannot be told from the content, or should be told without reading it.
-var mediaExtensions = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
-	".jsonl": "text/plain", ".xml": "text/plain", ".html": "text/plain", ".htm": "text/plain", ".css": "text/plain", ".svg": "text/plain",
-	".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain", ".ini": "text/plain", ".log": "text/plain", ".diff": "text/plain",
-	".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain", ".go": "text/plain", ".py": "text/plain", ".js": "text/plain",
-	".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".java": "text/plain", ".c": "text/plain", ".h": "text/plain",
-	".cpp": "text/plain", ".rs": "text/plain", ".rb": "text/plain", ".php": "text/plain", ".swift": "text/plain", ".kt": "text/plain",
-	".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".mp3": "audio/mpeg", ".wav": "audio/wav",
-	".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip", ".gz": "application/gzip", ".docx": "application/msword",
-	".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
+var mediaExtensions = sync.OnceValue(func() map[string]string {
+	return map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+		".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
+		".jsonl": "text/plain", ".xml": "text/plain", ".html": "text/plain", ".htm": "text/plain", ".css": "text/plain", ".svg": "text/plain",
+		".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain", ".ini": "text/plain", ".log": "text/plain", ".diff": "text/plain",
+		".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain", ".go": "text/plain", ".py": "text/plain", ".js": "text/plain",
+		".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".java": "text/plain", ".c": "text/plain", ".h": "text/plain",
+		".cpp": "text/plain", ".rs": "text/plain", ".rb": "text/plain", ".php": "text/plain", ".swift": "text/plain", ".kt": "text/plain",
+		".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".mp3": "audio/mpeg", ".wav": "audio/wav",
+		".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip", ".gz": "application/gzip", ".docx": "application/msword",
+		".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
+})
 
 // MediaType is the media type that an attachment names or its file name implies, empty when neither tells. It reads
 // nothing.
@@ -61,7 +65,7 @@ func MediaType(a execution.Attachment) string {
 		return t
 	}
 	for _, name := range []string{a.Name, a.FilePath, urlPath(a.URL)} {
-		if t := mediaExtensions[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
+		if t := mediaExtensions()[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
 			return t
 		}
 	}
@@ -89,11 +93,11 @@ func MediaOf(mediaType string) Media {
 	switch {
 	case mediaType == "" || mediaType == "application/octet-stream":
 		return MediaUnknown
-	case imageTypes[mediaType]:
+	case slices.Contains(imageTypes, mediaType):
 		return MediaImage
 	case mediaType == "application/pdf":
 		return MediaPDF
-	case textTypes[mediaType] || strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml"):
+	case slices.Contains(textTypes, mediaType) || strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml"):
 		return MediaText
 	case strings.HasPrefix(mediaType, "audio/"):
 		return MediaAudio

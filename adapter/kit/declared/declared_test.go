@@ -26,9 +26,9 @@ var home = Dir{Default: ".x", Variable: "X_HOME"}
 var declares = Table{
 	Agent: "x", Command: "xx", Home: home, Project: ".px", Model: Setting("X_MODEL", home, "s.json", "model", "name"),
 	Skills: Folders{Suffix: ".md", Also: []string{".a"}, AlsoProject: []string{".b"}, Note: "trusted"},
-	Hooks: HookTable{Tool: "Before", File: "h/hooks.json", Format: "json", Note: "trusted", Events: []adapter.NativeHook{{Name: "Before"}, {Name: "After"}},
+	Hooks: &HookTable{Tool: "Before", File: "h/hooks.json", Format: "json", Note: "trusted", Events: []adapter.NativeHook{{Name: "Before"}, {Name: "After"}},
 		Group: func(e adapter.NativeHook, command string) any { return e.Name + " " + command }},
-	Plugins: PluginTable{Format: "f", List: []string{"ls"}, Install: []string{"add"}, Then: []string{"--yes"}, Remove: []string{"rm"}, Consent: true, Unnamed: true,
+	Plugins: &PluginTable{Format: "f", List: []string{"ls"}, Install: []string{"add"}, Then: []string{"--yes"}, Remove: []string{"rm"}, Consent: true, Unnamed: true,
 		Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
 			for _, id := range strings.Fields(said.Stdout) {
 				list = append(list, adapter.InstalledPlugin{PluginID: id})
@@ -42,7 +42,7 @@ var declares = Table{
 			}
 			return []adapter.PluginListing{{PluginID: "a" + said.Stdout}, {PluginID: "b", Description: "Waves"}}, err
 		}},
-	Login: LoginTable{
+	Login: &LoginTable{
 		Variables: []Variable{{Name: "X_CLOUD", Method: "cloud", Elsewhere: "through a cloud"}, {Name: "X_KEY", Method: "api_key"}},
 		Stored: func(adapter.Host, time.Time) adapter.AuthState {
 			return adapter.AuthState{Status: adapter.AuthUnknown, Details: "stored"}
@@ -117,7 +117,9 @@ func TestAnswerHook(t *testing.T) {
 	t.Parallel()
 	deny := execution.HookResult{Decision: execution.HookDeny, Message: "no"}
 	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{"a":1}`)}
+	specific, top := *declares.Hooks, HookTable{}
 	worded := declares
+	worded.Hooks = &specific
 	worded.Hooks.Specific = true
 	worded.Hooks.Denial = func(event, why string) map[string]any {
 		if event != "Before" {
@@ -126,8 +128,10 @@ func TestAnswerHook(t *testing.T) {
 		return map[string]any{"why": why}
 	}
 	worded.Hooks.Modified = func(input json.RawMessage) map[string]any { return map[string]any{"input": input} }
+	top = specific
+	top.Specific = false
 	broken := worded
-	broken.Hooks.Specific = false
+	broken.Hooks = &top
 	for _, tt := range []struct {
 		name  string
 		table *Table

@@ -18,9 +18,9 @@ type Table struct {
 	// Note says what is wrong with an installation of a version, empty for nothing; nil where nothing can be.
 	Note    Note
 	Skills  Folders
-	Hooks   HookTable
-	Plugins PluginTable
-	Login   LoginTable
+	Hooks   *HookTable
+	Plugins *PluginTable
+	Login   *LoginTable
 }
 
 // Declares is a type without fields whose method returns an agent's table, always the same.

@@ -76,7 +76,7 @@ func (k *Calls) Identify(c *Call) {
 		c.Of(server, tool)
 		return
 	}
-	c.Kind = k.table.Kinds[c.Name]
+	c.Kind = k.table.Kind(c.Name)
 }
 
 func (k *Calls) named(c *Call, s *cliagent.Sink) {
