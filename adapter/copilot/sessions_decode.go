@@ -33,12 +33,12 @@ var sessionResultShape jsonscan.Shape[struct {
 	ShellExecution struct{ ExitCode jsonscan.Value }
 }]
 
-// silentPrefixes begin the types of records that say nothing about the conversation.
+// silentPrefixes are prefixes of record types that are irrelevant to the conversation.
 var silentPrefixes = []string{"session.", "hook.", "permission.", "mcp.", "mcp_app.", "model.", "assistant.", "user_input.", "elicitation.", "external_tool.",
 	"command.", "commands.", "sampling.", "sandbox.", "skill.", "subagent.", "tool.", "tool_search.", "workflow.", "exit_plan_mode.",
 	"auto_mode_switch.", "session_limits_exhausted.", "pending_messages.", "capabilities.", "ui.", "agent.", "human_response.", "system.", "prompt_cache_break"}
 
-// knownSessionTypes are those of the families in which messages are, where a prefix would hide what is new.
+// knownSessionTypes are the known types of message families, where a prefix would hide new ones.
 var knownSessionTypes = []string{"assistant.turn_start", "assistant.turn_end", "assistant.turn_retry", "assistant.idle",
 	"assistant.intent", "assistant.reasoning", "assistant.usage", "assistant.message_start", "assistant.server_tool_progress",
 	"tool.execution_start", "tool.execution_partial_result", "tool.execution_progress", "tool.shell_output",
@@ -50,11 +50,11 @@ var knownSessionTypes = []string{"assistant.turn_start", "assistant.turn_end", "
 type sessionDecoder struct {
 	b     *sessionfile.Builder
 	c     *sessionfile.Conversation
-	usage map[string]execution.Usage // of model calls whose answer has not come yet
+	usage map[string]execution.Usage // of model calls without an answer so far
 	calls int                        // tools of the main conversation's last answer
 }
 
-// Line reads a record. workspace.yaml alone is a session in which nothing was said.
+// Line reads a record. workspace.yaml alone is an empty conversation.
 func (d *sessionDecoder) Line(text []byte) bool {
 	v, ok := sessionRecordShape.Read(text)
 	if !ok {
@@ -92,7 +92,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 			m = c.Note(v.ID.Str(), summary, at)
 		}
 	case "session.shutdown":
-		// It ends the session for the program that ran it. Resumed, it goes on.
+		// It ends the session for its program. A resumed session continues.
 		d.b.Event(execution.SessionEnd{SessionID: d.b.File.ID, TurnCount: d.b.Turns()})
 	case "user.message":
 		m = c.Prompt(cmp.Or(data.Get("messageId").Str(), v.ID.Str()), data.Get("content").Str(), at)

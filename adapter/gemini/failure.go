@@ -11,7 +11,7 @@ import (
 
 const (
 	loginGuidance = "set GEMINI_API_KEY, or run gemini once in a terminal and log in with a Google account"
-	// gatewayGuidance is for the login that Gemini picks by itself where only the address of a model API is set, and then refuses.
+	// gatewayGuidance is for the login that Gemini selects, and then refuses, if only the URL of a model API is set.
 	gatewayGuidance = `name the login in ~/.gemini/settings.json: {"security":{"auth":{"selectedType":"gemini-api-key"}}}; ` +
 		"GOOGLE_GEMINI_BASE_URL alone makes gemini choose one that it refuses"
 	trustGuidance = "trust the directory in gemini once, or set GEMINI_CLI_TRUST_WORKSPACE=true"
@@ -20,7 +20,8 @@ const (
 // failure is why a turn failed, as Gemini stated it.
 type failure struct{ cliagent.Failure }
 
-// failureOf reads the error of a result: the name of its class, and a message that mostly holds the model API's answer.
+// failureOf reads the error of a result: the name of its class, and a message that usually contains the model API's
+// reply.
 func failureOf(class, message string) *failure {
 	f := &failure{cliagent.Failure{Message: message}}
 	body, inner := apiError(message)
@@ -28,7 +29,7 @@ func failureOf(class, message string) *failure {
 		f.Message = body.message
 	} else if said, ok := strings.CutPrefix(message, "[API Error: "); ok {
 		if end := strings.LastIndexByte(said, ']'); end > 0 {
-			f.Message = said[:end] // what follows is advice for a person at a terminal
+			f.Message = said[:end] // advice for a person at a terminal follows
 		}
 	}
 	lower := strings.ToLower(message)
@@ -47,7 +48,7 @@ func failureOf(class, message string) *failure {
 	return f
 }
 
-// advise says what to type next, where that is known.
+// advise returns what to type next, if known.
 func (f *failure) advise(lower string) {
 	switch {
 	case strings.Contains(lower, "invalid auth method"):
@@ -61,9 +62,9 @@ func (f *failure) advise(lower string) {
 	}
 }
 
-// failures are what Gemini says of them: the errors that it has names for, and what is said in words only.
+// failures are Gemini's error names, and phrases for errors without one.
 var failures = cliagent.Failures{
-	Statuses: map[int64]execution.ErrorCode{499: execution.CodeProvider}, // a call that was broken off
+	Statuses: map[int64]execution.ErrorCode{499: execution.CodeProvider}, // an aborted call
 	Words: []cliagent.Words{
 		{Code: execution.CodeAuth, Names: []string{"FatalAuthenticationError", "UnauthorizedError", "ForbiddenError",
 			"AccountSuspendedError", "ValidationRequiredError"}},
@@ -87,7 +88,7 @@ var failures = cliagent.Failures{
 	},
 }
 
-// apiBody is an answer of the Gemini API that is an error.
+// apiBody is an error reply of the Gemini API.
 type apiBody struct {
 	status  int64
 	message string
@@ -97,7 +98,7 @@ var apiShape jsonscan.Shape[struct {
 	Error struct{ Code, Message jsonscan.Value }
 }]
 
-// apiError finds the body of the model API's answer in a text. Its message may be such a body again.
+// apiError finds the body of the model API's reply in a text. Its message may contain another body.
 func apiError(text string) (b apiBody, ok bool) {
 	for range 3 {
 		at := strings.IndexByte(text, '{')
@@ -122,14 +123,14 @@ func apiError(text string) (b apiBody, ok bool) {
 	return b, ok
 }
 
-// report shows why a turn failed, before the turn's end.
+// report emits why a turn failed, before the turn's end.
 func (f *failure) report(s *cliagent.Sink) {
 	if f.Code != execution.CodeInterrupted && f.Code != execution.CodeTurnLimit {
 		s.Emit(f.Event())
 	}
 }
 
-// reason is how a turn ends that failed so.
+// reason returns the end of a turn that failed this way.
 func (f *failure) reason() execution.TurnEndReason {
 	switch f.Code {
 	case execution.CodeInterrupted:
@@ -140,7 +141,7 @@ func (f *failure) reason() execution.TurnEndReason {
 	return execution.TurnFailed
 }
 
-// fill states the failure in the run's result.
+// fill sets the failure in the run's result.
 func (f *failure) fill(res *execution.Result) {
 	if f.Code == execution.CodeTurnLimit {
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit

@@ -12,7 +12,7 @@ import (
 // documents are the types besides images, audio, PDF and text that Gemini's models read.
 var documents = []string{"image/heic", "image/heif"}
 
-// negotiate adds what the capabilities cannot say.
+// negotiate adds limitations that capabilities cannot express.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -20,7 +20,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	if req.Context != nil && len(req.Context.Structured) > 0 {
 		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
 		}
 	}
 	if _, added := cliagent.Instructions(req); added != "" && req.Run.SystemPromptMode == "" {

@@ -23,7 +23,7 @@ type sessionRecordForm struct {
 
 var sessionRecordShape jsonscan.Shape[sessionRecordForm]
 
-// silentSubtypes say nothing about the conversation.
+// silentSubtypes are irrelevant to the conversation.
 var silentSubtypes = []string{"slash_command", "ui_telemetry", "at_command", "attribution_snapshot",
 	"background_task_completed", "realtime_message", "rewind", "agent_bootstrap", "agent_launch_prompt",
 	"agent_retry", "agent_session_ready", "file_history_snapshot", "session_source", "session_model",
@@ -31,7 +31,7 @@ var silentSubtypes = []string{"slash_command", "ui_telemetry", "at_command", "at
 	"goal_turn_end", "turn_result", "session_artifact_event", "session_artifact_snapshot",
 	"managed_session_header_v1", "managed_session_event_v1", "managed_session_commit_v1", ""}
 
-// sessionDecoder reads Qwen's records: a tree of messages in the form of the model's content.
+// sessionDecoder reads Qwen's records: a tree of messages in the format of the model's content.
 type sessionDecoder struct {
 	b    *sessionfile.Builder
 	c    *sessionfile.Conversation
@@ -61,7 +61,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		case v.Provenance.IsStr("system"), v.Subtype.IsStr("notification"), v.Subtype.IsStr("cron"):
 			m = d.c.Note(uuid, said, at)
 		default:
-			m = d.c.Prompt(uuid, strings.TrimSuffix(said, "\n\n"), at) // Qwen puts them behind a prompt of standard input
+			m = d.c.Prompt(uuid, strings.TrimSuffix(said, "\n\n"), at) // Qwen appends them to a prompt from standard input
 		}
 	case "assistant":
 		m = d.answer(&v)
@@ -78,7 +78,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	return true
 }
 
-// sessionParts takes content apart.
+// sessionParts splits content.
 func sessionParts(parts jsonscan.Value) (said, thought string, calls []jsonscan.Value) {
 	for _, e := range parts.Array {
 		if call := e.Get("functionCall"); call.Kind() == jsonscan.Object {
@@ -109,7 +109,7 @@ func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
 		prompt, total := t.PromptTokenCount.Count(), t.TotalTokenCount.Count()
 		u := execution.Usage{Cached: min(prompt, t.CachedContentTokenCount.Count()),
 			Thinking: t.ThoughtsTokenCount.Count(), Output: t.CandidatesTokenCount.Count()}
-		// Whether the candidates include the thoughts depends on the model's API; the total does not.
+		// Whether the candidates include thinking depends on the model API; the total does.
 		if total > prompt {
 			u.Output = total - prompt
 		}
@@ -123,7 +123,7 @@ func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
 	return m
 }
 
-// results are the answers of tools, of which a record has one or more.
+// results handles the results of tools, one or more per record.
 func (d *sessionDecoder) results(v *sessionRecordForm) *adapter.SessionMessage {
 	uuid, at := v.UUID.Str(), sessionfile.Time(v.Timestamp)
 	var first *adapter.SessionMessage

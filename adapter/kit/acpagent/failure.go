@@ -12,13 +12,13 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// failure is why something was not carried out, as the agent stated it.
+// failure is why a request failed, as the agent stated it.
 type failure struct {
 	cliagent.Failure
-	login bool // the agent demands a login
+	login bool // the agent requires a login
 }
 
-// failureOf reads an error of the agent. What it says in its data is more precise than its message.
+// failureOf reads an error of the agent. Its data is more precise than its message.
 func failureOf(spec Spec, fault jsonscan.Value) *failure {
 	code, _ := fault.Get("code").Int()
 	f := &failure{Failure: cliagent.Failure{Message: fault.Get("message").Str()}}
@@ -46,7 +46,7 @@ func failureOf(spec Spec, fault jsonscan.Value) *failure {
 	return f
 }
 
-// detailsOf is the text in the data of an error: agents have it as a text, or under one of these names.
+// detailsOf returns the text in an error's data: the data itself, or a member of one of these names.
 func detailsOf(data jsonscan.Value) string {
 	if data.Kind() == jsonscan.String {
 		return data.Str()
@@ -60,10 +60,10 @@ func detailsOf(data jsonscan.Value) string {
 	return ""
 }
 
-// status finds the status of the model API in a text.
+// status finds a status of the model API in a text.
 var status = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(401|403|404|408|429|400|5[0-9][0-9])\b`) })
 
-// failures are what agents say of them in words only. A status of 404 is of an address as often as of a model.
+// failures are agents' phrases. A status of 404 refers to a URL as often as to a model.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
 	Phrases: cliagent.Phrases{
@@ -77,13 +77,13 @@ var failures = cliagent.Failures{
 	},
 }
 
-// codeOfText is for what agents say in words only, and for a status among them; text is in lower case.
+// codeOfText returns the code for a lower-case text and for a status in it.
 func codeOfText(text string) execution.ErrorCode {
-	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or nothing and 0
+	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or empty and 0
 	return cmp.Or(failures.Text(text), failures.Status(n))
 }
 
-// loginHint says what to type when the agent wants a login.
+// loginHint returns what to type when the agent requires a login.
 func loginHint(spec Spec, agent abilities) string {
 	if spec.LoginHint != "" {
 		return spec.LoginHint
@@ -102,7 +102,7 @@ func loginHint(spec Spec, agent abilities) string {
 	return "log in with the agent's own command; it offers: " + strings.Join(ways, "; ")
 }
 
-// err is the failure of a conversation that could not begin.
+// err returns the failure of a conversation that could not start.
 func (f *failure) err(spec Spec, agent abilities, doing string) *execution.Error {
 	e := execution.Errorf(f.Code, "%s cannot %s: %s", spec.Name, doing, f.Message)
 	e.Agent = spec.Name

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// usageNames are the names under which agents and model APIs report tokens and money, by meaning.
+// usageNames are the names of tokens and costs that agents and model APIs use, by meaning.
 var usageNames = [...]struct {
 	into  meaning
 	names []string
@@ -34,9 +34,9 @@ type meaning int
 
 const (
 	tokensIn                 meaning = iota
-	tokensInWithCache                // cached tokens are part of it wherever they are reported
-	tokensOut                        // thinking is part of it
-	tokensOutWithoutThinking         // thinking is not
+	tokensInWithCache                // includes cached tokens, wherever they are reported
+	tokensOut                        // includes thinking
+	tokensOutWithoutThinking         // excludes thinking
 	tokensThinking                   // part of the output
 	tokensThinkingApart              // not part of the output
 	cacheRead                        // not part of the input
@@ -46,7 +46,7 @@ const (
 	meanings
 )
 
-// usageParts are the objects that hold the tokens where the object given does not.
+// usageParts are the members that may contain the tokens.
 var usageParts = jsonscan.NewKeySet("usage", "tokenUsage", "token_usage", "tokens", "usageMetadata")
 
 // usageKeys returns the set of every name, and the meaning of the value in each of its slots.
@@ -61,10 +61,10 @@ var usageKeys = sync.OnceValues(func() (*jsonscan.KeySet, []meaning) {
 	return jsonscan.NewKeySet(paths...), means
 })
 
-// AssembleCost reads a usage or cost object of an agent, a JSON object in any of the common spellings, flat or with the
-// tokens one object down (agent-mux specification, assembleCostRecord). Tokens are put into this project's terms:
-// cached input is not part of the input, thinking is part of the output. It returns nil for what holds neither tokens
-// nor money. It keeps nothing of raw.
+// AssembleCost reads an agent's usage or cost object: JSON in any of the common spellings, flat or with the tokens in
+// a member (agent-mux specification, assembleCostRecord). It converts tokens to this project's definitions: cached
+// input is not part of the input, thinking is part of the output. It returns nil if raw contains neither tokens nor a
+// cost. It keeps no reference to raw.
 func AssembleCost(raw []byte) *execution.Cost {
 	whole, err := jsonscan.Parse(raw)
 	if err != nil {
@@ -80,7 +80,7 @@ func AssembleCost(raw []byte) *execution.Cost {
 	return a.cost()
 }
 
-// amounts are what was found; the first value of a meaning counts.
+// amounts are the values found; the first of a meaning counts.
 type amounts struct {
 	n     [meanings]int64
 	found [meanings]bool
@@ -141,10 +141,10 @@ func (a *amounts) cost() *execution.Cost {
 	return &c
 }
 
-// maxCount is far above any number of tokens and far below what sums could overflow.
+// maxCount is far above any number of tokens and too small for sums to overflow.
 const maxCount = 1 << 50
 
-// count is a number of tokens; JSON writers of floating-point languages make it 12.0.
+// count returns a number of tokens; some JSON encoders write it as 12.0.
 func count(v jsonscan.Value) (int64, bool) {
 	if n, ok := v.Int(); ok {
 		if n < 0 || n > maxCount {

@@ -14,13 +14,13 @@ import (
 type Failure struct {
 	Code    execution.ErrorCode
 	Message string
-	Hint    string // what to type next, empty where nothing is known to help
-	Final   bool   // another attempt is of no use before something changes, whatever the table says of the code
-	// Context is how much was too much, where the agent says it.
+	Hint    string // what to type next, empty if unknown
+	Final   bool   // do not retry, whatever the code's row says
+	// Context is by how much the context was exceeded, if stated.
 	Context execution.ContextExceeded
 }
 
-// Event shows the failure, before the end of its turn.
+// Event returns the event of the failure, which precedes the end of its turn.
 func (f *Failure) Event() execution.Body {
 	switch f.Code {
 	case execution.CodeAuth:
@@ -33,7 +33,7 @@ func (f *Failure) Event() execution.Body {
 	return execution.ErrorEvent{Code: f.Code, Message: f.Message, Recoverable: f.Code.Row().Retryable && !f.Final}
 }
 
-// Result is the failure as a result or the end of a turn carries it.
+// Result returns the failure as part of a result or the end of a turn.
 func (f *Failure) Result() *execution.ResultError {
 	e := execution.NewResultError(f.Code, f.Message)
 	if f.Code == execution.CodeInternal {
@@ -107,8 +107,8 @@ func (p Phrases) Code(text string) execution.ErrorCode {
 	return ""
 }
 
-// Complaint is why a program went away, as far as standard error says. The code is empty when nothing is understood, and for a
-// program that was stopped or that did not fail.
+// Complaint derives a failure from standard error. The code is empty if nothing is recognised, and for a program that
+// was stopped or that did not fail.
 func (p Phrases) Complaint(exit process.Exit) (code execution.ErrorCode, message string) {
 	if exit.Stopped || exit.Signal != "" || exit.Code <= 0 {
 		return "", ""
@@ -117,7 +117,7 @@ func (p Phrases) Complaint(exit process.Exit) (code execution.ErrorCode, message
 	return p.Code(strings.ToLower(exit.StderrTail)), strings.ToValidUTF8(message, "\uFFFD")
 }
 
-// ContextNumbers reads from a text what a prompt has and what it may have: they stand behind the words before, in a form of
+// ContextNumbers parses the used and the maximum tokens from a text: they follow the text before, in a form of
 // package fmt.
 func ContextNumbers(text, before, form string) execution.ContextExceeded {
 	var e execution.ContextExceeded

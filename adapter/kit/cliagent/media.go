@@ -18,15 +18,15 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// MaxAttachment bounds one attachment; model APIs take about that much in a whole request.
+// MaxAttachment bounds one attachment; model APIs accept about that much per request.
 const MaxAttachment = 32 << 20
 
-// Media is what an attachment is to a model. Which kinds an agent takes is the adapter's business.
+// Media is the kind of an attachment. Adapters decide which kinds their agents accept.
 type Media string
 
 // The kinds of attachments.
 const (
-	MediaUnknown Media = "" // neither a media type nor a name tells; the content has to
+	MediaUnknown Media = "" // unknown from media type and name; the content decides
 	MediaImage   Media = "image"
 	MediaPDF     Media = "pdf"
 	MediaText    Media = "text"
@@ -36,12 +36,12 @@ const (
 
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// textTypes are the types outside text/* that are text.
+// textTypes are the text types outside text/*.
 var textTypes = []string{"application/json", "application/xml", "application/yaml", "application/x-yaml",
 	"application/toml", "application/javascript", "application/typescript", "application/sql",
 	"application/x-sh", "application/x-ndjson", "application/jsonl", "application/graphql", "image/svg+xml"}
 
-// mediaExtensions name what cannot be told from the content, or should be told without reading it.
+// mediaExtensions are types that the content does not reveal, or that need not be read from it.
 var mediaExtensions = sync.OnceValue(func() map[string]string {
 	return map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 		".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
@@ -55,7 +55,7 @@ var mediaExtensions = sync.OnceValue(func() map[string]string {
 		".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
 })
 
-// MediaType is the media type that an attachment names or its file name implies, empty when neither tells. It reads
+// MediaType returns the media type that an attachment states or its file name implies, empty if unknown. It reads
 // nothing.
 func MediaType(a execution.Attachment) string {
 	if a.MimeType != "" {
@@ -72,7 +72,7 @@ func MediaType(a execution.Attachment) string {
 	return ""
 }
 
-// plainType is a media type without its parameters.
+// plainType returns a media type without its parameters.
 func plainType(s string) string {
 	if t, _, err := mime.ParseMediaType(s); err == nil {
 		return t
@@ -88,7 +88,7 @@ func urlPath(raw string) string {
 	return u.Path
 }
 
-// MediaOf is the kind of a media type.
+// MediaOf returns the kind of a media type.
 func MediaOf(mediaType string) Media {
 	switch {
 	case mediaType == "" || mediaType == "application/octet-stream":
@@ -105,7 +105,7 @@ func MediaOf(mediaType string) Media {
 	return MediaOther
 }
 
-// SniffMedia tells a media type from the content, where nothing else tells.
+// SniffMedia detects a media type from the content.
 func SniffMedia(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -124,7 +124,7 @@ func SniffMedia(data []byte) string {
 	return "application/octet-stream"
 }
 
-// DataURL takes a data: URL with base64 content apart. Anything else is not ok.
+// DataURL splits a data: URL with base64 content; ok is false for anything else.
 func DataURL(raw string) (mediaType, content string, ok bool) {
 	if len(raw) < 5 || !strings.EqualFold(raw[:5], "data:") {
 		return "", "", false
@@ -139,25 +139,25 @@ func DataURL(raw string) (mediaType, content string, ok bool) {
 	return plainType(head), content, true
 }
 
-// MakeDataURL is content as a data: URL.
+// MakeDataURL returns content as a data: URL.
 func MakeDataURL(mediaType string, data []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-// AttachmentName is what a model may call an attachment: its name, or that of its file.
+// AttachmentName returns the name of an attachment, or of its file, for the model.
 func AttachmentName(a execution.Attachment) string {
 	return cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, urlPath(a.URL), "attachment")))
 }
 
-// AttachmentContent is the bytes of an attachment that is a file, base64 or a data: URL, at most MaxAttachment of them.
-// Any other URL is refused: an adapter fetches nothing.
+// AttachmentContent returns the content of an attachment that is a file, base64 or a data: URL, at most MaxAttachment
+// bytes. Other URLs are refused: adapters download nothing.
 func AttachmentContent(a execution.Attachment) ([]byte, error) {
 	encoded := a.Base64
 	switch {
 	case a.URL != "":
 		_, inline, ok := DataURL(a.URL)
 		if !ok {
-			return nil, fmt.Errorf("it is the address of a file; give the file itself, base64 or a data: URL")
+			return nil, fmt.Errorf("it is the URL of a file; give the file itself, base64 or a data: URL")
 		}
 		encoded = inline
 	case a.FilePath != "":
@@ -170,7 +170,7 @@ func AttachmentContent(a execution.Attachment) ([]byte, error) {
 	case len(data) == 0:
 		return nil, fmt.Errorf("it is empty")
 	case len(data) > MaxAttachment:
-		return nil, fmt.Errorf("it has %d bytes, at most %d are possible", len(data), MaxAttachment)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", len(data), MaxAttachment)
 	}
 	return data, nil
 }
@@ -183,7 +183,7 @@ func fileContent(file string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", file)
 	case info.Size() > MaxAttachment:
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are possible", file, info.Size(), MaxAttachment)
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", file, info.Size(), MaxAttachment)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -192,8 +192,8 @@ func fileContent(file string) ([]byte, error) {
 	return data, nil
 }
 
-// ConvertAttachments turns a message's attachments into what an agent takes. Every fault of every attachment is in the
-// one error, which names the agent.
+// ConvertAttachments converts a message's attachments to an agent's format. One error lists every fault and names the
+// agent.
 func ConvertAttachments[T any](agent string, list []execution.Attachment, convert func(execution.Attachment) (T, error)) ([]T, error) {
 	var all []T
 	var faults execution.FieldErrors
@@ -206,7 +206,7 @@ func ConvertAttachments[T any](agent string, list []execution.Attachment, conver
 		all = append(all, part)
 	}
 	if len(faults) > 0 {
-		e := execution.Errorf(execution.CodeValidation, "attachments %s cannot take: %s", agent, faults.Error())
+		e := execution.Errorf(execution.CodeValidation, "attachments that %s does not support: %s", agent, faults.Error())
 		e.Fields, e.Agent = faults, agent
 		return nil, e
 	}

@@ -141,7 +141,7 @@ func TestAnswerHook(t *testing.T) {
 	}{
 		{"deny", &declares, "Before", deny, adapter.HookAnswer{Stderr: "no", ExitCode: 2}},
 		{"deny without a reason", &declares, "Before", execution.HookResult{Decision: execution.HookDeny}, adapter.HookAnswer{Stderr: "denied by a hook", ExitCode: 2}},
-		{"modify what cannot be", &declares, "Before", modify, adapter.HookAnswer{Stderr: "x cannot be given another input for a tool, which a hook wanted", ExitCode: 2}},
+		{"modify what cannot be", &declares, "Before", modify, adapter.HookAnswer{Stderr: "x cannot modify a tool's input, as a hook requested", ExitCode: 2}},
 		{"modify elsewhere", &declares, "After", execution.HookResult{Decision: execution.HookModify, Stdout: "note"}, adapter.HookAnswer{Stdout: "note"}},
 		{"allow", &declares, "Before", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"}, adapter.HookAnswer{Stdout: "note"}},
 		{"deny in words", &worded, "Before", deny, adapter.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","why":"no"}}`}},
@@ -251,7 +251,7 @@ func TestVariables(t *testing.T) {
 		vars map[string]string
 		want adapter.AuthState
 	}{
-		{map[string]string{"X_CLOUD": "1", "X_KEY": "k"}, adapter.AuthState{Status: adapter.AuthUnknown, Method: "cloud", Details: "X_CLOUD is set: through a cloud, whose login is not looked at"}},
+		{map[string]string{"X_CLOUD": "1", "X_KEY": "k"}, adapter.AuthState{Status: adapter.AuthUnknown, Method: "cloud", Details: "X_CLOUD is set: through a cloud, whose login is not checked"}},
 		{map[string]string{"X_CLOUD": "0", "X_KEY": "k"}, adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "X_KEY is set"}},
 		{map[string]string{"X_CLOUD": "false"}, adapter.AuthState{Status: adapter.AuthUnknown, Details: "stored"}},
 		{nil, adapter.AuthState{Status: adapter.AuthUnknown, Details: "stored"}},
@@ -279,10 +279,10 @@ func TestFile(t *testing.T) {
 	for text, want := range map[string]adapter.AuthState{
 		"":      {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is not JSON of the expected shape"},
 		"x":     {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is not JSON of the expected shape"},
-		"0":     {Status: adapter.Unauthenticated, Details: path + " holds no login; type it"},
+		"0":     {Status: adapter.Unauthenticated, Details: path + " contains no login; type it"},
 		"2000":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "d", ExpiresAt: time.Unix(2000, 0).UTC()},
 		"500":   {Status: adapter.AuthExpired, Method: "m", Identity: "ann", Details: "type it", ExpiresAt: time.Unix(500, 0).UTC()},
-		"-500":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "the access token has expired; x renews it by itself", ExpiresAt: time.Unix(500, 0).UTC()},
+		"-500":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "the access token has expired; x renews it automatically", ExpiresAt: time.Unix(500, 0).UTC()},
 		"-2000": {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "d", ExpiresAt: time.Unix(2000, 0).UTC()},
 	} {
 		if got := f.State(host(map[string]string{"/home/ann/.x/login.json": text}, nil), now); got != want {

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Kind is what a tool does, as far as it has events of its own.
+// Kind is what a tool does, if it has events of its own.
 type Kind uint8
 
 // The kinds of tools.
@@ -26,23 +26,23 @@ const (
 // Tools lists the agent's names of its tools by kind. Tools that are not listed are of kind Other.
 type Tools [kindCount][]string
 
-// Input has the names of an input's members that events derive from; an empty name is a member that the agent's tools lack.
+// Input names the input members that events derive from; an empty name means the agent's tools lack it.
 type Input struct {
 	Path, OtherPath string // of the file
 	Command         string
 	Agent, Prompt   string // of the sub-agent
 	Content         string // of the file to write
-	Old             string // the text that an edit replaces; an empty one makes a new file
+	Old             string // text that an edit replaces; empty for a new file
 }
 
 // Table declares the tools of an agent. It is used by pointer, and is safe for concurrent use.
 type Table struct {
 	Tools        Tools
 	Input        Input
-	DefaultAgent string // name of a sub-agent whose call names none
+	DefaultAgent string // name of a sub-agent if the call names none
 	Deferred     string // tool that calls another: its input is {"name":..., "arguments":...}
 	MCP          Naming
-	Apart        bool // files and ends of sub-agents have lines of their own, from which the vendor makes the events
+	Apart        bool // files and ends of sub-agents are reported in separate lines, from which the vendor emits the events
 
 	prepare sync.Once
 	keys    *jsonscan.KeySet
@@ -98,14 +98,14 @@ func (t *Table) input(v jsonscan.Value) (in [memberCount]jsonscan.Value, ok bool
 	return in, true
 }
 
-// Naming is how an agent names a tool of an MCP server: the prefix, the server, the separator, the tool.
+// Naming is how an agent names a tool of an MCP server: prefix, server, separator, tool.
 type Naming struct {
 	Prefix, Separator string
-	Known             bool // only servers that are known make a tool theirs
+	Known             bool // only names of known servers are split
 }
 
-// Split takes the name of an MCP server's tool apart. Either part may hold the separator, so the longest known server that fits
-// goes before the first separator. server is empty for any other tool.
+// Split splits the name of an MCP server's tool. Both parts may contain the separator, so the longest known server
+// that matches takes precedence over the first separator. server is empty for other tools.
 func (n Naming) Split(name string, known iter.Seq[string]) (server, tool string) {
 	rest, ok := strings.CutPrefix(name, n.Prefix)
 	if !ok || n.Separator == "" {

@@ -11,8 +11,8 @@ import (
 // Shape is a jsonscan.Shape of any type.
 type Shape interface{ Paths() []string }
 
-// TestShapes uses every shape of a package, so that one that is misdeclared is found before an agent's line meets it. What
-// members they read stands in testdata/shapes.golden.
+// TestShapes uses every shape of a package, so that a misdeclared one is found before an agent's line reaches it.
+// testdata/shapes.golden lists the members they read.
 func TestShapes(t *testing.T, shapes map[string]Shape) {
 	declaredShape := regexp.MustCompile(`(?m)^(?:var |\t)(\w+) +jsonscan\.Shape\[`)
 	for _, file := range Glob(t, "*.go", 1) {
