@@ -47,7 +47,7 @@ func (l plainLog) NewUsageScanner(context.Context, adapter.Host, adapter.UsageFi
 type plainFormat struct{ Before string }
 
 func (*plainFormat) Relevant(head []byte) bool { return bytes.HasPrefix(head, []byte("{")) }
-func (f *plainFormat) Memory() any          { return f }
+func (f *plainFormat) Memory() any             { return f }
 func (f *plainFormat) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	var r struct {
 		adapter.UsageRecord
