@@ -8,38 +8,38 @@ import (
 
 var builtins struct {
 	mu   sync.Mutex
-	list map[string]Descriptor
+	list []func() Descriptor
 }
 
 // Register adds a built-in agent to this process's list. The adapters' init functions call it; a program adds
-// its own agents with catalog.Registry.Register. A later agent replaces an earlier one of the same name. A
-// registry validates a descriptor when it first needs the agent. Register is safe for concurrent use.
-func Register(d Descriptor) {
-	d = d.Clone()
+// its own agents with catalog.Registry.Register. describe is called when the list is read and returns a fresh
+// descriptor each time. A later agent replaces an earlier one of the same name. A registry validates a
+// descriptor when it first needs the agent. Register is safe for concurrent use.
+func Register(describe func() Descriptor) {
 	builtins.mu.Lock()
 	defer builtins.mu.Unlock()
-	if builtins.list == nil {
-		builtins.list = map[string]Descriptor{}
-	}
-	builtins.list[d.Name] = d
+	builtins.list = append(builtins.list, describe)
 }
 
-// Builtins returns a copy of the registered built-in agents, sorted by name.
+// Builtins returns the descriptors of the registered built-in agents, sorted by name.
 func Builtins() []Descriptor {
 	builtins.mu.Lock()
 	defer builtins.mu.Unlock()
-	list := make([]Descriptor, 0, len(builtins.list))
-	for _, name := range slices.Sorted(maps.Keys(builtins.list)) {
-		list = append(list, builtins.list[name].Clone())
+	byName := map[string]Descriptor{}
+	for _, describe := range builtins.list {
+		d := describe().Clone()
+		byName[d.Name] = d
+	}
+	list := make([]Descriptor, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, byName[name])
 	}
 	return list
 }
 
 // HostMarkers returns the variables by which built-in agents mark their child processes: signals and traces.
 func HostMarkers() (names []string) {
-	builtins.mu.Lock()
-	defer builtins.mu.Unlock()
-	for _, d := range builtins.list {
+	for _, d := range Builtins() {
 		names = append(append(names, d.HostSignals...), d.HostTraces...)
 	}
 	return names

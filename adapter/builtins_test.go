@@ -15,9 +15,11 @@ func TestBuiltins(t *testing.T) {
 	if got := Builtins(); got == nil || len(got) != 0 {
 		t.Errorf("Builtins of nothing = %#v", got)
 	}
-	Register(Descriptor{Name: "b"})
-	Register(Descriptor{Name: "a", Aliases: []string{"a-code"}, HostSignals: []string{"A"}, HostTraces: []string{"A_TRACE"}})
-	Register(Descriptor{Name: "b", DisplayName: "second"})
+	Register(func() Descriptor { return Descriptor{Name: "b"} })
+	Register(func() Descriptor {
+		return Descriptor{Name: "a", Aliases: []string{"a-code"}, HostSignals: []string{"A"}, HostTraces: []string{"A_TRACE"}}
+	})
+	Register(func() Descriptor { return Descriptor{Name: "b", DisplayName: "second"} })
 	got := Builtins()
 	if len(got) != 2 || got[0].Name != "a" || got[0].DisplayName != "a" || got[1].Name != "b" || got[1].DisplayName != "second" {
 		t.Errorf("Builtins = %v, want a and the second b", got)

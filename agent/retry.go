@@ -9,10 +9,10 @@ import (
 )
 
 // fallbackCodes are the failures that another backend may not have.
-var fallbackCodes = map[execution.ErrorCode]bool{
-	execution.CodeAgentNotInstalled: true, execution.CodeSpawn: true, execution.CodeAuth: true, execution.CodeRateLimited: true,
-	execution.CodeProvider: true, execution.CodeAgentCrash: true, execution.CodeModelNotFound: true, execution.CodeCapability: true,
-	execution.CodeInvalidOutput: true, execution.CodeContextExceeded: true,
+var fallbackCodes = []execution.ErrorCode{
+	execution.CodeAgentNotInstalled, execution.CodeSpawn, execution.CodeAuth, execution.CodeRateLimited,
+	execution.CodeProvider, execution.CodeAgentCrash, execution.CodeModelNotFound, execution.CodeCapability,
+	execution.CodeInvalidOutput, execution.CodeContextExceeded,
 }
 
 // mayFallBack reports whether another backend may take over. A conversation that resumes an agent's session, or
@@ -21,7 +21,7 @@ func (r *Run) mayFallBack(res execution.Result) bool {
 	if r.req.Run.SessionID != "" || r.req.Run.ForkSessionID != "" || res.Error == nil || r.answeredOnce() {
 		return false
 	}
-	return res.Status == execution.StatusUnsupported || res.Status == execution.StatusFailed && fallbackCodes[res.Error.ErrorCode()]
+	return res.Status == execution.StatusUnsupported || res.Status == execution.StatusFailed && slices.Contains(fallbackCodes, res.Error.ErrorCode())
 }
 
 // answeredOnce reports whether the last attempt completed a turn: repeating the request would repeat its

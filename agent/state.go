@@ -7,12 +7,22 @@ import (
 )
 
 // transitions is the table of the agent-mux specification, run handle.
-var transitions = map[execution.RunState][]execution.RunState{
-	execution.StateSpawned:     {execution.StateRunning, execution.StateCrashed, execution.StateTimedOut, execution.StateAborted},
-	execution.StateRunning:     {execution.StatePaused, execution.StateInterrupted, execution.StateAborted, execution.StateTimedOut, execution.StateCompleted, execution.StateCrashed, execution.StateKilled},
-	execution.StatePaused:      {execution.StateRunning, execution.StateAborted, execution.StateTimedOut},
-	execution.StateInterrupted: {execution.StateRunning, execution.StateCompleted, execution.StateCrashed, execution.StateAborted},
+var transitions = []struct {
+	from execution.RunState
+	to   []execution.RunState
+}{
+	{execution.StateSpawned, []execution.RunState{execution.StateRunning, execution.StateCrashed, execution.StateTimedOut, execution.StateAborted}},
+	{execution.StateRunning, []execution.RunState{execution.StatePaused, execution.StateInterrupted, execution.StateAborted, execution.StateTimedOut, execution.StateCompleted, execution.StateCrashed, execution.StateKilled}},
+	{execution.StatePaused, []execution.RunState{execution.StateRunning, execution.StateAborted, execution.StateTimedOut}},
+	{execution.StateInterrupted, []execution.RunState{execution.StateRunning, execution.StateCompleted, execution.StateCrashed, execution.StateAborted}},
 }
 
 // LegalTransition reports whether a run may change from one state to another. Terminal states are final.
-func LegalTransition(from, to execution.RunState) bool { return slices.Contains(transitions[from], to) }
+func LegalTransition(from, to execution.RunState) bool {
+	for _, t := range transitions {
+		if t.from == from {
+			return slices.Contains(t.to, to)
+		}
+	}
+	return false
+}

@@ -12,7 +12,7 @@ import (
 
 const name = "acp"
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
@@ -26,7 +26,7 @@ func Descriptor() adapter.Descriptor {
 	}
 }
 
-// Adapter runs any ACP agent. It holds no state of a run and is safe for concurrent use.
+// Adapter runs any ACP agent. It is stateless and safe for concurrent use.
 type Adapter struct{ adapter.Adapter }
 
 var (
@@ -35,20 +35,20 @@ var (
 	_ adapter.Unwrapper = Adapter{}
 )
 
-// New makes the adapter; the zero options are those of a normal program.
+// New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Capabilities: capabilities,
-		Linger:       time.Second, // some agents never end by themselves
+		Linger:       time.Second, // some agents never exit by themselves
 		InstallHint:  "is it installed, and on the PATH? Behind -- stands the program and its arguments",
 	}, acpagent.Spec{Name: name, Spawn: spawn, ToolName: toolName, FailedText: failedText}, nil), opts)}
 }
 
-// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
 
-// spawn makes the command line: that of the request.
+// spawn returns the request's command line.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	command := l.Request.Run.Command
 	if len(command) == 0 {
@@ -59,17 +59,17 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Command: command[0], Args: command[1:]}, nil
 }
 
-// Probe has nothing to look for: which program runs is said with every run.
+// Probe finds nothing, because every run names its program.
 func (Adapter) Probe(context.Context, adapter.Host) (adapter.Installation, error) {
 	return adapter.Installation{Installed: true, Notes: "runs the program that is named behind --: drawbar run acp \"what to do\" -- COMMAND [ARGS...]"}, nil
 }
 
-// DetectAuth cannot know: the agent says when it wants a login.
+// DetectAuth reports unknown: the agent states whether it requires a login.
 func (Adapter) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
 	return adapter.AuthState{Status: adapter.AuthUnknown, Details: "the agent that runs knows"}
 }
 
-// AuthGuidance is all that holds for every agent.
+// AuthGuidance returns what holds for every agent.
 func (Adapter) AuthGuidance() adapter.AuthGuidance {
 	return adapter.AuthGuidance{Provider: "the agent's own", Documentation: []string{"https://agentclientprotocol.com"},
 		Steps: []adapter.AuthStep{{Description: "log in with the agent's own command"},

@@ -11,13 +11,14 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// statedNames are the places where agents that are known put the name of a tool: the protocol's title has the arguments in it.
+// statedNames are the members in which known agents put the name of a tool: the protocol's title includes the
+// arguments.
 var statedNames = [][]string{
 	{"goose", "toolCall", "toolName"},
 	{"claudeCode", "toolName"},
 }
 
-// toolName is the name of a tool as the agent states it, empty where it does not.
+// toolName returns the name of a tool as the agent states it, empty if it does not.
 func toolName(c *acpagent.ToolCall) string {
 	for _, path := range statedNames {
 		if name := c.MetaField(path...).Str(); name != "" {
@@ -27,13 +28,13 @@ func toolName(c *acpagent.ToolCall) string {
 	return ""
 }
 
-// apiFailure finds a refusal of the model API that an agent passes on as its answer: a status, and the API's own type of error or
-// an error in JSON. An answer about statuses has neither.
+// apiFailure finds a model API's error that an agent passes on as its answer: a status, and the API's error type or
+// an error in JSON. An ordinary answer about statuses has neither.
 var apiFailure = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:\[?API Error:? ?)?([45][0-9][0-9])\b(?s:.*)(?:\btype=[a-z_]*_error\b|"type": ?"[a-z_]*error"|"error": ?\{)`)
 })
 
-// failedText recognizes an answer that is a failure of the model API: the protocol has no error for it.
+// failedText recognizes an answer that is an error of the model API: the protocol has no error for it.
 func failedText(text string) (execution.ErrorCode, bool) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "[API Error: ") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n\n") {

@@ -256,7 +256,7 @@ func structuredOutput(ctx context.Context, s Subject) error {
 	}
 	var answer map[string]any
 	if err := json.Unmarshal(o.result.Output.Structured, &answer); err != nil {
-		return fmt.Errorf("the structured output %q is no JSON object: %w", short(string(o.result.Output.Structured)), err)
+		return fmt.Errorf("the structured output %q is not a JSON object: %w", short(string(o.result.Output.Structured)), err)
 	}
 	if _, ok := answer["answer"].(string); !ok || len(answer) != 1 {
 		return fmt.Errorf("the structured output %v does not satisfy %s", answer, answerSchema)

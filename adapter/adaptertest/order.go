@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -71,7 +72,7 @@ func (o *order) addf(e execution.Event, format string, args ...any) {
 }
 
 // content are the groups of events that are an agent's own doing within a turn.
-var content = map[string]bool{"text": true, "thinking": true, "tool": true, "file": true, "shell": true, "mcp": true, "subagent": true}
+var content = []string{"text", "thinking", "tool", "file", "shell", "mcp", "subagent"}
 
 func (o *order) event(i int, e execution.Event, last bool) {
 	o.head(e, last)
@@ -92,7 +93,7 @@ func (o *order) event(i int, e execution.Event, last bool) {
 	group := execution.EventGroup(e.Body.Type())
 	o.place(e, group)
 	o.account(e)
-	if o.errorAt >= 0 && (content[group] || e.Body.Type() == "turn_start" || group == "interaction" || group == "image") {
+	if o.errorAt >= 0 && (slices.Contains(content, group) || e.Body.Type() == "turn_start" || group == "interaction" || group == "image") {
 		o.after = string(e.Body.Type())
 	}
 	if group == "error" {
@@ -162,7 +163,7 @@ func (o *order) place(e execution.Event, group string) {
 	if o.ended && group != "debug" && group != "drawbar" {
 		o.addf(e, "comes after session_end")
 	}
-	inTurn := content[group] || kind == "step_start" || kind == "step_end" || kind == "approval_request" || kind == "input_required" || kind == "image_output"
+	inTurn := slices.Contains(content, group) || kind == "step_start" || kind == "step_end" || kind == "approval_request" || kind == "input_required" || kind == "image_output"
 	if inTurn && !o.open {
 		o.addf(e, "lies in no turn")
 	}

@@ -43,39 +43,41 @@ func replaceBy(make func(path string) error) func(*testing.T, string, []byte) {
 	}
 }
 
-var damages = []damage{
-	{name: "empty", spoil: rewrite(func([]byte) []byte { return nil }), says: "is empty"},
-	{name: "only line ends", spoil: rewrite(func([]byte) []byte { return []byte("\n\n\r\n\n") }), says: "is empty"},
-	{name: "half of the last line", spoil: rewrite(func(text []byte) []byte { return text[:len(text)-9] }), says: "the last line is cut off"},
-	{name: "cut in the middle", spoil: rewrite(func(text []byte) []byte { return text[:len(text)/2] })},
-	{name: "cut in the first line", spoil: rewrite(func(text []byte) []byte { return text[:20] }), says: "is cut off"},
-	{name: "binary", spoil: rewrite(func([]byte) []byte { return bytes.Repeat([]byte{0, 0xff, '\n', 0x80, 7}, 4000) }), says: "is no JSON object"},
-	{name: "nul bytes behind", spoil: rewrite(func(text []byte) []byte { return append(text, make([]byte, 4096)...) }), says: "cut off"},
-	{name: "garbage between", spoil: rewrite(func(text []byte) []byte {
-		return bytes.Replace(text, []byte("\n"), []byte("\n}{ garbage\n"), 1)
-	}), says: "is no JSON object"},
-	{name: "other JSON", spoil: rewrite(func([]byte) []byte { return []byte("[1,2]\n\"x\"\n5\nnull\n") }), says: "is no JSON object"},
-	{name: "strange objects", spoil: rewrite(func([]byte) []byte {
-		return []byte(`{}` + "\n" + `{"type":5,"message":[],"payload":"x","data":7,"$set":3,"messages":{}}` + "\n" + `{"type":"user","message":{"content":{"a":[]}},"parts":3}` + "\n" + `{"type":"never heard of it"}` + "\n")
-	})},
-	{name: "a record of an unknown type", spoil: rewrite(func(text []byte) []byte {
-		return append(text, `{"type":"never heard of it","id":"x","uuid":"y","timestamp":"2026-11-20T16:30:00Z"}`+"\n"...)
-	})},
-	{name: "a gigantic line", spoil: rewrite(func(text []byte) []byte {
-		line := append([]byte(`{"type":"user","message":{"role":"user","content":"`), bytes.Repeat([]byte("long "), gigantic/5)...)
-		return append(append(line, "\"}}\n"...), text...)
-	}), says: "and was passed over"},
-	{name: "a directory", spoil: replaceBy(func(path string) error { return os.Mkdir(path, 0o700) }), says: "is a directory", listed: true},
-	{name: "a link out of the store", spoil: replaceBy(func(path string) error { return os.Symlink("/etc/passwd", path) }), says: "is a link out of the store", listed: true},
-	{name: "a link to nothing", spoil: replaceBy(func(path string) error { return os.Symlink("nowhere", path) }), says: "leads nowhere", listed: true},
-	{name: "a link in a ring", spoil: replaceBy(func(path string) error { return os.Symlink(path, path) }), says: "leads nowhere", listed: true},
-	{name: "a pipe", spoil: replaceBy(mkfifo), says: "is a named pipe", listed: true},
+func damages() []damage {
+	return []damage{
+		{name: "empty", spoil: rewrite(func([]byte) []byte { return nil }), says: "is empty"},
+		{name: "only line ends", spoil: rewrite(func([]byte) []byte { return []byte("\n\n\r\n\n") }), says: "is empty"},
+		{name: "half of the last line", spoil: rewrite(func(text []byte) []byte { return text[:len(text)-9] }), says: "the last line is cut off"},
+		{name: "cut in the middle", spoil: rewrite(func(text []byte) []byte { return text[:len(text)/2] })},
+		{name: "cut in the first line", spoil: rewrite(func(text []byte) []byte { return text[:20] }), says: "is cut off"},
+		{name: "binary", spoil: rewrite(func([]byte) []byte { return bytes.Repeat([]byte{0, 0xff, '\n', 0x80, 7}, 4000) }), says: "is not a JSON object"},
+		{name: "nul bytes behind", spoil: rewrite(func(text []byte) []byte { return append(text, make([]byte, 4096)...) }), says: "cut off"},
+		{name: "garbage between", spoil: rewrite(func(text []byte) []byte {
+			return bytes.Replace(text, []byte("\n"), []byte("\n}{ garbage\n"), 1)
+		}), says: "is not a JSON object"},
+		{name: "other JSON", spoil: rewrite(func([]byte) []byte { return []byte("[1,2]\n\"x\"\n5\nnull\n") }), says: "is not a JSON object"},
+		{name: "strange objects", spoil: rewrite(func([]byte) []byte {
+			return []byte(`{}` + "\n" + `{"type":5,"message":[],"payload":"x","data":7,"$set":3,"messages":{}}` + "\n" + `{"type":"user","message":{"content":{"a":[]}},"parts":3}` + "\n" + `{"type":"never heard of it"}` + "\n")
+		})},
+		{name: "a record of an unknown type", spoil: rewrite(func(text []byte) []byte {
+			return append(text, `{"type":"never heard of it","id":"x","uuid":"y","timestamp":"2026-11-20T16:30:00Z"}`+"\n"...)
+		})},
+		{name: "a gigantic line", spoil: rewrite(func(text []byte) []byte {
+			line := append([]byte(`{"type":"user","message":{"role":"user","content":"`), bytes.Repeat([]byte("long "), gigantic/5)...)
+			return append(append(line, "\"}}\n"...), text...)
+		}), says: "and was skipped"},
+		{name: "a directory", spoil: replaceBy(func(path string) error { return os.Mkdir(path, 0o700) }), says: "is a directory", listed: true},
+		{name: "a link out of the store", spoil: replaceBy(func(path string) error { return os.Symlink("/etc/passwd", path) }), says: "is a link out of the store", listed: true},
+		{name: "a link to nothing", spoil: replaceBy(func(path string) error { return os.Symlink("nowhere", path) }), says: "leads nowhere", listed: true},
+		{name: "a link in a ring", spoil: replaceBy(func(path string) error { return os.Symlink(path, path) }), says: "leads nowhere", listed: true},
+		{name: "a pipe", spoil: replaceBy(mkfifo), says: "is a named pipe", listed: true},
+	}
 }
 
 // badFiles spoils one session after another in every way, and wants it listed, read as far as it goes, and its problem
 // told with its path.
 func (s SessionSubject) badFiles(t *testing.T, home string) {
-	for _, d := range damages {
+	for _, d := range damages() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			copied := t.TempDir()

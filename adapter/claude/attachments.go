@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// attachments are the content blocks of a message's attachments. Files are read here.
+// attachments returns the content blocks of a message's attachments. Files are read here.
 func attachments(list []execution.Attachment) ([]any, error) {
 	return cliagent.ConvertAttachments(name, list, attachment)
 }
@@ -44,7 +44,7 @@ func attachment(a execution.Attachment) (any, error) {
 		return map[string]any{"type": "document", "source": encoded(mediaType, data), "title": title}, nil
 	case cliagent.MediaText:
 		if !utf8.Valid(data) {
-			return nil, fmt.Errorf("%s is no UTF-8 text", title)
+			return nil, fmt.Errorf("%s is not UTF-8 text", title)
 		}
 		return map[string]any{"type": "document", "title": title,
 			"source": map[string]any{"type": "text", "media_type": "text/plain", "data": string(data)}}, nil
@@ -52,7 +52,7 @@ func attachment(a execution.Attachment) (any, error) {
 	return nil, fmt.Errorf("%s has the media type %s; claude takes PNG, JPEG, GIF and WebP images, PDF and text", title, mediaType)
 }
 
-// isAddress reports whether the model API has to fetch the attachment itself.
+// isAddress reports whether the model API has to download the attachment.
 func isAddress(a execution.Attachment) bool {
 	_, _, inline := cliagent.DataURL(a.URL)
 	return a.URL != "" && !inline

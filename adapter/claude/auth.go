@@ -8,7 +8,8 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// login is the order in which Claude takes variables, and the file of a login. On macOS a login is in the keychain and leaves no file.
+// login lists Claude's variables in order of precedence, and its login file. On macOS the login is in the keychain
+// instead of a file.
 var login = declared.LoginTable{
 	Variables: []declared.Variable{
 		{Name: "CLAUDE_CODE_USE_BEDROCK", Method: "bedrock", Elsewhere: "through Amazon Bedrock"},
@@ -20,7 +21,7 @@ var login = declared.LoginTable{
 		Agent: name, Dir: home, Name: ".credentials.json", Hint: loginGuidance, Read: storedLogin,
 		Missing: func(h adapter.Host) adapter.AuthState {
 			if h.Platform == "darwin" {
-				return adapter.AuthState{Status: adapter.AuthUnknown, Details: "a login on macOS is in the keychain, which is not looked at"}
+				return adapter.AuthState{Status: adapter.AuthUnknown, Details: "a login on macOS is in the keychain, which is not checked"}
 			}
 			return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
 		},
@@ -50,7 +51,7 @@ var login = declared.LoginTable{
 	},
 }
 
-// storedLogin reads the file of a login.
+// storedLogin reads the login file.
 func storedLogin(h adapter.Host, data []byte) (t declared.Token, err error) {
 	var file struct {
 		OAuth struct {
@@ -73,7 +74,7 @@ func storedLogin(h adapter.Host, data []byte) (t declared.Token, err error) {
 	return t, nil
 }
 
-// account is the address of the account that is logged in, empty when it is not told.
+// account returns the address of the logged-in account, empty if unknown.
 func account(h adapter.Host) string {
 	var file struct {
 		Account struct {
@@ -81,7 +82,7 @@ func account(h adapter.Host) string {
 		} `json:"oauthAccount"`
 	}
 	dir := home
-	dir.Default = "" // the file stands beside the folder, not in it
+	dir.Default = "" // the file is next to the folder, not in it
 	if data, err := dir.Read(h, ".claude.json"); err != nil || json.Unmarshal(data, &file) != nil {
 		return ""
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// input is a message on its way into the conversation.
+// input is a message that was sent to the conversation.
 type input struct {
-	uuid  string // Claude drops a message whose uuid it has seen, so each has one of its own
+	uuid  string // Claude drops a message whose uuid it has seen, so each has its own
 	id    execution.InputID
-	guess bool // the turn that began next may be its doing
+	guess bool // it may have caused the turn that started next
 }
 
-// Command says something to the running agent.
+// Command passes on a command to the running agent.
 func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	if _, ok := cmd.(execution.EndInput); ok {
 		p.ended = true
@@ -23,12 +23,12 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 		return nil
 	}
 	if !p.duplex {
-		return execution.Errorf(execution.CodeStdinNotAvailable, "claude runs in one-shot mode and takes no input; make the request interactive")
+		return execution.Errorf(execution.CodeStdinNotAvailable, "claude runs in one-shot mode and accepts no input; make the request interactive")
 	}
 	switch c := cmd.(type) {
 	case execution.Say:
 		if p.done || p.ended {
-			return execution.Errorf(execution.CodeRunNotActive, "claude takes no more messages: the input has ended")
+			return execution.Errorf(execution.CodeRunNotActive, "claude accepts no more messages: the input has ended")
 		}
 		uuid := cliagent.NewUUID()
 		s.Write(userLine(uuid, textContent(c.Text), c.When))
@@ -47,7 +47,7 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	return execution.Errorf(execution.CodeInternal, "claude has no command %T", cmd)
 }
 
-// finish ends the run when nothing runs, waits or may still be said.
+// finish ends the run if nothing runs, waits or may follow.
 func (p *parser) finish(s *cliagent.Sink) {
 	if p.ended && !p.done && !p.open && !p.first && len(p.pending) == 0 && len(p.questions) == 0 {
 		p.done = true
@@ -57,7 +57,7 @@ func (p *parser) finish(s *cliagent.Sink) {
 
 var lifecycleShape jsonscan.Shape[struct{ CommandUUID, State jsonscan.Value }]
 
-// lifecycle is how a message fares. Versions that report this report it of every message.
+// lifecycle handles the state of a message. Versions that report it do so for every message.
 func (p *parser) lifecycle(line []byte, s *cliagent.Sink) bool {
 	v, ok := lifecycleShape.Read(line)
 	if !ok || !v.CommandUUID.Exists() {
@@ -70,7 +70,7 @@ func (p *parser) lifecycle(line []byte, s *cliagent.Sink) bool {
 	case "started":
 		p.taken(uuid, s)
 	case "completed":
-		// A message that was completed without having been started made no turn.
+		// A message that completed without having started made no turn.
 		p.taken(uuid, s)
 		p.finish(s)
 	case "cancelled", "discarded", "refused":
@@ -84,8 +84,8 @@ func (p *parser) lifecycle(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// taken reports that a message reached the conversation. It is said twice by some versions and counts once; older ones
-// say it when the turn that the message made is under way.
+// taken records that a message reached the conversation. Some versions report it twice; older ones report it after
+// the message's turn started.
 func (p *parser) taken(uuid string, s *cliagent.Sink) {
 	if in, ok := p.take(uuid); ok {
 		s.Emit(execution.InputTaken{ID: in.id, Steered: p.open && !p.fresh && !in.guess})
@@ -102,7 +102,7 @@ func (p *parser) take(uuid string) (input, bool) {
 	return input{}, false
 }
 
-// guess notes which message a turn may stem from, for versions that acknowledge nothing but what their model sees: a
+// guess records which message may have caused a turn, for versions that acknowledge only what their model sees: a
 // slash command makes a turn and is never repeated.
 func (p *parser) guess() {
 	if p.acknowledges || !p.fresh {
@@ -116,7 +116,7 @@ func (p *parser) guess() {
 	}
 }
 
-// settle takes what a turn that ended was guessed to stem from.
+// settle resolves the guess about a turn that ended.
 func (p *parser) settle(s *cliagent.Sink) {
 	for i := 0; i < len(p.pending); i++ {
 		if in := p.pending[i]; in.guess {

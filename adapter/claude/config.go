@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// configSchema describes settings.json, and the files that hold MCP servers: settings.json does not.
+// configSchema describes settings.json and the files of MCP servers, which settings.json does not contain.
 func configSchema() adapter.ConfigSchema {
 	const servers = "mcp"
 	return adapter.NewConfigSchema(name, "2.1.329", []adapter.ConfigFile{

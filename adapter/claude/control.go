@@ -12,13 +12,13 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// question is a permission question, or one of the AskUserQuestion tool, that nobody has answered yet.
+// question is an open permission question, or one of the AskUserQuestion tool.
 type question struct {
 	request string
-	call    string // the tool call it is about
+	call    string // the tool call it belongs to
 	name    string
 	input   json.RawMessage
-	asks    bool // it wants text
+	asks    bool // it expects text
 }
 
 type askForm struct {
@@ -31,7 +31,7 @@ type askForm struct {
 
 var askShape jsonscan.Shape[askForm]
 
-// controlRequest is Claude asking. Whatever is not understood is answered with an error, because Claude waits.
+// controlRequest handles a request of Claude. An unknown request gets an error reply, because Claude waits.
 func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 	var v askForm
 	if !askShape.Into(line, &v) || v.RequestID.Kind() != jsonscan.String {
@@ -48,7 +48,7 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 		q.input = json.RawMessage("{}")
 	}
 	parent := p.tasks[v.Request.AgentID.Str()]
-	// A sub-agent's question can overtake the line of its call.
+	// A sub-agent's question can arrive before the line of its call.
 	if q.call != "" && q.name != "AskUserQuestion" {
 		c := p.Calls.Start(q.call, q.name, parent, s)
 		parent = c.Parent
@@ -72,7 +72,7 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// asked words the questions of AskUserQuestion, and their options.
+// asked formats the questions of AskUserQuestion and their options.
 func asked(input jsonscan.Value) (text, options string) {
 	var questions, lines []string
 	for _, q := range input.Get("questions").Array {
@@ -90,7 +90,7 @@ func asked(input jsonscan.Value) (text, options string) {
 	return strings.Join(questions, "\n"), strings.Join(lines, "\n")
 }
 
-// detail is what a person needs to see of a call: the command, the file, the address.
+// detail returns what a person needs to see of a call: the command, the file, the URL.
 func detail(input jsonscan.Value, description string) string {
 	for _, key := range []string{"command", "file_path", "notebook_path", "url", "plan"} {
 		if text := input.Get(key).Str(); text != "" {
@@ -113,7 +113,7 @@ func risk(tool string) execution.RiskLevel {
 	return execution.RiskMedium
 }
 
-// controlCancel takes a question back.
+// controlCancel withdraws a question.
 func (p *parser) controlCancel(line []byte, s *cliagent.Sink) bool {
 	v, _ := jsonscan.Parse(line)
 	id := execution.QuestionID(v.Get("request_id").Str())
@@ -121,7 +121,7 @@ func (p *parser) controlCancel(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	if q := p.questions[id]; q != nil {
-		p.Calls.Settled(q.call) // the result lists the call as refused, which nobody did
+		p.Calls.Settled(q.call) // the result lists the call as denied, although nobody denied it
 		delete(p.questions, id)
 		s.Emit(execution.QuestionWithdrawn{ID: id, Reason: "the agent no longer waits for an answer"})
 	}
@@ -132,7 +132,7 @@ var responseShape jsonscan.Shape[struct {
 	Response struct{ Subtype, RequestID, Error jsonscan.Value }
 }]
 
-// controlResponse answers what was asked of Claude. It also repeats our own answers.
+// controlResponse handles replies to our requests. It also gets repetitions of our own replies.
 func (p *parser) controlResponse(line []byte, s *cliagent.Sink) bool {
 	v, ok := responseShape.Read(line)
 	if !ok || !v.Response.Subtype.Exists() {
@@ -151,7 +151,7 @@ func (p *parser) controlResponse(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// answer carries a decision to the question it belongs to.
+// answer sends a decision for its question.
 func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
 	q := p.questions[a.ID]
 	if q == nil {
@@ -180,13 +180,13 @@ func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
 	return nil
 }
 
-// decide is the input to run the tool with, nil for a refusal.
+// decide returns the input to run the tool with, nil for a denial.
 func (q *question) decide(d execution.Decision) (json.RawMessage, error) {
 	switch {
 	case len(d.Input) > 0:
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(d.Input, &object); err != nil {
-			return nil, execution.Errorf(execution.CodeValidation, "the input for %s is no JSON object: %v", q.name, err)
+			return nil, execution.Errorf(execution.CodeValidation, "the input for %s is not a JSON object: %v", q.name, err)
 		}
 		return d.Input, nil
 	case q.asks && d.Text != "":
@@ -197,12 +197,12 @@ func (q *question) decide(d execution.Decision) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// withAnswers puts the answers into the input of AskUserQuestion. Several questions are answered by an object from
-// question to answer, or by one line each; anything else answers all of them.
+// withAnswers adds the answers to the input of AskUserQuestion. Several questions are answered by an object from
+// question to answer, or by one line each; any other text answers all of them.
 func (q *question) withAnswers(text string) (json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(q.input, &object); err != nil {
-		return nil, execution.Errorf(execution.CodeInternal, "the input of %s is no JSON object: %v", q.name, err)
+		return nil, execution.Errorf(execution.CodeInternal, "the input of %s is not a JSON object: %v", q.name, err)
 	}
 	v, _ := jsonscan.Parse(q.input)
 	var questions []string

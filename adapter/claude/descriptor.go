@@ -12,9 +12,9 @@ const (
 	install = "npm install -g @anthropic-ai/claude-code@2.1.329"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
-// keys are what Claude needs for its login and its way to the model.
+// keys are the variables of Claude's logins and model APIs.
 var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
 	"ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
 	"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY",
@@ -56,7 +56,7 @@ func Descriptor() adapter.Descriptor {
 	}
 }
 
-// Adapter drives Claude Code. It holds no state of a run and is safe for concurrent use.
+// Adapter drives Claude Code. It is stateless and safe for concurrent use.
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
@@ -75,12 +75,12 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "claude", Home: home, Project: ".claude",
 	Model:  declared.Setting("ANTHROPIC_MODEL", home, "settings.json", "model"),
-	Skills: declared.Folders{Suffix: ".md"}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".md"}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
 
-// New makes the adapter; the zero options are those of a normal program.
+// New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	return Adapter{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
@@ -92,10 +92,10 @@ func New(opts cliagent.Options) Adapter {
 		Prints:       []cliagent.Record{{"type": "system", "subtype": "init", "claude_code_version": ""}, {"type": "result", "subtype": "", "modelUsage": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 	}, opts), Store: sessions}
 }
 
-// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

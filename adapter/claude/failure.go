@@ -13,21 +13,21 @@ import (
 
 const loginGuidance = "log in with: claude auth login, or set ANTHROPIC_API_KEY"
 
-// notice is what Claude said in the model's place when a call failed.
+// notice returns the notice that Claude showed in place of the model's text when a call failed.
 type notice struct {
 	text   string
 	word   string
 	status int64
 }
 
-// mend reports a failure that did not end the turn.
-func (n *notice) mend(s *cliagent.Sink) {
+// recovered reports a failure that did not end the turn.
+func (n *notice) recovered(s *cliagent.Sink) {
 	code := cmp.Or(codeOf(n.status, n.word), execution.CodeProvider)
 	s.Emit(execution.ErrorEvent{Code: code, Message: n.text, Recoverable: true})
 }
 
-// failureCode finds the word for a failed turn: by Claude's reason, by the status of the model API, by the word of the
-// message in the model's place, by texts of versions that say it no other way.
+// failureCode returns the code of a failed turn: by Claude's reason, by the model API's status, by the word of the
+// notice, by texts of older versions.
 func (p *parser) failureCode(v *resultForm, subtype string, o *outcome) execution.ErrorCode {
 	if code := cmp.Or(ends[subtype], ends[o.terminal]); code != "" {
 		return code
@@ -56,9 +56,9 @@ func (p *parser) failureCode(v *resultForm, subtype string, o *outcome) executio
 	return execution.CodeAgentCrash
 }
 
-// codeOf is the word for a failed call of the model API: by its status, by Claude's own name for it.
+// codeOf returns the code of a failed call of the model API: by its status, by Claude's own name.
 func codeOf(status int64, word string) execution.ErrorCode {
-	return cmp.Or(failures.Status(status), failures.Words[word])
+	return cmp.Or(failures.Status(status), failures.Word(word))
 }
 
 // ends are Claude's names for the end of a turn that failed.
@@ -69,40 +69,38 @@ var ends = map[string]execution.ErrorCode{
 	"prompt_too_long": execution.CodeContextExceeded, "blocking_limit": execution.CodeContextExceeded, "rapid_refill_breaker": execution.CodeContextExceeded,
 }
 
-// failures are what Claude says of them. The phrases are for what it says in no other way.
+// failures are Claude's error names, and phrases for errors without one.
 var failures = cliagent.Failures{
-	Words: map[string]execution.ErrorCode{
-		"authentication_failed": execution.CodeAuth, "oauth_org_not_allowed": execution.CodeAuth, "account_on_hold": execution.CodeAuth,
-		"verification_required": execution.CodeAuth, "billing_error": execution.CodeAuth, "cloud_credential_error": execution.CodeAuth,
-		"rate_limit": execution.CodeRateLimited, "overloaded": execution.CodeProvider, "server_error": execution.CodeProvider,
-		"invalid_request": execution.CodeInvalidRequest, "model_not_found": execution.CodeModelNotFound, "max_output_tokens": execution.CodeContextExceeded,
+	Words: []cliagent.Words{
+		{Code: execution.CodeAuth, Names: []string{"authentication_failed", "oauth_org_not_allowed", "account_on_hold",
+			"verification_required", "billing_error", "cloud_credential_error"}},
+		{Code: execution.CodeRateLimited, Names: []string{"rate_limit"}},
+		{Code: execution.CodeProvider, Names: []string{"overloaded", "server_error"}},
+		{Code: execution.CodeInvalidRequest, Names: []string{"invalid_request"}},
+		{Code: execution.CodeModelNotFound, Names: []string{"model_not_found"}},
+		{Code: execution.CodeContextExceeded, Names: []string{"max_output_tokens"}},
 	},
 	Phrases: cliagent.Phrases{
-		{Part: "no conversation found", Code: execution.CodeSessionNotFound},
-		{Part: "requires a valid session id", Code: execution.CodeSessionNotFound},
-		{Part: "is already in use", Code: execution.CodeValidation},
-		{Part: "prompt is too long", Code: execution.CodeContextExceeded},
-		{Part: "not logged in", Code: execution.CodeAuth},
-		{Part: "please run /login", Code: execution.CodeAuth},
-		{Part: "invalid api key", Code: execution.CodeAuth},
-		{Part: "credit balance is too low", Code: execution.CodeAuth},
-		{Part: "is not a valid json schema", Code: execution.CodeValidation},
-		{Part: "error: unknown option", Code: execution.CodeConfig},
-		{Part: "error: option", Code: execution.CodeValidation},
-		{Part: "error: when using --print", Code: execution.CodeValidation},
-		{Part: "error: input must be provided", Code: execution.CodeValidation},
-		{Part: "cannot be used with root", Code: execution.CodeConfig},
-		{Part: "invalid mcp configuration", Code: execution.CodeConfig},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no conversation found", "requires a valid session id"}},
+		{Code: execution.CodeValidation, Parts: []string{"is already in use"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"prompt is too long"}},
+		{Code: execution.CodeAuth, Parts: []string{"not logged in", "please run /login", "invalid api key",
+			"credit balance is too low"}},
+		{Code: execution.CodeValidation, Parts: []string{"is not a valid json schema"}},
+		{Code: execution.CodeConfig, Parts: []string{"error: unknown option"}},
+		{Code: execution.CodeValidation, Parts: []string{"error: option", "error: when using --print",
+			"error: input must be provided"}},
+		{Code: execution.CodeConfig, Parts: []string{"cannot be used with root", "invalid mcp configuration"}},
 	},
 }
 
-// contextExceeded reads the numbers that newer versions put into the text.
+// contextExceeded reads the numbers in the text of newer versions.
 func contextExceeded(text string) execution.ContextExceeded {
 	return cliagent.ContextNumbers(text, "request is ~", "%d tokens (limit %d)")
 }
 
-// startFailure is the outcome of a process that went away without a result line but said why on standard error. It is
-// nil when nothing is understood.
+// startFailure derives from standard error why a process exited without a result line. It is nil if nothing is
+// recognized.
 func (p *parser) startFailure(exit process.Exit) *outcome {
 	code, message := failures.Phrases.Complaint(exit)
 	if code == "" || p.session != "" {
@@ -111,7 +109,7 @@ func (p *parser) startFailure(exit process.Exit) *outcome {
 	return &outcome{reason: execution.TurnFailed, code: code, message: message}
 }
 
-// reason words a failed call for a retry.
+// reason formats a failed call for a retry.
 func reason(status int64, word string) string {
 	switch {
 	case status == 0 && (word == "" || word == "unknown"):

@@ -11,15 +11,12 @@ import (
 
 const preToolUse = "PreToolUse"
 
-// toolHook makes Claude ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
-// hooks are the events at which Claude Code calls commands, and how it is answered. A command that ends with 2 blocks where that is
-// possible; at a tool call the reason would have the command in front then. An allowed tool is not approved by a hook: the
-// permissions of the run still hold.
+// hooks are the events at which Claude Code calls commands, and its answers. Exit code 2 blocks where that is
+// possible; for a tool call Claude would prefix the reason with the command. A hook's permission does not approve a
+// tool: the run's permissions still apply.
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "settings.json", Format: "json", Specific: true,
-	// A failure of a command that can block counts as a refusal.
+	// A failure of a blocking command counts as a denial.
 	Group: func(e adapter.NativeHook, command string) any {
 		c := map[string]any{"type": "command", "command": command, "timeout": 600}
 		if e.Blocking && e.Direction == adapter.HookBefore {
@@ -50,7 +47,7 @@ var hooks = declared.HookTable{
 	},
 }
 
-// hookCommand is a command as Claude's settings name it. A failure of one that blocks counts as a refusal.
+// hookCommand formats a command for Claude's settings. A failure of a blocking one counts as a denial.
 type hookCommand struct {
 	Type      string `json:"type"`
 	Command   string `json:"command"`
@@ -63,7 +60,7 @@ type hookGroup struct {
 	Hooks   []hookCommand `json:"hooks"`
 }
 
-// hookSettings is the file of settings that adds the hooks of a run to those of the user.
+// hookSettings returns the settings file that adds a run's hooks to the user's.
 func hookSettings(h *cliagent.HookLines) []byte {
 	seconds := int(h.Timeout.Seconds())
 	return line(map[string]any{

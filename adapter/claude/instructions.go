@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// hasInstructions reports whether the request has anything for the system prompt.
+// hasInstructions reports whether the request changes the system prompt.
 func hasInstructions(req execution.Request) bool {
 	replace, added := cliagent.Instructions(req)
 	return replace != "" || added != ""

@@ -13,8 +13,8 @@ var assistantShape jsonscan.Shape[struct {
 	Message                          struct{ ID, Model, Content, Usage jsonscan.Value }
 }]
 
-// assistant is a whole message, or one content block of it: a message comes in as many lines as it has blocks, all with
-// its id. Of a streamed message only the tool calls are new.
+// assistant handles a whole message, or one of its content blocks: a message has a line per block, all with its id.
+// Only the tool calls of a streamed message are new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	v, ok := assistantShape.Read(line)
 	if !ok {
@@ -77,8 +77,7 @@ var userShape jsonscan.Shape[struct {
 	Message                                        struct{ Content jsonscan.Value }
 }]
 
-// user is what goes to the model besides its own words: results of tools, and messages that Claude repeats to say that
-// it took them.
+// user handles other input of the model: results of tools, and messages that Claude repeats as acknowledgement.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	v, ok := userShape.Read(line)
 	if !ok || !v.Message.Content.Exists() {

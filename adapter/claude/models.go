@@ -4,9 +4,9 @@ import "github.com/drawbar/drawbar/execution"
 
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
-// models are what Claude Code 2.1.329 offers or still knows. Windows, output limits and prices are what it states and
-// charges itself; the price of a cache write is that of five minutes. Haiku 5.5 costs five times as much for prompts
-// above 100,000 tokens, which a price cannot say, so it has none.
+// models are those that Claude Code 2.1.329 offers or still knows, with the windows, output limits and prices that it
+// uses itself; a cache write has the price of five minutes. Haiku 5.5 costs five times as much for prompts above
+// 100,000 tokens, which a price cannot express, so it has none.
 func models() []execution.Model {
 	return []execution.Model{
 		model("claude-opus-5-5", "Opus 5.5", 1_000_000, 128_000, price(4, 20, 0.2, 5), "opus"),
@@ -34,12 +34,12 @@ func withoutEffort(m execution.Model) execution.Model {
 }
 
 func price(input, output, cacheRead, cacheWrite float64) *execution.Price {
-	hour := 2 * input // what Anthropic charges for an hour, for every model
+	hour := 2 * input // Anthropic's price for an hour, for every model
 	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead, CacheWrite: &cacheWrite, CacheWrite1h: &hour}
 }
 
-// budgeted are the models whose thinking obeys a number of tokens. Later ones decide themselves, guided by the effort.
+// budgeted are the models with a thinking budget in tokens. Later ones decide by effort.
 var budgeted = []string{"claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"}
 
-// effortless are the models that know no effort.
+// effortless are the models without thinking efforts.
 var effortless = []string{"claude-sonnet-4-5", "claude-haiku-4-5"}

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// negotiate adds what the capabilities cannot say: it depends on the model, on the session, on the attachment.
+// negotiate adds limitations that depend on the model, the session and the attachments.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -38,7 +38,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	if req.Context != nil && len(req.Context.Structured) > 0 {
 		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
 		}
 	}
 	if len(run.OutputSchema) > maxSchema {
@@ -59,7 +59,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	return reasons
 }
 
-// oneOfModels matches a model id with or without a date and a window behind it.
+// oneOfModels matches a model id with or without a date and a window suffix.
 func oneOfModels(id string, list []string) bool {
 	for _, m := range list {
 		if rest, ok := strings.CutPrefix(id, m); ok && (rest == "" || rest[0] == '-' && len(rest) == 9 || rest[0] == '[') {

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/streamjson"
@@ -9,49 +10,49 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// ignoredTypes are lines that say nothing about the conversation.
-var ignoredTypes = map[string]bool{"keep_alive": true, "tool_use_summary": true, "prompt_suggestion": true, "auth_status": true,
-	"active_goal": true, "autocompact_state": true, "attachment": true, "transcript_mirror": true, "queued_notification": true,
-	"session_notice": true}
+// ignoredTypes are lines that are irrelevant to the conversation.
+var ignoredTypes = []string{"keep_alive", "tool_use_summary", "prompt_suggestion", "auth_status",
+	"active_goal", "autocompact_state", "attachment", "transcript_mirror", "queued_notification",
+	"session_notice"}
 
 var _ cliagent.Parser = (*parser)(nil)
 
-// parser turns the lines of one run into events. It belongs to one run.
+// parser converts the lines of one run to events. It belongs to one run.
 type parser struct {
 	req    execution.Request
-	duplex bool // standard input is open for more than the prompt
+	duplex bool // standard input stays open after the prompt
 
 	streamjson.Flow
 
 	// session
 	session string
 	model   string
-	priced  string // a model that usage was stated for
+	priced  string // a model whose usage was stated
 	version string
 
 	// turns
-	open    bool // a turn runs
-	stopped bool // Claude says that the turn was interrupted
-	fresh   bool // the turn has begun and the model has said nothing yet
+	open    bool // a turn is open
+	stopped bool // Claude reported that the turn was interrupted
+	fresh   bool // the turn started and the model has said nothing yet
 	first   bool // the request's own message has not reached the conversation
 
-	tasks map[string]string // calls that started a sub-agent, by the id it goes by among Claude's tasks
+	tasks map[string]string // calls that started a sub-agent, by the id of Claude's task
 
 	// commands
-	pending      []input // said and not yet taken
+	pending      []input // sent and not yet acknowledged
 	questions    map[execution.QuestionID]*question
 	sent         int  // control requests made
-	ended        bool // nothing more will be said
+	ended        bool // no more input
 	done         bool
-	acknowledges bool // this version reports how messages fare
+	acknowledges bool // this version reports the state of messages
 
 	// accounting
-	stated   execution.Usage // what the last result said of the process as a whole
-	spent    float64         // the same in US dollars
+	stated   execution.Usage // process totals in the last result
+	spent    float64         // its cost in US dollars
 	totalUSD *float64
 	retries  int
 
-	synthetic *notice // what the agent said in the model's place, until it is known whether the turn goes on
+	synthetic *notice // the notice, until it is known whether the turn continues
 	last      *outcome
 }
 
@@ -61,7 +62,7 @@ func newParser(req execution.Request) cliagent.Parser {
 	return p
 }
 
-// Open has nothing to say: the handshake and the first message are what standard input begins with.
+// Open writes nothing: the handshake and the first message are the initial input.
 func (p *parser) Open(*cliagent.Sink) {}
 
 // Line is one line of Claude's output.
@@ -70,7 +71,7 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		return
 	}
 	if src == process.Stderr {
-		if !bytes.HasPrefix(line, []byte("[claude-code:")) { // notes of Claude for its own telemetry
+		if !bytes.HasPrefix(line, []byte("[claude-code:")) { // notes for Claude's own telemetry
 			s.Unknown(src, line)
 		}
 		return
@@ -80,7 +81,7 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	}
 }
 
-// message dispatches a line. False means that it, or a part of it, is not known.
+// message dispatches a line. It returns false if the line, or a part of it, is unknown.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	typ, _ := p.V.Type.Plain()
 	switch string(typ) {
@@ -107,10 +108,10 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	case "tool_progress":
 		return p.toolProgress(line, s)
 	}
-	return ignoredTypes[string(typ)]
+	return slices.Contains(ignoredTypes, string(typ))
 }
 
-// ensureTurn opens a turn for something that belongs to one.
+// ensureTurn opens a turn if necessary.
 func (p *parser) ensureTurn(s *cliagent.Sink) {
 	if p.open {
 		return
@@ -120,13 +121,13 @@ func (p *parser) ensureTurn(s *cliagent.Sink) {
 	s.Emit(execution.TurnStart{TurnIndex: p.Turn})
 }
 
-// spoken notes that the model has begun to work on the turn.
+// spoken records that the model works on the turn.
 func (p *parser) spoken(s *cliagent.Sink) {
 	p.ensureTurn(s)
 	p.fresh, p.first = false, false
 	if p.synthetic != nil {
-		// The turn went on, so what was said in the model's place was not its end.
-		p.synthetic.mend(s)
+		// The turn continued, so the notice was not its end.
+		p.synthetic.recovered(s)
 		p.synthetic = nil
 	}
 }

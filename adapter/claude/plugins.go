@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// plugins are those of marketplaces: NAME or NAME@MARKETPLACE. A command that a marketplace declares is not confirmed.
+// plugins come from marketplaces: NAME or NAME@MARKETPLACE. A command that a marketplace declares is not confirmed.
 var plugins = declared.PluginTable{
 	Format: adapter.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"},

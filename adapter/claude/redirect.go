@@ -8,8 +8,8 @@ import (
 
 var _ adapter.ModelRedirector = Adapter{}
 
-// RedirectModel points Claude Code at another Messages API by its documented variables; everything that would reach for
-// the network besides is switched off.
+// RedirectModel points Claude Code to another Messages API by its documented variables, and disables all other
+// network access.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	return adapter.Redirect{
 		Env: map[string]string{

@@ -20,8 +20,8 @@ type outcome struct {
 	structured json.RawMessage
 	code       execution.ErrorCode // empty for a completed turn
 	message    string
-	terminal   string // Claude's own word for the reason
-	stop       string // the model's
+	terminal   string // Claude's name of the reason
+	stop       string // the model's stop reason
 }
 
 type resultForm struct {
@@ -32,7 +32,7 @@ type resultForm struct {
 
 var resultShape jsonscan.Shape[resultForm]
 
-// result is the end of a turn, or of a run that could not begin.
+// result handles the end of a turn, or of a run that could not start.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	var v resultForm
 	if !resultShape.Into(line, &v) || !v.Subtype.Exists() {
@@ -47,7 +47,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 		p.begun(v.SessionID.Str(), s)
 	}
 	if p.session == "" {
-		// No session, no turn: an unknown session, a setting that is refused.
+		// No session, no turn: an unknown session, or refused settings.
 		p.announce(o, s)
 		p.finish(s)
 		return true
@@ -75,8 +75,8 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// ran reports whether a result without a session before it is that of a session all the same: something was used or answered.
-// A session that Claude could not begin has an id there, too.
+// ran reports whether a result without a prior session belongs to one: it has usage or an answer. A session that
+// Claude could not start also has an id there.
 func (p *parser) ran(v *resultForm) bool {
 	if v.SessionID.Str() == "" {
 		return false
@@ -85,7 +85,7 @@ func (p *parser) ran(v *resultForm) bool {
 	return !failed && v.Subtype.IsStr("success") || p.open || !usageOf(v.Usage).IsZero()
 }
 
-// endStreams ends what the turn leaves open. A sub-agent in the background goes on.
+// endStreams ends what the turn leaves open. Background sub-agents continue.
 func (p *parser) endStreams(s *cliagent.Sink) {
 	p.endMessage(&p.Main, s)
 	for _, st := range p.Subs() {
@@ -97,7 +97,7 @@ func (p *parser) endStreams(s *cliagent.Sink) {
 	}
 }
 
-// judge reads from what Claude says how the turn ended. Its subtype alone means little: a failed call of the model API is a
+// judge derives the outcome of the turn. The subtype alone means little: a failed call of the model API is a
 // "success" that is an error.
 func (p *parser) judge(v *resultForm) *outcome {
 	o := &outcome{reason: execution.TurnCompleted, text: v.Result.Str(), terminal: v.TerminalReason.Str(), stop: v.StopReason.Str()}
@@ -131,12 +131,12 @@ func (p *parser) judge(v *resultForm) *outcome {
 	if o.code == execution.CodeTurnLimit || o.code == execution.CodeBudgetExceeded {
 		o.text = p.Last
 	} else {
-		o.text = "" // it is the error, not an answer
+		o.text = "" // the result is the error, not an answer
 	}
 	return o
 }
 
-// failureText is Claude's own account of a failure.
+// failureText returns Claude's description of a failure.
 func failureText(v *resultForm) string {
 	var lines []string
 	for _, e := range v.Errors.Array {
@@ -147,7 +147,7 @@ func failureText(v *resultForm) string {
 	return cmp.Or(strings.Join(lines, "; "), v.Result.Str(), "claude ended the turn with an error and did not say which")
 }
 
-// account reports what the turn used beyond what was reported call by call, and what it cost.
+// account reports the turn's usage beyond that of the single calls, and its cost.
 func (p *parser) account(v *resultForm, s *cliagent.Sink) *execution.Cost {
 	used, usd := p.used(v)
 	p.Count("", used.Sub(p.Counted), s)
@@ -167,8 +167,8 @@ func (p *parser) account(v *resultForm, s *cliagent.Sink) *execution.Cost {
 	return &cost
 }
 
-// used is what was used since the last result. The totals of Claude grow over the process, and in newer versions over
-// the whole session, earlier processes included; these versions also state the difference.
+// used returns the usage since the last result. Claude's totals grow over the process, and in newer versions over the
+// whole session, including earlier processes; these versions also state the difference.
 func (p *parser) used(v *resultForm) (execution.Usage, *float64) {
 	if v.ModelUsageSinceLastResult.Kind() == jsonscan.Object {
 		return modelUsage(v.ModelUsageSinceLastResult)
@@ -179,7 +179,7 @@ func (p *parser) used(v *resultForm) (execution.Usage, *float64) {
 		p.spent, usd = total, &delta
 	}
 	if v.ModelUsage.Kind() == jsonscan.Object {
-		for name := range v.ModelUsage.Object { // all that a lone result says of the model
+		for name := range v.ModelUsage.Object { // a single result states nothing else about the model
 			p.priced = cmp.Or(p.priced, string(name))
 		}
 		total, known := modelUsage(v.ModelUsage)
@@ -200,7 +200,7 @@ var modelShape jsonscan.Shape[struct {
 	CostUSD                                                                                   jsonscan.Value `scan:"costUSD"`
 }]
 
-// modelUsage sums a usage object by model. usd is nil where Claude says that it guessed a price.
+// modelUsage sums a usage object by model. usd is nil if Claude guessed a price.
 func modelUsage(models jsonscan.Value) (u execution.Usage, usd *float64) {
 	total, guessed := 0.0, false
 	for _, m := range models.Object {
@@ -218,10 +218,10 @@ func modelUsage(models jsonscan.Value) (u execution.Usage, usd *float64) {
 	return u, usd
 }
 
-// guessedCost is the basis of a cost whose model Claude knows no price of.
+// guessedCost marks a cost whose model has no price that Claude knows.
 const guessedCost = "unknown"
 
-// announce makes the event of a turn that did not complete.
+// announce emits the event of a turn that did not complete.
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	switch o.code {
 	case "", execution.CodeInterrupted:
@@ -233,8 +233,8 @@ func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	}
 }
 
-// Exit is the outcome of the last turn. A turn that has not ended, or none at all, has no outcome: the kit then judges
-// by the exit.
+// Exit returns the outcome of the last turn. An unfinished turn, or none, has no outcome: the kit then judges by the
+// exit.
 func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	for _, in := range p.pending {
 		s.Emit(execution.InputCancelled{ID: in.id, Reason: "claude ended before it took the message"})
@@ -277,7 +277,7 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
 	default:
 		res.Status, res.Error = execution.StatusFailed, execution.NewResultError(o.code, o.message)
-		res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
+		res.ExitReason = execution.ExitCompleted // the process ended in order, whatever its exit code
 		if o.reason == execution.TurnInterrupted {
 			res.ExitReason = execution.ExitInterrupted
 		}
@@ -285,8 +285,8 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	return res
 }
 
-// loseStream counts a call that the end of the process cut off, since no result will. Its text and its step stay open:
-// nothing of the agent follows the event that says how the process ended.
+// loseStream counts a call that the end of the process interrupted, because no result will. Its text and step stay
+// open: no event of the agent follows the event of the exit.
 func (p *parser) loseStream(st *streamjson.Stream, s *cliagent.Sink) {
 	if st.Open && st.Streamed && p.open {
 		p.Count(st.Parent, st.Usage, s)

@@ -11,8 +11,8 @@ import (
 
 var _ adapter.SessionStore = Adapter{}
 
-// sessions is Claude's store: projects/<slug of the directory>/<session>.jsonl below its configuration, and the sub-agents
-// of a session in projects/<slug>/<session>/subagents.
+// sessions is Claude's store: projects/<slug of the directory>/<session>.jsonl below its configuration, and a
+// session's sub-agents in projects/<slug>/<session>/subagents.
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: name,
 	Roots: func(h adapter.Host) []string { return []string{home.Path(h, "projects")} },
@@ -63,7 +63,7 @@ type subagentForm struct {
 
 var subagentShape jsonscan.Shape[subagentForm]
 
-// describeSubagent reads the file beside a sub-agent's. Without it only the id is known.
+// describeSubagent reads the file next to a sub-agent's. Without it only the id is known.
 func describeSubagent(h adapter.Host, path string) adapter.Subagent {
 	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
 	var v subagentForm

@@ -3,6 +3,7 @@ package claude
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -36,13 +37,13 @@ type sessionUsageForm struct {
 
 var sessionUsageShape jsonscan.Shape[sessionUsageForm]
 
-// silentRecords say nothing about the conversation.
-var silentRecords = map[string]bool{"queue-operation": true, "last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true,
-	"api-request": true, "api-request-shape": true, "api-request-blob": true, "tools-used": true, "file-history-snapshot": true, "file-history-delta": true,
-	"attribution-snapshot": true, "progress": true, "tag": true, "relocated": true, "agent-name": true, "agent-color": true, "agent-setting": true,
-	"pr-link": true, "content-replacement": true, "worktree-state": true, "task-summary": true, "speculation-accept": true, "bridge-session": true}
+// silentRecords are irrelevant to the conversation.
+var silentRecords = []string{"queue-operation", "last-prompt", "mode", "permission-mode", "atis-latch",
+	"api-request", "api-request-shape", "api-request-blob", "tools-used", "file-history-snapshot", "file-history-delta",
+	"attribution-snapshot", "progress", "tag", "relocated", "agent-name", "agent-color", "agent-setting",
+	"pr-link", "content-replacement", "worktree-state", "task-summary", "speculation-accept", "bridge-session"}
 
-// sessionDecoder reads Claude's records: a tree of messages, in which an answer has one record for each of its blocks.
+// sessionDecoder reads Claude's records: a tree of messages, in which an answer has one record per block.
 type sessionDecoder struct {
 	b    *sessionfile.Builder
 	c    *sessionfile.Conversation
@@ -58,7 +59,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	kind := v.Type.Str()
 	c := d.c
 	if side, _ := v.IsSidechain.Bool(); side && d.main {
-		// Older versions keep sub-agents in the session's file, or in a file of their own that names the session.
+		// Older versions keep sub-agents in the session's file, or in a separate file that names the session.
 		if strings.HasPrefix(d.b.File.ID, "agent-") {
 			d.b.Summary.Parent = v.SessionID.Str()
 		} else {
@@ -90,21 +91,21 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	case "cost-state":
 		if usd, ok := v.TotalCostUSD.Float(); ok && d.main {
 			cost := execution.Cost{TotalUSD: &usd, Source: execution.CostFromAgent}
-			// A sum that leaves models out is no price.
+			// A sum that omits models is not a price.
 			if unknown, _ := v.HasUnknownModelCost.Bool(); unknown {
 				cost = execution.Cost{Unpriced: true}
 			}
 			d.b.Summary.Cost = &cost
 		}
 	default:
-		if !silentRecords[kind] {
+		if !slices.Contains(silentRecords, kind) {
 			d.b.Unknown(kind)
 		}
 	}
 	return true
 }
 
-// common reads what every record of the tree has.
+// common reads the fields of every record of the tree.
 func (d *sessionDecoder) common(v *recordForm) {
 	d.b.At(sessionfile.Time(v.Timestamp))
 	if !d.main {
@@ -113,8 +114,8 @@ func (d *sessionDecoder) common(v *recordForm) {
 	if cwd := v.Cwd.Str(); cwd != "" {
 		d.b.Summary.Cwd = cwd
 	}
-	// A fork copies the records of its parent and says so in each; the answers of a fork made without a person only name the
-	// session that asked for them. The later record is of the nearer session.
+	// A fork copies its parent's records and marks each; the answers of a fork made without a person only name the
+	// session that requested them. The later record belongs to the nearer session.
 	if from := v.ForkedFrom.SessionID.Str(); from != "" {
 		d.b.Summary.ForkedFrom = from
 	} else if from := v.RequestSessionID.Str(); from != "" && !v.SessionID.IsStr(from) {
@@ -122,12 +123,12 @@ func (d *sessionDecoder) common(v *recordForm) {
 	}
 }
 
-// parentOf is the record before; behind a compaction it is named otherwise.
+// parentOf returns the previous record; after a compaction it has another name.
 func parentOf(v *recordForm) string {
 	return cmp.Or(v.ParentUUID.Str(), v.LogicalParentUUID.Str())
 }
 
-// notes begin texts that Claude writes into the user's part of the conversation.
+// notes are the starts of texts that Claude adds to the user's part of the conversation.
 var notes = []string{"<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "<task-notification>", "<system-reminder>", "[Request interrupted by user"}
 
 func isNote(text string) bool {
@@ -169,7 +170,7 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {
 	}
 	text := strings.Join(said, "\n")
 	if results > 0 {
-		return // a text beside results is a reminder of Claude's
+		return // a text next to results is a reminder by Claude
 	}
 	meta, _ := v.IsMeta.Bool()
 	summary, _ := v.IsCompactSummary.Bool()
@@ -225,7 +226,7 @@ func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v *recordForm) {
 	}
 }
 
-// attachment is what Claude puts beside the conversation. A message that was typed while it worked is among it.
+// attachment handles what Claude adds to the conversation, including messages that were typed while it worked.
 func (d *sessionDecoder) attachment(c *sessionfile.Conversation, v *recordForm) {
 	uuid := v.UUID.Str()
 	var m *adapter.SessionMessage

@@ -10,20 +10,20 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// callerTools is the name under which the kit serves the tools of the request.
+// callerTools is the name under which the kit serves the request's tools.
 const callerTools = "drawbar"
 
-// maxSchema is what fits into one argument with room to spare.
+// maxSchema fits into one argument with room to spare.
 const maxSchema = 100 << 10
 
-// twoWay reports whether standard input stays open. In one-shot mode Claude asks nothing and takes nothing but text.
+// twoWay reports whether standard input stays open. In one-shot mode Claude asks nothing and accepts only text.
 func twoWay(req execution.Request) bool {
 	session, _ := cliagent.SessionOf(req)
 	return req.Run.Interactive || req.Run.ApprovalMode == execution.ApprovalYolo || len(req.Message.Attachments) > 0 || cliagent.Asks(req) ||
 		session != "" && hasInstructions(req)
 }
 
-// spawn makes the command line. Texts of any length and secrets go through standard input and private files.
+// spawn returns the command line. Long texts and secrets go through standard input and private files.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req, run := l.Request, l.Request.Run
 	duplex := twoWay(req)
@@ -34,8 +34,8 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if duplex {
 		args = append(args, "--input-format=stream-json", "--permission-prompt-tool=stdio", "--replay-user-messages")
 	}
-	// The flags that skip permissions are refused for root, so yolo is asked like prompt and answered by package agent. The
-	// mode is always stated: a default of the user's own settings could be any.
+	// Claude refuses the flags that skip permissions when run as root, so yolo asks like prompt, and package agent
+	// answers. The mode is always stated, because the user's settings could have any default.
 	mode := "default"
 	if run.ApprovalMode == execution.ApprovalDeny {
 		mode = "dontAsk"
@@ -110,9 +110,9 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return inv, nil
 }
 
-// handshake is the first line of a two-way run. Newer versions record the system prompt with the session and go on with
-// the record, whatever a later run says: a session that is resumed with a prompt of its own switches that off. Versions
-// that do not know the setting need none.
+// handshake returns the first line of a two-way run. Newer versions store the system prompt with the session and keep
+// it, whatever a later run states: a resumed session with its own prompt disables that. Versions without the setting
+// need none.
 func handshake(freshPrompt bool) []byte {
 	request := map[string]any{"subtype": "initialize"}
 	if freshPrompt {
@@ -121,7 +121,7 @@ func handshake(freshPrompt bool) []byte {
 	return controlLine(handshakeID, request)
 }
 
-// allowedTools are the caller's own tools. The caller chose them, so they need no permission unless it says so.
+// allowedTools returns the caller's tools. The caller chose them, so they need no permission unless it says so.
 func allowedTools(req execution.Request) string {
 	var names []string
 	for _, t := range req.Tools {
@@ -132,13 +132,13 @@ func allowedTools(req execution.Request) string {
 	return strings.Join(names, ",")
 }
 
-// environment are the settings that Claude takes by variable only.
+// environment returns the settings that Claude takes from variables only.
 func environment(run execution.RunOptions) map[string]string {
 	env := map[string]string{
-		"CLAUDE_CODE_FORWARD_SUBAGENT_TEXT": "1", // what sub-agents say is shown, not only their tools
+		"CLAUDE_CODE_FORWARD_SUBAGENT_TEXT": "1", // show the text of sub-agents, not only their tools
 	}
 	if !run.Interactive {
-		// The run ends with its turn, so nothing may be left to report later. Claude then works in the foreground.
+		// The run ends with its turn, so nothing can be reported later: Claude works in the foreground.
 		env["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] = "1"
 	}
 	if run.ThinkingBudgetTokens > 0 {
@@ -150,7 +150,7 @@ func environment(run execution.RunOptions) map[string]string {
 	return env
 }
 
-// outputLimit is the limit of output tokens; maxOutputTokens wins over maxTokens.
+// outputLimit returns the limit of output tokens; maxOutputTokens takes precedence over maxTokens.
 func outputLimit(run execution.RunOptions) int {
 	if run.MaxOutputTokens > 0 {
 		return run.MaxOutputTokens
@@ -158,7 +158,7 @@ func outputLimit(run execution.RunOptions) int {
 	return run.MaxTokens
 }
 
-// compactSchema is the schema as one argument: Claude takes it no other way.
+// compactSchema returns the schema as one argument, the only way to pass it.
 func compactSchema(schema json.RawMessage) (string, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, schema); err != nil {

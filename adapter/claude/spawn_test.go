@@ -289,7 +289,7 @@ func TestAttachments(t *testing.T) {
 		{name: "empty", a: execution.Attachment{FilePath: write("e.txt", "")}, err: "is empty"},
 		{name: "binary", a: execution.Attachment{FilePath: write("blob", "a\x00b")}, err: "application/octet-stream"},
 		{name: "video", a: execution.Attachment{FilePath: write("a.mp4", "x")}, err: "video/mp4"},
-		{name: "bad text", a: execution.Attachment{FilePath: write("b.txt", "\xff\xfe")}, err: "no UTF-8"},
+		{name: "bad text", a: execution.Attachment{FilePath: write("b.txt", "\xff\xfe")}, err: "not UTF-8"},
 		{name: "bad base64", a: execution.Attachment{Base64: "!", MimeType: "image/png"}, err: "base64 is malformed"},
 		{name: "text by url", a: execution.Attachment{URL: "https://h/a.txt"}, err: "a URL must lead to"},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Begin is the model beginning a block, whose first event comes at once.
+// Begin starts a block, whose first event comes at once.
 func (p *parser) Begin(_ *streamjson.Stream, _ streamjson.Kind, s *cliagent.Sink) bool {
 	p.spoken(s)
 	return true
@@ -16,7 +16,7 @@ func (p *parser) Begin(_ *streamjson.Stream, _ streamjson.Kind, s *cliagent.Sink
 // Keep keeps every piece.
 func (p *parser) Keep(*streamjson.Stream, streamjson.Kind, []byte, *cliagent.Sink) bool { return true }
 
-// streamEvent is one piece of a message as the model API sends it.
+// streamEvent handles a piece of a message in the model API's format.
 func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	st := p.Stream()
 	typ, _ := p.V.Event.Type.Plain()
@@ -45,10 +45,10 @@ func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	return false
 }
 
-// endMessage ends the open message of a stream, however far it came.
+// endMessage ends the open message of a stream.
 func (p *parser) endMessage(st *streamjson.Stream, s *cliagent.Sink) {
 	p.CloseBlocks(st, s)
-	if st.Open && st.Streamed && st.Final { // of a call that broke off Claude alone knows what it counts for
+	if st.Open && st.Streamed && st.Final { // only Claude knows the usage of an interrupted call
 		p.Count(st.Parent, st.Usage, s)
 		st.Usage = execution.Usage{}
 	}
@@ -71,7 +71,7 @@ func usageOf(v jsonscan.Value) execution.Usage {
 		Thinking: cliagent.Count(f.OutputTokensDetails.ThinkingTokens)}.WithTotal()
 }
 
-// update replaces what a later report of the same call states again: its numbers are running totals.
+// update overwrites with a later report of the same call: its numbers are running totals.
 func update(u, later execution.Usage) execution.Usage {
 	for _, f := range []struct{ to, from *int64 }{{&u.Input, &later.Input}, {&u.Output, &later.Output}, {&u.Cached, &later.Cached},
 		{&u.CacheWrite, &later.CacheWrite}, {&u.Thinking, &later.Thinking}} {

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -9,21 +10,21 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// ignoredSystem are notes of Claude that say nothing about the conversation.
-var ignoredSystem = map[string]bool{"status": true, "thinking_tokens": true, "session_state_changed": true, "hook_started": true,
-	"hook_progress": true, "hook_response": true, "task_updated": true, "task_progress": true, "task_summary": true,
-	"background_tasks_changed": true, "commands_changed": true, "turn_starting": true, "turn_duration": true,
-	"turn_began_before_init": true, "control_request_progress": true, "session_title_changed": true, "session_metadata": true,
-	"local_command": true, "local_command_output": true, "stop_hook_summary": true, "post_turn_summary": true, "memory_recall": true, "memory_saved": true,
-	"file_snapshot": true, "files_persisted": true, "vcs_state_changed": true, "shell_cwd": true, "per_turn_effort_changed": true,
-	"elicitation_complete": true, "plugin_install": true, "permission_check_status": true, "checkpoint_done": true, "bridge_state": true}
+// ignoredSystem are notes that are irrelevant to the conversation.
+var ignoredSystem = []string{"status", "thinking_tokens", "session_state_changed", "hook_started",
+	"hook_progress", "hook_response", "task_updated", "task_progress", "task_summary",
+	"background_tasks_changed", "commands_changed", "turn_starting", "turn_duration",
+	"turn_began_before_init", "control_request_progress", "session_title_changed", "session_metadata",
+	"local_command", "local_command_output", "stop_hook_summary", "post_turn_summary", "memory_recall", "memory_saved",
+	"file_snapshot", "files_persisted", "vcs_state_changed", "shell_cwd", "per_turn_effort_changed",
+	"elicitation_complete", "plugin_install", "permission_check_status", "checkpoint_done", "bridge_state"}
 
-// toldSystem are notes that a person who looks for the reason of something wants to see.
-var toldSystem = map[string]bool{"informational": true, "notification": true, "model_fallback": true, "model_refusal_fallback": true,
-	"model_refusal_no_fallback": true, "model_consent_fallback": true, "instruction_size_warning": true, "session_writes_lost": true,
-	"mirror_error": true, "api_error": true, "permission_retry": true, "file_attachments_missing": true, "late_allow_not_run": true}
+// toldSystem are notes that help a person find the reason for something.
+var toldSystem = []string{"informational", "notification", "model_fallback", "model_refusal_fallback",
+	"model_refusal_no_fallback", "model_consent_fallback", "instruction_size_warning", "session_writes_lost",
+	"mirror_error", "api_error", "permission_retry", "file_attachments_missing", "late_allow_not_run"}
 
-// system is a note of the program itself.
+// system handles a note of the program.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	subtype := p.V.Subtype.Str()
 	switch subtype {
@@ -40,19 +41,19 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	case "task_notification":
 		return p.taskEnded(line, s)
 	}
-	if toldSystem[subtype] {
+	if slices.Contains(toldSystem, subtype) {
 		v, _ := jsonscan.Parse(line)
 		if text := v.Get("content").Str(); text != "" {
 			s.Emit(execution.Debug{Level: execution.DebugInfo, Message: text})
 		}
 		return true
 	}
-	return ignoredSystem[subtype] || strings.HasPrefix(subtype, "ui_")
+	return slices.Contains(ignoredSystem, subtype) || strings.HasPrefix(subtype, "ui_")
 }
 
 var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, ClaudeCodeVersion, MCPServers jsonscan.Value }]
 
-// begin is the line before each turn; the first one tells the session.
+// begin handles the line before each turn; the first one names the session.
 func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 	v, ok := initShape.Read(line)
 	if !ok || v.SessionID.Kind() != jsonscan.String {
@@ -78,7 +79,7 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// begun reports the session. Only the first one of a run goes on from another.
+// begun emits the session. Only the first session of a run continues another.
 func (p *parser) begun(id string, s *cliagent.Sink) {
 	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
 	if p.session == "" {
@@ -108,13 +109,13 @@ func (p *parser) apiRetry(line []byte, s *cliagent.Sink) bool {
 
 var deniedShape jsonscan.Shape[struct{ ToolUseID, ToolName, Message jsonscan.Value }]
 
-// permissionDenied is a refusal that Claude made without asking anybody.
+// permissionDenied handles a denial that Claude made without asking.
 func (p *parser) permissionDenied(line []byte, s *cliagent.Sink) bool {
 	v, ok := deniedShape.Read(line)
 	if !ok {
 		return false
 	}
-	why, _, _ := strings.Cut(v.Message.Str(), " IMPORTANT:") // what follows is for the model
+	why, _, _ := strings.Cut(v.Message.Str(), " IMPORTANT:") // the rest is for the model
 	p.deny(v.ToolUseID, v.ToolName, why, s)
 	return true
 }
@@ -144,7 +145,7 @@ type taskForm struct{ TaskID, ToolUseID, Status, Summary jsonscan.Value }
 
 var taskShape jsonscan.Shape[taskForm]
 
-// taskStarted ties the id under which a sub-agent asks to the call that started it.
+// taskStarted maps the id under which a sub-agent asks to the call that started it.
 func (p *parser) taskStarted(line []byte) bool {
 	var v taskForm
 	if !taskShape.Into(line, &v) {
@@ -156,7 +157,7 @@ func (p *parser) taskStarted(line []byte) bool {
 	return true
 }
 
-// taskEnded is the answer of a sub-agent in the background; any other task has a tool result.
+// taskEnded handles the answer of a background sub-agent; other tasks have a tool result.
 func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
 	var v taskForm
 	if !taskShape.Into(line, &v) {
@@ -180,7 +181,7 @@ var limitShape jsonscan.Shape[struct {
 	}
 }]
 
-// rateLimit is the state of a subscription's limit. One that allows everything limits nothing.
+// rateLimit handles the state of a subscription's limit. An unrestricted state is not reported.
 func (p *parser) rateLimit(line []byte, s *cliagent.Sink) bool {
 	v, ok := limitShape.Read(line)
 	if !ok || !v.RateLimitInfo.Status.Exists() {

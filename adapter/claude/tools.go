@@ -11,20 +11,19 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{"Bash": toolcall.Shell, "Read": toolcall.Read, "Write": toolcall.Write, "Edit": toolcall.Edit,
-		"MultiEdit": toolcall.Edit, "NotebookEdit": toolcall.Edit, "Task": toolcall.Agent, "Agent": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {"Bash"}, toolcall.Read: {"Read"}, toolcall.Write: {"Write"}, toolcall.Edit: {"Edit", "MultiEdit", "NotebookEdit"}, toolcall.Agent: {"Task", "Agent"}},
 	Input: toolcall.Input{Path: "file_path", OtherPath: "notebook_path", Command: "command", Agent: "subagent_type", Prompt: "prompt",
 		Content: "content"},
 	DefaultAgent: "general-purpose",
 	MCP:          toolcall.Naming{Prefix: "mcp__", Separator: "__"},
-})
+}
 
-// toolEnd is what a line says of the end of a call.
+// toolEnd is a line's information about the end of a call.
 type toolEnd struct {
 	id, parent string
-	content    jsonscan.Value // what the model is told
-	detail     jsonscan.Value // what Claude's own display is told: an object, or a text
+	content    jsonscan.Value // text for the model
+	detail     jsonscan.Value // data for Claude's own display: an object, or a text
 	meta       jsonscan.Value
 	failed     bool
 	at         time.Time
@@ -34,7 +33,7 @@ type metaForm struct{ ID, NonExecutionKind jsonscan.Value }
 
 var metaShape jsonscan.Shape[metaForm]
 
-// refused reports that the tool never ran.
+// refused reports whether the tool never ran.
 func (e toolEnd) refused() bool {
 	for _, element := range e.meta.Array {
 		var v metaForm
@@ -62,7 +61,7 @@ func (p *parser) toolDone(e toolEnd, s *cliagent.Sink) {
 		end.Async = status.IsStr("async_launched") || status.IsStr("remote_launched")
 		end.Summary = summary(cmp.Or(contentText(e.detail.Get("content")), text))
 	case toolcall.Write:
-		// Lines of a sub-agent have no detail, only the text for its model.
+		// A sub-agent's lines have no detail, only the text for its model.
 		kind := e.detail.Get("type")
 		end.Created = kind.IsStr("create") || !kind.Exists() && strings.HasPrefix(text, "File created")
 	case toolcall.Edit:
@@ -83,8 +82,8 @@ type shellForm struct {
 
 var shellShape jsonscan.Shape[shellForm]
 
-// command is the end of a command, nil if it never ran. Claude states no exit code of its own: success means 0, and a failure
-// begins with "Exit code N". Both streams arrive as one, except where it keeps them apart.
+// command returns the end of a command, nil if it never ran. Claude states no exit code: success means 0, and a
+// failure starts with "Exit code N". Both streams are combined, except where it separates them.
 func (p *parser) command(c *toolcall.Call, e toolEnd, text string) *toolcall.Exit {
 	code, rest, exited := exitCode(text)
 	switch {
@@ -102,7 +101,7 @@ func (p *parser) command(c *toolcall.Call, e toolEnd, text string) *toolcall.Exi
 	} else if !e.failed {
 		exit.Stdout = text
 	}
-	exit.Exited = v.BackgroundTaskID.Kind() != jsonscan.String // else it runs on in the background
+	exit.Exited = v.BackgroundTaskID.Kind() != jsonscan.String // otherwise it continues in the background
 	return exit
 }
 
@@ -116,7 +115,7 @@ func exitCode(text string) (code int, rest string, ok bool) {
 	return code, rest, err == nil
 }
 
-// summary is a sub-agent's answer without what Claude puts in front of it for its model.
+// summary returns a sub-agent's answer without Claude's prefix for its model.
 func summary(text string) string {
 	const end = "</tools-used-before-summary>"
 	if i := strings.LastIndex(text, end); i >= 0 {
@@ -130,7 +129,7 @@ var patchShape jsonscan.Shape[struct {
 	OldStart, OldLines, NewStart, NewLines, Lines jsonscan.Value
 }]
 
-// unified writes Claude's hunks as a unified diff without file names.
+// unified formats Claude's hunks as a unified diff without file names.
 func unified(patch jsonscan.Value) string {
 	var b strings.Builder
 	for _, hunk := range patch.Array {
@@ -150,7 +149,7 @@ func unified(patch jsonscan.Value) string {
 
 var progressShape jsonscan.Shape[struct{ ToolUseID jsonscan.Value }]
 
-// toolProgress is a sign of life of a tool that takes its time.
+// toolProgress handles the keep-alive of a slow tool.
 func (p *parser) toolProgress(line []byte, s *cliagent.Sink) bool {
 	v, ok := progressShape.Read(line)
 	if !ok {

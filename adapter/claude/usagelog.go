@@ -13,8 +13,8 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores are the project folders of the configuration directory. Without CLAUDE_CONFIG_DIR, which may name several
-// with commas between them, earlier versions kept them below the XDG directory.
+// UsageStores returns the project folders of the configuration directory. Without CLAUDE_CONFIG_DIR, which may list
+// several separated by commas, earlier versions kept them below the XDG directory.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	var dirs []string
 	for dir := range strings.SplitSeq(h.Getenv("CLAUDE_CONFIG_DIR"), ",") {
@@ -46,19 +46,19 @@ func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.Usag
 	return usagescan.New(&usageLog{session: session})
 }
 
-// usageLog reads session files. Claude writes a line for each block of an answer and repeats the usage so far in every one:
-// lines with the same message and request are one call, and the one with the most tokens is its last. Files of sub-agents
-// and side conversations repeat lines of the main one under other request ids.
+// usageLog reads session files. Claude writes a line per block of an answer and repeats the usage so far in each:
+// lines with the same message and request are one call, and the one with the most tokens is its last. Files of
+// sub-agents and side conversations repeat lines of the main one under other request ids.
 type usageLog struct {
-	session string // of lines that name none
+	session string // for lines without one
 	names   usagescan.Names
 	rec     adapter.UsageRecord
 	mem     usageMemory
 }
 
-// usageMemory is what a cost statement is held against.
+// usageMemory is the state that a cost statement is compared with.
 type usageMemory struct {
-	Born    int64 `json:",omitempty"` // the first time that the file states: what a fork repeats is older
+	Born    int64 `json:",omitempty"` // the file's first time: copied lines of a fork are older
 	Time    int64
 	Project string
 	Stated  map[string]statedSum `json:",omitempty"` // by model, as of the last statement
@@ -66,13 +66,13 @@ type usageMemory struct {
 
 type statedSum struct{ Input, Output, CacheRead, CacheWrite, Cost float64 }
 
-// Types of lines that carry no usage, by how often large ones occur. Others are read.
+// Types of lines without usage, ordered by the frequency of large ones. Others are read.
 var usageless = [][]byte{[]byte(`"user"`), []byte(`"attachment"`), []byte(`"api-request-blob"`), []byte(`"api-request"`),
 	[]byte(`"api-request-shape"`), []byte(`"file-history-snapshot"`), []byte(`"system"`), []byte(`"queue-operation"`), []byte(`"summary"`),
 	[]byte(`"last-prompt"`)}
 
-// Worth finds the type of lines that hold what users and tools say before what they say; answers have theirs behind it.
-func (l *usageLog) Worth(head []byte) bool {
+// The type of users' and tools' lines precedes their content; that of answers follows it.
+func (l *usageLog) Relevant(head []byte) bool {
 	is, _ := usagescan.TypeOf(head, "message", usageless)
 	return !is || l.mem.Born == 0
 }
@@ -114,7 +114,7 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	case f.Message.Usage.Whole.Kind() == jsonscan.Object:
 		l.call(&f, give)
 	case f.Data.Message.Kind() == jsonscan.Object:
-		// A sub-agent's answer as its parent was told of it.
+		// A sub-agent's answer as reported to its parent.
 		session, cwd := f.SessionID, f.Cwd
 		if usageLineShape.From(f.Data.Message, &f); f.Message.Usage.Whole.Kind() == jsonscan.Object {
 			if !f.SessionID.Exists() {
@@ -154,7 +154,7 @@ func (l *usageLog) call(f *usageLineForm, give func(*adapter.UsageRecord)) {
 		f.Message.Usage.CacheCreationInputTokens.Count()-r.CacheWrite1h, 0)
 	r.Thinking = min(f.Message.Usage.OutputTokensDetails.ThinkingTokens.Count(), r.Output)
 	if f.Message.Usage.Speed.IsStr("fast") && r.Model != "" {
-		r.Model = l.names.OfBytes(append([]byte(r.Model), "-fast"...)) // another price
+		r.Model = l.names.OfBytes(append([]byte(r.Model), "-fast"...)) // a different price
 	}
 	if usd, ok := f.CostUSD.Float(); ok && usd >= 0 {
 		r.Stated, r.Cost = true, usd
@@ -189,7 +189,7 @@ type iterationForm struct {
 
 var iterationShape jsonscan.Shape[iterationForm]
 
-// advice are calls of another model inside a call, whose tokens are not in the call's own.
+// advice are calls of another model inside a call, whose tokens the call's own exclude.
 func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id, request []byte, give func(*adapter.UsageRecord)) {
 	iterations.Array(func(i int, v jsonscan.Value) bool {
 		var t iterationForm
@@ -218,8 +218,8 @@ var modelSumShape jsonscan.Shape[struct {
 	CostUSD                                                                   jsonscan.Value `scan:"costUSD"`
 }]
 
-// statement reads what Claude says the session cost so far, by model, when a process ends. It goes on over resumes; a fork's
-// first one holds what was copied too.
+// statement reads the session's cost so far by model, which Claude states when a process ends. It continues over
+// resumed sessions; a fork's first one includes what was copied.
 func (l *usageLog) statement(f *usageLineForm, give func(*adapter.UsageRecord)) {
 	session := l.names.Of(f.SessionID)
 	if session == "" {
@@ -253,7 +253,7 @@ func whole(n float64) int64 {
 	return 0
 }
 
-// plain is an id as it stands in the line: two lines of Claude spell it alike.
+// plain returns an id verbatim: Claude always spells it alike.
 func plain(v jsonscan.Value) []byte {
 	if v.Kind() != jsonscan.String {
 		return nil

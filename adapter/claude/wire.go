@@ -12,7 +12,7 @@ const (
 	interruptID = "drawbar-interrupt-"
 )
 
-// line is one line for Claude's standard input. Everything that goes in is made of strings, maps and valid JSON.
+// line encodes one line for Claude's standard input. Its content is strings, maps and valid JSON.
 func line(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -25,7 +25,7 @@ func controlLine(id string, request map[string]any) []byte {
 	return line(map[string]any{"type": "control_request", "request_id": id, "request": request})
 }
 
-// respond answers a control request, with an error when there is one.
+// respond replies to a control request, with an error if there is one.
 func respond(id string, response any, refusal string) []byte {
 	r := map[string]any{"subtype": "success", "request_id": id, "response": response}
 	if refusal != "" {
@@ -41,8 +41,8 @@ type textBlockOut struct {
 
 func textContent(text string) []any { return []any{textBlockOut{"text", text}} }
 
-// userLine is a message. Claude takes one for a later turn when the turn that runs is over; any other between two model
-// calls of that turn. Its priority "now" is not used: it would break the turn off.
+// userLine returns a message. Claude starts a new turn for one with priority "later", and inserts any other between
+// two model calls of the running turn. Priority "now" is not used: it would abort the turn.
 func userLine(uuid string, content []any, when execution.When) []byte {
 	m := map[string]any{"type": "user", "uuid": uuid, "session_id": "", "parent_tool_use_id": nil,
 		"message": map[string]any{"role": "user", "content": content}}

@@ -22,7 +22,7 @@ type appItemForm struct {
 
 var appItemShape jsonscan.Shape[appItemForm]
 
-// item reads the start or the end of an item. False means that it is not known.
+// item handles the start or the end of an item. It returns false for an unknown one.
 func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 	var v appItemForm
 	if !appItemShape.From(p.v.Params.Item, &v) || v.ID.Kind() != jsonscan.String {
@@ -31,13 +31,13 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	id, o := p.names.Str(v.ID), p.from(c, s)
 	if !p.running {
-		delete(c.flows, id) // of a turn that is over, or of a sub-agent that outlives it
+		delete(c.flows, id) // of a finished turn, or of a sub-agent that outlives it
 		return true
 	}
 	typ, _ := v.Type.Plain()
 	switch string(typ) {
 	case "userMessage":
-		c.close(o) // a message that steers cuts off what was being said
+		c.close(o) // a steering message interrupts the text
 		return true
 	case "hookPrompt", "functionCallOutput", "enteredReviewMode", "exitedReviewMode":
 		return true
@@ -102,7 +102,7 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 		if v.Status.IsStr("failed") {
 			v.Error = v.Status
 		} else {
-			v.Status = jsonscan.Value{} // the words of the model API
+			v.Status = jsonscan.Value{} // the model API's error
 		}
 		p.simple(c, id, toolGenerate, object(member{"prompt", v.RevisedPrompt}), v.SavedPath, &v, completed, o)
 		if path := v.SavedPath.Str(); completed && path != "" {
@@ -118,7 +118,7 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 	return true
 }
 
-// speech is a text or a thought, which may have been streamed.
+// speech handles a text or thinking, streamed or not.
 func (p *appParser) speech(c *conversation, id string, kind flowKind, whole string, completed bool, o source) {
 	f := c.flows[id]
 	if f == nil {
@@ -129,7 +129,7 @@ func (p *appParser) speech(c *conversation, id string, kind flowKind, whole stri
 	}
 }
 
-// thoughts joins what reasoning consists of.
+// thoughts joins the parts of reasoning.
 func thoughts(summary, content jsonscan.Value) string {
 	var b strings.Builder
 	for _, list := range []jsonscan.Value{summary, content} {
@@ -140,7 +140,7 @@ func thoughts(summary, content jsonscan.Value) string {
 	return b.String()
 }
 
-// starts reports whether a tool call starts here, and notes its end.
+// starts reports whether a tool call starts here, and records its end.
 func (p *appParser) starts(c *conversation, id string, completed bool, o source) bool {
 	known := c.flows[id] != nil
 	if !known {
@@ -152,7 +152,7 @@ func (p *appParser) starts(c *conversation, id string, completed bool, o source)
 	return !known
 }
 
-// simple is a tool call without events of its own besides those of a tool call.
+// simple handles a tool call that has only the events of a tool call.
 func (p *appParser) simple(c *conversation, id, tool string, input []byte, output jsonscan.Value, v *appItemForm, completed bool, o source) {
 	if p.starts(c, id, completed, o) {
 		o.begin(id, tool, input)
@@ -170,7 +170,7 @@ func (p *appParser) commandItem(c *conversation, id string, v *appItemForm, comp
 		o.begin(id, toolShell, object(member{"command", v.Command}, member{"cwd", v.Cwd}))
 	}
 	status := p.names.Str(v.Status)
-	// A command that waits for a permission has no process yet.
+	// A command that waits for permission has no process yet.
 	if v.ProcessID.Kind() == jsonscan.String || completed && status != "declined" {
 		f.run(id, o)
 	}
@@ -184,7 +184,7 @@ func (p *appParser) commandItem(c *conversation, id string, v *appItemForm, comp
 	}
 }
 
-// activity is what became of a sub-agent, in versions that report it apart from tool calls.
+// activity handles the state of a sub-agent, in versions that report it apart from tool calls.
 func (p *appParser) activity(id string, v *appItemForm, o source) {
 	thread, path := v.AgentThreadID.Str(), v.AgentPath.Str()
 	switch {
@@ -200,7 +200,7 @@ func (p *appParser) activity(id string, v *appItemForm, o source) {
 	}
 }
 
-// plan is a new state of the agent's plan, which is no item: each makes a tool call that is done at once.
+// plan handles a state of the agent's plan, which is not an item: each state becomes a tool call that ends at once.
 func (p *appParser) plan(s *cliagent.Sink) bool {
 	params := p.v.Params.Whole
 	steps := params.Get("plan")

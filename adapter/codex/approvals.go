@@ -14,21 +14,20 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// asking is what Codex waits for.
+// asking holds the requests that Codex waits for.
 type asking struct {
 	questions map[execution.QuestionID]*question
 	requests  map[string]*request // by Codex's id
-	asked     int                 // requests so far
+	asked     int                 // number of requests so far
 }
 
-// request is a request of Codex that waits for its answer. It may consist of several questions, each of which is one of
-// the run's.
+// request is a request of Codex. It may consist of several questions, each of which is one of the run's.
 type request struct {
-	id        json.RawMessage // as Codex wrote it
+	id        json.RawMessage // verbatim
 	kind      requestKind
 	thread    *conversation
 	questions []*question
-	granted   json.RawMessage // permissions: what was asked for
+	granted   json.RawMessage // permissions: what was requested
 	call      string          // command: its item
 	order     int
 }
@@ -58,7 +57,7 @@ type question struct {
 // maxQuestions bounds the questions of one request; real ones have a handful.
 const maxQuestions = 64
 
-// request is Codex asking. Whatever is not understood is answered with an error, because Codex waits.
+// request handles a request of Codex. An unknown request gets an error reply, because Codex waits.
 func (p *appParser) request(s *cliagent.Sink) bool {
 	r := &request{id: bytes.Clone(p.v.ID.Raw()), thread: p.of(p.names.Str(p.v.Params.ThreadID))}
 	params := p.v.Params.Whole
@@ -86,7 +85,7 @@ func (p *appParser) request(s *cliagent.Sink) bool {
 	return true
 }
 
-// pose makes a question of a request. Its id is unique within the run, which may have several processes.
+// pose emits a question of a request. Its id is unique within the run, which may have several processes.
 func (p *appParser) pose(r *request, key string) *question {
 	id := p.v.Params.TurnID.Str()
 	if id == "" {
@@ -155,7 +154,7 @@ func (p *appParser) askPermissions(r *request, params jsonscan.Value, s *cliagen
 	return true
 }
 
-// elicit is a question of an MCP server, or Codex's own about a call of the server's tool.
+// elicit handles a question of an MCP server, or Codex's own about a call of the server's tool.
 func (p *appParser) elicit(r *request, params jsonscan.Value, s *cliagent.Sink) bool {
 	server, text := params.Get("serverName").Str(), params.Get("message").Str()
 	mode, meta, o := params.Get("mode"), params.Get("_meta"), p.from(r.thread, s)
@@ -186,14 +185,14 @@ func (p *appParser) elicit(r *request, params jsonscan.Value, s *cliagent.Sink) 
 		o.emit(execution.InputRequired{ID: q.id, Question: strings.TrimSpace(text + "\n" + title), Context: formContext(server, property), Source: execution.InputFromTool})
 	}
 	if len(r.questions) == 0 {
-		// A form without fields wants a yes or a no.
+		// A form without fields asks for yes or no.
 		r.kind = askTool
 		o.emit(execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "confirm for MCP server " + server, Detail: text, Risk: execution.RiskMedium})
 	}
 	return true
 }
 
-// formContext is what a person should know of a field: who asks, and what may be answered.
+// formContext describes a field: who asks, and the possible answers.
 func formContext(server string, property jsonscan.Value) string {
 	lines := []string{"asked by MCP server " + server}
 	if d := property.Get("description").Str(); d != "" {
@@ -205,7 +204,7 @@ func formContext(server string, property jsonscan.Value) string {
 	return strings.Join(lines, "\n")
 }
 
-// askInput is the agent asking a person; each of its questions is one of the run's.
+// askInput handles the agent's questions to a person; each is one of the run's.
 func (p *appParser) askInput(r *request, params jsonscan.Value, s *cliagent.Sink) bool {
 	r.kind = askInput
 	o := p.from(r.thread, s)
@@ -227,7 +226,7 @@ func (p *appParser) askInput(r *request, params jsonscan.Value, s *cliagent.Sink
 	return len(r.questions) > 0
 }
 
-// answer carries a decision to the question it belongs to. Codex hears of it when the whole request is answered.
+// answer sends a decision for its question. Codex gets the reply when the whole request is answered.
 func (p *appParser) answer(a execution.Answer, s *cliagent.Sink) error {
 	q := p.questions[a.ID]
 	if q == nil {
@@ -238,7 +237,7 @@ func (p *appParser) answer(a execution.Answer, s *cliagent.Sink) error {
 	q.answered, q.text = true, d.Text
 	q.refused = !d.Approve && d.Text == ""
 	if len(d.Input) > 0 {
-		// Approving would run what was asked for, not what was approved.
+		// Approval would run the original input, not the approved one.
 		q.refused = true
 		s.Emit(execution.ErrorEvent{Code: execution.CodeCapability, Recoverable: true,
 			Message: "codex runs a tool with its own input only: the call was refused, because it was approved with another input"})
@@ -260,7 +259,7 @@ func (p *appParser) answer(a execution.Answer, s *cliagent.Sink) error {
 	return nil
 }
 
-// result is the answer to a request, all of whose questions are answered. With an error it is a refusal.
+// result returns the reply to a request whose questions are all answered. An error is a refusal.
 func (r *request) result() (any, error) {
 	refused := r.questions[0].refused
 	switch r.kind {
@@ -297,7 +296,7 @@ func (r *request) result() (any, error) {
 	return map[string]any{"action": "accept", "content": struct{}{}}, nil
 }
 
-// form is the filled in form, nil when a field was refused.
+// form returns the completed form, nil if a field was refused.
 func (r *request) form() (map[string]any, error) {
 	content := map[string]any{}
 	for _, q := range r.questions {
@@ -331,7 +330,7 @@ func (r *request) form() (map[string]any, error) {
 	return content, nil
 }
 
-// resolved says that Codex no longer waits. What was not answered is taken back.
+// resolved handles that Codex no longer waits: unanswered questions are withdrawn.
 func (p *appParser) resolved(s *cliagent.Sink) bool {
 	id := p.v.Params.RequestID
 	if !id.Exists() {
@@ -343,7 +342,7 @@ func (p *appParser) resolved(s *cliagent.Sink) bool {
 	return true
 }
 
-// withdraw takes back what a thread asked, when its turn is over.
+// withdraw withdraws a thread's questions when its turn is over.
 func (p *appParser) withdraw(c *conversation, s *cliagent.Sink) {
 	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.order - b.order }) {
 		if r.thread == c {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -10,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// lineForm is what a line of codex app-server says. One pass finds all of it.
+// lineForm is a line of codex app-server, read in one pass.
 type lineForm struct {
 	_                         jsonscan.Camel
 	ID, Method, Result, Error jsonscan.Value
@@ -23,38 +24,32 @@ type lineForm struct {
 
 var lineShape jsonscan.Shape[lineForm]
 
-// idle are notifications that say nothing a run has to know.
-var idle = func() map[string]bool {
-	m := map[string]bool{}
-	for _, name := range append([]string{"thread/status/changed", "thread/archived", "thread/deleted", "thread/unarchived", "thread/closed",
-		"thread/reverted", "thread/name/updated", "thread/section/changed", "thread/attachment/updated", "thread/goal/updated",
-		"thread/prediction/updated", "thread/goal/cleared", "thread/queue/changed", "project/changed", "thread/project/updated",
-		"thread/environment/connected", "thread/environment/disconnected", "thread/settings/updated", "hook/started", "hook/completed",
-		"item/autoApprovalReview/started", "item/autoApprovalReview/completed", "autoApprovalReview/strictReviewRequired",
-		"command/exec/outputDelta", "process/outputDelta", "process/exited", "item/commandExecution/terminalInteraction",
-		"item/fileChange/outputDelta", "item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/reasoning/summaryPartAdded",
-		"mcpServer/oauthLogin/completed", "mcpServer/event/stream/notification", "account/updated", "account/gatewayOAuth/changed",
-		"account/login/completed", "externalAgentConfig/import/progress", "externalAgentConfig/import/completed", "fs/changed",
-		"thread/compacted", "model/verification", "modelProvider/authRecoveryStarted", "modelProvider/authRecoveryCompleted",
-		"turn/moderationMetadata", "model/safetyBuffering/updated", "windowsSandbox/setupCompleted"}, quiet...) {
-		m[name] = true
-	}
-	return m
-}()
+// idle are notifications that a run ignores.
+var idle = []string{"thread/status/changed", "thread/archived", "thread/deleted", "thread/unarchived", "thread/closed",
+	"thread/reverted", "thread/name/updated", "thread/section/changed", "thread/attachment/updated", "thread/goal/updated",
+	"thread/prediction/updated", "thread/goal/cleared", "thread/queue/changed", "project/changed", "thread/project/updated",
+	"thread/environment/connected", "thread/environment/disconnected", "thread/settings/updated", "hook/started", "hook/completed",
+	"item/autoApprovalReview/started", "item/autoApprovalReview/completed", "autoApprovalReview/strictReviewRequired",
+	"command/exec/outputDelta", "process/outputDelta", "process/exited", "item/commandExecution/terminalInteraction",
+	"item/fileChange/outputDelta", "item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/reasoning/summaryPartAdded",
+	"mcpServer/oauthLogin/completed", "mcpServer/event/stream/notification", "account/updated", "account/gatewayOAuth/changed",
+	"account/login/completed", "externalAgentConfig/import/progress", "externalAgentConfig/import/completed", "fs/changed",
+	"thread/compacted", "model/verification", "modelProvider/authRecoveryStarted", "modelProvider/authRecoveryCompleted",
+	"turn/moderationMetadata", "model/safetyBuffering/updated", "windowsSandbox/setupCompleted"}
 
 var _ cliagent.Parser = (*appParser)(nil)
 
-// appParser holds one conversation with codex app-server and turns it into events. It belongs to one run.
+// appParser converts a conversation with codex app-server to events. It belongs to one run.
 type appParser struct {
 	req   execution.Request
-	key   string      // to log in with, empty for the login that is there
+	key   string      // key to log in with, empty for the existing login
 	input []inputItem // of the first turn
 	names *jsonscan.Interner
-	v     lineForm // that is being read
+	v     lineForm // being read
 	err   stderr
 
-	calls jsonrpc.Calls[call] // requests of ours that wait for their answer
-	ready bool                // the thread is there and the first turn has been asked for
+	calls jsonrpc.Calls[call] // our requests without a reply
+	ready bool                // the thread exists and the first turn was requested
 	threads
 	turnState
 	inbox
@@ -63,14 +58,14 @@ type appParser struct {
 	model   string
 	retries int
 	plans   int
-	limits  string // the rate limit that was reported last
+	limits  string // the rate limit that was last reported
 }
 
-// call is a request of ours.
+// call is a request to Codex.
 type call struct {
 	method string
 	say    execution.Say // of a message
-	turn   string        // that it was meant for
+	turn   string        // the turn it was meant for
 }
 
 func newAppParser(req execution.Request, key string) *appParser {
@@ -79,7 +74,7 @@ func newAppParser(req execution.Request, key string) *appParser {
 		asking:  asking{questions: map[execution.QuestionID]*question{}, requests: map[string]*request{}}}
 }
 
-// Open begins the handshake.
+// Open starts the handshake.
 func (p *appParser) Open(s *cliagent.Sink) {
 	m, err := messageOf(p.req)
 	if err != nil {
@@ -96,7 +91,7 @@ func (p *appParser) ask(s *cliagent.Sink, c call, params any) {
 	s.Write(jsonrpc.Message{ID: p.calls.Add(c), Method: c.method, Params: params}.Line())
 }
 
-// Line is one line of Codex's output.
+// Line handles one line of Codex's output.
 func (p *appParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	switch {
 	case src == process.Stderr:
@@ -109,7 +104,7 @@ func (p *appParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	}
 }
 
-// message dispatches a line. False means that it is not known.
+// message dispatches a line. It returns false for an unknown one.
 func (p *appParser) message(s *cliagent.Sink) bool {
 	if !p.v.Method.Exists() {
 		return p.response(s)
@@ -165,7 +160,7 @@ func (p *appParser) message(s *cliagent.Sink) bool {
 		}
 		return true
 	}
-	return idle[string(method)]
+	return slices.Contains(idle, string(method)) || slices.Contains(quiet, string(method))
 }
 
 func (p *appParser) note(s *cliagent.Sink, level execution.DebugLevel, text jsonscan.Value) {
@@ -174,7 +169,7 @@ func (p *appParser) note(s *cliagent.Sink, level execution.DebugLevel, text json
 	}
 }
 
-// threadStarted brings the name of a sub-agent.
+// threadStarted records the name of a sub-agent.
 func (p *appParser) threadStarted() bool {
 	thread := p.v.Params.Whole.Get("thread")
 	id, name := thread.Get("id").Str(), thread.Get("agentNickname").Str()
@@ -196,7 +191,7 @@ var callFaultShape jsonscan.Shape[struct {
 	WillRetry jsonscan.Value
 }]
 
-// error is a note that a call is tried again, or the failure that turn/completed repeats.
+// error handles a retry, or the failure that turn/completed repeats.
 func (p *appParser) error(s *cliagent.Sink) bool {
 	v, _ := callFaultShape.Of(p.v.Params.Whole)
 	if !v.Error.Message.Exists() {
@@ -219,7 +214,7 @@ func (p *appParser) error(s *cliagent.Sink) bool {
 	return true
 }
 
-// rateLimits reports a limit that was reached, once. Every turn brings the state of the limits.
+// rateLimits reports a reached limit once. Every turn repeats the state of the limits.
 func (p *appParser) rateLimits(s *cliagent.Sink) bool {
 	limits := p.v.Params.Whole.Get("rateLimits")
 	if !limits.Exists() {
@@ -245,7 +240,7 @@ func (p *appParser) rateLimits(s *cliagent.Sink) bool {
 	return true
 }
 
-// Exit says how the run ended. Without a word of Codex it says nothing, and the kit reads the exit.
+// Exit returns the outcome that Codex stated. If it is empty, the kit judges by the exit.
 func (p *appParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	res := execution.Result{Model: p.model, SessionID: p.main.id, Retries: p.retries}
 	u := p.main.meter.spent

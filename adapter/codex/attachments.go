@@ -8,22 +8,22 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxPrompt is what Codex takes as one message, texts of attachments included.
+// maxPrompt is the most that Codex accepts as one message, including attached texts.
 const maxPrompt = 1 << 20 // characters
 
-// part is one attachment as Codex takes it: an image by path or by data: URL, or a text.
+// part is one attachment as Codex accepts it: an image by path or by data: URL, or a text.
 type part struct {
 	path  string
 	image string
 	text  string
 }
 
-// takes reports whether Codex can take an attachment of this kind, or the content has to tell.
+// takes reports whether Codex may accept an attachment of this kind; unknown kinds depend on the content.
 func takes(kind cliagent.Media) bool {
 	return kind == cliagent.MediaUnknown || kind == cliagent.MediaImage || kind == cliagent.MediaText
 }
 
-// parts are a message's attachments. Texts are read here.
+// parts converts a message's attachments. Texts are read here.
 func parts(list []execution.Attachment) ([]part, error) {
 	return cliagent.ConvertAttachments(name, list, attachment)
 }
@@ -53,7 +53,7 @@ func attachment(a execution.Attachment) (part, error) {
 	case kind == cliagent.MediaText && utf8.Valid(data):
 		return part{text: cliagent.FileBlock(title, string(data))}, nil
 	case kind == cliagent.MediaText:
-		return part{}, fmt.Errorf("%s is no UTF-8 text", title)
+		return part{}, fmt.Errorf("%s is not UTF-8 text", title)
 	}
 	return part{}, fmt.Errorf("%s is neither an image nor text; codex takes PNG, JPEG, GIF and WebP images and text", title)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// login is looked at in a variable and in the file of a login. A keyring, where a login leaves no file, cannot be looked into.
+// login is detected from a variable and the login file. A keyring, which leaves no file, cannot be read.
 var login = declared.LoginTable{
 	Variables: []declared.Variable{{Name: "CODEX_API_KEY", Method: "api_key"}},
 	Stored:    storedLogin,
@@ -37,7 +37,7 @@ var login = declared.LoginTable{
 
 var loginFile = declared.File{Agent: name, Dir: home, Name: "auth.json", Hint: loginGuidance, Read: readLogin}
 
-// storedLogin is what the files say of a login.
+// storedLogin returns the state of the stored login.
 func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	stored := loginFile.State(h, now)
 	if stored.Status != adapter.Unauthenticated {
@@ -49,15 +49,15 @@ func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	}
 	if provider := topLevelText(data, "model_provider"); provider != "" && provider != "openai" {
 		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file",
-			Details: "config.toml names the model provider " + provider + ", whose login is not looked at"}
+			Details: "config.toml names the model provider " + provider + ", whose login is not checked"}
 	}
 	if store := topLevelText(data, "cli_auth_credentials_store"); store == "keyring" || store == "auto" {
-		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: "logins are kept in the keyring, which is not looked at"}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: "logins are kept in the keyring, which is not checked"}
 	}
 	return stored
 }
 
-// readLogin reads the file of a login. No field of it is ever shown.
+// readLogin reads the login file. No field of it is ever shown.
 func readLogin(_ adapter.Host, data []byte) (t declared.Token, err error) {
 	var file struct {
 		APIKey string `json:"OPENAI_API_KEY"`

@@ -34,7 +34,7 @@ func capabilities() execution.Capabilities {
 			MCP:                true,
 			MCPTransports:      []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP},
 			ParallelToolCalls:  true,
-			// Within its sandbox Codex runs what it likes; only what leads out of it needs an approval.
+			// Codex runs everything within its sandbox; only leaving it requires approval.
 			RequiresToolApproval: false,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
@@ -65,7 +65,7 @@ func capabilities() execution.Capabilities {
 	}
 }
 
-// narrow takes out what a run does not have: one whose questions nobody could answer asks none.
+// narrow removes what a run lacks: a run whose questions nobody could answer asks none.
 func narrow(req execution.Request, c *execution.Capabilities) {
 	if !asks(req) {
 		c.ApprovalInterrupts = execution.ApprovalsNone

@@ -5,8 +5,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// configSchema describes config.toml. The approval policy has no word for refusing and none for running everything:
-// that is the sandbox's part.
+// configSchema describes config.toml. Its approval policy has no value to deny everything or to allow everything: the
+// sandbox covers these.
 func configSchema() adapter.ConfigSchema {
 	return adapter.NewConfigSchema(name, "0.169.0", []adapter.ConfigFile{
 		{Scope: adapter.ScopeGlobal, Path: "~/.codex/config.toml", Moved: "$CODEX_HOME/config.toml", Format: "toml"},

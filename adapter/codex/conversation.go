@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// maxFlows bounds the items of a thread that are not at their end, maxStreamed what is remembered of a command's output.
+// maxFlows bounds the unfinished items of a thread, maxStreamed the remembered output of a command.
 const (
 	maxFlows    = 4096
 	maxStreamed = 4 << 20
@@ -26,9 +26,9 @@ const (
 // flow is an item between its start and its end.
 type flow struct {
 	kind         flowKind
-	said         strings.Builder // what was streamed of it
+	said         strings.Builder // streamed so far
 	closed       bool            // a text that ended before its item
-	shell        bool            // the command runs
+	shell        bool            // the command is running
 	command, cwd string
 }
 
@@ -37,7 +37,7 @@ type conversation struct {
 	id     string
 	parent string // the tool call that started the sub-agent
 	flows  map[string]*flow
-	open   *flow // the text or thought that is being streamed
+	open   *flow // the text or thinking being streamed
 	text   string
 	steps  int
 	inStep bool
@@ -48,7 +48,7 @@ func newConversation(id string) *conversation {
 	return &conversation{id: id, flows: map[string]*flow{}}
 }
 
-// commandRuns reports whether a command has begun and not ended.
+// commandRuns reports whether a command is running.
 func (c *conversation) commandRuns() bool {
 	for _, f := range c.flows {
 		if f.kind == flowCommand && f.shell {
@@ -58,10 +58,10 @@ func (c *conversation) commandRuns() bool {
 	return false
 }
 
-// begin is the begin of a turn.
+// begin handles the start of a turn.
 func (c *conversation) begin() { c.steps, c.inStep, c.text, c.open = 0, false, "", nil }
 
-// start begins an item. Texts and thoughts come one after the other.
+// start starts an item. Texts and thinking do not overlap.
 func (c *conversation) start(id string, kind flowKind, o source) *flow {
 	f := &flow{kind: kind}
 	if len(c.flows) >= maxFlows {
@@ -80,7 +80,7 @@ func (c *conversation) start(id string, kind flowKind, o source) *flow {
 	return f
 }
 
-// close ends the text or thought that is being streamed.
+// close ends the streamed text or thinking.
 func (c *conversation) close(o source) {
 	f := c.open
 	if f == nil {
@@ -95,7 +95,7 @@ func (c *conversation) close(o source) {
 	o.emit(execution.ThinkingStop{Thinking: f.said.String()})
 }
 
-// closeAll is the end of a turn. Commands may go on behind it.
+// closeAll handles the end of a turn. Commands may outlive it.
 func (c *conversation) closeAll(o source) {
 	c.close(o)
 	for id, f := range c.flows {
@@ -105,7 +105,7 @@ func (c *conversation) closeAll(o source) {
 	}
 }
 
-// say streams a piece of a text or thought.
+// say streams a piece of a text or thinking.
 func (f *flow) say(piece string, o source) {
 	if piece == "" {
 		return
@@ -118,7 +118,7 @@ func (f *flow) say(piece string, o source) {
 	o.emit(execution.ThinkingDelta{Delta: piece, Accumulated: f.said.String()})
 }
 
-// finish ends a text or thought with what its item says it is. What was streamed stays said.
+// finish ends a text or thinking with its item's content. What was streamed stays.
 func (c *conversation) finish(id, whole string, f *flow, o source) {
 	delete(c.flows, id)
 	if !f.closed {
@@ -132,7 +132,7 @@ func (c *conversation) finish(id, whole string, f *flow, o source) {
 	}
 }
 
-// run notes that a command runs. One that waits for a permission does not.
+// run records that a command runs. One that waits for permission does not.
 func (f *flow) run(id string, o source) {
 	if !f.shell {
 		f.shell = true
@@ -140,7 +140,7 @@ func (f *flow) run(id string, o source) {
 	}
 }
 
-// delta is a piece of an item.
+// delta handles a piece of an item.
 func (p *appParser) delta(s *cliagent.Sink, kind flowKind) bool {
 	id := p.names.Str(p.v.Params.ItemID)
 	if id == "" || p.v.Params.Delta.Kind() != jsonscan.String {
@@ -148,13 +148,13 @@ func (p *appParser) delta(s *cliagent.Sink, kind flowKind) bool {
 	}
 	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	if !p.running {
-		return true // of a turn that is over, or of a sub-agent that outlives it
+		return true // of a finished turn, or of a sub-agent that outlives it
 	}
 	o := p.from(c, s)
 	f := c.flows[id]
 	if f == nil {
 		if kind == flowCommand {
-			return true // the end of the command says it whole
+			return true // the end of the command has the whole output
 		}
 		p.ensureStep(c, s)
 		f = c.start(id, kind, o)
@@ -176,8 +176,8 @@ func (p *appParser) delta(s *cliagent.Sink, kind flowKind) bool {
 	return true
 }
 
-// rest is what of a command's output was not streamed, as far as that is its end. Codex leaves out of the stream what came
-// before it began to stream; whole says that this was not so.
+// rest returns the part of a command's output that was not streamed, if it is at the end. Codex does not stream
+// output from before it started streaming; whole is false then.
 func (f *flow) rest(output jsonscan.Value) (rest string, whole bool) {
 	all := output.Str()
 	if f.said.Len() > len(all) {

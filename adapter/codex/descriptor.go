@@ -15,10 +15,10 @@ const (
 	install = "npm install -g @openai/codex@0.169.0"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
-// keys are what Codex needs for its login and its way to the model. OPENAI_API_KEY is what many configurations name as
-// the key of a provider; Codex itself does not read it.
+// keys are the variables of Codex's logins and model APIs. OPENAI_API_KEY is the key of a provider in many
+// configurations; Codex itself does not read it.
 var keys = []string{"CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL",
 	"OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY", "OPENROUTER_API_KEY"}
 
@@ -29,8 +29,8 @@ func Descriptor() adapter.Descriptor {
 		Aliases:     []string{"codex-cli"},
 		DisplayName: "Codex CLI",
 		Command:     "codex",
-		// The protocol of app-server that is spoken here, threads with excludeTurns and turn/steer, is that of this version;
-		// older ones have other words for approvals and sandboxes.
+		// This version's app-server protocol is used, with excludeTurns and turn/steer; older versions name approvals
+		// and sandboxes differently.
 		MinVersion:     "0.169.0",
 		TestedVersions: []string{"0.169.0"},
 		Models:         models(),
@@ -51,7 +51,7 @@ func Descriptor() adapter.Descriptor {
 	}
 }
 
-// Adapter drives Codex. It holds no state of a run and is safe for concurrent use.
+// Adapter drives Codex. It is stateless and safe for concurrent use.
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
@@ -70,15 +70,15 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "codex", Home: home, Project: ".codex",
 	Model: func(h adapter.Host) string {
-		data, _ := home.Read(h, "config.toml") // without one Codex chooses
+		data, _ := home.Read(h, "config.toml") // by default Codex chooses
 		return topLevelText(data, "model")
 	},
-	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
 
-// New makes the adapter; the zero options are those of a normal program.
+// New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	e := settings{environ: opts.Environ}
 	if e.environ == nil {
@@ -95,10 +95,10 @@ func New(opts cliagent.Options) Adapter {
 		Printed:      newPrinted,
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 	}, opts), Store: sessions}
 }
 
-// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,11 +26,11 @@ func TestDescriptor(t *testing.T) {
 		if m.Price != nil && (m.Price.Input <= 0 || m.Price.Output <= 0 || m.Price.CacheRead == nil) {
 			t.Errorf("the price of %s is %+v", m.ID, m.Price)
 		}
-		if topEffort[m.ID] && m.ContextWindow == 0 {
+		if slices.Contains(topEffort, m.ID) && m.ContextWindow == 0 {
 			t.Errorf("model %s of the catalogue has no window", m.ID)
 		}
 	}
-	for id := range topEffort {
+	for _, id := range topEffort {
 		if !hasModel(b.Models, id) {
 			t.Errorf("there is no model %s", id)
 		}

@@ -12,18 +12,18 @@ import (
 
 const loginGuidance = "log in with: codex login, or give an API key to: codex login --with-api-key"
 
-// failureOf reads the failure of a turn. info is app-server's classification, which exec leaves out.
+// failureOf reads the failure of a turn. info is app-server's classification, which exec omits.
 func failureOf(message string, info jsonscan.Value) *cliagent.Failure {
 	f := &cliagent.Failure{Code: codeOfInfo(info), Message: message}
 	text := strings.ToLower(message)
 	if body, ok := apiError(message); ok {
-		// Codex passes on the body of a refused request as it is.
+		// Codex passes on the body of a refused request unchanged.
 		f.Message, text = body.message, strings.ToLower(body.message+" "+body.code)
 		if f.Code == "" {
 			f.Code = execution.CodeInvalidRequest
 		}
 	}
-	// What the text says is more precise than a class that stands for many things.
+	// The text is more precise than a generic class.
 	if code := codeOfText(text); code != "" && (f.Code == "" || f.Code == execution.CodeProvider || f.Code == execution.CodeInvalidRequest) {
 		f.Code = code
 	}
@@ -37,11 +37,11 @@ func failureOf(message string, info jsonscan.Value) *cliagent.Failure {
 	return f
 }
 
-// codeOfInfo is the word for codexErrorInfo: a name, or an object with the HTTP status under a name. It is empty for
-// "other" and for what is not known.
+// codeOfInfo returns the code for codexErrorInfo: a name, or an object with the HTTP status under a name. It is empty
+// for "other" and for unknown names.
 func codeOfInfo(info jsonscan.Value) execution.ErrorCode {
 	if name, ok := info.Plain(); ok {
-		return failures.Words[string(name)]
+		return failures.Word(string(name))
 	}
 	for _, detail := range info.Object {
 		if !detail.Get("httpStatusCode").Exists() {
@@ -53,53 +53,39 @@ func codeOfInfo(info jsonscan.Value) execution.ErrorCode {
 	return ""
 }
 
-// failures are what Codex says of them: its names, and what it says in words only. A status of 404 is of an address as often as of
-// a model.
+// failures are Codex's error names, and phrases for errors without one. A status of 404 refers to a URL as often as
+// to a model.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
-	Words: map[string]execution.ErrorCode{
-		"contextWindowExceeded": execution.CodeContextExceeded, "sessionBudgetExceeded": execution.CodeBudgetExceeded,
-		"usageLimitExceeded": execution.CodeRateLimited, "rateLimitExceeded": execution.CodeRateLimited,
-		"modelNotFound": execution.CodeModelNotFound, "unauthorized": execution.CodeAuth,
-		"flexUnavailable": execution.CodeProvider, "serverOverloaded": execution.CodeProvider,
-		"policyCapacityUnavailable": execution.CodeProvider, "internalServerError": execution.CodeProvider,
-		"badRequest": execution.CodeInvalidRequest, "cyberPolicy": execution.CodeInvalidRequest, "inferenceHookDenied": execution.CodeInvalidRequest,
-		"misalignmentPolicyViolation": execution.CodeInvalidRequest, "tooManyDenials": execution.CodeInvalidRequest,
+	Words: []cliagent.Words{
+		{Code: execution.CodeContextExceeded, Names: []string{"contextWindowExceeded"}},
+		{Code: execution.CodeBudgetExceeded, Names: []string{"sessionBudgetExceeded"}},
+		{Code: execution.CodeRateLimited, Names: []string{"usageLimitExceeded", "rateLimitExceeded"}},
+		{Code: execution.CodeModelNotFound, Names: []string{"modelNotFound"}},
+		{Code: execution.CodeAuth, Names: []string{"unauthorized"}},
+		{Code: execution.CodeProvider, Names: []string{"flexUnavailable", "serverOverloaded", "policyCapacityUnavailable",
+			"internalServerError"}},
+		{Code: execution.CodeInvalidRequest, Names: []string{"badRequest", "cyberPolicy", "inferenceHookDenied",
+			"misalignmentPolicyViolation", "tooManyDenials"}},
 	},
 	Phrases: cliagent.Phrases{
-		{Part: "no rollout found", Code: execution.CodeSessionNotFound},
-		{Part: "invalid session id", Code: execution.CodeSessionNotFound},
-		{Part: "missing environment variable", Code: execution.CodeAuth},
-		{Part: "not logged in", Code: execution.CodeAuth},
-		{Part: "incorrect api key", Code: execution.CodeAuth},
-		{Part: "refresh token", Code: execution.CodeAuth},
-		{Part: "context window", Code: execution.CodeContextExceeded},
-		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-		{Part: "usage limit", Code: execution.CodeRateLimited},
-		{Part: "quota", Code: execution.CodeRateLimited},
-		{Part: "rate limit", Code: execution.CodeRateLimited},
-		{Part: "model_not_found", Code: execution.CodeModelNotFound},
-		{Part: "input exceeds the maximum length", Code: execution.CodeInvalidRequest},
-		{Part: "loading config", Code: execution.CodeConfig},
-		{Part: "failed to load configuration", Code: execution.CodeConfig},
-		{Part: "model provider", Code: execution.CodeConfig},
-		{Part: "codex home", Code: execution.CodeConfig},
-		{Part: "is no longer supported; remove this setting", Code: execution.CodeConfig},
-		{Part: "unexpected argument", Code: execution.CodeConfig},
-		{Part: "invalid value", Code: execution.CodeConfig},
-		{Part: "model instructions file", Code: execution.CodeConfig},
-		{Part: "high demand", Code: execution.CodeProvider},
-		{Part: "at capacity", Code: execution.CodeProvider},
-		{Part: "stream disconnected", Code: execution.CodeProvider},
-		{Part: "error sending request", Code: execution.CodeProvider},
-		{Part: "connection failed", Code: execution.CodeProvider},
-		{Part: "timed out", Code: execution.CodeProvider},
-		{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound},
-		{Part: "model", And: "not supported", Code: execution.CodeModelNotFound},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no rollout found", "invalid session id"}},
+		{Code: execution.CodeAuth, Parts: []string{"missing environment variable", "not logged in", "incorrect api key",
+			"refresh token"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"context window", "context_length_exceeded"}},
+		{Code: execution.CodeRateLimited, Parts: []string{"usage limit", "quota", "rate limit"}},
+		{Code: execution.CodeModelNotFound, Parts: []string{"model_not_found"}},
+		{Code: execution.CodeInvalidRequest, Parts: []string{"input exceeds the maximum length"}},
+		{Code: execution.CodeConfig, Parts: []string{"loading config", "failed to load configuration", "model provider", "codex home",
+			"is no longer supported; remove this setting", "unexpected argument", "invalid value", "model instructions file"}},
+		{Code: execution.CodeProvider, Parts: []string{"high demand", "at capacity", "stream disconnected", "error sending request",
+			"connection failed", "timed out"}},
+		{Code: execution.CodeModelNotFound, And: "does not exist", Parts: []string{"model"}},
+		{Code: execution.CodeModelNotFound, And: "not supported", Parts: []string{"model"}},
 	},
 }
 
-// codeOfText is for what Codex says in words only; text is in lower case. The first match counts.
+// codeOfText returns the code for a lower-case text. The first match counts.
 func codeOfText(text string) execution.ErrorCode {
 	if code := failures.Text(text); code != "" {
 		return code
@@ -121,7 +107,7 @@ var apiShape jsonscan.Shape[struct {
 	Detail jsonscan.Value
 }]
 
-// apiError reads the body of an answer of the model API that stands in place of a message.
+// apiError reads the body of a model API's reply that replaces a message.
 func apiError(message string) (apiBody, bool) {
 	if !strings.HasPrefix(message, "{") {
 		return apiBody{}, false
@@ -131,7 +117,7 @@ func apiError(message string) (apiBody, bool) {
 	return b, b.message != ""
 }
 
-// startError is the failure of a conversation that could not begin.
+// startError is the failure of a conversation that could not start.
 func startError(f *cliagent.Failure, doing string) *execution.Error {
 	e := execution.Errorf(f.Code, "codex: %s: %s", doing, f.Message)
 	e.Agent = name
@@ -141,7 +127,7 @@ func startError(f *cliagent.Failure, doing string) *execution.Error {
 	return e
 }
 
-// reconnect reads "Reconnecting... 1/5 (why)", Codex's note that a model call is tried again.
+// reconnect parses "Reconnecting... 1/5 (why)", Codex's note about a retry.
 func reconnect(message string) (attempt, most int, why string, ok bool) {
 	rest, ok := strings.CutPrefix(message, "Reconnecting... ")
 	if !ok {
@@ -157,7 +143,7 @@ func reconnect(message string) (attempt, most int, why string, ok bool) {
 	return attempt, most, strings.TrimSuffix(strings.TrimPrefix(why, "("), ")"), true
 }
 
-// retry is the event for a model call that is tried again.
+// retry returns the event for a retried model call.
 func retry(attempt, most int, why string, info jsonscan.Value) execution.Retry {
 	r := execution.Retry{Attempt: attempt, MaxAttempts: most, Reason: why}
 	if f := failureOf(why, info); f.Code != execution.CodeInternal {

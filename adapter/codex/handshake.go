@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// response is the answer to a request of ours.
+// response handles the reply to a request.
 func (p *appParser) response(s *cliagent.Sink) bool {
 	id, ok := p.v.ID.Int()
 	if !ok || !p.v.Result.Exists() && !p.v.Error.Exists() {
@@ -57,8 +57,8 @@ var threadShape jsonscan.Shape[struct {
 	Model, Cwd jsonscan.Value
 }]
 
-// threadReady is the thread of the conversation. Developer instructions take effect at the start of a thread only; for
-// an older one they become part of its history.
+// threadReady handles the thread of the conversation. Developer instructions take effect only at the start of a
+// thread; in an existing one they become part of its history.
 func (p *appParser) threadReady(method string, result jsonscan.Value, s *cliagent.Sink) bool {
 	v, _ := threadShape.Of(result)
 	id := v.Thread.ID.Str()
@@ -95,7 +95,7 @@ func (p *appParser) firstTurn(s *cliagent.Sink) {
 	p.input = nil
 }
 
-// accepted notes that a turn will begin, if it has not already.
+// accepted records that a turn will start, if it has not already.
 func (p *appParser) accepted(c call, result jsonscan.Value, s *cliagent.Sink) {
 	if c.say.ID != "" {
 		s.Emit(execution.InputTaken{ID: c.say.ID})
@@ -105,17 +105,17 @@ func (p *appParser) accepted(c call, result jsonscan.Value, s *cliagent.Sink) {
 	}
 }
 
-// refused is the answer to a request of ours that Codex does not carry out.
+// refused handles an error reply to a request.
 func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
 	f := failureOf(message, jsonscan.Value{})
 	switch c.method {
 	case "turn/steer":
-		// The turn ended meanwhile, or is one that takes no messages: the message makes the next one.
+		// The turn ended meanwhile, or accepts no messages: the message starts the next one.
 		p.deaf = c.turn
 		p.queue = append([]execution.Say{c.say}, p.queue...)
 		p.goOn(s)
 	case "turn/interrupt":
-		// Most likely the turn ended at the same time.
+		// The turn probably ended at the same time.
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: interrupt: " + message})
 	case methodClean:
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: a command of the interrupted turn goes on until the run ends: " + message})

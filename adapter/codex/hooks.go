@@ -15,17 +15,14 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// trusted is what must be so before Codex reads what a project brings.
+// trusted is the condition under which Codex reads a project's files.
 const trusted = "codex reads it in projects that the user trusts"
 
-// hookSeconds is how long Codex waits for a command that is registered in its files.
+// hookSeconds is the time limit for a command that is registered in its files.
 const hookSeconds = 600
 
-// toolHook makes Codex ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
-// hooks are the events at which Codex calls commands. A new input of a tool is taken with a permission only; Codex's own sandbox and
-// approvals hold for it. It calls only commands that somebody has reviewed.
+// hooks are the events at which Codex calls commands. A changed tool input requires a permission; Codex's own sandbox
+// and approvals still apply. It calls only reviewed commands.
 var hooks = declared.HookTable{
 	Tool: "PreToolUse", File: "hooks.json", Format: "json", Specific: true,
 	Group: func(_ adapter.NativeHook, command string) any {
@@ -60,11 +57,11 @@ var hooks = declared.HookTable{
 	},
 }
 
-// sessionFlags is what Codex calls the layer of its configuration that arguments make.
+// sessionFlags is Codex's name of the configuration layer made of arguments.
 const sessionFlags = "/<session-flags>/config.toml"
 
-// hookSettings are the arguments that add the hooks of a run to those of the user. Codex runs only hooks that somebody has
-// reviewed, and remembers a review by the hook's hash: these were made by the caller, which says so for them alone.
+// hookSettings returns the arguments that add a run's hooks to the user's. Codex runs only reviewed hooks and
+// remembers a review by the hook's hash: the caller made these, and marks only them as reviewed.
 func hookSettings(h *cliagent.HookLines) []string {
 	seconds := int(h.Timeout.Seconds())
 	group := func(command string) string {
@@ -79,14 +76,14 @@ func hookSettings(h *cliagent.HookLines) []string {
 		"-c", "hooks.state={" + trust("PreToolUse", h.PreTool) + "," + trust("SessionStart", h.Start) + "}"}
 }
 
-// hookKey is the name under which Codex remembers the review of the first command of a group of hooks.
+// hookKey returns the name under which Codex stores the review of the first command of a group of hooks.
 func hookKey(file, event string, group int) string {
 	return file + ":" + snake(event) + ":" + strconv.Itoa(group) + ":0"
 }
 
-// hookHash is Codex's hash of a group with one command and without a matcher.
+// hookHash returns Codex's hash of a group with one command and without a matcher.
 func hookHash(event, command string, seconds int) string {
-	type handler struct { // in the order of the names
+	type handler struct { // sorted by name
 		Async   bool   `json:"async"`
 		Command string `json:"command"`
 		Timeout int    `json:"timeout"`
@@ -94,7 +91,7 @@ func hookHash(event, command string, seconds int) string {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // as Codex writes it
+	e.SetEscapeHTML(false) // in Codex's format
 	_ = e.Encode(struct {  // strings and numbers always encode
 		EventName string    `json:"event_name"`
 		Hooks     []handler `json:"hooks"`
@@ -103,7 +100,7 @@ func hookHash(event, command string, seconds int) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// snake is a name in lower case with underscores between its words.
+// snake converts a name to lower case with underscores between its words.
 func snake(event string) string {
 	var b strings.Builder
 	for i, r := range event {

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// maxReason bounds what a failed command's error repeats of the end of its output; the events of the shell have it whole.
+// maxReason bounds the end of a failed command's output in its error; the shell events have all of it.
 const maxReason = 2000
 
 // The names of Codex's tools in events. Tools of MCP servers have their own.
@@ -26,7 +26,7 @@ const (
 	toolSleep    = "sleep"
 )
 
-// source is who the events of an item come from: the agent itself, or the sub-agent that the tool call parent started.
+// source is the origin of an item's events: the agent itself, or the sub-agent that the tool call parent started.
 type source struct {
 	s      *cliagent.Sink
 	parent string
@@ -45,7 +45,7 @@ var (
 	thinkingStart = execution.Body(execution.ThinkingStart{})
 )
 
-// raw is a copy of a value as JSON, null for none.
+// raw returns a copy of a value as JSON, null for none.
 func raw(v jsonscan.Value) json.RawMessage {
 	if !v.Exists() {
 		return null
@@ -53,14 +53,14 @@ func raw(v jsonscan.Value) json.RawMessage {
 	return clone(v.Raw())
 }
 
-// clone is bytes.Clone without room behind the copy, which costs what it takes to clear it.
+// clone is bytes.Clone without spare capacity, which would have to be cleared.
 func clone(b []byte) []byte {
 	c := make([]byte, len(b))
 	copy(c, b)
 	return c
 }
 
-// text is a copy of a text as JSON; none at all is the empty one.
+// text returns a copy of a string as JSON, the empty string for none.
 func text(v jsonscan.Value) json.RawMessage {
 	if v.Kind() != jsonscan.String {
 		return json.RawMessage(`""`)
@@ -68,13 +68,13 @@ func text(v jsonscan.Value) json.RawMessage {
 	return clone(v.Raw())
 }
 
-// member is one member of an object that object writes.
+// member is a member of an object for object.
 type member struct {
 	key   string
 	value jsonscan.Value
 }
 
-// object writes a JSON object of the members that exist.
+// object encodes a JSON object of the existing members.
 func object(members ...member) json.RawMessage {
 	size := 2
 	for _, m := range members {
@@ -97,18 +97,18 @@ func object(members ...member) json.RawMessage {
 	return append(b, '}')
 }
 
-// begin is the start of a tool call whose input is known.
+// begin handles the start of a tool call whose input is known.
 func (o source) begin(id, tool string, input json.RawMessage) {
 	c := o.call(id, tool)
 	c.Called(input, o.s)
 }
 
-// call is a tool call, whose items say at each of its stages all there is to know.
+// call handles a tool call whose items are complete at every stage.
 func (o source) call(id, tool string) toolcall.Call {
 	return toolcall.Call{ID: id, Name: tool, Parent: o.parent}
 }
 
-// end is the end of a tool call. A status other than completed is a failure, which why words.
+// end handles the end of a tool call. A status other than completed is a failure with the message why.
 func (o source) end(id, tool, status, why string, output json.RawMessage, ms int64) bool {
 	c := o.call(id, tool)
 	if status == "completed" || status == "" {
@@ -119,7 +119,7 @@ func (o source) end(id, tool, status, why string, output json.RawMessage, ms int
 	return false
 }
 
-// message is a whole text at once.
+// message emits a whole text at once.
 func (o source) message(id, text string) {
 	o.emit(execution.MessageStart{MessageID: id})
 	if text != "" {
@@ -128,7 +128,8 @@ func (o source) message(id, text string) {
 	o.emit(execution.MessageStop{Text: text})
 }
 
-// command is the end of a command. rest is what of its output was not streamed, whole says that all the rest was.
+// command handles the end of a command. rest is the part of its output that was not streamed, whole reports that it
+// is complete.
 func (o source) command(id, status, rest string, whole bool, output, exit jsonscan.Value, ms int64) {
 	c := o.call(id, toolShell)
 	if status == "declined" {
@@ -149,14 +150,14 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 		why = "the command ended with exit code " + strconv.FormatInt(code, 10)
 	}
 	if !whole {
-		why += "; its whole output:\n" + output.Str() // nothing else shows it
+		why += "; its whole output:\n" + output.Str() // its only trace
 	} else if said := strings.TrimSpace(rest); said != "" {
 		why += ":\n" + strings.ToValidUTF8(said[max(0, len(said)-maxReason):], "")
 	}
 	c.Fail(why, o.s)
 }
 
-// patch is the end of a change of files.
+// patch handles the end of a file change.
 func (o source) patch(id, status string, changes jsonscan.Value) {
 	why := "the patch failed"
 	if status == "declined" {
@@ -186,7 +187,7 @@ func (o source) patch(id, status string, changes jsonscan.Value) {
 	}
 }
 
-// mcpEnd is the end of a call of an MCP server's tool.
+// mcpEnd handles the end of a call of an MCP server's tool.
 func (o source) mcpEnd(id, server, tool, status string, result, fault jsonscan.Value) {
 	c := o.call(id, "")
 	c.Of(server, tool)

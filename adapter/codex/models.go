@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Every model of the catalogue thinks, and all of them have at least these efforts.
+// Every model of the catalogue thinks, with at least these efforts.
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
 func model(id, name string, window int64, price *execution.Price) execution.Model {
@@ -23,9 +23,8 @@ func succeeded(m execution.Model, by string) execution.Model {
 	return m
 }
 
-// models are those of the catalogue that Codex 0.169.0 carries and shows, with the context window it uses, and behind
-// them older ones whose price is known, which Codex takes with a warning that it does not know them. A price stands only
-// where there is evidence for it.
+// models are those of Codex 0.169.0's visible catalogue, with its context windows, followed by older ones with a
+// known price, which Codex accepts with a warning. A price is stated only if there is evidence for it.
 func models() []execution.Model {
 	return []execution.Model{
 		model("gpt-6.1-sol", "GPT-6.1-Sol", 272_000, nil),
@@ -44,17 +43,17 @@ func models() []execution.Model {
 	}
 }
 
-// topEffort are the models that think harder than xhigh.
-var topEffort = map[string]bool{"gpt-6.1-sol": true, "gpt-6-astra": true, "gpt-6-sol": true, "gpt-6-luna": true,
-	"gpt-6.1-terra": true, "gpt-5.6-sol": true, "gpt-5.6-terra": true, "gpt-5.6-luna": true}
+// topEffort are the models with an effort above xhigh.
+var topEffort = []string{"gpt-6.1-sol", "gpt-6-astra", "gpt-6-sol", "gpt-6-luna",
+	"gpt-6.1-terra", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-5.6-luna"}
 
-// effortWord is Codex's word for an effort. The highest one depends on the model: max where the catalogue has it, else
-// xhigh, which every model takes.
+// effortWord returns Codex's name of an effort. The highest one depends on the model: max if the catalogue has it,
+// else xhigh, which every model accepts.
 func effortWord(e execution.ThinkingEffort, model string) string {
 	if e != execution.EffortMax {
 		return string(e)
 	}
-	if topEffort[model] {
+	if slices.Contains(topEffort, model) {
 		return "max"
 	}
 	return "xhigh"

@@ -3,12 +3,13 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// negotiate adds what the capabilities cannot say: it depends on the session, the attachment, the environment.
+// negotiate adds limitations that depend on the session, the attachments and the environment.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -17,14 +18,14 @@ func negotiate(req execution.Request) []execution.Reason {
 	run := req.Run
 	if req.Context != nil && len(req.Context.Structured) > 0 {
 		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
 		}
 	}
 	if q := req.Requirements; q != nil && q.ApprovalInterrupts == execution.SupportNone && mode(run) == execution.ApprovalPrompt && asks(req) {
 		add(execution.SeverityInfo, execution.ReasonApprovalInterruptUnsupported, "approvalInterrupts",
 			"codex asks when something leads out of its sandbox; state approval mode deny to have it refused unasked")
 	}
-	if run.ThinkingEffort == execution.EffortMax && !topEffort[run.Model] {
+	if run.ThinkingEffort == execution.EffortMax && !slices.Contains(topEffort, run.Model) {
 		which := "the default model"
 		if run.Model != "" {
 			which = "model " + run.Model

@@ -16,8 +16,8 @@ type turnOutcome struct {
 	interrupted bool
 }
 
-// newOutcome makes the outcome of a turn whose last message is text. Where the request wants structured output, a text
-// that is no JSON object is a failure.
+// newOutcome returns the outcome of a turn whose last message is text. If the request requires structured output, a
+// text that is not a JSON object is a failure.
 func newOutcome(req execution.Request, text string, f *cliagent.Failure) *turnOutcome {
 	o := &turnOutcome{text: text, failure: f}
 	if f != nil || len(req.Run.OutputSchema) == 0 {
@@ -27,7 +27,7 @@ func newOutcome(req execution.Request, text string, f *cliagent.Failure) *turnOu
 		o.structured = raw(v)
 		return o
 	}
-	o.failure = &cliagent.Failure{Code: execution.CodeInvalidOutput, Message: "the final message of codex is no JSON object, which the output schema asks for"}
+	o.failure = &cliagent.Failure{Code: execution.CodeInvalidOutput, Message: "the final message of codex is not a JSON object, which the output schema asks for"}
 	return o
 }
 
@@ -44,7 +44,7 @@ func (o *turnOutcome) end(index int, s *cliagent.Sink) {
 	s.Emit(e)
 }
 
-// fill states the outcome in the run's result; that of no turn states nothing.
+// fill sets the outcome in the run's result; without a turn nothing is set.
 func (o *turnOutcome) fill(res *execution.Result) {
 	switch {
 	case o == nil:

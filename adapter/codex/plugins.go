@@ -19,7 +19,7 @@ type pluginLists struct {
 	Available []listedPlugin `json:"available"`
 }
 
-// plugins are those of marketplaces: NAME@MARKETPLACE.
+// plugins come from marketplaces: NAME@MARKETPLACE.
 var plugins = declared.PluginTable{
 	Format: adapter.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "add"}, Remove: []string{"plugin", "remove"},

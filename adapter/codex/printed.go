@@ -23,21 +23,21 @@ type printedForm struct {
 	}
 }
 
-// printedTools are the items that are tool calls, with the tool's name where the item does not state it.
+// printedTools are the items that are tool calls, with the tool's name if the item does not state it.
 var printedTools = map[string]string{"command_execution": toolShell, "file_change": toolPatch, "web_search": toolSearch, "todo_list": toolPlan,
 	"mcp_tool_call": "", "collab_tool_call": ""}
 
 var _ cliagent.Parser = (*printed)(nil)
 
-// printed reads what codex exec --json prints when another program has started it: session, messages, tool calls as they are,
-// usage, and why it fails. It belongs to one run.
+// printed reads the output of codex exec --json when another program started it: session, messages, tool calls, usage
+// and failures. It belongs to one run.
 type printed struct {
 	thread    string
-	running   cliagent.CallSet // tool calls that have started and not ended
+	running   cliagent.CallSet // open tool calls
 	turns     int
 	open      bool
 	text      string // the last message
-	complaint string // the last error that is no note
+	complaint string // the last error that is not a note
 	retries   int
 	meter     meter
 	last      *turnOutcome
@@ -53,14 +53,14 @@ func (p *printed) Command(execution.Command, *cliagent.Sink) error {
 	return execution.Errorf(execution.CodeStdinNotAvailable, "codex was started by another program")
 }
 
-// Line is one line of Codex's output.
+// Line handles one line of Codex's output.
 func (p *printed) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	if v, ok := printedShape.Read(line); !ok || !p.event(&v, s) {
 		s.Unknown(src, line)
 	}
 }
 
-// event reads a line. False means that it is not known.
+// event handles a line. It returns false for an unknown one.
 func (p *printed) event(v *printedForm, s *cliagent.Sink) bool {
 	switch v.Type.Str() {
 	case "thread.started":
@@ -72,7 +72,7 @@ func (p *printed) event(v *printedForm, s *cliagent.Sink) bool {
 		return p.item(v, false, s)
 	case "item.completed":
 		return p.item(v, true, s)
-	case "item.updated": // the end of the item says it whole
+	case "item.updated": // the end of the item has the whole content
 	case "turn.completed":
 		if u, ok := v.Usage.usage(); ok {
 			if inc := p.meter.update(u); !inc.IsZero() {
@@ -112,7 +112,7 @@ func (p *printed) endTurn(f *cliagent.Failure, s *cliagent.Sink) {
 	p.text, p.complaint = "", ""
 }
 
-// item reads the start or the end of an item. False means that it is not known.
+// item handles the start or the end of an item. It returns false for an unknown one.
 func (p *printed) item(v *printedForm, completed bool, s *cliagent.Sink) bool {
 	typ, id := v.Item.Type.Str(), v.Item.ID.Str()
 	tool, called := printedTools[typ]
@@ -145,7 +145,7 @@ func (p *printed) item(v *printedForm, completed bool, s *cliagent.Sink) bool {
 	return true
 }
 
-// Exit says how the run ended. Without a word of Codex it says nothing, and the kit reads the exit.
+// Exit returns the outcome that Codex stated. If it is empty, the kit judges by the exit.
 func (p *printed) Exit(exit process.Exit, _ *cliagent.Sink) execution.Result {
 	res := execution.Result{SessionID: p.thread, Retries: p.retries}
 	if !p.meter.spent.IsZero() {
@@ -153,7 +153,7 @@ func (p *printed) Exit(exit process.Exit, _ *cliagent.Sink) execution.Result {
 	}
 	o := p.last
 	if p.open || o == nil {
-		// The turn has no end: only what Codex complained of tells why.
+		// The turn has no end: only the last error explains it.
 		if o = nil; p.complaint != "" && !exit.Stopped && exit.Code != 0 {
 			o = newOutcome(execution.Request{}, "", failureOf(p.complaint, jsonscan.Value{}))
 		}

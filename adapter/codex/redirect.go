@@ -10,8 +10,8 @@ import (
 
 var _ adapter.ModelRedirector = Adapter{}
 
-// RedirectModel points Codex at another Responses API by a model provider of its own; everything that would reach for the
-// network besides is switched off.
+// RedirectModel points Codex to another Responses API by a custom model provider, and disables all other network
+// access.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	dir := filepath.Join(home, ".codex")
 	const variable, model = "DRAWBAR_MODEL_KEY", "gpt-5.5"
@@ -53,6 +53,6 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: tool, Namespace: "mcp__" + server, Input: input}
 		},
-		// Clarify stays nil: the tool that asks a person is offered with a feature only that is under development.
+		// Clarify stays nil: the tool that asks a person is part of a feature under development.
 	}
 }

@@ -19,8 +19,9 @@ import (
 
 var _ adapter.SessionStore = Adapter{}
 
-// sessions is Codex's store: one rollout file for each thread, by date, or in the archive. Old ones may be compressed. A
-// sub-agent is a thread of its own. A fork has only what is its own, and says up to where its parent's file belongs to it.
+// sessions is Codex's store: one rollout file per thread, by date, or in the archive. Old ones may be compressed. A
+// sub-agent is a separate thread. A fork contains only its own records, and states how much of its parent's file
+// precedes them.
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: name,
 	Roots: func(h adapter.Host) []string {
@@ -45,7 +46,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 
 const packedSuffix = ".jsonl.zst"
 
-// unpack decompresses what Codex compressed.
+// unpack decompresses a packed rollout.
 func unpack(path string, r io.ReadCloser) (io.ReadCloser, error) {
 	if !strings.HasSuffix(path, packedSuffix) {
 		return r, nil
@@ -67,10 +68,10 @@ func (u unpacked) Close() error {
 	return u.file.Close()
 }
 
-// rolloutName is rollout-<local time>-<thread>. It is made when it is needed: every start of the program would pay for it.
+// rolloutName matches rollout-<local time>-<thread>.
 var rolloutName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)$`) })
 
-// sessionID gives the thread of a rollout file, and whether it is compressed.
+// sessionID returns the thread of a rollout file, and whether it is compressed.
 func sessionID(file string) (id string, packed, ok bool) {
 	stem, packed := strings.CutSuffix(file, packedSuffix)
 	if !packed {
@@ -106,7 +107,7 @@ func listRollouts(l *sessionfile.Lister, dir string, depth int, archived bool) {
 		id, packed, ok := sessionID(e.Name)
 		switch {
 		case ok && packed && plain[strings.TrimSuffix(e.Name, ".zst")]:
-			// While Codex packs a file there are both.
+			// Both exist while Codex compresses a file.
 		case ok:
 			l.Add(adapter.SessionFile{ID: id, Archived: archived}, e)
 		case depth > 0 && l.Enter(e):
@@ -124,7 +125,7 @@ type ancestor struct {
 
 const (
 	maxAncestors = 64
-	headOfMeta   = 8 << 10 // the members that are looked for come before the instructions, which are long
+	headOfMeta   = 8 << 10 // these members precede the instructions, which are long
 )
 
 var (
@@ -132,8 +133,8 @@ var (
 	forkedOrdinal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"forked_from_ordinal_exclusive":(\d{1,18})[,}]`) })
 )
 
-// ancestry gives the files that a fork goes on from, the oldest first. Older versions copy instead, and so does the history
-// of a sub-agent: such files stand alone.
+// ancestry returns the files that precede a fork, the oldest first. Older versions copy them instead, as does a
+// sub-agent's history: such files stand alone.
 func ancestry(h adapter.Host, f adapter.SessionFile) []ancestor {
 	var list []ancestor
 	seen := map[string]bool{f.ID: true}
@@ -144,7 +145,7 @@ func ancestry(h adapter.Host, f adapter.SessionFile) []ancestor {
 			break
 		}
 		a := ancestor{id: string(from[1])}
-		a.below, _ = strconv.ParseInt(string(ordinal[1]), 10, 64) // the expression admits numbers that fit
+		a.below, _ = strconv.ParseInt(string(ordinal[1]), 10, 64) // the expression only admits numbers that fit
 		if seen[a.id] {
 			break
 		}
@@ -158,7 +159,7 @@ func ancestry(h adapter.Host, f adapter.SessionFile) []ancestor {
 	return list
 }
 
-// missingParent says what is missing of a fork.
+// missingParent reports the missing file of a fork.
 func missingParent(b *sessionfile.Builder) {
 	if b.Summary.ForkedFrom == "" || b.Partial {
 		return
@@ -170,7 +171,7 @@ func missingParent(b *sessionfile.Builder) {
 	}
 }
 
-// metaHead is the beginning of a file's first line.
+// metaHead returns the beginning of a file's first line.
 func metaHead(h adapter.Host, path string) []byte {
 	r, err := sessionfile.Open(h, path, unpack)
 	if err != nil {
@@ -178,12 +179,12 @@ func metaHead(h adapter.Host, path string) []byte {
 	}
 	defer r.Close()
 	head := make([]byte, headOfMeta)
-	n, _ := io.ReadFull(r, head) // a short file is as good
+	n, _ := io.ReadFull(r, head) // a short file is fine
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	return line
 }
 
-// findRollout finds the file of a thread. Its id has the time it was made at, and files are kept by the day of that.
+// findRollout finds the file of a thread. The id contains its creation time, and files are kept by day.
 func findRollout(h adapter.Host, id string) string {
 	dirs := []string{home.Path(h, "archived_sessions")}
 	hex := strings.ReplaceAll(id, "-", "")

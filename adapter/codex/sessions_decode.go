@@ -3,6 +3,7 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,38 +42,38 @@ type itemForm struct {
 
 var itemShape jsonscan.Shape[itemForm]
 
-// silentEvents tell the screen what other records tell too, or nothing about the conversation.
-var silentEvents = map[string]bool{"user_message": true, "agent_message": true, "agent_reasoning": true, "agent_reasoning_raw_content": true,
-	"agent_reasoning_section_break": true, "item_started": true, "task_started": true, "turn_started": true, "thread_settings_applied": true,
-	"exec_command_begin": true, "exec_command_end": true, "mcp_tool_call_begin": true, "mcp_tool_call_end": true, "patch_apply_begin": true,
-	"patch_apply_end": true, "web_search_begin": true, "web_search_end": true, "view_image_tool_call": true, "turn_diff": true, "plan_update": true,
-	"entered_review_mode": true, "exited_review_mode": true, "undo_started": true, "undo_completed": true, "contextTextscompacted": true,
-	"warning": true, "background_event": true, "stream_error": true, "image_generation_begin": true, "image_generation_end": true,
-	"thread_goal_updated": true, "hook_started": true, "hook_completed": true, "collab_agent_spawn_end": true, "collab_agent_interaction_end": true,
-	"collab_waiting_end": true, "collab_close_end": true, "deprecation_notice": true, "model_reroute": true, "dynamic_tool_call_request": true,
-	"dynamic_tool_call_response": true}
+// silentEvents repeat other records for display, or are irrelevant to the conversation.
+var silentEvents = []string{"user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content",
+	"agent_reasoning_section_break", "item_started", "task_started", "turn_started", "thread_settings_applied",
+	"exec_command_begin", "exec_command_end", "mcp_tool_call_begin", "mcp_tool_call_end", "patch_apply_begin",
+	"patch_apply_end", "web_search_begin", "web_search_end", "view_image_tool_call", "turn_diff", "plan_update",
+	"entered_review_mode", "exited_review_mode", "undo_started", "undo_completed", "contextTextscompacted",
+	"warning", "background_event", "stream_error", "image_generation_begin", "image_generation_end",
+	"thread_goal_updated", "hook_started", "hook_completed", "collab_agent_spawn_end", "collab_agent_interaction_end",
+	"collab_waiting_end", "collab_close_end", "deprecation_notice", "model_reroute", "dynamic_tool_call_request",
+	"dynamic_tool_call_response"}
 
-var silentRecords = map[string]bool{"world_state": true, "inter_agent_communication_metadata": true, "state": true, "session_state": true}
+var silentRecords = []string{"world_state", "inter_agent_communication_metadata", "state", "session_state"}
 
-// outcome is how a tool call ended, which Codex says before it records the output.
+// outcome is how a tool call ended, which Codex records before the output.
 type outcome struct {
 	failed     bool
 	durationMs int64
 }
 
-// sessionDecoder reads Codex's records. What a model says in one call is several items, which end with its usage.
+// sessionDecoder reads Codex's records. A model call consists of several items, which end with its usage.
 type sessionDecoder struct {
 	b *sessionfile.Builder
 	c *sessionfile.Conversation
 
 	begun     bool             // the thread's own meta was read
-	ancestors map[string]int64 // up to where a file of another thread belongs to this one; nil when not looked up
-	below     int64            // records from this ordinal on are passed over, 0 for none
+	ancestors map[string]int64 // how much of another thread's file belongs to this one; nil before the lookup
+	below     int64            // records from this ordinal on are skipped, 0 for none
 	own       int64            // records before this ordinal are a parent's, copied for a sub-agent
 
-	answer   string // id of the answer that is being put together
-	last     string // the one before, or the same
-	records  bool   // usage comes in records of its own
+	answer   string // id of the current answer
+	last     string // the previous one, or the same
+	records  bool   // usage has records of its own
 	total    execution.Usage
 	outcomes map[string]outcome
 	numbered int
@@ -115,7 +116,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		d.c.Note(d.number("compacted"), v.Payload.Whole.Get("message").Str(), at)
 		d.b.Event(execution.ContextCompacted{Summary: v.Payload.Whole.Get("message").Str()})
 	case "":
-		// The first releases began a file with the meta, without a type.
+		// The first releases started a file with the meta, without a type.
 		if v.RecordType.Exists() {
 			break
 		}
@@ -124,8 +125,8 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		}
 	default:
 		switch {
-		case silentRecords[kind]:
-		case !v.Payload.Whole.Exists() && isItem(kind): // and wrote items bare
+		case slices.Contains(silentRecords, kind):
+		case !v.Payload.Whole.Exists() && isItem(kind): // and wrote items without an envelope
 			line, err := jsonscan.Parse(text)
 			if err != nil {
 				return false
@@ -149,8 +150,8 @@ func isItem(kind string) bool {
 	return kind == "message" || kind == "reasoning" || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
 }
 
-// meta begins a file. That of another thread begins what this one goes on from, or is part of the history that was copied
-// for a sub-agent.
+// meta handles the start of a file. Another thread's meta starts a file that this thread continues, or is part of the
+// history that was copied for a sub-agent.
 func (d *sessionDecoder) meta(payload jsonscan.Value) {
 	v, ok := metaShape.Of(payload)
 	if !ok {
@@ -182,7 +183,7 @@ func (d *sessionDecoder) number(what string) string {
 	return what + "-" + strconv.Itoa(d.numbered)
 }
 
-// speak gives the answer that is being put together.
+// speak returns the current answer.
 func (d *sessionDecoder) speak(id string, at time.Time) *adapter.SessionMessage {
 	if m := d.c.Find(d.answer); m != nil {
 		return m
@@ -243,7 +244,7 @@ func orText(text, otherwise string) string {
 	return text
 }
 
-// input is the input of a call as JSON. Codex keeps the arguments of functions as text.
+// input returns the input of a call as JSON. Codex stores the arguments of functions as text.
 func input(v *itemForm) []byte {
 	for _, text := range []string{v.Arguments.Str(), v.Input.Str()} {
 		if text == "" {
@@ -258,7 +259,7 @@ func input(v *itemForm) []byte {
 	return v.Action.Raw()
 }
 
-// output is what a tool gave, in any of the shapes of the releases.
+// output returns a tool's output, in any release's format.
 func output(v jsonscan.Value) string {
 	if v.Kind() != jsonscan.Object {
 		return sessionfile.Text(v)
@@ -269,7 +270,7 @@ func output(v jsonscan.Value) string {
 	return string(v.Raw())
 }
 
-// contextTexts begin texts that Codex writes into the user's part of the conversation.
+// contextTexts are the starts of texts that Codex adds to the user's part of the conversation.
 var contextTexts = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<skill>", "<turn_aborted>",
 	"<subagent_notification>", "<user_shell_command>", "<model_switch>", "<multi_agent_mode>", "<apps_instructions>", "<skills_instructions>"}
 
@@ -337,13 +338,13 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 	case "thread_rolled_back":
 		d.rollback(payload.Get("num_turns").Count())
 	default:
-		if !silentEvents[kind] {
+		if !slices.Contains(silentEvents, kind) {
 			d.b.Unknown("event_msg/" + kind)
 		}
 	}
 }
 
-// rollback marks the last turns, which the user took back.
+// rollback marks the last turns, which the user undid.
 func (d *sessionDecoder) rollback(turns int64) {
 	var active []*adapter.SessionMessage
 	d.c.Each(func(m *adapter.SessionMessage) {
@@ -359,7 +360,7 @@ func (d *sessionDecoder) rollback(turns int64) {
 	}
 }
 
-// usage is what the answer used, and ends it. What Codex used beside its answers counts for the last one.
+// usage sets the usage of the answer, and ends it. Other usage of Codex counts for the last answer.
 func (d *sessionDecoder) usage(v jsonscan.Value) {
 	u, _ := usageOf(v)
 	if m := d.c.Find(cmp.Or(d.answer, d.last)); m != nil && !u.IsZero() {

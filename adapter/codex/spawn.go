@@ -9,8 +9,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// asks reports whether Codex asks when something leads out of its sandbox: where somebody may answer, and where a server of the
-// request may want an answer of its own. Everywhere else it refuses such a thing itself, and tells its model so beforehand.
+// asks reports whether Codex asks before leaving its sandbox: if somebody may answer, or if a server of the request
+// may ask something itself. Otherwise it refuses, and tells its model so beforehand.
 func asks(req execution.Request) bool {
 	return req.Run.Interactive || cliagent.WantsApprovals(req) || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0
 }
@@ -19,23 +19,23 @@ func mode(run execution.RunOptions) execution.ApprovalMode {
 	return cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)
 }
 
-// sandboxes are Codex's words.
+// sandboxes are Codex's names.
 var sandboxes = map[execution.SandboxMode]string{execution.SandboxReadOnly: "read-only", execution.SandboxWorkspace: "workspace-write",
 	execution.SandboxNone: "danger-full-access"}
 
-// permissions are Codex's approval policy and sandbox for a request. With the policy never whatever the sandbox does not
-// allow is refused without a question.
+// permissions returns Codex's approval policy and sandbox for a request. With the policy never, it refuses whatever
+// the sandbox does not allow without asking.
 func permissions(req execution.Request) (policy, sandbox string) {
 	policy, sandbox = implied(req)
 	wanted := req.Run.Sandbox
 	if wanted != "" && wanted != execution.SandboxNone && mode(req.Run) == execution.ApprovalYolo {
-		policy = "never" // an approval would lead out of the sandbox that was asked for
+		policy = "never" // an approval would leave the requested sandbox
 	}
 	return policy, cmp.Or(sandboxes[wanted], sandbox)
 }
 
-// implied are the policy and the sandbox that go with an approval mode. Codex refuses what would need a question even with all
-// approvals bypassed, so yolo is asked like prompt, and answered by package agent.
+// implied returns the policy and the sandbox of an approval mode. Even with all approvals bypassed Codex refuses what
+// requires a question, so yolo asks like prompt, and package agent answers.
 func implied(req execution.Request) (policy, sandbox string) {
 	switch mode(req.Run) {
 	case execution.ApprovalYolo:
@@ -49,7 +49,7 @@ func implied(req execution.Request) (policy, sandbox string) {
 	return "never", "workspace-write"
 }
 
-// message is the request's message as Codex takes it: text, texts of attachments behind it, and images.
+// message converts the request's message: text, then attached texts, and images.
 type message struct {
 	text   string
 	images []part
@@ -75,11 +75,10 @@ func messageOf(req execution.Request) (message, error) {
 	return m, nil
 }
 
-// settings are what the environment of the host says. It is that of the kit's options, which tests replace.
+// settings are the host's environment, from the kit's options, which tests replace.
 type settings struct{ environ func() []string }
 
-// key is the API key of the run, empty when there is none. Codex app-server does not read it from its environment, and has to be
-// told.
+// key returns the API key of the run, empty for none. Codex app-server does not read it from its environment.
 func (e settings) key(req execution.Request) string {
 	const variable = "CODEX_API_KEY"
 	if k, ok := req.Run.Env[variable]; ok {
@@ -93,24 +92,24 @@ func (e settings) key(req execution.Request) string {
 	return ""
 }
 
-// spawn makes the command line. All else goes through standard input.
+// spawn returns the command line. Everything else goes through standard input.
 func (e settings) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
 	if id, _ := cliagent.SessionOf(req); id != "" && !cliagent.IsUUID(id) {
-		// Codex takes another word for the name of a session, and begins a new one when there is none of that name.
+		// Codex treats another string as the name of a session, and starts a new session if the name is unknown.
 		return cliagent.Invocation{}, execution.Errorf(execution.CodeSessionNotFound, "%q is no session of codex: its sessions are named by UUIDs", id)
 	}
 	if _, err := messageOf(req); err != nil {
 		return cliagent.Invocation{}, err
 	}
-	// Log lines on standard error are read, so they come without colours.
+	// Log lines on standard error are parsed, so colours are disabled.
 	env := map[string]string{"NO_COLOR": "1"}
 	args := []string{"app-server"}
 	if l.Hook != nil {
 		args = append(args, hookSettings(l.Hook)...)
 	}
 	if e.key(req) != "" {
-		// The key is handed over in the conversation and must not replace the login that is stored on disk.
+		// The key is passed in the conversation and must not replace the stored login.
 		args = append(args, setting("cli_auth_credentials_store", "ephemeral")...)
 	}
 	return cliagent.Invocation{Args: args, Env: env, KeepStdin: true}, nil

@@ -10,22 +10,22 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// maxFatal bounds what is kept of the message with which Codex gives up.
+// maxFatal bounds the stored part of a fatal error message.
 const maxFatal = 4 << 10
 
-// stderr reads Codex's standard error: log lines, of which those of refused tool calls are the only trace of the
-// refusal, and the message with which Codex gives up before there is a conversation.
+// stderr reads Codex's standard error: log lines, which are the only trace of refused tool calls, and the fatal error
+// before a conversation starts.
 type stderr struct {
-	fatal  string   // empty as long as there was none
-	usage  bool     // the rest of the help that follows a wrong argument
-	early  []string // refusals that overtook the begin of the session on the other stream
+	fatal  string   // empty if there was none
+	usage  bool     // the rest of the help after a wrong argument
+	early  []string // refusals that arrived before the session started on the other stream
 	denied int
 }
 
 // maxEarly bounds the refusals that wait for the session.
 const maxEarly = 64
 
-// line reads one line of standard error.
+// line handles one line of standard error.
 func (e *stderr) line(line []byte, s *cliagent.Sink) {
 	text := strings.TrimSpace(string(line))
 	switch {
@@ -42,7 +42,7 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 	}
 }
 
-// give keeps what Codex says when it gives up.
+// give keeps a fatal error message.
 func (e *stderr) give(text string) {
 	switch {
 	case len(e.fatal)+len(text) > maxFatal:
@@ -53,7 +53,7 @@ func (e *stderr) give(text string) {
 	}
 }
 
-// logLine reads a line of Codex's log: a time, a level, a module, and what it says.
+// logLine parses a line of Codex's log: time, level, module, message.
 func (e *stderr) logLine(text string, s *cliagent.Sink) bool {
 	stamp, rest, ok := strings.Cut(text, " ")
 	if !ok || len(stamp) < len("2026-11-20T11:44:46Z") || stamp[4] != '-' || stamp[10] != 'T' || !strings.HasSuffix(stamp, "Z") {
@@ -71,8 +71,7 @@ func (e *stderr) logLine(text string, s *cliagent.Sink) bool {
 	return true
 }
 
-// refused is about a tool call that Codex did not carry out. A refusal of its own is shown; what a person refused is
-// known already.
+// refused handles a tool call that Codex did not carry out. Its own refusal is reported; a person's is already known.
 func (e *stderr) refused(why string, s *cliagent.Sink) {
 	if s.SessionID() == "" {
 		if len(e.early) < maxEarly {
@@ -95,7 +94,7 @@ func (e *stderr) refused(why string, s *cliagent.Sink) {
 	}
 }
 
-// begun shows what came before the session.
+// begun reports what came before the session.
 func (e *stderr) begun(s *cliagent.Sink) {
 	early := e.early
 	e.early = nil
@@ -104,7 +103,7 @@ func (e *stderr) begun(s *cliagent.Sink) {
 	}
 }
 
-// failure is why Codex gave up, nil if it did not say.
+// failure returns the fatal error, nil for none.
 func (e *stderr) failure() *cliagent.Failure {
 	if e.fatal == "" {
 		return nil
@@ -112,7 +111,7 @@ func (e *stderr) failure() *cliagent.Failure {
 	return failureOf(e.fatal, jsonscan.Value{})
 }
 
-// Noise reports whether a line of standard error says nothing about a failure: what Codex lacks and does without.
+// Noise reports whether a line of standard error is unrelated to a failure: an optional dependency that Codex lacks.
 func (p *appParser) Noise(line string) bool {
 	return strings.Contains(line, "could not find bubblewrap") || strings.HasPrefix(line, "WARNING: proceeding")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// collab is a tool call about sub-agents, in the words of either protocol.
+// collab is a tool call about sub-agents, in the terms of either protocol.
 type collab struct {
 	id, tool, status          string
 	prompt, receivers, agents jsonscan.Value
@@ -29,7 +29,7 @@ type threads struct {
 	spawns map[string]bool // calls that start a sub-agent and have not ended
 }
 
-// of is the conversation that a thread is: the agent's own, or a sub-agent's.
+// of returns the conversation of a thread: the agent's own, or a sub-agent's.
 func (t *threads) of(id string) *conversation {
 	if id == "" || id == t.main.id {
 		return t.main
@@ -50,7 +50,7 @@ func (t *threads) of(id string) *conversation {
 	return c
 }
 
-// from is the source of a conversation's events.
+// from returns the source of a conversation's events.
 func (t *threads) from(c *conversation, s *cliagent.Sink) source {
 	if c != t.main && c.parent == "" {
 		return source{s, c.id}
@@ -58,10 +58,10 @@ func (t *threads) from(c *conversation, s *cliagent.Sink) source {
 	return source{s, c.parent}
 }
 
-// subagents knows which call started which thread of a sub-agent. The zero value is ready for use.
+// subagents maps the threads of sub-agents to the calls that started them. The zero value is ready for use.
 type subagents struct {
 	calls map[string]string // thread to call
-	names map[string]string // thread to the sub-agent's name, where it has one
+	names map[string]string // thread to the sub-agent's name, if it has one
 	told  map[string]bool   // threads whose result was reported
 }
 
@@ -72,7 +72,7 @@ func (a *subagents) spawned(thread, call string) {
 	a.calls[thread] = call
 }
 
-// end is the end of a call: sub-agents that it started, results that it brings, and the result of the call itself.
+// end handles the end of a call: sub-agents that it started, results that it returns, and its own result.
 func (a *subagents) end(c collab, o source) {
 	failed := c.status != "completed" && c.status != ""
 	if c.spawns() {
@@ -110,10 +110,10 @@ func (a *subagents) nameOf(receivers jsonscan.Value) (name string) {
 	return name
 }
 
-// again notes that a sub-agent works once more, so that it will have another result.
+// again records that a sub-agent works again, so that it will have another result.
 func (a *subagents) again(thread string) { delete(a.told, thread) }
 
-// result is what a sub-agent answered. It is reported once, whoever brings it first.
+// result reports a sub-agent's answer once, whatever its source.
 func (a *subagents) result(thread, summary string, o source) {
 	a.over(thread, false, summary, o)
 }

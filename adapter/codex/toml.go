@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// tomlString writes s as a TOML basic string. An argument -c key=value is read as TOML, and as plain text only where that
-// fails, so a text that happens to be TOML must be quoted. Bytes that are no UTF-8 become U+FFFD: TOML has no place for them.
+// tomlString formats s as a TOML basic string. An argument -c key=value is parsed as TOML, and as plain text only if
+// that fails, so a text that happens to be TOML must be quoted. Invalid UTF-8 becomes U+FFFD, because TOML requires
+// UTF-8.
 func tomlString(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
@@ -44,11 +45,11 @@ func tomlString(s string) string {
 	return b.String()
 }
 
-// setting is the pair of arguments that overrides one key of Codex's configuration with a text.
+// setting returns the two arguments that override one key of Codex's configuration with a string.
 func setting(key, value string) []string { return []string{"-c", key + "=" + tomlString(value)} }
 
-// topLevelText finds a text before the first table of a TOML file. It is for showing: what is written in any other way than
-// as one quoted text on one line is not found.
+// topLevelText finds a string before the first table of a TOML file. It is for display only: it finds quoted strings
+// on one line and nothing else.
 func topLevelText(data []byte, key string) string {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {

@@ -6,26 +6,26 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// turnState is where the turns of the agent's own thread stand.
+// turnState is the state of the turns of the agent's own thread.
 type turnState struct {
-	turns     int    // begun
+	turns     int    // started
 	turn      string // id of the running turn, empty for none
 	running   bool   // the turn can be steered and interrupted
-	starting  bool   // a turn has been asked for and has not begun
-	interrupt bool   // the turn is to be interrupted as soon as it can be
+	starting  bool   // a turn was requested and has not started
+	interrupt bool   // the turn is to be interrupted as soon as possible
 	cutShort  bool   // the running turn was interrupted
 	last      *turnOutcome
 }
 
-// inbox is what the caller still says.
+// inbox is pending input of the caller.
 type inbox struct {
 	queue []execution.Say
-	deaf  string // a turn that takes no messages
-	ended bool   // nothing more will be said
+	deaf  string // a turn that accepts no messages
+	ended bool   // no more input
 	done  bool
 }
 
-// turnStarted is the begin of a turn, of the agent's own or of a sub-agent's.
+// turnStarted handles the start of a turn, the agent's own or a sub-agent's.
 func (p *appParser) turnStarted(s *cliagent.Sink) bool {
 	id := p.v.Params.Turn.Get("id").Str()
 	if id == "" {
@@ -41,7 +41,7 @@ func (p *appParser) turnStarted(s *cliagent.Sink) bool {
 	return true
 }
 
-// beginTurn begins a turn of the agent's own.
+// beginTurn starts a turn of the agent's own.
 func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 	p.turn, p.running, p.starting, p.cutShort = id, true, false, false
 	p.turns++
@@ -53,7 +53,7 @@ func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 	p.goOn(s)
 }
 
-// unannounced begins the turn that Codex has accepted, at the first sign of it when the note that it has begun is missing.
+// unannounced starts an accepted turn at its first sign, if its notification is missing.
 func (p *appParser) unannounced(s *cliagent.Sink) {
 	if !p.starting || p.running || p.turn == "" || !p.v.Params.TurnID.IsStr(p.turn) || p.of(p.names.Str(p.v.Params.ThreadID)) != p.main {
 		return
@@ -69,7 +69,7 @@ var turnShape jsonscan.Shape[struct {
 	Error      faultForm
 }]
 
-// turnCompleted is the end of a turn.
+// turnCompleted handles the end of a turn.
 func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	v, _ := turnShape.Of(p.v.Params.Turn)
 	if !v.ID.Exists() {
@@ -78,7 +78,7 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	c := p.of(p.names.Str(p.v.Params.ThreadID))
 	p.withdraw(c, s)
 	if c != p.main && !p.running {
-		c.begin() // nothing that a sub-agent does behind the turn is shown
+		c.begin() // a sub-agent's later events are not shown
 		clear(c.flows)
 		return true
 	}
@@ -105,13 +105,13 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 		return true
 	}
 	if p.turn != "" && !v.ID.IsStr(p.turn) {
-		return true // the rest of a turn that is over
+		return true // the rest of a finished turn
 	}
 	if p.turn == "" && !p.starting {
 		return true
 	}
 	if p.starting {
-		// It failed before it began.
+		// It failed before it started.
 		p.turns++
 		s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
 	}
@@ -131,10 +131,10 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	return true
 }
 
-// methodClean ends the commands that a turn has left behind. Codex keeps them after an interrupt.
+// methodClean ends the commands that a turn left running. Codex keeps them after an interrupt.
 const methodClean = "thread/backgroundTerminals/clean"
 
-// ensureStep begins a model call with the first thing that shows it.
+// ensureStep starts a model call at its first sign.
 func (p *appParser) ensureStep(c *conversation, s *cliagent.Sink) {
 	if c.inStep || !p.running {
 		return
@@ -143,7 +143,7 @@ func (p *appParser) ensureStep(c *conversation, s *cliagent.Sink) {
 	p.from(c, s).emit(execution.StepStart{TurnIndex: max(0, p.turns-1), StepIndex: c.steps, StepType: "model"})
 }
 
-// endStep ends a model call. One whose turn broke off has no end.
+// endStep ends a model call. A model call of an aborted turn has no end.
 func (p *appParser) endStep(c *conversation, s *cliagent.Sink, whole bool) {
 	if c.inStep && whole && p.running {
 		p.from(c, s).emit(execution.StepEnd{TurnIndex: max(0, p.turns-1), StepIndex: c.steps})
@@ -152,7 +152,7 @@ func (p *appParser) endStep(c *conversation, s *cliagent.Sink, whole bool) {
 	c.inStep = false
 }
 
-// usage is the total of a thread after a model call. A total of an earlier turn tells what the thread had used before.
+// usage handles the total of a thread after a model call. The total of an earlier turn is the thread's prior usage.
 func (p *appParser) usage(s *cliagent.Sink) bool {
 	now, ok := p.v.Params.TokenUsage.Total.usage()
 	if !ok {
@@ -169,16 +169,15 @@ func (p *appParser) usage(s *cliagent.Sink) bool {
 		c.meter.start(p.before(c, now))
 	}
 	if inc := c.meter.update(now); !inc.IsZero() {
-		p.ensureStep(c, s) // a call whose tools were all refused shows nothing else
+		p.ensureStep(c, s) // a call whose tools were all refused has no other trace
 		p.from(c, s).emit(inc.Event())
 		p.endStep(c, s, true)
 	}
 	return true
 }
 
-// before is what a thread had used before its first total that is known: a sub-agent's thread is new, that of a fork has
-// the last call on top of what it took over. After an interrupt nobody knows whether there was a call, and none is
-// charged.
+// before returns a thread's usage before its first known total: a sub-agent's thread is new, and a fork's total adds
+// the last call to what it took over. After an interrupt it is unknown whether there was a call, and none is charged.
 func (p *appParser) before(c *conversation, now execution.Usage) execution.Usage {
 	if c != p.main {
 		return execution.Usage{}
@@ -193,7 +192,7 @@ func (p *appParser) before(c *conversation, now execution.Usage) execution.Usage
 	return now.Sub(last).WithTotal()
 }
 
-// Command says something to the running agent.
+// Command handles a command to the running agent.
 func (p *appParser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	switch c := cmd.(type) {
 	case execution.EndInput:
@@ -202,7 +201,7 @@ func (p *appParser) Command(cmd execution.Command, s *cliagent.Sink) error {
 		return nil
 	case execution.Say:
 		if p.done || p.ended {
-			return execution.Errorf(execution.CodeRunNotActive, "codex takes no more messages: the input has ended")
+			return execution.Errorf(execution.CodeRunNotActive, "codex accepts no more messages: the input has ended")
 		}
 		p.queue = append(p.queue, c)
 		p.goOn(s)
@@ -222,14 +221,14 @@ func (p *appParser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	return execution.Errorf(execution.CodeInternal, "codex has no command %T", cmd)
 }
 
-// stopTurn interrupts the running turn. Codex refuses this for a turn that it has accepted and not begun.
+// stopTurn interrupts the running turn. Codex refuses this for an accepted turn that has not started.
 func (p *appParser) stopTurn(s *cliagent.Sink) {
 	p.interrupt, p.cutShort = false, true
 	p.ask(s, call{method: "turn/interrupt", turn: p.turn}, interruptParams{p.main.id, p.turn})
 }
 
-// goOn says what waits to be said, and ends the run when nothing runs, waits or may still be said. Closing the input in
-// the middle of a turn would lose the turn.
+// goOn sends the next message, and ends the run if nothing runs, waits or may follow. Closing the input during a turn
+// would lose the turn.
 func (p *appParser) goOn(s *cliagent.Sink) {
 	if !p.ready {
 		return
@@ -254,7 +253,7 @@ func (p *appParser) goOn(s *cliagent.Sink) {
 	}
 }
 
-// waits reports whether a message is on its way.
+// waits reports whether a message was sent and not accepted.
 func (p *appParser) waits() bool {
 	for c := range p.calls.Waiting() {
 		if c.say.ID != "" {

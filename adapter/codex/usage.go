@@ -10,7 +10,8 @@ type tokensForm struct {
 	InputTokens, CachedInputTokens, CacheWriteInputTokens, OutputTokens, ReasoningOutputTokens jsonscan.Value
 }
 
-// usage is the count in this project's terms: Codex counts what came from and went to the cache as input. False without a count.
+// usage converts the count to this project's definitions: Codex's input includes cached tokens. It returns false
+// without a count.
 func (f tokensForm) usage() (execution.Usage, bool) {
 	u := execution.Usage{Cached: f.CachedInputTokens.Count(), CacheWrite: f.CacheWriteInputTokens.Count(), Output: f.OutputTokens.Count(),
 		Thinking: f.ReasoningOutputTokens.Count()}
@@ -21,7 +22,7 @@ func (f tokensForm) usage() (execution.Usage, bool) {
 	return u.WithTotal(), true
 }
 
-// tokensShape is for counts in files and in what codex exec prints.
+// tokensShape is for counts in files and in the output of codex exec.
 var tokensShape jsonscan.Shape[tokensForm]
 
 func usageOf(v jsonscan.Value) (execution.Usage, bool) {
@@ -29,18 +30,18 @@ func usageOf(v jsonscan.Value) (execution.Usage, bool) {
 	return f.usage()
 }
 
-// meter turns the totals of a thread, which count since its first turn ever, into what this run used.
+// meter derives a run's usage from a thread's totals, which count since its first turn.
 type meter struct {
-	base  bool            // the total from before the run is known; it is part of last
-	last  execution.Usage // the total reported last
+	base  bool            // the total before the run is known and included in last
+	last  execution.Usage // the total last reported
 	spent execution.Usage // by this run
 }
 
-// start says what the thread had used before.
+// start sets the thread's prior usage.
 func (m *meter) start(before execution.Usage) { m.base, m.last = true, before }
 
-// update takes a new total and returns what came since the last one. Totals are repeated at times; a repetition adds
-// nothing, and a total that went back begins anew without a charge.
+// update takes a new total and returns the increase since the last one. A repeated total adds nothing; a smaller
+// total restarts the count without a charge.
 func (m *meter) update(now execution.Usage) (increment execution.Usage) {
 	d := now.Sub(m.last)
 	m.base, m.last = true, now

@@ -14,7 +14,7 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores are the folders of rollouts, archived ones included; old ones may be compressed.
+// UsageStores returns the folders of rollouts, including archived ones; old ones may be compressed.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	home := cmp.Or(h.Getenv("CODEX_HOME"), path.Join(h.Home, ".codex"))
 	var stores []adapter.UsageStore
@@ -33,9 +33,9 @@ func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.Usag
 	return usagescan.New(&usageLog{mem: usageMemory{Session: strings.TrimSuffix(path.Base(f.Rel), ".jsonl")}})
 }
 
-// usageLog reads rollouts. Codex states running totals, again and again while nothing changes: a total that has not changed
-// is no call. Newer versions state each call twice, first by response. A fork may repeat the rollout it comes from, with the
-// old times or with new ones, or none of it while its totals go on.
+// usageLog reads rollouts. Codex repeats running totals: an unchanged total is not a call. Newer versions state each
+// call twice, first by response. A fork may repeat its parent's rollout, with old or new times, or omit it while its
+// totals continue.
 type usageLog struct {
 	names usagescan.Names
 	mem   usageMemory
@@ -47,25 +47,25 @@ type usageMemory struct {
 	Project  string `json:",omitempty"`
 	Model    string `json:",omitempty"`
 	SubAgent bool   `json:",omitempty"`
-	Begun    bool   `json:",omitempty"` // the rollout's own session_meta was seen; others are of what it repeats
+	Begun    bool   `json:",omitempty"` // the rollout's own session_meta was seen; others belong to repeated parts
 	Chain    [2]uint64
 	Total    *loggedTokens `json:",omitempty"`
 }
 
-// loggedTokens are Codex's counts: cached ones and those written to the cache are part of Input, reasoning of Output.
+// loggedTokens are Codex's counts: Input includes cached tokens, read and written, and Output includes reasoning.
 type loggedTokens struct{ Input, Cached, Written, Output, Reasoning int64 }
 
 func (t loggedTokens) sub(u loggedTokens) loggedTokens {
 	return loggedTokens{t.Input - u.Input, t.Cached - u.Cached, t.Written - u.Written, t.Output - u.Output, t.Reasoning - u.Reasoning}
 }
 
-// under reports whether no count of t is above that of u.
+// under reports whether no count of t exceeds that of u.
 func (t loggedTokens) under(u loggedTokens) bool {
 	return t.Input <= u.Input && t.Cached <= u.Cached && t.Written <= u.Written && t.Output <= u.Output && t.Reasoning <= u.Reasoning
 }
 
-// Worth reads the type of a line, and that of an event: both stand before what is large.
-func (*usageLog) Worth(head []byte) bool {
+// Relevant reads the type of a line, and that of an event: both precede large members.
+func (*usageLog) Relevant(head []byte) bool {
 	kind, ok := jsonscan.Peek(head, "type", "")
 	if !ok {
 		return true
@@ -166,7 +166,7 @@ func (l *usageLog) call(f *usageLineForm, total loggedTokens, hasTotal bool, las
 	use := last
 	if !hasLast {
 		if use = total; before != nil && before.under(total) {
-			use = total.sub(*before) // a total that has shrunk began anew
+			use = total.sub(*before) // a smaller total restarted
 		}
 	}
 	if use == (loggedTokens{}) {
@@ -183,7 +183,7 @@ func (l *usageLog) call(f *usageLineForm, total loggedTokens, hasTotal bool, las
 	r.Input = use.Input - r.CacheRead - r.CacheWrite
 	r.Output, r.Thinking = use.Output, min(use.Reasoning, use.Output)
 
-	// What a fork repeats is the same sequence from the beginning, whatever its times.
+	// A fork repeats the same sequence from the start, whatever its times.
 	chain := usagescan.Resume(l.mem.Chain)
 	for _, n := range []int64{use.Input, use.Cached, use.Written, use.Output, use.Reasoning, total.Input, total.Cached, total.Output} {
 		chain.Int(n)

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// quiet are notifications that repeat what others say, some of them at length.
+// quiet are notifications that repeat others, some of them long.
 var quiet = []string{"turn/diff/updated", "thread/readState/changed", "remoteControl/status/changed", "skills/changed", "app/list/updated"}
 
 type initializeParams struct {
@@ -23,7 +23,7 @@ type clientInfo struct {
 
 type clientCapabilities struct {
 	OptOut []string `json:"optOutNotificationMethods"`
-	// Experimental allows methods that Codex may still change: ending the commands of an interrupted turn is one.
+	// Experimental allows methods that Codex may still change, such as ending the commands of an interrupted turn.
 	Experimental bool `json:"experimentalApi,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type loginParams struct {
 	APIKey string `json:"apiKey"`
 }
 
-// threadParams are those of thread/start, thread/resume and thread/fork.
+// threadParams are the parameters of thread/start, thread/resume and thread/fork.
 type threadParams struct {
 	ThreadID       string         `json:"threadId,omitempty"`
 	ExcludeTurns   bool           `json:"excludeTurns,omitempty"`
@@ -91,7 +91,7 @@ type historyText struct {
 	Text string `json:"text"`
 }
 
-// thread is the request that begins the conversation.
+// thread returns the request that opens the conversation.
 func thread(req execution.Request) (method string, params threadParams) {
 	run := req.Run
 	replace, added := cliagent.Instructions(req)
@@ -110,13 +110,13 @@ func thread(req execution.Request) (method string, params threadParams) {
 	return "thread/start", params
 }
 
-// callerTools is the name under which the kit serves the tools of the request.
+// callerTools is the name under which the kit serves the request's tools.
 const callerTools = "drawbar"
 
-// toolTimeout is how long Codex waits for a tool of the caller, in seconds. The caller's own limits end it before.
+// toolTimeout is how many seconds Codex waits for a caller's tool. The caller's own limits are shorter.
 const toolTimeout = 7 * 24 * 3600
 
-// config are the settings that have no parameter of their own.
+// config returns the settings without a parameter of their own.
 func config(req execution.Request) map[string]any {
 	c := map[string]any{}
 	if e := req.Run.ThinkingEffort; e != "" {
@@ -153,7 +153,7 @@ func config(req execution.Request) map[string]any {
 	return c
 }
 
-// serveTools settles the approval of the caller's own tools: the caller chose them, so they need none unless it says so.
+// serveTools sets the approval of the caller's tools: the caller chose them, so they need none unless it says so.
 func serveTools(server map[string]any, tools []execution.Tool) {
 	server["default_tools_approval_mode"] = "approve"
 	server["tool_timeout_sec"] = toolTimeout
@@ -168,7 +168,7 @@ func serveTools(server map[string]any, tools []execution.Tool) {
 	}
 }
 
-// input is the request's message as the first turn takes it.
+// input returns the request's message for the first turn.
 func (m message) input() []inputItem {
 	items := []inputItem{{Type: "text", Text: m.text}}
 	for _, p := range m.images {
@@ -181,7 +181,7 @@ func (m message) input() []inputItem {
 	return items
 }
 
-// cleanParams are those of thread/backgroundTerminals/clean.
+// cleanParams are the parameters of thread/backgroundTerminals/clean.
 type cleanParams struct {
 	ThreadID string `json:"threadId"`
 }

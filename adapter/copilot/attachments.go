@@ -11,15 +11,15 @@ import (
 
 const takes = "copilot takes PNG, JPEG, GIF and WebP images and text"
 
-// attachment is one attachment as Copilot takes it: a text goes in front of the prompt, an image as a file.
+// attachment is an attachment as Copilot accepts it: a text precedes the prompt, an image is a file.
 type attachment struct {
 	text      string
 	image     []byte
 	mediaType string // of an image
-	file      string // of an image that is one already
+	file      string // of an image that already is a file
 }
 
-// attachments are the text that goes in front of the prompt and the files of the images.
+// attachments returns the text that precedes the prompt and the files of the images.
 func attachments(l *cliagent.Launch) (prompt string, images []string, err error) {
 	parts, err := cliagent.ConvertAttachments(name, l.Request.Message.Attachments, readAttachment)
 	if err != nil {
@@ -57,7 +57,7 @@ func readAttachment(a execution.Attachment) (attachment, error) {
 		return attachment{image: data, mediaType: mediaType, file: a.FilePath}, nil
 	case cliagent.MediaText:
 		if !utf8.Valid(data) {
-			return attachment{}, fmt.Errorf("%s is no UTF-8 text", title)
+			return attachment{}, fmt.Errorf("%s is not UTF-8 text", title)
 		}
 		return attachment{text: cliagent.FileBlock(title, string(data))}, nil
 	}

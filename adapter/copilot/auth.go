@@ -14,8 +14,8 @@ import (
 
 const loginGuidance = "log in with: copilot login, or set COPILOT_GITHUB_TOKEN"
 
-// login is looked at in the variables and in the file that names the accounts, in the order in which Copilot takes them. The credential
-// store of the system cannot be looked into, nor GitHub's own command line program, whose login Copilot borrows when it has none.
+// login is detected from variables and from the file of accounts, in Copilot's order of precedence. The system's
+// credential store cannot be read, nor the login of GitHub's command line program, which Copilot uses as a fallback.
 var login = declared.LoginTable{
 	Stored: func(h adapter.Host, _ time.Time) adapter.AuthState { return detectLogin(h) },
 	Guidance: adapter.AuthGuidance{
@@ -63,7 +63,7 @@ func detectLogin(h adapter.Host) adapter.AuthState {
 	return storedLogin(h)
 }
 
-// ownProvider is the login at a model provider of one's own, which needs none at GitHub.
+// ownProvider returns the login at the user's own model provider, which needs none at GitHub.
 func ownProvider(h adapter.Host) adapter.AuthState {
 	for _, v := range []struct{ variable, method string }{{"COPILOT_PROVIDER_API_KEY_COMMAND", "provider_key_command"},
 		{"COPILOT_PROVIDER_BEARER_TOKEN", "provider_bearer_token"}, {"COPILOT_PROVIDER_API_KEY", "provider_api_key"}} {
@@ -74,14 +74,14 @@ func ownProvider(h adapter.Host) adapter.AuthState {
 	return adapter.AuthState{Status: adapter.Authenticated, Method: "provider", Details: "COPILOT_PROVIDER_BASE_URL is set, without a key: a provider that asks for none"}
 }
 
-// account is a login as config.json names it.
+// account is a login in config.json.
 type account struct {
 	Host  string `json:"host"`
 	Login string `json:"login"`
 }
 
-// accounts are the members of config.json that tell who is logged in; versions differ in how they write the names. The
-// file may also hold tokens, which are looked at for being there and never read into anything that is shown.
+// accounts are the members of config.json that state who is logged in; spellings differ between versions. The file
+// may also contain tokens, which are only checked for existence.
 type accounts struct {
 	Last      *account           `json:"lastLoggedInUser"`
 	LastOld   *account           `json:"last_logged_in_user"`
@@ -91,13 +91,13 @@ type accounts struct {
 	TokensOld map[string]present `json:"copilot_tokens"`
 }
 
-// present takes any value and keeps nothing of it.
+// present accepts any value and keeps nothing of it.
 type present struct{}
 
 // UnmarshalJSON drops the value.
 func (*present) UnmarshalJSON([]byte) error { return nil }
 
-// storedLogin reads who is logged in by config.json. The token itself is mostly in the credential store of the system.
+// storedLogin reads from config.json who is logged in. The token itself is usually in the system's credential store.
 func storedLogin(h adapter.Host) adapter.AuthState {
 	file := home.Path(h, "config.json")
 	data, err := declared.Read(h, file)
@@ -125,7 +125,7 @@ func storedLogin(h adapter.Host) adapter.AuthState {
 			return adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Identity: identity(u), Details: "the token is in " + file}
 		}
 		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "oauth", Identity: identity(u),
-			Details: "an account is logged in; its token is in the credential store of the system, which is not looked at"}
+			Details: "an account is logged in; its token is in the credential store of the system, which is not checked"}
 	}
 	if len(found.Tokens)+len(found.TokensOld) > 0 {
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Details: "the token is in " + file}
@@ -153,7 +153,7 @@ func notLoggedIn(h adapter.Host) adapter.AuthState {
 	return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
 }
 
-// ghDirs are where the GitHub CLI keeps its accounts; the first that is set counts.
+// ghDirs are the folders of the GitHub CLI's accounts; the first that is set counts.
 func ghDirs(h adapter.Host) []string {
 	switch {
 	case h.Getenv("GH_CONFIG_DIR") != "":

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// capabilities are a fresh copy each time.
+// capabilities returns a fresh copy each time.
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
 		ToolUse:             execution.ToolsNativeIterative,
@@ -64,8 +64,8 @@ func capabilities() execution.Capabilities {
 	}
 }
 
-// narrow takes out what a run does not have: one-shot asks nobody, the Agent Client Protocol shows neither model calls nor pieces of
-// a tool's input.
+// narrow removes what a run lacks: one-shot runs ask nobody, and the Agent Client Protocol shows neither model calls
+// nor pieces of a tool's input.
 func narrow(req execution.Request, c *execution.Capabilities) {
 	if twoWay(req) {
 		c.TraceDepth, c.Agent.ToolCallStreaming = execution.TraceStandard, false

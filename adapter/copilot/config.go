@@ -5,8 +5,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// configSchema describes settings.json, mcp-config.json, and what a user sets in config.json, where the agent keeps its state. Which tools are allowed is a matter of flags and of what the
-// user said before, not of the settings.
+// configSchema describes settings.json, mcp-config.json, and the user's settings in config.json, which also contains
+// the agent's state. Permissions for tools come from flags and earlier answers rather than settings.
 func configSchema() adapter.ConfigSchema {
 	const servers, state = "mcp", "state"
 	tools := map[string]any{"tools": []string{"*"}}

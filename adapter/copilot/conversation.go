@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// protocol is Copilot over the Agent Client Protocol.
+// protocol describes Copilot over the Agent Client Protocol.
 var protocol = acpagent.Spec{
 	Name: name,
 	Spawn: func(l *cliagent.Launch) (cliagent.Invocation, error) {
@@ -25,7 +25,8 @@ var protocol = acpagent.Spec{
 	ModelInArgs:        true,
 	EffortInArgs:       true,
 	InstructionsInArgs: true,
-	// Servers of the session are there some time after the session only, and its first turn does not know them.
+	// The session's MCP servers are available some time after the session starts, and its first turn does not know
+	// them.
 	MCPInArgs:    true,
 	ToolName:     toolName,
 	MCPTool:      mcpTool,
@@ -37,7 +38,7 @@ var protocol = acpagent.Spec{
 	Classify:     classify,
 }
 
-// toolName is the name of the tool of a call, which the protocol does not carry: what the call is and takes gives it away.
+// toolName derives the name of a call's tool, which the protocol does not transmit, from the call's kind and input.
 func toolName(c *acpagent.ToolCall) string {
 	switch {
 	case c.Name != "":
@@ -58,14 +59,14 @@ func toolName(c *acpagent.ToolCall) string {
 	return c.Title
 }
 
-// mcpTool recognizes a call of a tool of an MCP server of the request. Its title is SERVER-TOOL, and either part may hold
-// dashes; those of the person's own servers cannot be told from other tools.
+// mcpTool recognizes a call of an MCP server's tool. Its title is SERVER-TOOL, and both parts may contain dashes;
+// tools of the user's own servers cannot be distinguished from other tools.
 func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
 	server, tool = tools.MCP.Split(c.Title, slices.Values(servers))
 	return server, tool, server != ""
 }
 
-// shellOf reads the call of a command. How it ended is in the output of the tool.
+// shellOf reads the call of a command. The tool's output states how it ended.
 func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 	sh, ok := acpagent.DefaultShell(c)
 	if !ok {
@@ -90,15 +91,15 @@ func background(c *acpagent.ToolCall) bool {
 	return c.Kind == "execute" && strings.Contains(c.Text(), "<command started in background with shellId: ")
 }
 
-// promptUsage reads what the process has used so far. Its input has the cached tokens in it.
+// promptUsage reads the process's total usage. Its input includes cached tokens.
 func promptUsage(result jsonscan.Value) (execution.Usage, bool) {
 	u, ok := acpagent.Usage(result.Get("usage"))
 	u.Input = max(0, u.Input-u.Cached-u.CacheWrite)
 	return u.WithTotal(), ok
 }
 
-// aside recognizes what Copilot itself says among the words of its model. Each of its notes is a chunk of its own, with a word in
-// front; only what it is known to say counts, because a model may begin with that word too.
+// aside recognizes Copilot's own notes in its model's text. Each note is a chunk with a leading word; only known
+// notes count, because a model's text may start with that word too.
 func aside(chunk string) (acpagent.Aside, bool) {
 	if note, ok := strings.CutPrefix(chunk, "Info: "); ok {
 		switch {
@@ -106,7 +107,7 @@ func aside(chunk string) (acpagent.Aside, bool) {
 			return acpagent.Aside{Retry: execution.CodeProvider, Message: strings.TrimSuffix(note, " Retrying...")}, true
 		case note == "Operation cancelled by user":
 			return acpagent.Aside{}, true
-		case isPath(note): // a file that was made
+		case isPath(note): // a new file
 			return acpagent.Aside{}, true
 		}
 		return acpagent.Aside{}, false
@@ -126,7 +127,7 @@ func aside(chunk string) (acpagent.Aside, bool) {
 	return acpagent.Aside{Failed: code, Message: message}, code != ""
 }
 
-// apiStatus finds the status of the model API in what Copilot says of a failed call.
+// apiStatus finds the status of the model API in the message of a failed call.
 var apiStatus = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([45][0-9][0-9]) |Last error: ([45][0-9][0-9])\b`)
 })
@@ -136,7 +137,7 @@ func isPath(s string) bool {
 	return absolute && !strings.Contains(s, "\n")
 }
 
-// classify is the word for an error of the protocol.
+// classify returns the code of a protocol error.
 func classify(_ int64, message string) execution.ErrorCode {
 	text := strings.ToLower(message)
 	if strings.Contains(text, "session") && (strings.Contains(text, "not found") || strings.Contains(text, "invalid sessionid")) {

@@ -13,9 +13,9 @@ const (
 	install = "npm install -g @github/copilot@1.0.102"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
-// keys are what Copilot needs for its login and its way to the model.
+// keys are the variables of Copilot's logins and model APIs.
 var keys = []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GH_HOST", "GH_HOST", "COPILOT_HOME", "COPILOT_MODEL",
 	"COPILOT_OFFLINE", "COPILOT_AUTO_UPDATE", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS",
 	"COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_API_KEY_COMMAND",
@@ -50,7 +50,7 @@ func Descriptor() adapter.Descriptor {
 	}
 }
 
-// Adapter drives Copilot CLI. It holds no state of a run and is safe for concurrent use.
+// Adapter drives Copilot CLI. It is stateless and safe for concurrent use.
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
@@ -58,7 +58,7 @@ type Adapter struct {
 	declared.SearchOf[declares]
 }
 
-// home is where Copilot keeps its settings and its state.
+// home is the folder of Copilot's settings and state.
 var home = declared.Dir{Default: ".copilot", Variable: "COPILOT_HOME"}
 
 type declares struct{}
@@ -70,12 +70,12 @@ var table = declared.Table{
 	Agent: name, Command: "copilot", Home: home, Project: ".github",
 	Model:  declared.Setting("COPILOT_MODEL", home, "settings.json", "model"),
 	Skills: declared.Folders{Suffix: ".agent.md", Also: []string{".agents"}, AlsoProject: []string{".claude"}, Note: trusted},
-	Hooks:  hooks, Plugins: plugins, Login: login,
+	Hooks:  &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
 
-// New makes the adapter; the zero options are those of a normal program.
+// New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
@@ -87,10 +87,10 @@ func New(opts cliagent.Options) Adapter {
 		Locate:       native,
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 	}, protocol, twoWay), opts), Store: sessions}
 }
 
-// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

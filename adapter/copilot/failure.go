@@ -11,25 +11,26 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Noise reports whether a line of standard error says nothing about a failure: this one follows every signal during a model call.
+// Noise reports whether a line of standard error is unrelated to a failure: this one follows every signal during a
+// model call.
 func (p *parser) Noise(line string) bool {
 	return strings.HasPrefix(line, "Error executing prompt: Error: Cannot invoke native session after disposal")
 }
 
-// failure is why a turn failed, in the words of both sides.
+// failure is why a turn failed.
 type failure struct {
 	code    execution.ErrorCode
 	message string
 }
 
-// callFailure is a model call that failed.
+// callFailure is a failed model call.
 type callFailure struct {
 	status    int64
-	transport bool // no answer, or one that broke off
+	transport bool // no answer, or an incomplete one
 	message   string
 }
 
-// callFailed notes a failed model call. What becomes of it, the next line says.
+// callFailed records a failed model call. The next line shows its consequence.
 func (p *parser) callFailed() bool {
 	v := &p.values.Data
 	if v.Whole.Kind() != jsonscan.Object {
@@ -40,7 +41,7 @@ func (p *parser) callFailed() bool {
 	return true
 }
 
-// providerMessage is what the model API said. Copilot quotes its answer as JSON: an error object, or a text.
+// providerMessage returns the model API's message. Copilot quotes its JSON: an error object, or a text.
 func providerMessage(quoted string) string {
 	v, err := jsonscan.Parse([]byte(quoted))
 	if err != nil {
@@ -52,7 +53,7 @@ func providerMessage(quoted string) string {
 	return cmp.Or(v.Get("message").Str(), v.Get("error").Get("message").Str())
 }
 
-// retry is a failed model call that is tried again.
+// retry handles a failed model call that is retried.
 func (p *parser) retry(s *cliagent.Sink) bool {
 	reason := p.values.Data.Reason
 	if !reason.Exists() && !p.values.Data.TurnID.Exists() {
@@ -90,7 +91,7 @@ func (c *callFailure) words() string {
 	return fmt.Sprintf("the model API answered %d (%s)", c.status, c.message)
 }
 
-// codeOfRetry is the word for Copilot's reason to try again.
+// codeOfRetry returns the code of Copilot's reason to retry.
 func codeOfRetry(reason string) execution.ErrorCode {
 	switch {
 	case strings.Contains(reason, "rate_limit"):
@@ -101,7 +102,7 @@ func codeOfRetry(reason string) execution.ErrorCode {
 	return execution.CodeProvider
 }
 
-// sessionError is what ends a turn, as a rule.
+// sessionError handles an error that usually ends the turn.
 func (p *parser) sessionError(s *cliagent.Sink) bool {
 	v := &p.values.Data
 	if v.Message.Kind() != jsonscan.String {
@@ -114,10 +115,10 @@ func (p *parser) sessionError(s *cliagent.Sink) bool {
 	return true
 }
 
-// codeOfError finds the word for an error: by Copilot's category, by the status of the model API, by the text, by the
+// codeOfError returns the code of an error: by Copilot's category, by the model API's status, by the text, by the
 // model call that failed before.
 func (p *parser) codeOfError(category, detail, text string, status int64) execution.ErrorCode {
-	if code := cmp.Or(failures.Words[category], failures.Text(text)); code != "" {
+	if code := cmp.Or(failures.Word(category), failures.Text(text)); code != "" {
 		return code
 	}
 	if strings.Contains(detail, "max_prompt_tokens_exceeded") {
@@ -135,42 +136,44 @@ func (p *parser) codeOfError(category, detail, text string, status int64) execut
 	return execution.CodeProvider
 }
 
-// failures are what Copilot says of them: its categories, and what it says in no other way.
+// failures are Copilot's error categories and phrases.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{413: execution.CodeContextExceeded},
-	Words: map[string]execution.ErrorCode{"authentication": execution.CodeAuth, "authorization": execution.CodeAuth,
-		"rate_limit": execution.CodeRateLimited, "context_limit": execution.CodeContextExceeded, "quota": execution.CodeBudgetExceeded},
+	Words: []cliagent.Words{
+		{Code: execution.CodeAuth, Names: []string{"authentication", "authorization"}},
+		{Code: execution.CodeRateLimited, Names: []string{"rate_limit"}},
+		{Code: execution.CodeContextExceeded, Names: []string{"context_limit"}},
+		{Code: execution.CodeBudgetExceeded, Names: []string{"quota"}},
+	},
 	Phrases: cliagent.Phrases{
-		{Part: "no session, task, or name matched", Code: execution.CodeSessionNotFound},
-		{Part: "no authentication information found", Code: execution.CodeAuth},
-		{Part: "authentication failed", Code: execution.CodeAuth},
-		{Part: "not authorized to use this copilot", Code: execution.CodeAuth},
-		{Part: "exceeds the model's prompt budget", Code: execution.CodeContextExceeded},
-		{Part: "maximum context length", Code: execution.CodeContextExceeded},
-		{Part: "context window", Code: execution.CodeContextExceeded},
-		{Part: "byok providers require an explicit model", Code: execution.CodeConfig},
-		{Part: "from --model flag is not available", Code: execution.CodeModelNotFound},
-		{Part: "session limits", Code: execution.CodeBudgetExceeded},
-		{Part: "invalid command format", Code: execution.CodeConfig},
-		{Part: "--attachment file type not supported", Code: execution.CodeValidation},
-		{Part: "additional-mcp-config", Code: execution.CodeConfig},
-		{Part: "does not support reasoning effort", Code: execution.CodeInvalidRequest},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no session, task, or name matched"}},
+		{Code: execution.CodeAuth, Parts: []string{"no authentication information found", "authentication failed",
+			"not authorized to use this copilot"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"exceeds the model's prompt budget", "maximum context length",
+			"context window"}},
+		{Code: execution.CodeConfig, Parts: []string{"byok providers require an explicit model"}},
+		{Code: execution.CodeModelNotFound, Parts: []string{"from --model flag is not available"}},
+		{Code: execution.CodeBudgetExceeded, Parts: []string{"session limits"}},
+		{Code: execution.CodeConfig, Parts: []string{"invalid command format"}},
+		{Code: execution.CodeValidation, Parts: []string{"--attachment file type not supported"}},
+		{Code: execution.CodeConfig, Parts: []string{"additional-mcp-config"}},
+		{Code: execution.CodeInvalidRequest, Parts: []string{"does not support reasoning effort"}},
 	},
 }
 
-// contextExceeded reads the numbers that are in the text.
+// contextExceeded reads the numbers in the text.
 func contextExceeded(text string) execution.ContextExceeded {
 	return cliagent.ContextNumbers(text, "after reserving output (", "%d tokens; limit %d")
 }
 
-// announce makes the event of a failure.
+// announce emits the event of a failure.
 func (f *failure) announce(s *cliagent.Sink) {
 	s.Emit((&cliagent.Failure{Code: f.code, Message: f.message, Hint: loginGuidance,
 		Context: contextExceeded(f.message)}).Event())
 }
 
-// startFailure is why a process went away without its last line, as far as standard error says. It is nil when nothing is
-// understood.
+// startFailure derives from standard error why a process exited without its last line. It is nil if nothing is
+// recognized.
 func startFailure(exit process.Exit) *failure {
 	code, message := failures.Phrases.Complaint(exit)
 	if code == "" {

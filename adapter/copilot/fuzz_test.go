@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// FuzzParser: no input panics, none makes more events than its size allows, a line that is no JSON object is counted, and
+// FuzzParser: no input panics, none makes more events than its size allows, a line that is not a JSON object is counted, and
 // whatever comes, the run never succeeds unless its last line says so.
 func FuzzParser(f *testing.F) {
 	files, err := filepath.Glob("testdata/golden/*.jsonl")

@@ -12,14 +12,11 @@ import (
 
 const preToolUse = "preToolUse"
 
-// trusted is what must be so before Copilot reads what a project brings.
+// trusted is the condition under which Copilot reads a project's files.
 const trusted = "copilot reads it in folders that the user trusts"
 
-// toolHook makes Copilot ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
-// hooks are the events at which Copilot CLI calls commands. It reads any file of a folder, so Drawbar has one of its own. A new input
-// of a tool alone leaves the question of a permission open.
+// hooks are the events at which Copilot CLI calls commands. It reads any file of a folder, so Drawbar uses its own
+// file. A changed tool input does not answer the question of permission.
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "hooks/drawbar.json", Format: "json", Note: trusted, Base: []adapter.HookMember{{Key: "version", Value: 1}},
 	Group: func(_ adapter.NativeHook, command string) any { return hookCommand(command, 600) },
@@ -52,12 +49,13 @@ var hooks = declared.HookTable{
 	},
 }
 
-// hookCommand is a command as Copilot's files name it.
+// hookCommand formats a command for Copilot's files.
 func hookCommand(command string, seconds int) map[string]any {
 	return map[string]any{"type": "command", "bash": command, "powershell": "& " + command, "timeoutSec": seconds}
 }
 
-// hookArgs load a plugin with the hooks of a run. A person's settings that switch hooks off leave those of such a plugin on.
+// hookArgs returns the arguments that load a plugin with a run's hooks. Settings that disable hooks do not affect
+// such a plugin.
 func hookArgs(l *cliagent.Launch) []string {
 	seconds := int(l.Hook.Timeout.Seconds())
 	hooks := map[string]any{"version": 1, "hooks": map[string]any{

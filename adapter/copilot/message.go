@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// firstPiece is the room a streamed text gets at once, so that short ones are not moved while they grow.
+// firstPiece is the initial capacity of a streamed text, so that short texts are not reallocated.
 const firstPiece = 256
 
 // stream is one conversation with the model: the agent's own or a sub-agent's.
@@ -16,16 +16,16 @@ type stream struct {
 	sub    bool
 	parent string // tool call that started the sub-agent
 	step   int
-	open   bool // the step has begun and not ended
+	open   bool // the step started and has not ended
 
-	message string // id of the message that is open
+	message string // id of the open message
 	said    *strings.Builder
 	thought *strings.Builder
-	mused   bool   // the thinking of this model call is reported
-	answer  string // a sub-agent's last whole text
+	mused   bool   // the thinking of this model call was reported
+	answer  string // last complete text of a sub-agent
 }
 
-// stepStart is the begin of a model call.
+// stepStart handles the start of a model call.
 func (p *parser) stepStart(s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	st := p.stream()
@@ -35,7 +35,7 @@ func (p *parser) stepStart(s *cliagent.Sink) bool {
 	return true
 }
 
-// stepEnd is the end of a model call and of the tools it asked for.
+// stepEnd handles the end of a model call and of its tools.
 func (p *parser) stepEnd(s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	p.endStep(p.stream(), s)
@@ -52,7 +52,7 @@ func (p *parser) endStep(st *stream, s *cliagent.Sink) {
 	}
 }
 
-// messageStart is the begin of a text. One that is open already was broken off.
+// messageStart handles the start of a text. An open text was aborted.
 func (p *parser) messageStart(s *cliagent.Sink) bool {
 	p.spoken(s)
 	st := p.stream()
@@ -68,7 +68,7 @@ func (p *parser) startMessage(st *stream, id string, s *cliagent.Sink) {
 	s.EmitFrom(st.parent, execution.MessageStart{MessageID: id})
 }
 
-// delta is the most frequent line of all.
+// delta handles the most frequent line.
 func (p *parser) delta(s *cliagent.Sink) bool {
 	if p.values.Data.DeltaContent.Kind() != jsonscan.String {
 		return false
@@ -85,7 +85,7 @@ func (p *parser) delta(s *cliagent.Sink) bool {
 	return true
 }
 
-// grow adds a piece to a text. Both strings share its memory.
+// grow appends a piece to a text. Both strings share its memory.
 func grow(b *strings.Builder, piece jsonscan.Value) (delta, all string) {
 	was := b.Len()
 	b.WriteString(piece.Str())
@@ -93,7 +93,7 @@ func grow(b *strings.Builder, piece jsonscan.Value) (delta, all string) {
 	return all[was:], all
 }
 
-// endMessage ends the open text; whole is what Copilot says it was, empty when it does not.
+// endMessage ends the open text; whole is the complete text, empty if not stated.
 func (p *parser) endMessage(st *stream, whole string, s *cliagent.Sink) {
 	if st.said == nil {
 		return
@@ -110,7 +110,7 @@ func (p *parser) endMessage(st *stream, whole string, s *cliagent.Sink) {
 	s.EmitFrom(st.parent, execution.MessageStop{Text: whole})
 }
 
-// messageDone is a whole message. Of a streamed one only the tool calls are new.
+// messageDone handles a whole message. Only the tool calls of a streamed one are new.
 func (p *parser) messageDone(s *cliagent.Sink) bool {
 	v := &p.values.Data
 	if v.Whole.Kind() != jsonscan.Object {
@@ -138,7 +138,7 @@ func (p *parser) messageDone(s *cliagent.Sink) bool {
 	return true
 }
 
-// thought is a piece of thinking.
+// thought handles a piece of thinking.
 func (p *parser) thought(s *cliagent.Sink) bool {
 	if p.values.Data.DeltaContent.Kind() != jsonscan.String {
 		return false
@@ -164,7 +164,7 @@ func (p *parser) endThought(st *stream, s *cliagent.Sink) {
 	}
 }
 
-// wholeThought repeats thinking that was streamed, or that its message told already.
+// wholeThought handles thinking that was already streamed, or reported with its message.
 func (p *parser) wholeThought(s *cliagent.Sink) bool {
 	text := p.values.Data.Content
 	if text.Kind() != jsonscan.String {

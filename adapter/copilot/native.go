@@ -12,7 +12,7 @@ import (
 // becomes "no platform package found".
 const loader = "npm-loader.js"
 
-// native is the program that the npm command would start, found itself when nothing better is known.
+// native returns the native program that the npm command would start, or the command itself if none is found.
 func native(found string) string { return nativeFor(found, runtime.GOOS, runtime.GOARCH) }
 
 func nativeFor(found, goos, goarch string) string {
@@ -42,12 +42,12 @@ func nativeFor(found, goos, goarch string) string {
 		}
 	}
 	if len(candidates) != 1 {
-		return found // none, or one for each C library: the loader knows which
+		return found // none, or one for each C library: the loader chooses
 	}
 	return candidates[0]
 }
 
-// loaderDir is the folder of the npm package whose command was found, empty when it is not npm's.
+// loaderDir returns the folder of the npm package of a command, empty if it is not npm's.
 func loaderDir(found, goos string) string {
 	if goos == "windows" {
 		// npm writes a small batch file there, next to the packages or in their .bin folder.

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// negotiate adds what the capabilities cannot say: it depends on the session, the attachment, the environment.
+// negotiate adds limitations that depend on the session, the attachments and the environment.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -16,7 +16,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	if req.Context != nil && len(req.Context.Structured) > 0 {
 		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
 		}
 	}
 	for i, a := range req.Message.Attachments {

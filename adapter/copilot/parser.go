@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// lineForm is what a line says. One pass finds all of it.
+// lineForm is a line, read in one pass.
 type lineForm struct {
 	_                        jsonscan.Camel
 	Type, AgentID, Timestamp jsonscan.Value
@@ -39,42 +40,42 @@ type lineForm struct {
 
 var lineShape jsonscan.Shape[lineForm]
 
-// ignoredTypes are lines that say nothing about the conversation, or repeat what another line says.
-var ignoredTypes = map[string]bool{"agent.interrupted": true, "assistant.intent": true, "assistant.server_tool_progress": true,
-	"assistant.streaming_delta": true, "assistant.usage": true, "capabilities.changed": true, "commands.changed": true,
-	"human_response.recorded": true, "model.call_final_result": true, "model.call_finished": true, "model.call_start": true,
-	"pending_messages.modified": true, "prompt_cache_break": true, "sandbox.decision": true, "subagent.configured": true,
-	"subagent.deselected": true, "subagent.selected": true, "system.message": true, "system.notification": true,
-	"tool.execution_progress": true, "tool.user_requested": true, "tool_search.activated": true, "user.message": true}
+// ignoredTypes are lines that are irrelevant to the conversation or repeat other lines.
+var ignoredTypes = []string{"agent.interrupted", "assistant.intent", "assistant.server_tool_progress",
+	"assistant.streaming_delta", "assistant.usage", "capabilities.changed", "commands.changed",
+	"human_response.recorded", "model.call_final_result", "model.call_finished", "model.call_start",
+	"pending_messages.modified", "prompt_cache_break", "sandbox.decision", "subagent.configured",
+	"subagent.deselected", "subagent.selected", "system.message", "system.notification",
+	"tool.execution_progress", "tool.user_requested", "tool_search.activated", "user.message"}
 
-// ignoredGroups are whole groups of such lines, by what their types begin with.
+// ignoredGroups are groups of such lines, by prefixes of their types.
 var ignoredGroups = []string{"assistant.fusion_phase_", "auto_mode_switch.", "command.", "elicitation.", "exit_plan_mode.", "external_tool.", "hook.",
 	"mcp.", "mcp_app.", "permission.", "sampling.", "session.", "session_limits_exhausted.", "skill.context_", "ui.", "user_input.", "workflow."}
 
 var _ cliagent.Parser = (*parser)(nil)
 
-// parser turns the lines of a one-shot run into events. It belongs to one run.
+// parser converts the lines of a one-shot run to events. It belongs to one run.
 type parser struct {
 	cliagent.OneShot
 	req     execution.Request
-	session string // chosen here, since Copilot tells it last
+	session string // chosen here, because Copilot reports it last
 	model   string
 
-	lingers bool // a model call has ended, and neither a tool nor another call has begun since
+	lingers bool // a model call has ended, and neither a tool nor another call has started since
 
 	names  *jsonscan.Interner
 	values lineForm
 
-	begun bool // the session is reported
-	open  bool // the turn runs
+	begun bool // the session was reported
+	open  bool // the turn is open
 
 	main  stream
-	subs  map[string]*stream // sub-agents by the id that Copilot gives them
+	subs  map[string]*stream // sub-agents by Copilot's id
 	calls toolcall.Calls
 
 	retries  int
 	call     *callFailure // the last failed model call
-	failure  *failure     // what ends the turn, unless it goes on
+	failure  *failure     // the failure that ends the turn, unless it continues
 	aborted  bool
 	final    *final // the last line
 	lastText string
@@ -103,10 +104,10 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	}
 }
 
-// lingering is how long Copilot may say nothing after a model call, when it has neither a tool to run nor another call to make.
+// lingering is how long Copilot may be silent after a model call, without running tools or further calls.
 const lingering = 5 * time.Second
 
-// works takes back that nothing is to be done.
+// works cancels the alarm: there is work to do.
 func (p *parser) works(s *cliagent.Sink) {
 	if p.lingers {
 		p.lingers = false
@@ -114,7 +115,7 @@ func (p *parser) works(s *cliagent.Sink) {
 	}
 }
 
-// Alarm says why a run whose answer is there does not end: Copilot waits for commands that it started in the background.
+// Alarm reports why an answered run does not end: Copilot waits for its background commands.
 func (p *parser) Alarm(s *cliagent.Sink) {
 	if p.lingers && p.final == nil {
 		s.Emit(execution.Debug{Level: execution.DebugWarn,
@@ -122,7 +123,7 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 	}
 }
 
-// message dispatches a line. False means that it is not known.
+// message dispatches a line. It returns false for an unknown one.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	typ, _ := p.values.Type.Plain()
 	d := &p.values.Data
@@ -178,7 +179,7 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	return p.note(string(typ), d.Whole, s)
 }
 
-// note is a line about the session or the program.
+// note handles a line about the session or the program.
 func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 	switch typ {
 	case "session.tools_updated":
@@ -215,7 +216,7 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 		s.EmitFrom(p.stream().parent, execution.SkillInvoked{SkillName: data.Get("name").Str()})
 		return true
 	}
-	if ignoredTypes[typ] {
+	if slices.Contains(ignoredTypes, typ) {
 		return true
 	}
 	for _, group := range ignoredGroups {
@@ -226,7 +227,7 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 	return false
 }
 
-// server notes an MCP server and warns of one that could not be had.
+// server records an MCP server and warns about one that failed to start.
 func (p *parser) server(name, status, reason string, s *cliagent.Sink) {
 	p.calls.Servers[name] = status
 	if status == "failed" || status == "needs-auth" {
@@ -237,12 +238,12 @@ func (p *parser) server(name, status, reason string, s *cliagent.Sink) {
 	}
 }
 
-// quietInfo are notes that repeat what other lines say.
-var quietInfo = map[string]bool{"model_retry": true, "file_created": true, "file_edited": true, "cancellation": true}
+// quietInfo are notes that repeat other lines.
+var quietInfo = []string{"model_retry", "file_created", "file_edited", "cancellation"}
 
-// tell passes on what Copilot shows the person.
+// tell emits a note that Copilot shows to the user.
 func (p *parser) tell(level execution.DebugLevel, data jsonscan.Value, s *cliagent.Sink) bool {
-	if text := data.Get("message").Str(); text != "" && !quietInfo[data.Get("infoType").Str()] {
+	if text := data.Get("message").Str(); text != "" && !slices.Contains(quietInfo, data.Get("infoType").Str()) {
 		s.Emit(execution.Debug{Level: level, Message: text})
 	}
 	return true
@@ -260,7 +261,7 @@ func (p *parser) compacted(data jsonscan.Value, s *cliagent.Sink) bool {
 	return true
 }
 
-// begin reports the session, before anything that belongs to it.
+// begin emits the session before anything that belongs to it.
 func (p *parser) begin(s *cliagent.Sink) {
 	if p.begun {
 		return
@@ -269,7 +270,7 @@ func (p *parser) begin(s *cliagent.Sink) {
 	s.Emit(execution.SessionStart{SessionID: p.session, Model: p.model, Cwd: p.req.Run.Cwd})
 }
 
-// ensureTurn opens the turn for something that belongs to it.
+// ensureTurn opens the turn if necessary.
 func (p *parser) ensureTurn(s *cliagent.Sink) {
 	p.begin(s)
 	if !p.open {
@@ -278,7 +279,7 @@ func (p *parser) ensureTurn(s *cliagent.Sink) {
 	}
 }
 
-// spoken notes that the model works: a failure before that was not the end.
+// spoken records that the model works: an earlier failure was not the end.
 func (p *parser) spoken(s *cliagent.Sink) {
 	p.ensureTurn(s)
 	if p.failure != nil {
@@ -287,7 +288,7 @@ func (p *parser) spoken(s *cliagent.Sink) {
 	}
 }
 
-// stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
+// stream returns the conversation of the line: the agent's own or a sub-agent's.
 func (p *parser) stream() *stream {
 	if p.values.AgentID.Kind() != jsonscan.String {
 		return &p.main

@@ -7,9 +7,9 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// plugins are NAME@MARKETPLACE, OWNER/REPOSITORY or the address of a repository. Those that come with Copilot are none of them. It
-// uses those of a marketplace on this machine where they lie, and lists them all: one that is off is not installed, and
-// uninstalling switches it off.
+// plugins are NAME@MARKETPLACE, OWNER/REPOSITORY or a repository's URL, excluding those that come with Copilot.
+// Copilot uses those of a local marketplace in place, and lists them all: a disabled one is not installed, and
+// uninstalling disables it.
 var plugins = declared.PluginTable{
 	Format: adapter.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"}, Unnamed: true,
@@ -37,7 +37,7 @@ var plugins = declared.PluginTable{
 	Search: searchPlugins,
 }
 
-// searchPlugins looks through the marketplaces that Copilot knows. One that cannot be reached does not hide the others.
+// searchPlugins searches the marketplaces that Copilot knows. An unreachable one does not hide the others.
 func searchPlugins(run declared.Run) (list []adapter.PluginListing, fault error) {
 	said, err := run("plugin", "marketplace", "list", "--json")
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 
 var _ adapter.ModelRedirector = Adapter{}
 
-// scriptedModel is a name that Copilot knows nothing of; a provider of one's own needs some name.
+// scriptedModel is a name unknown to Copilot; a custom provider needs some name.
 const scriptedModel = "scripted-model"
 
-// RedirectModel points Copilot CLI at another Chat Completions API by its documented variables for a provider of one's
-// own; no GitHub login is needed then, and everything that would reach for the network besides is switched off.
+// RedirectModel points Copilot CLI to another Chat Completions API by its documented variables for custom providers;
+// this needs no GitHub login, and disables all other network access.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	return adapter.Redirect{
 		Env: map[string]string{
 			"HOME": home, "COPILOT_PROVIDER_BASE_URL": strings.TrimSuffix(baseURL, "/") + "/v1", "COPILOT_PROVIDER_API_KEY": "dummy-key-not-real",
 			"COPILOT_MODEL": scriptedModel, "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
-			// Nothing is known of the window of an unknown model, and Copilot then takes a small one.
+			// Copilot assumes a small window for an unknown model.
 			"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "2000000",
 		},
 		Shell: func(command string, ask bool) adapter.ScriptedCall {
@@ -32,7 +32,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: server + "-" + tool, Input: input}
 		},
-		// Clarify stays nil: where nobody sits at a terminal Copilot does not offer its tool that asks. Structured stays nil:
+		// Clarify stays nil: without a terminal Copilot does not offer its tool that asks. Structured stays nil:
 		// there is no structured output.
 	}
 }

@@ -28,7 +28,7 @@ var resultShape jsonscan.Shape[struct {
 	}
 }]
 
-// result is the last line.
+// result handles the last line.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	v, _ := resultShape.Read(line)
 	code, ok := v.ExitCode.Int()
@@ -36,7 +36,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 		return false
 	}
 	if id := v.SessionID.Str(); id != "" && id != p.session {
-		// What was reported was the id that Copilot was told to use; the one that it says it used is the truth.
+		// So far the id that Copilot was told to use was reported; the one in its result is authoritative.
 		p.session = id
 		p.begun = false
 	}
@@ -61,7 +61,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// usage is what Copilot writes into its usage file.
+// usage is the content of Copilot's usage file.
 type usage struct {
 	total   execution.Usage
 	model   string
@@ -69,7 +69,7 @@ type usage struct {
 	known   bool
 }
 
-// readUsage sums the usage file by model. Its input has the cached tokens in it.
+// readUsage sums the usage file by model. Its input includes cached tokens.
 func readUsage(file []byte) (u usage) {
 	whole, err := jsonscan.Parse(bytes.TrimSpace(file))
 	if err != nil || whole.Kind() != jsonscan.Object {
@@ -87,7 +87,7 @@ func readUsage(file []byte) (u usage) {
 	return u
 }
 
-// Exit is the outcome of the run. The usage file is there by now, so the turn ends here.
+// Exit returns the outcome of the run. The usage file exists by now, so the turn ends here.
 func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	u := readUsage(s.Output(usageFile))
 	if p.model == "" {
@@ -114,8 +114,8 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	return res
 }
 
-// conclude judges how the run ended. A result without a status leaves the judgement to the kit: an exit code of 0 proves
-// nothing, since Copilot has it after a signal too.
+// conclude judges how the run ended. A result without a status leaves the judgement to the kit: exit code 0 proves
+// nothing, because Copilot has it after a signal too.
 func (p *parser) conclude(exit process.Exit, cost *execution.Cost, res *execution.Result, s *cliagent.Sink) {
 	f := p.failure
 	switch {
@@ -141,10 +141,10 @@ func (p *parser) conclude(exit process.Exit, cost *execution.Cost, res *executio
 	f.announce(s)
 	p.endTurn(execution.TurnEnd{Reason: execution.TurnFailed, Cost: cost, Error: execution.NewResultError(f.code, f.message)}, s)
 	fail(res, f)
-	res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
+	res.ExitReason = execution.ExitCompleted // the process ended in order, whatever its exit code
 }
 
-// unexplained is the failure of a run whose last line says that it failed, and nothing else does.
+// unexplained returns the failure of a run whose last line alone reports it.
 func (p *parser) unexplained(exit process.Exit) *failure {
 	if f := startFailure(exit); f != nil {
 		return f
@@ -155,7 +155,7 @@ func (p *parser) unexplained(exit process.Exit) *failure {
 	return &failure{code: execution.CodeAgentCrash, message: fmt.Sprintf("copilot ended with code %d and did not say why", p.final.code)}
 }
 
-// endTurn ends the turn, if there is one, with what it left open.
+// endTurn ends the turn, if one is open, and what it left open.
 func (p *parser) endTurn(end execution.TurnEnd, s *cliagent.Sink) {
 	if !p.open {
 		return

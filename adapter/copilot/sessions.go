@@ -13,8 +13,8 @@ import (
 
 var _ adapter.SessionStore = Adapter{}
 
-// sessions is Copilot's store: session-state/<session>/events.jsonl with workspace.yaml beside it. Older releases wrote
-// session-state/<session>.jsonl, with the same records.
+// sessions is Copilot's store: session-state/<session>/events.jsonl with workspace.yaml beside it. Older releases
+// wrote session-state/<session>.jsonl, with the same records.
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: name,
 	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
@@ -35,7 +35,7 @@ const (
 func sessionRoot(h adapter.Host) string { return home.Path(h, "session-state") }
 
 func listSessions(l *sessionfile.Lister) {
-	// The documents of the first releases are not read: nothing tells reliably what is in them.
+	// The documents of the first releases are not read: their content cannot be identified reliably.
 	if old := home.Path(l.Host, "history-session-state"); l.Root(old) {
 		for _, e := range l.Dir(old) {
 			if id, ok := strings.CutSuffix(e.Name, ".json"); ok {
@@ -67,18 +67,18 @@ func listSessions(l *sessionfile.Lister) {
 		}
 		f := adapter.SessionFile{ID: e.Name}
 		if workspace != nil && workspace.Info != nil {
-			f.ModTime = workspace.Info.ModTime() // it has the title
+			f.ModTime = workspace.Info.ModTime() // it contains the title
 		}
 		switch {
 		case events != nil:
 			l.Add(f, *events)
-		case workspace != nil: // nothing was said yet
+		case workspace != nil: // an empty conversation
 			l.Add(f, *workspace)
 		}
 	}
 }
 
-// workspace is what Copilot notes beside the events.
+// workspace is the file beside the events.
 type workspace struct {
 	Cwd       string `yaml:"cwd"`
 	Name      string `yaml:"name"`
@@ -94,7 +94,7 @@ func describeWorkspace(b *sessionfile.Builder) {
 	path := filepath.Join(dir, workspaceFile)
 	text, err := sessionfile.ReadFile(b.Host, path, maxWorkspace)
 	if err != nil {
-		return // the events say the same, but for the title
+		return // the events repeat everything else
 	}
 	var w workspace
 	if err := yaml.Unmarshal(text, &w); err != nil {

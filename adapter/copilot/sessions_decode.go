@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,28 +33,28 @@ var sessionResultShape jsonscan.Shape[struct {
 	ShellExecution struct{ ExitCode jsonscan.Value }
 }]
 
-// silentPrefixes begin the types of records that say nothing about the conversation.
+// silentPrefixes are prefixes of record types that are irrelevant to the conversation.
 var silentPrefixes = []string{"session.", "hook.", "permission.", "mcp.", "mcp_app.", "model.", "assistant.", "user_input.", "elicitation.", "external_tool.",
 	"command.", "commands.", "sampling.", "sandbox.", "skill.", "subagent.", "tool.", "tool_search.", "workflow.", "exit_plan_mode.",
 	"auto_mode_switch.", "session_limits_exhausted.", "pending_messages.", "capabilities.", "ui.", "agent.", "human_response.", "system.", "prompt_cache_break"}
 
-// knownSessionTypes are those of the families in which messages are, where a prefix would hide what is new.
-var knownSessionTypes = map[string]bool{"assistant.turn_start": true, "assistant.turn_end": true, "assistant.turn_retry": true, "assistant.idle": true,
-	"assistant.intent": true, "assistant.reasoning": true, "assistant.usage": true, "assistant.message_start": true, "assistant.server_tool_progress": true,
-	"tool.execution_start": true, "tool.execution_partial_result": true, "tool.execution_progress": true, "tool.shell_output": true,
-	"tool.user_requested": true, "subagent.configured": true, "subagent.completed": true, "subagent.failed": true, "subagent.selected": true,
-	"subagent.deselected": true, "system.message": true, "model.call_start": true, "model.call_finished": true, "model.call_failure": true,
-	"model.call_final_result": true}
+// knownSessionTypes are the known types of message families, where a prefix would hide new ones.
+var knownSessionTypes = []string{"assistant.turn_start", "assistant.turn_end", "assistant.turn_retry", "assistant.idle",
+	"assistant.intent", "assistant.reasoning", "assistant.usage", "assistant.message_start", "assistant.server_tool_progress",
+	"tool.execution_start", "tool.execution_partial_result", "tool.execution_progress", "tool.shell_output",
+	"tool.user_requested", "subagent.configured", "subagent.completed", "subagent.failed", "subagent.selected",
+	"subagent.deselected", "system.message", "model.call_start", "model.call_finished", "model.call_failure",
+	"model.call_final_result"}
 
 // sessionDecoder reads Copilot's records: a chain of events, in which those of sub-agents name their agent.
 type sessionDecoder struct {
 	b     *sessionfile.Builder
 	c     *sessionfile.Conversation
-	usage map[string]execution.Usage // of model calls whose answer has not come yet
+	usage map[string]execution.Usage // of model calls without an answer so far
 	calls int                        // tools of the main conversation's last answer
 }
 
-// Line reads a record. workspace.yaml alone is a session in which nothing was said.
+// Line reads a record. workspace.yaml alone is an empty conversation.
 func (d *sessionDecoder) Line(text []byte) bool {
 	v, ok := sessionRecordShape.Read(text)
 	if !ok {
@@ -91,7 +92,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 			m = c.Note(v.ID.Str(), summary, at)
 		}
 	case "session.shutdown":
-		// It ends the session for the program that ran it. Resumed, it goes on.
+		// It ends the session for its program. A resumed session continues.
 		d.b.Event(execution.SessionEnd{SessionID: d.b.File.ID, TurnCount: d.b.Turns()})
 	case "user.message":
 		m = c.Prompt(cmp.Or(data.Get("messageId").Str(), v.ID.Str()), data.Get("content").Str(), at)
@@ -124,7 +125,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 }
 
 func knownSessionType(kind string) bool {
-	if knownSessionTypes[kind] {
+	if slices.Contains(knownSessionTypes, kind) {
 		return true
 	}
 	for _, family := range []string{"assistant.", "tool.", "subagent.", "system.", "model."} {

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// shellOutput is what a command writes, as it writes it.
+// shellOutput handles a command's output while it is written.
 func (p *parser) shellOutput(s *cliagent.Sink) bool {
 	v := &p.values.Data
 	if v.ToolCallID.Kind() != jsonscan.String {
@@ -15,7 +15,7 @@ func (p *parser) shellOutput(s *cliagent.Sink) bool {
 	}
 	c := p.calls.Open(p.names.Str(v.ToolCallID))
 	if c == nil {
-		return true // of a command in the background whose call has its result
+		return true // of a background command whose call has its result
 	}
 	p.calls.Run(c, s)
 	if v.Stream.IsStr("stderr") {
@@ -26,7 +26,7 @@ func (p *parser) shellOutput(s *cliagent.Sink) bool {
 	return true
 }
 
-// partialResult repeats, again and again, all that a command has written. It only shows that the command runs.
+// partialResult repeats all of a command's output each time. It only shows that the command runs.
 func (p *parser) partialResult(s *cliagent.Sink) bool {
 	id := p.values.Data.ToolCallID
 	if id.Kind() != jsonscan.String {
@@ -38,7 +38,7 @@ func (p *parser) partialResult(s *cliagent.Sink) bool {
 	return true
 }
 
-// written is what a command wrote, without the line that Copilot puts behind it for its model.
+// written returns a command's output without the line that Copilot appends for its model.
 func written(content string) string {
 	if i := strings.LastIndex(content, "<shellId: "); i >= 0 && strings.HasSuffix(content, ">") {
 		return content[:i]

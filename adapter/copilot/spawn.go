@@ -8,21 +8,21 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// callerTools is the name under which the kit serves the tools of the request.
+// callerTools is the name under which the kit serves the request's tools.
 const callerTools = "drawbar"
 
-// usageFile is where Copilot writes what a run used: it says so nowhere else.
+// usageFile is the only place where Copilot writes a run's usage.
 const usageFile = "usage.json"
 
-// twoWay reports whether the run goes through the Agent Client Protocol. One shot takes a prompt and asks nobody. A
-// session that is resumed goes two-way too: only there Copilot counts what this run used, and not the whole session.
+// twoWay reports whether the run needs the Agent Client Protocol. One-shot takes a prompt and asks nobody. A resumed
+// session is two-way too: only there Copilot counts this run's usage rather than the session's.
 func twoWay(req execution.Request) bool {
 	session, _ := cliagent.ResolveSession(req)
 	return req.Run.Interactive || session != "" || req.Run.ApprovalMode != execution.ApprovalYolo && cliagent.Asks(req)
 }
 
-// spawn makes the command line of a one-shot run. The prompt goes through standard input, where it may have any length
-// and form; settings and secrets go through private files.
+// spawn returns the command line of a one-shot run. The prompt goes through standard input, which limits neither
+// length nor form; settings and secrets go through private files.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
 	prompt, images, err := attachments(l)
@@ -31,8 +31,8 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	}
 	args := []string{"--output-format=json", "--no-ask-user", "--usage-output-file=" + l.Output(usageFile)}
 	if p, ok := l.Parser.(*parser); ok {
-		// The output tells the session in its last line only. An id of an existing session would resume it, so every start
-		// gets one of its own.
+		// The output states the session in its last line only. An id of an existing session would resume it, so every
+		// start gets a new one.
 		args = append(args, "--session-id="+p.session)
 	}
 	for _, image := range images {
@@ -42,13 +42,13 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return inv, complete(l, &inv)
 }
 
-// complete adds what both ways of running have in common.
+// complete adds what both ways to run have in common.
 func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	run := l.Request.Run
 	if run.Stream == execution.StreamOff {
 		inv.Args = append(inv.Args, "--stream=off")
 	} else {
-		inv.Args = append(inv.Args, "--stream=on") // a person's settings may have switched it off
+		inv.Args = append(inv.Args, "--stream=on") // the user's settings may have disabled it
 	}
 	inv.Args = append(inv.Args, permissions(l.Request)...)
 	if run.Model != "" {
@@ -74,7 +74,8 @@ func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	return instruct(l, inv)
 }
 
-// permissions are the flags for what needs no approval. In one shot nobody is asked: what they do not allow is refused.
+// permissions returns the flags for what needs no approval. In a one-shot run anything else is refused, because
+// nobody is asked.
 func permissions(req execution.Request) []string {
 	if req.Run.ApprovalMode == execution.ApprovalYolo {
 		return []string{"--allow-all"}
@@ -88,7 +89,7 @@ func permissions(req execution.Request) []string {
 	return args
 }
 
-// environment takes back what a person's own variables would approve.
+// environment unsets the user's variables that would approve tools.
 func environment(run execution.RunOptions) map[string]string {
 	if run.ApprovalMode == execution.ApprovalYolo {
 		return nil
@@ -96,11 +97,11 @@ func environment(run execution.RunOptions) map[string]string {
 	return map[string]string{"COPILOT_ALLOW_ALL": "", "COPILOT_ASSISTED_APPROVAL": ""}
 }
 
-// instructionsVariable lists folders in which Copilot looks for instruction files.
+// instructionsVariable lists folders of instruction files.
 const instructionsVariable = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
 
-// instruct adds the request's instructions. Copilot has no flag for them, but reads instruction files from the folders
-// of a variable; the person's own folders stay.
+// instruct adds the request's instructions. Copilot has no flag for them, but reads instruction files from the
+// folders of a variable; the user's own folders stay.
 func instruct(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	_, added := cliagent.Instructions(l.Request)
 	if added == "" {
@@ -115,7 +116,7 @@ func instruct(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	return nil
 }
 
-// mcpConfig is the file that adds servers to those of the user.
+// mcpConfig returns the file that adds servers to the user's.
 func mcpConfig(servers []execution.MCPServer) []byte {
 	return cliagent.MCPFile(servers, func(e *cliagent.MCPEntry) { e.Tools = []string{"*"} })
 }

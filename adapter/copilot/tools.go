@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -10,15 +11,14 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{"bash": toolcall.Shell, "powershell": toolcall.Shell, "view": toolcall.Read, "create": toolcall.Write,
-		"task": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"view"}, toolcall.Write: {"create"}, toolcall.Agent: {"task"}},
 	Input: toolcall.Input{Path: "path", Command: "command", Agent: "agent_type", Prompt: "prompt", Content: "file_text"},
 	MCP:   toolcall.Naming{Separator: "-", Known: true},
 	Apart: true,
-})
+}
 
-// identify notes whose tool a call is. Copilot says so with the whole call; a piece of its input has the name alone.
+// identify determines whose tool a call is. The whole call states it; a piece of its input has the name alone.
 func (p *parser) identify(c *toolcall.Call, server, tool string) {
 	switch {
 	case c.MCP:
@@ -29,7 +29,7 @@ func (p *parser) identify(c *toolcall.Call, server, tool string) {
 	}
 }
 
-// toolDelta is a piece of a call's input.
+// toolDelta handles a piece of a call's input.
 func (p *parser) toolDelta(s *cliagent.Sink) bool {
 	v := &p.values.Data
 	if v.ToolCallID.Kind() != jsonscan.String {
@@ -55,7 +55,7 @@ type requestForm struct {
 
 var requestShape jsonscan.Shape[requestForm]
 
-// toolRequested is a call of a whole message.
+// toolRequested handles a call of a whole message.
 func (p *parser) toolRequested(st *stream, request jsonscan.Value, s *cliagent.Sink) {
 	var v requestForm
 	if requestShape.From(request, &v) && v.ToolCallID.Kind() == jsonscan.String {
@@ -63,8 +63,8 @@ func (p *parser) toolRequested(st *stream, request jsonscan.Value, s *cliagent.S
 	}
 }
 
-// toolStarted is a call that begins, or waits for its permission. Calls of sub-agents and of Copilot itself may come
-// without a message before them.
+// toolStarted handles a call that starts or waits for its permission. Calls of sub-agents and of Copilot itself may
+// come without a message before them.
 func (p *parser) toolStarted(s *cliagent.Sink) bool {
 	v := &p.values.Data.requestForm
 	if v.ToolCallID.Kind() != jsonscan.String {
@@ -75,7 +75,7 @@ func (p *parser) toolStarted(s *cliagent.Sink) bool {
 	return true
 }
 
-// toolReady is a call with its whole input; the first report counts.
+// toolReady handles a call with its whole input; only the first report counts.
 func (p *parser) toolReady(st *stream, v *requestForm, s *cliagent.Sink) *toolcall.Call {
 	c := p.calls.Add(p.names.Str(v.ToolCallID), cmp.Or(p.names.Str(v.Name), p.names.Str(v.ToolName)), st.parent)
 	if !c.Ready {
@@ -86,10 +86,10 @@ func (p *parser) toolReady(st *stream, v *requestForm, s *cliagent.Sink) *toolca
 	return c
 }
 
-// refused are the codes of calls that never ran because nobody allowed them.
-var refused = map[string]bool{"denied": true, "rejected": true}
+// refused are the codes of calls that were not permitted.
+var refused = []string{"denied", "rejected"}
 
-// toolDone is the end of a call.
+// toolDone handles the end of a call.
 func (p *parser) toolDone(s *cliagent.Sink) bool {
 	v := &p.values.Data
 	if v.ToolCallID.Kind() != jsonscan.String {
@@ -104,14 +104,14 @@ func (p *parser) toolDone(s *cliagent.Sink) bool {
 	switch {
 	case end.Failed:
 		end.Error = cmp.Or(v.Error.Message.Str(), content, "copilot does not say why it failed")
-		if refused[v.Error.Code.Str()] {
+		if slices.Contains(refused, v.Error.Code.Str()) {
 			why, _, _ := strings.Cut(end.Error, " Retry in an interactive session")
 			p.calls.Deny(c, c.Label(), why, s)
 		}
 	case exited && code != 0:
-		end.Failed = true // for Copilot a command that failed is a tool that worked
+		end.Failed = true // Copilot reports success for a failed command
 	}
-	if c.Kind == toolcall.Shell && exited { // one that was refused never ran; one in the background runs on
+	if c.Kind == toolcall.Shell && exited { // a refused command never ran; a background command still runs
 		end.Command = &toolcall.Exit{Stdout: written(content), Code: int(code), Exited: true}
 	}
 	if contents := v.Result.Whole.Get("contents"); c.MCP && contents.Exists() {
@@ -125,7 +125,7 @@ func (p *parser) toolDone(s *cliagent.Sink) bool {
 	return true
 }
 
-// files makes the events of the files that a call changed; also one that failed may have changed some.
+// files emits the events of the files that a call changed; a failed call may have changed some.
 func files(c *toolcall.Call, edits jsonscan.Value, diff string, s *cliagent.Sink) {
 	n := 0
 	for range edits.Array {
@@ -140,7 +140,7 @@ func files(c *toolcall.Call, edits jsonscan.Value, diff string, s *cliagent.Sink
 			c.File(execution.FileDelete{Path: path}, s)
 		default:
 			patch := execution.FilePatch{Path: path}
-			if n == 1 { // the diff of several files is not taken apart
+			if n == 1 { // a diff of several files is not split
 				patch.Diff = strings.TrimPrefix(diff, "\n")
 			}
 			c.File(patch, s)
@@ -148,7 +148,7 @@ func files(c *toolcall.Call, edits jsonscan.Value, diff string, s *cliagent.Sink
 	}
 }
 
-// subagentDone is the end of a sub-agent. One whose call is still open is told by the call's result, which has its answer.
+// subagentDone handles the end of a sub-agent. If its call is open, the call's result reports it with the answer.
 func (p *parser) subagentDone(s *cliagent.Sink) bool {
 	v := &p.values.Data
 	if v.ToolCallID.Kind() != jsonscan.String {

@@ -14,7 +14,7 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores is the folder with a folder for each session.
+// UsageStores returns the folder of the sessions' folders.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("COPILOT_HOME"), path.Join(h.Home, ".copilot")), "session-state")
 	return []adapter.UsageStore{{Root: root,
@@ -30,9 +30,9 @@ func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.Usag
 	return usagescan.New(&usageLog{session: path.Dir(f.Rel)})
 }
 
-// usageLog reads the events of a session. Copilot notes each call of a model, and the sums of the session when a process
-// ends; earlier versions noted the sums only. What a sum has above the calls counts as one more. Its costs are premium
-// requests and credits, no money.
+// usageLog reads the events of a session. Copilot logs each call of a model, and the session's sums when a process
+// ends; earlier versions logged the sums only. The excess of a sum over the calls counts as one more call. Its costs
+// are premium requests and credits rather than money.
 type usageLog struct {
 	session string
 	names   usagescan.Names
@@ -45,14 +45,14 @@ type usageMemory struct {
 	Calls   map[string]tokens `json:",omitempty"` // by model, since then
 }
 
-// tokens are Copilot's counts: what was read from and written to the cache is part of Input, reasoning of Output.
+// tokens are Copilot's counts: Input includes cached tokens, Output includes reasoning.
 type tokens struct{ Input, Output, Read, Written, Reasoning int64 }
 
 func (t tokens) plus(u tokens) tokens {
 	return tokens{t.Input + u.Input, t.Output + u.Output, t.Read + u.Read, t.Written + u.Written, t.Reasoning + u.Reasoning}
 }
 
-// above is t without u, never below nothing.
+// above returns t minus u, at least 0.
 func (t tokens) above(u tokens) tokens {
 	return tokens{max(t.Input-u.Input, 0), max(t.Output-u.Output, 0), max(t.Read-u.Read, 0), max(t.Written-u.Written, 0), max(t.Reasoning-u.Reasoning, 0)}
 }
@@ -61,11 +61,11 @@ func (t tokens) under(u tokens) bool {
 	return t.Input <= u.Input && t.Output <= u.Output && t.Read <= u.Read && t.Written <= u.Written
 }
 
-var worth = [][]byte{[]byte(`"session.usage_record"`), []byte(`"session.shutdown"`), []byte(`"session.start"`), []byte(`"session.resume"`),
+var usageTypes = [][]byte{[]byte(`"session.usage_record"`), []byte(`"session.shutdown"`), []byte(`"session.start"`), []byte(`"session.resume"`),
 	[]byte(`"session.context_changed"`)}
 
-func (*usageLog) Worth(head []byte) bool {
-	is, known := usagescan.TypeOf(head, "", worth)
+func (*usageLog) Relevant(head []byte) bool {
+	is, known := usagescan.TypeOf(head, "", usageTypes)
 	return is || !known
 }
 
@@ -99,7 +99,7 @@ func (f *tokenForm) tokens() tokens {
 	return tokens{f.InputTokens.Count(), f.OutputTokens.Count(), f.CacheReadTokens.Count(), f.CacheWriteTokens.Count(), f.ReasoningTokens.Count()}
 }
 
-// used is the count in this project's terms.
+// used converts the count to this project's definitions.
 func (f *tokenForm) used() execution.Usage {
 	t := f.tokens()
 	return execution.Usage{Input: max(0, t.Input-t.Read-t.Written), Output: t.Output, Cached: t.Read, CacheWrite: t.Written, Thinking: t.Reasoning}.WithTotal()
@@ -153,7 +153,7 @@ func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*adapter.Usa
 		model, sum := l.names.OfBytes(name), m.Usage.tokens()
 		now[model] = sum
 		if before := l.mem.Sums[model]; before.under(sum) {
-			sum = sum.above(before) // the sums go on over resumes; ones that have shrunk began anew
+			sum = sum.above(before) // the sums continue over resumed sessions; smaller ones restarted
 		}
 		r := l.record(at, model, sum.above(l.mem.Calls[model]))
 		r.Key = new(usagescan.Hash).Text("copilot sum").Text(l.session).Text(model).Int(at).Key()

@@ -11,14 +11,14 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Adapter drives Gemini CLI. It holds no state of a run and is safe for concurrent use.
+// Adapter drives Gemini CLI. It is stateless and safe for concurrent use.
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
 	declared.Of[declares]
 }
 
-// home is where Gemini keeps its settings and logins.
+// home is the folder of Gemini's settings and logins.
 var home = declared.Dir{Default: ".gemini", Variable: "GEMINI_CLI_HOME", Below: ".gemini"}
 
 type declares struct{}
@@ -29,7 +29,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "gemini", Home: home, Project: ".gemini",
 	Model:  declared.Setting("GEMINI_MODEL", home, settingsFile, "model", "name"),
-	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}, Note: trusted}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}, Note: trusted}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var (
@@ -37,7 +37,7 @@ var (
 	_ adapter.Unwrapper       = Adapter{}
 )
 
-// New makes the adapter; the zero options are those of a normal program.
+// New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	acp := protocol
 	acp.Spawn = newWorld(opts).spawnConversation
@@ -52,7 +52,7 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     toolHook,
 		Keys:         keys,
 		Hasty:        true,
-		Linger:       2 * time.Second, // with an MCP server attached it never ends by itself
+		Linger:       2 * time.Second, // with an MCP server attached it never exits by itself
 	}, acp, twoWay)
 	spec.NewParser = func(req execution.Request) cliagent.Parser {
 		if twoWay(req) {
@@ -63,5 +63,5 @@ func New(opts cliagent.Options) Adapter {
 	return Adapter{Adapter: cliagent.New(spec, opts), Store: sessions}
 }
 
-// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

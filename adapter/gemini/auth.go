@@ -12,15 +12,15 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// The files of Gemini's configuration directory that tell of a login.
+// Files in Gemini's configuration directory that concern a login.
 const (
 	settingsFile = "settings.json"
 	oauthFile    = "oauth_creds.json"
 	accountsFile = "google_accounts.json"
-	keyringFile  = "gemini-credentials.json" // encrypted; in place of a keyring
+	keyringFile  = "gemini-credentials.json" // encrypted; used in place of a keyring
 )
 
-// Gemini's words for its logins.
+// Gemini's names of its logins.
 const (
 	authKey     = "gemini-api-key"
 	authVertex  = "vertex-ai"
@@ -30,8 +30,7 @@ const (
 	authGateway = "gateway"
 )
 
-// login is looked at in the variables, in the settings that choose the login, and in the files of a login. A keyring cannot be
-// looked into.
+// login is detected from variables, the settings that select a login, and the login files. A keyring cannot be read.
 var login = declared.LoginTable{
 	Stored: chosenLogin,
 	Guidance: adapter.AuthGuidance{
@@ -57,7 +56,7 @@ var login = declared.LoginTable{
 	},
 }
 
-// settings are what is looked at of Gemini's settings file.
+// settings are the relevant parts of Gemini's settings file.
 type settings struct {
 	Model struct {
 		Name string `json:"name"`
@@ -69,7 +68,7 @@ type settings struct {
 	} `json:"security"`
 }
 
-// chosenLogin is the login that the settings or the variables choose.
+// chosenLogin returns the login that the settings or the variables select.
 func chosenLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	var s settings
 	switch data, err := home.Read(h, settingsFile); {
@@ -96,7 +95,7 @@ func chosenLogin(h adapter.Host, now time.Time) adapter.AuthState {
 		return adapter.AuthState{Status: adapter.Unauthenticated, Details: gatewayGuidance}
 	case "":
 		if variable(h, "GEMINI_API_KEY") {
-			return keyLogin(h) // from a file of variables, which Gemini reads itself
+			return keyLogin(h) // from an .env file, which Gemini reads itself
 		}
 		if _, err := home.Read(h, oauthFile); err == nil {
 			return adapter.AuthState{Status: adapter.Unauthenticated, Details: fmt.Sprintf("a login is stored in %s, and security.auth.selectedType in %s does not choose it",
@@ -110,7 +109,7 @@ func chosenLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	return adapter.AuthState{Status: adapter.AuthUnknown}
 }
 
-// authOfEnvironment is the login that Gemini chooses where its settings choose none.
+// authOfEnvironment returns the login that Gemini selects if its settings select none.
 func authOfEnvironment(h adapter.Host) string {
 	switch {
 	case h.Getenv("GOOGLE_GENAI_USE_GCA") == "true":
@@ -134,7 +133,7 @@ func keyLogin(h adapter.Host) adapter.AuthState {
 	if _, err := home.Read(h, keyringFile); err == nil {
 		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "keychain", Details: fmt.Sprintf("a key may be kept in %s, which is encrypted", home.Path(h, keyringFile))}
 	}
-	return adapter.AuthState{Status: adapter.Unauthenticated, Details: "the settings choose an API key and none is found; a keyring is not looked at. " + loginGuidance}
+	return adapter.AuthState{Status: adapter.Unauthenticated, Details: "the settings choose an API key and none is found; a keyring is not checked. " + loginGuidance}
 }
 
 func vertexLogin(h adapter.Host) adapter.AuthState {
@@ -164,7 +163,7 @@ func vertexLogin(h adapter.Host) adapter.AuthState {
 	return adapter.AuthState{Status: adapter.Authenticated, Method: "config_file", Identity: c.Email, Details: "credentials of Google Cloud in " + file}
 }
 
-// googleLogin is the login with a Google account, as it is stored.
+// googleLogin is the stored login with a Google account.
 func googleLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	if h.Getenv("GOOGLE_GENAI_USE_GCA") != "" && h.Getenv("GOOGLE_CLOUD_ACCESS_TOKEN") != "" {
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "oauth", Details: "GOOGLE_CLOUD_ACCESS_TOKEN is set"}
@@ -178,7 +177,7 @@ func googleLogin(h adapter.Host, now time.Time) adapter.AuthState {
 		}}.State(h, now)
 }
 
-// storedLogin reads the file of a login. No field of it is ever shown.
+// storedLogin reads the login file. No field of it is ever shown.
 func storedLogin(h adapter.Host, data []byte) (t declared.Token, err error) {
 	var c struct {
 		Access  string  `json:"access_token"`
@@ -197,7 +196,7 @@ func storedLogin(h adapter.Host, data []byte) (t declared.Token, err error) {
 	return t, nil
 }
 
-// identity is the account of a login: what its token says of itself, else what Gemini noted.
+// identity returns the account of a login, from its token or from Gemini's own file.
 func identity(h adapter.Host, token string) string {
 	if email := declared.ReadClaims(token).Email; email != "" {
 		return email
@@ -211,8 +210,8 @@ func identity(h adapter.Host, token string) string {
 	return accounts.Active
 }
 
-// variable reports whether a variable is set, in the environment or in one of the user's files of variables, which Gemini reads
-// at its start.
+// variable reports whether a variable is set, in the environment or in one of the user's .env files, which Gemini
+// reads at its start.
 func variable(h adapter.Host, name string) bool {
 	if h.Getenv(name) != "" {
 		return true

@@ -34,7 +34,7 @@ func capabilities() execution.Capabilities {
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
-			ThinkingEfforts:   []execution.ThinkingEffort{}, // how hard the model thinks is set in Gemini's settings
+			ThinkingEfforts:   []execution.ThinkingEffort{}, // the thinking effort is a setting of Gemini's
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,
 			SubagentDispatch:  true, ParallelExecution: true,
@@ -52,8 +52,7 @@ func capabilities() execution.Capabilities {
 	}
 }
 
-// narrow takes out what a run does not have: one over stream-json asks nobody, one over the Agent Client Protocol shows no model
-// calls.
+// narrow removes what a run lacks: stream-json asks nobody, and the Agent Client Protocol shows no model calls.
 func narrow(req execution.Request, c *execution.Capabilities) {
 	if twoWay(req) {
 		c.TraceDepth = execution.TraceStandard

@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// configSchema describes settings.json. Gemini CLI has no setting that approves everything: that is a flag only.
+// configSchema describes settings.json. Gemini CLI has no setting that approves everything, only a flag.
 func configSchema() adapter.ConfigSchema {
 	return adapter.NewConfigSchema("gemini", "0.61.0", []adapter.ConfigFile{
 		{Scope: adapter.ScopeGlobal, Path: "~/.gemini/settings.json", Moved: "$GEMINI_CLI_HOME/.gemini/settings.json", Format: "jsonc"},
@@ -13,7 +13,7 @@ func configSchema() adapter.ConfigSchema {
 	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{
 		{Transport: execution.MCPStdio, Aliases: []string{"stdio"}},
 		{Transport: execution.MCPStreamableHTTP, Type: "http", Aliases: []string{"streamable-http"}, URL: "url", Headers: "headers"},
-		{Transport: execution.MCPStreamableHTTP, URL: "httpUrl", Headers: "headers"}, // the older form, read only: the first of a transport is written
+		{Transport: execution.MCPStreamableHTTP, URL: "httpUrl", Headers: "headers"}, // the older format, only read: the first entry of a transport is written
 		{Transport: execution.MCPSSE, Type: "sse", URL: "url", Headers: "headers"},
 	}}, []adapter.ConfigField{
 		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "model.name", Variable: "GEMINI_MODEL", Description: "model to use when a run names none"},

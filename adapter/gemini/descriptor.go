@@ -12,9 +12,9 @@ const (
 	install = "npm install -g @google/gemini-cli@0.61.0"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
-// keys are what Gemini CLI needs for its login and its way to the model.
+// keys are the variables of Gemini CLI's logins and model APIs.
 var keys = []string{"GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_CLI_USE_COMPUTE_ADC", "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
 	"GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "GEMINI_CLI_TRUSTED_FOLDERS_PATH", "GEMINI_TELEMETRY_ENABLED", "GOOGLE_API_KEY",
 	"GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_ACCESS_TOKEN", "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_PROJECT_ID",
@@ -28,7 +28,7 @@ func Descriptor() adapter.Descriptor {
 		Aliases:     []string{"gemini-cli"},
 		DisplayName: "Gemini CLI",
 		Command:     "gemini",
-		// The lines of stream-json and the sessions of the Agent Client Protocol are those of this version.
+		// The lines of stream-json and the sessions of the Agent Client Protocol follow this version.
 		MinVersion:     "0.61.0",
 		TestedVersions: []string{"0.61.0"},
 		Models:         models(),

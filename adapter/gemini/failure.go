@@ -11,7 +11,7 @@ import (
 
 const (
 	loginGuidance = "set GEMINI_API_KEY, or run gemini once in a terminal and log in with a Google account"
-	// gatewayGuidance is for the login that Gemini picks by itself where only the address of a model API is set, and then refuses.
+	// gatewayGuidance is for the login that Gemini selects, and then refuses, if only the URL of a model API is set.
 	gatewayGuidance = `name the login in ~/.gemini/settings.json: {"security":{"auth":{"selectedType":"gemini-api-key"}}}; ` +
 		"GOOGLE_GEMINI_BASE_URL alone makes gemini choose one that it refuses"
 	trustGuidance = "trust the directory in gemini once, or set GEMINI_CLI_TRUST_WORKSPACE=true"
@@ -20,7 +20,8 @@ const (
 // failure is why a turn failed, as Gemini stated it.
 type failure struct{ cliagent.Failure }
 
-// failureOf reads the error of a result: the name of its class, and a message that mostly holds the model API's answer.
+// failureOf reads the error of a result: the name of its class, and a message that usually contains the model API's
+// reply.
 func failureOf(class, message string) *failure {
 	f := &failure{cliagent.Failure{Message: message}}
 	body, inner := apiError(message)
@@ -28,11 +29,11 @@ func failureOf(class, message string) *failure {
 		f.Message = body.message
 	} else if said, ok := strings.CutPrefix(message, "[API Error: "); ok {
 		if end := strings.LastIndexByte(said, ']'); end > 0 {
-			f.Message = said[:end] // what follows is advice for a person at a terminal
+			f.Message = said[:end] // advice for a person at a terminal follows
 		}
 	}
 	lower := strings.ToLower(message)
-	if f.Code = failures.Words[class]; f.Code == "" && inner {
+	if f.Code = failures.Word(class); f.Code == "" && inner {
 		f.Code = failures.Status(body.status)
 	}
 	f.Code = failures.Sharper(f.Code, lower)
@@ -47,7 +48,7 @@ func failureOf(class, message string) *failure {
 	return f
 }
 
-// advise says what to type next, where that is known.
+// advise returns what to type next, if known.
 func (f *failure) advise(lower string) {
 	switch {
 	case strings.Contains(lower, "invalid auth method"):
@@ -61,54 +62,33 @@ func (f *failure) advise(lower string) {
 	}
 }
 
-// failures are what Gemini says of them: the errors that it has names for, and what is said in words only.
+// failures are Gemini's error names, and phrases for errors without one.
 var failures = cliagent.Failures{
-	Statuses: map[int64]execution.ErrorCode{499: execution.CodeProvider}, // a call that was broken off
-	Words: map[string]execution.ErrorCode{
-		"FatalAuthenticationError":     execution.CodeAuth,
-		"UnauthorizedError":            execution.CodeAuth,
-		"ForbiddenError":               execution.CodeAuth,
-		"AccountSuspendedError":        execution.CodeAuth,
-		"ValidationRequiredError":      execution.CodeAuth,
-		"FatalInputError":              execution.CodeInvalidRequest,
-		"BadRequestError":              execution.CodeInvalidRequest,
-		"FatalConfigError":             execution.CodeConfig,
-		"FatalSandboxError":            execution.CodeConfig,
-		"FatalUntrustedWorkspaceError": execution.CodeConfig,
-		"FatalTurnLimitedError":        execution.CodeTurnLimit,
-		"FatalCancellationError":       execution.CodeInterrupted,
-		"TerminalQuotaError":           execution.CodeRateLimited,
-		"RetryableQuotaError":          execution.CodeRateLimited,
-		"ModelNotFoundError":           execution.CodeModelNotFound,
+	Statuses: map[int64]execution.ErrorCode{499: execution.CodeProvider}, // an aborted call
+	Words: []cliagent.Words{
+		{Code: execution.CodeAuth, Names: []string{"FatalAuthenticationError", "UnauthorizedError", "ForbiddenError",
+			"AccountSuspendedError", "ValidationRequiredError"}},
+		{Code: execution.CodeInvalidRequest, Names: []string{"FatalInputError", "BadRequestError"}},
+		{Code: execution.CodeConfig, Names: []string{"FatalConfigError", "FatalSandboxError", "FatalUntrustedWorkspaceError"}},
+		{Code: execution.CodeTurnLimit, Names: []string{"FatalTurnLimitedError"}},
+		{Code: execution.CodeInterrupted, Names: []string{"FatalCancellationError"}},
+		{Code: execution.CodeRateLimited, Names: []string{"TerminalQuotaError", "RetryableQuotaError"}},
+		{Code: execution.CodeModelNotFound, Names: []string{"ModelNotFoundError"}},
 	},
 	Phrases: cliagent.Phrases{
-		{Part: "api key not valid", Code: execution.CodeAuth},
-		{Part: "api_key_invalid", Code: execution.CodeAuth},
-		{Part: "api key expired", Code: execution.CodeAuth},
-		{Part: "invalid auth method", Code: execution.CodeAuth},
-		{Part: "set an auth method", Code: execution.CodeAuth},
-		{Part: "gemini_api_key environment variable", Code: execution.CodeAuth},
-		{Part: "authentication required", Code: execution.CodeAuth},
-		{Part: "invalid session identifier", Code: execution.CodeSessionNotFound},
-		{Part: "no previous sessions", Code: execution.CodeSessionNotFound},
-		{Part: "exceeds the maximum number of tokens", Code: execution.CodeContextExceeded},
-		{Part: "input token count", Code: execution.CodeContextExceeded},
-		{Part: "quota", Code: execution.CodeRateLimited},
-		{Part: "rate limit", Code: execution.CodeRateLimited},
-		{Part: "not running in a trusted directory", Code: execution.CodeConfig},
-		{Part: "unknown argument", Code: execution.CodeConfig},
-		{Part: "please fix the configuration", Code: execution.CodeConfig},
-		{Part: "incomplete json segment", Code: execution.CodeProvider},
-		{Part: "fetch failed", Code: execution.CodeProvider},
-		{Part: "terminated", Code: execution.CodeProvider},
-		{Part: "socket hang up", Code: execution.CodeProvider},
-		{Part: "econnreset", Code: execution.CodeProvider},
-		{Part: "econnrefused", Code: execution.CodeProvider},
-		{Part: "overloaded", Code: execution.CodeProvider},
+		{Code: execution.CodeAuth, Parts: []string{"api key not valid", "api_key_invalid", "api key expired", "invalid auth method",
+			"set an auth method", "gemini_api_key environment variable", "authentication required"}},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"invalid session identifier", "no previous sessions"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"exceeds the maximum number of tokens", "input token count"}},
+		{Code: execution.CodeRateLimited, Parts: []string{"quota", "rate limit"}},
+		{Code: execution.CodeConfig, Parts: []string{"not running in a trusted directory", "unknown argument",
+			"please fix the configuration"}},
+		{Code: execution.CodeProvider, Parts: []string{"incomplete json segment", "fetch failed", "terminated", "socket hang up",
+			"econnreset", "econnrefused", "overloaded"}},
 	},
 }
 
-// apiBody is an answer of the Gemini API that is an error.
+// apiBody is an error reply of the Gemini API.
 type apiBody struct {
 	status  int64
 	message string
@@ -118,7 +98,7 @@ var apiShape jsonscan.Shape[struct {
 	Error struct{ Code, Message jsonscan.Value }
 }]
 
-// apiError finds the body of the model API's answer in a text. Its message may be such a body again.
+// apiError finds the body of the model API's reply in a text. Its message may contain another body.
 func apiError(text string) (b apiBody, ok bool) {
 	for range 3 {
 		at := strings.IndexByte(text, '{')
@@ -143,14 +123,14 @@ func apiError(text string) (b apiBody, ok bool) {
 	return b, ok
 }
 
-// report shows why a turn failed, before the turn's end.
+// report emits why a turn failed, before the turn's end.
 func (f *failure) report(s *cliagent.Sink) {
 	if f.Code != execution.CodeInterrupted && f.Code != execution.CodeTurnLimit {
 		s.Emit(f.Event())
 	}
 }
 
-// reason is how a turn ends that failed so.
+// reason returns the end of a turn that failed this way.
 func (f *failure) reason() execution.TurnEndReason {
 	switch f.Code {
 	case execution.CodeInterrupted:
@@ -161,7 +141,7 @@ func (f *failure) reason() execution.TurnEndReason {
 	return execution.TurnFailed
 }
 
-// fill states the failure in the run's result.
+// fill sets the failure in the run's result.
 func (f *failure) fill(res *execution.Result) {
 	if f.Code == execution.CodeTurnLimit {
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit

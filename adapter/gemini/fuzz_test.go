@@ -52,7 +52,7 @@ func FuzzOneShot(f *testing.F) {
 					}
 				case execution.ToolResultEvent:
 					if calls[b.ToolCallID]--; calls[b.ToolCallID] < 0 {
-						t.Fatal("a call ends that does not run")
+						t.Fatal("a call ends that is not open")
 					}
 				case execution.TextDelta:
 					if !open {
@@ -60,7 +60,7 @@ func FuzzOneShot(f *testing.F) {
 					}
 				case execution.TokenUsage:
 					if b.InputTokens < 0 || b.OutputTokens < 0 || b.CachedTokens < 0 || b.ThinkingTokens < 0 {
-						t.Fatalf("tokens are taken back: %+v", b)
+						t.Fatalf("tokens decrease: %+v", b)
 					}
 				}
 			}

@@ -11,11 +11,11 @@ import (
 
 const beforeTool = "BeforeTool"
 
-// trusted is what must be so before Gemini reads what a project brings.
+// trusted is the condition under which Gemini reads a project's files.
 const trusted = "gemini reads it in folders that the user trusts"
 
-// hooks are the events at which Gemini CLI calls commands. It gives tool calls no id there. A new input of a tool goes over the one
-// that the model made, member by member.
+// hooks are the events at which Gemini CLI calls commands. Its tool calls have no id there. A changed tool input is
+// merged into the model's, member by member.
 var hooks = declared.HookTable{
 	Tool: beforeTool, File: settingsFile, Format: "jsonc", Note: trusted, Specific: true,
 	Group: func(e adapter.NativeHook, command string) any {
@@ -38,12 +38,13 @@ var hooks = declared.HookTable{
 	},
 }
 
-// toolHook makes Gemini ask before a tool call. The layers of its settings that a run could bring must belong to root, and hooks
-// stand nowhere else, so it is its policy that makes every call a question.
+// toolHook makes Gemini ask before a tool call. Hooks can only be in settings, and the layers of settings that a run
+// could add must belong to root, so its policy makes every call a question.
 var toolHook = &cliagent.ToolHook{Approvals: true}
 
-// askAlways is the policy. It stands in the tiers of the user and of the administrator, whichever is read. A rule without a pattern
-// does not hold for shell commands that Gemini knows as harmless, such as echo: those it would run unasked.
+// askAlways is the policy, for both the user's and the administrator's tier, whichever is read. A rule without a
+// pattern does not apply to shell commands that Gemini considers harmless, such as echo: it would run those without
+// asking.
 const askAlways = `[[rule]]
 toolName = "run_shell_command"
 argsPattern = "."

@@ -6,18 +6,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// window and output are what Gemini CLI takes for the context window of every Gemini model, and the output limit that Google
-// states for all of them.
+// window and output are the context window that Gemini CLI assumes for every Gemini model, and Google's output limit
+// for all of them.
 const (
 	window      = 1_048_576
 	outputLimit = 65_536
 	gemmaWindow = 256_000
 )
 
-// models are those that Gemini CLI 0.61.0 knows by name; any other name is passed on as it is. auto lets it choose between its
-// Pro and its Flash model; which model an alias stands for depends on the account, and the one stated here is that of an
-// account without early access. A price stands only where one number says it: Pro models cost more for prompts above 200,000
-// tokens, and the price of Gemini 3.8 Flash is one of an introduction.
+// models are those that Gemini CLI 0.61.0 knows by name; other names are passed on unchanged. auto lets it choose
+// between its Pro and its Flash model; an alias's model depends on the account, and the one stated here is that of an
+// account without early access. Only prices that are one number are stated: Pro models cost more for prompts above
+// 200,000 tokens, and the price of Gemini 3.8 Flash is introductory.
 func models() []execution.Model {
 	return []execution.Model{
 		{ID: "auto", Aliases: []string{"auto-gemini-3"}, DisplayName: "Auto", Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit},
@@ -36,7 +36,7 @@ func models() []execution.Model {
 	}
 }
 
-// model is a Gemini model. All of them think; how hard cannot be said for one run.
+// model returns a Gemini model. All of them think; the effort cannot be set for one run.
 func model(id, display string, p *execution.Price, aliases ...string) execution.Model {
 	return execution.Model{ID: id, Aliases: aliases, DisplayName: display, Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit, Thinking: true, Price: p}
 }
@@ -45,8 +45,8 @@ func price(input, output, cacheRead float64) *execution.Price {
 	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead}
 }
 
-// aside reports whether calls of a model are requests that Gemini CLI makes for itself, such as the summary of an earlier
-// session at the next start: those go to a Flash-Lite model, and are none of the run's unless it runs on one itself.
+// aside reports whether calls of a model are Gemini CLI's own requests, such as the summary of an earlier session at
+// the next start: those go to a Flash-Lite model, and do not belong to the run unless it uses one itself.
 func aside(model, own string) bool {
 	return strings.Contains(model, "flash-lite") && !strings.Contains(own, "flash-lite")
 }

@@ -3,15 +3,16 @@ package gemini
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
 // documents are the types besides images, audio, PDF and text that Gemini's models read.
-var documents = map[string]bool{"image/heic": true, "image/heif": true}
+var documents = []string{"image/heic", "image/heif"}
 
-// negotiate adds what the capabilities cannot say.
+// negotiate adds limitations that capabilities cannot express.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -19,7 +20,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	if req.Context != nil && len(req.Context.Structured) > 0 {
 		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
 		}
 	}
 	if _, added := cliagent.Instructions(req); added != "" && req.Run.SystemPromptMode == "" {
@@ -35,7 +36,7 @@ func negotiate(req execution.Request) []execution.Reason {
 		case a.URL != "" && !inline:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 				"gemini takes no address of an attachment; give it as a file, as base64 or as a data: URL")
-		case cliagent.MediaOf(t) == cliagent.MediaOther && !documents[t]:
+		case cliagent.MediaOf(t) == cliagent.MediaOther && !slices.Contains(documents, t):
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
 				"attachment %s: gemini takes images, audio, PDF and text, no %s", cliagent.AttachmentTitle(a, i), t)
 		}

@@ -20,7 +20,7 @@ var lineShape jsonscan.Shape[lineForm]
 
 var _ cliagent.Parser = (*oneShot)(nil)
 
-// oneShot turns the lines of gemini --output-format stream-json into events. It belongs to one run.
+// oneShot converts the lines of gemini --output-format stream-json to events. It belongs to one run.
 type oneShot struct {
 	cliagent.OneShot
 	req   execution.Request
@@ -31,15 +31,15 @@ type oneShot struct {
 	session string
 	model   string
 	calls   toolcall.Calls
-	said    strings.Builder // the message that is being streamed
+	said    strings.Builder // the message being streamed
 	speaks  bool
-	text    string // the last whole message
+	text    string // the last complete message
 	steps   int
 	inStep  bool
 	begun   bool
 	ended   bool
-	warned  string // the last error that is no result
-	halted  string // why Gemini stopped the model, which it calls a success
+	warned  string // the last error that is not a result
+	halted  string // why Gemini stopped the model, which it reports as a success
 	usage   execution.Usage
 	failure *failure
 }
@@ -51,7 +51,7 @@ func newOneShot(req execution.Request) *oneShot {
 	return p
 }
 
-// Line is one line of Gemini's output.
+// Line handles one line of Gemini's output.
 func (p *oneShot) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	switch {
 	case src == process.Stderr:
@@ -64,7 +64,7 @@ func (p *oneShot) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	}
 }
 
-// event reads a line. False means that it is not known.
+// event handles a line. It returns false for an unknown one.
 func (p *oneShot) event(s *cliagent.Sink) bool {
 	typ, _ := p.v.Type.Plain()
 	switch string(typ) {
@@ -100,7 +100,7 @@ func (p *oneShot) init(s *cliagent.Sink) bool {
 	return true
 }
 
-// ensureStep begins a model call with the turn, or with the first thing that shows it.
+// ensureStep starts a model call with the turn, or at its first sign.
 func (p *oneShot) ensureStep(s *cliagent.Sink) {
 	if !p.inStep {
 		p.inStep = true
@@ -117,10 +117,10 @@ func (p *oneShot) endStep(s *cliagent.Sink) {
 	}
 }
 
-// active reports whether a turn runs. What is not in one belongs to nothing.
+// active reports whether a turn is running. Everything else is ignored.
 func (p *oneShot) active() bool { return p.begun && !p.ended }
 
-// message is a piece of text, or the prompt that Gemini repeats.
+// message handles a piece of text, or the prompt that Gemini repeats.
 func (p *oneShot) message(s *cliagent.Sink) bool {
 	content := p.v.Content
 	if content.Kind() != jsonscan.String || !p.active() {
@@ -152,7 +152,7 @@ func (p *oneShot) endMessage(s *cliagent.Sink) {
 	}
 }
 
-// complain is a warning, or an error behind which a result follows.
+// complain handles a warning, or an error that a result follows.
 func (p *oneShot) complain(s *cliagent.Sink) bool {
 	message := p.v.Message.Str()
 	if message == "" || !p.active() {
@@ -168,14 +168,14 @@ func (p *oneShot) complain(s *cliagent.Sink) bool {
 	return true
 }
 
-// result is the end of the turn and of the conversation.
+// result handles the end of the turn and of the conversation.
 func (p *oneShot) result(s *cliagent.Sink) bool {
 	status := p.v.Status
 	if status.Kind() != jsonscan.String || p.ended {
 		return false
 	}
 	if !p.begun {
-		// It failed before there was a session; Exit says so.
+		// It failed before there was a session; Exit reports it.
 		p.ended = true
 		p.failure = p.fault()
 		s.Done()
@@ -206,7 +206,7 @@ func (p *oneShot) result(s *cliagent.Sink) bool {
 	return true
 }
 
-// fault is why the turn failed: what the result says, or the complaint before a result that says nothing.
+// fault returns why the turn failed: the result's error, or the last error before a result without one.
 func (p *oneShot) fault() *failure {
 	message := p.v.Error.Message.Str()
 	if message == "" {
@@ -218,15 +218,15 @@ func (p *oneShot) fault() *failure {
 	return failureOf(p.v.Error.Type.Str(), message)
 }
 
-// Exit says how the run ended. Without a word of Gemini it says nothing, and the kit reads the exit: a code of 0 after a
-// signal is no success, and one above 128 may be a status of the model API as well as a signal.
+// Exit returns the outcome that Gemini stated. If it is empty, the kit judges by the exit: code 0 after a signal is
+// not a success, and a code above 128 may be a model API's status as well as a signal.
 func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	res := execution.Result{Model: p.model, SessionID: p.session, Retries: p.err.retries}
 	if !p.usage.IsZero() {
 		u := p.usage
 		res.Usage = &u
 	} else if p.halted != "" {
-		// The model was called, and Gemini does not state what the call used.
+		// The model was called, and Gemini does not state the call's usage.
 		res.Cost = &execution.Cost{Unpriced: true}
 	}
 	f := p.failure
@@ -242,7 +242,7 @@ func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	case p.ended:
 		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
 	case p.begun && exit.Code == 0 && !exit.Stopped && exit.Signal == "":
-		// Seen with tool output of 5 MB: Gemini exits before a full pipe was read, and its result is lost.
+		// Seen with tool output of 5 MB: Gemini exits before a full pipe is read, and its result is lost.
 		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitCompleted
 		res.Error = execution.NewResultError(execution.CodeInvalidOutput,
 			"gemini ended without a result: it drops the end of a large output that was not read in time")

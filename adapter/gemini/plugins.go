@@ -7,9 +7,9 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// plugins are what Gemini calls extensions, from a folder or the address of a repository. The command asks whether a folder is
-// trusted, and takes no answer for a no that it does not report, so the trust of this one command is stated. It prints its list on
-// its standard error.
+// plugins are Gemini's extensions, from a folder or a repository's URL. The command asks whether a folder is trusted
+// and silently takes no answer as a no, so it is declared trusted for this command only. It prints its list to
+// standard error.
 var plugins = declared.PluginTable{
 	Format:  adapter.PluginExtension,
 	Env:     map[string]string{"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1"},
@@ -32,7 +32,7 @@ var plugins = declared.PluginTable{
 	},
 }
 
-// array is the JSON array that stands on lines of its own in one of the texts.
+// array returns the JSON array on lines of its own in one of the texts.
 func array(texts ...string) string {
 	for _, text := range texts {
 		lines := strings.Split(text, "\n")

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// RedirectModel points Gemini CLI at another Gemini API. Its address alone would make Gemini choose a login that it then
-// refuses, so the settings name one; everything that would reach for the network besides is switched off.
+// RedirectModel points Gemini CLI to another Gemini API. The URL alone would make Gemini select a login that it then
+// refuses, so the settings name one; all other network access is disabled.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	const model = "gemini-2.5-flash"
 	settings, err := json.MarshalIndent(map[string]any{
@@ -32,7 +32,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: tools.MCP.Prefix + server + tools.MCP.Separator + tool, Input: input}
 		},
-		// Clarify stays nil: the tool that asks a person is taken away wherever Gemini is not in a terminal.
+		// Clarify stays nil: without a terminal Gemini removes the tool that asks a person.
 	}
 }
 

@@ -13,8 +13,8 @@ const sessionAgent = "gemini"
 
 var _ adapter.SessionStore = Adapter{}
 
-// sessions is Gemini's store: tmp/<name of the project>/chats/session-<time>-<beginning of the id>.jsonl, and the
-// sub-agents of a session in a directory by its id. Older releases wrote one JSON document for each session.
+// sessions is Gemini's store: tmp/<name of the project>/chats/session-<time>-<beginning of the id>.jsonl, and a
+// session's sub-agents in a directory named by its id. Older releases wrote one JSON document per session.
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: sessionAgent,
 	Roots: func(h adapter.Host) []string { return []string{sessionRoot(h)} },
@@ -28,7 +28,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 	Whole: func(path string) bool { return filepath.Ext(path) == ".json" },
 })
 
-// sessionHome is the .gemini directory, which GEMINI_CLI_HOME puts into another one.
+// sessionHome returns the .gemini directory, which GEMINI_CLI_HOME relocates.
 func sessionHome(h adapter.Host) string {
 	if dir := h.Getenv("GEMINI_CLI_HOME"); dir != "" {
 		return filepath.Join(dir, ".gemini")
@@ -41,7 +41,7 @@ func sessionRoot(h adapter.Host) string { return filepath.Join(sessionHome(h), "
 // maxSessionNotes bounds the small files about projects.
 const maxSessionNotes = 8 << 20
 
-// sessionProjects gives the directory of each project by its name.
+// sessionProjects returns the directory of each project by its name.
 func sessionProjects(l *sessionfile.Lister) map[string]string {
 	path := filepath.Join(sessionHome(l.Host), "projects.json")
 	var file struct {
@@ -50,7 +50,7 @@ func sessionProjects(l *sessionfile.Lister) map[string]string {
 	names := map[string]string{}
 	text, err := sessionfile.ReadFile(l.Host, path, maxSessionNotes)
 	if err != nil {
-		return names // it is not there before the first session
+		return names // it does not exist before the first session
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		l.Problem(path, "is not JSON of the expected shape: directories of sessions may be unknown")
@@ -81,7 +81,7 @@ func listSessions(l *sessionfile.Lister) {
 	}
 }
 
-// chatID is the beginning of a session's id, which the name of its file has; the file has the rest.
+// chatID matches the beginning of a session's id in its file's name; the file has the rest.
 func chatID(e sessionfile.Entry) (id string, ok bool) {
 	stem, ok := strings.CutSuffix(e.Name, ".jsonl")
 	if !ok {
@@ -90,10 +90,11 @@ func chatID(e sessionfile.Entry) (id string, ok bool) {
 	return stem[strings.LastIndexByte(stem, '-')+1:], ok
 }
 
-// maxEmpty is more than Gemini writes before the first message.
+// maxEmpty exceeds what Gemini writes before the first message.
 const maxEmpty = 256 << 10
 
-// empty reports whether a file holds no message. Gemini begins one when it resumes a session, and then goes on in the first.
+// empty reports whether a file contains no message. Gemini creates one when it resumes a session, and then continues
+// in the first.
 func empty(h adapter.Host, e sessionfile.Entry) bool {
 	text, err := sessionfile.ReadFile(h, e.Path, maxEmpty)
 	return err == nil && strings.HasSuffix(e.Name, ".jsonl") && !strings.HasPrefix(string(text), `{"id":`) && !strings.Contains(string(text), "\n{\"id\":")
@@ -101,7 +102,7 @@ func empty(h adapter.Host, e sessionfile.Entry) bool {
 
 func listChats(l *sessionfile.Lister, dir, cwd string) {
 	entries := l.Dir(dir)
-	parts := map[string][]sessionfile.Entry{} // sub-agents by the session that they work for
+	parts := map[string][]sessionfile.Entry{} // sub-agents by the session that they belong to
 	for _, e := range entries {
 		if !e.Dir || e.Problem != "" || strings.HasSuffix(e.Name, ".jsonl") || strings.HasSuffix(e.Name, ".json") {
 			continue
@@ -133,7 +134,7 @@ func listChats(l *sessionfile.Lister, dir, cwd string) {
 		}
 		l.Add(f, e)
 	}
-	for parent, list := range parts { // their session is gone
+	for parent, list := range parts { // their session was deleted
 		for _, p := range list {
 			l.Add(adapter.SessionFile{ID: strings.TrimSuffix(p.Name, ".jsonl"), Cwd: cwd, Parent: parent}, p)
 		}

@@ -35,8 +35,8 @@ var sessionCallShape jsonscan.Shape[struct {
 	ID, Name, Args, Result, Status, ResultDisplay jsonscan.Value
 }]
 
-// sessionDecoder reads Gemini's records: messages that are written again when they grow, patches of the session, and
-// rewinds. A session that is resumed begins again with a header and its messages as the model gets them.
+// sessionDecoder reads Gemini's records: messages that are rewritten when they grow, patches of the session, and
+// rewinds. A resumed session restarts with a header and its messages in the model's form.
 type sessionDecoder struct {
 	b    *sessionfile.Builder
 	c    *sessionfile.Conversation
@@ -74,7 +74,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	return true
 }
 
-// patch changes what is known of the session.
+// patch updates the session.
 func (d *sessionDecoder) patch(v *sessionRecordForm) {
 	d.b.At(sessionfile.Time(v.LastUpdated))
 	if s := v.Summary.Str(); s != "" && d.main {
@@ -83,7 +83,7 @@ func (d *sessionDecoder) patch(v *sessionRecordForm) {
 	if v.Messages.Kind() != jsonscan.Array {
 		return
 	}
-	// The list is the whole conversation: what is not in it has been taken out of it.
+	// The list is the whole conversation: missing messages were removed.
 	kept, calls := map[*adapter.SessionMessage]bool{}, map[string]bool{}
 	for _, e := range v.Messages.Array {
 		for _, m := range d.message(e) {
@@ -98,7 +98,7 @@ func (d *sessionDecoder) patch(v *sessionRecordForm) {
 	})
 }
 
-// rewind takes back a message and what follows it; all of them when it is not there.
+// rewind removes a message and everything after it, or all messages if it is missing.
 func (d *sessionDecoder) rewind(id string) {
 	found := false
 	d.c.Each(func(m *adapter.SessionMessage) { found = found || m.ID == id })
@@ -110,7 +110,7 @@ func (d *sessionDecoder) rewind(id string) {
 	})
 }
 
-// message puts a message in, or over what is known of it, and gives the messages that it became.
+// message adds or updates a message, and returns the messages that it became.
 func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage {
 	var v sessionMessageForm
 	if !sessionMessageShape.From(value, &v) {
@@ -131,7 +131,7 @@ func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage
 	return nil
 }
 
-// user is what the user said, or what the tools answered: both are the user's part for the model.
+// user handles a user message or the results of tools: both have the model's role user.
 func (d *sessionDecoder) user(id string, content jsonscan.Value, at time.Time) []*adapter.SessionMessage {
 	var out []*adapter.SessionMessage
 	for _, e := range content.Array {
@@ -152,7 +152,7 @@ func (d *sessionDecoder) user(id string, content jsonscan.Value, at time.Time) [
 	return append(out, m)
 }
 
-// result is one answer of a tool. It comes twice: with its call, and as what the model gets.
+// result handles the result of a tool. It is recorded twice: with its call, and in the model's form.
 func (d *sessionDecoder) result(r jsonscan.Value, at time.Time) *adapter.SessionMessage {
 	call := r.Get("id").Str()
 	id := "result-" + call
@@ -178,7 +178,7 @@ func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) 
 	known := d.c.Find(id)
 	m := d.c.Message(id, adapter.RoleAssistant, at)
 	out := []*adapter.SessionMessage{m}
-	// A message of a resumed session has lost its usage, model and calls; what was known of them stays.
+	// A message of a resumed session lacks its usage, model and calls; the known ones stay.
 	if known == nil || v.Content.Kind() == jsonscan.String {
 		m.Content = sessionText(v.Content)
 	}
@@ -217,7 +217,7 @@ func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) 
 			}
 		}
 	}
-	for _, e := range v.Content.Array { // the model's own form has the calls in the content
+	for _, e := range v.Content.Array { // the model's form contains the calls
 		if call := e.Get("functionCall"); call.Kind() == jsonscan.Object {
 			d.c.Call(m, call.Get("id").Str(), call.Get("name").Str(), call.Get("args").Raw())
 		}
@@ -225,7 +225,7 @@ func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) 
 	return out
 }
 
-// sessionText is the text of an answer without what the model thought.
+// sessionText returns the text of an answer without thinking.
 func sessionText(content jsonscan.Value) string {
 	if content.Kind() != jsonscan.Array {
 		return sessionfile.Text(content)

@@ -7,30 +7,31 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxPrompt is what Gemini CLI reads of its standard input; it drops the rest and goes on.
+// maxPrompt is how much Gemini CLI reads from standard input; it drops the rest and continues.
 const maxPrompt = 8 << 20
 
-// approvals are Gemini's words. In default mode without a person it offers no tool to its model that would need a permission;
-// a conversation asks, and package agent refuses unasked what deny refuses.
+// approvals are Gemini's approval modes. In default mode without a person it hides tools that need permission from
+// its model; a conversation asks, and package agent denies without asking in mode deny.
 var approvals = map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo", execution.ApprovalPrompt: "default", execution.ApprovalDeny: "default"}
 
 func mode(run execution.RunOptions) execution.ApprovalMode {
 	return cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)
 }
 
-// sessionOf is the session to go on from.
+// sessionOf returns the session to continue.
 func sessionOf(req execution.Request) string {
 	id, _ := cliagent.SessionOf(req)
 	return id
 }
 
-// spawn makes the command line of one prompt. The message goes through standard input, where it is taken for the prompt
-// whatever it begins with.
+// spawn returns the command line of a single prompt. The message goes through standard input, where it is always read
+// as a prompt.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
 	session := sessionOf(req)
 	if session != "" && !cliagent.IsUUID(session) {
-		// Gemini takes a number for the place of a session in its list, and begins a new one for "latest" when there is none.
+		// Gemini treats a number as an index into its list of sessions, and starts a new session for "latest" if
+		// there is none.
 		return cliagent.Invocation{}, noSession(session)
 	}
 	text := message(req)
@@ -45,8 +46,8 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Args: args, Env: environment(l), Stdin: []byte(text)}, nil
 }
 
-// options are the arguments of both ways. A directory that nobody has trusted yet would end the run; trusted for this run
-// alone, its own settings, with the servers and hooks they name, stay unread.
+// options returns the common arguments. An untrusted directory would end the run; trusted for this run only, its own
+// settings, with their servers and hooks, stay unread.
 func options(l *cliagent.Launch) []string {
 	req := l.Request
 	args := []string{"--skip-trust", "--approval-mode=" + approvals[mode(req.Run)]}
@@ -60,8 +61,8 @@ func options(l *cliagent.Launch) []string {
 	return args
 }
 
-// environment sets what a run needs. Gemini starts itself a second time to give that process more memory, and the first one
-// swallows every signal, so that is switched off.
+// environment sets the variables of a run. Gemini restarts itself to get more memory, and its first process ignores
+// every signal, so restarting is disabled.
 func environment(l *cliagent.Launch) map[string]string {
 	env := map[string]string{"GEMINI_CLI_NO_RELAUNCH": "true", "NO_COLOR": "1"}
 	if replace, _ := cliagent.Instructions(l.Request); replace != "" {
@@ -70,7 +71,7 @@ func environment(l *cliagent.Launch) map[string]string {
 	return env
 }
 
-// message is the request's message behind the instructions that are added: Gemini has no other place for them.
+// message returns the request's message after the added instructions: Gemini has no other place for them.
 func message(req execution.Request) string {
 	text := string(req.Message.Text)
 	if _, added := cliagent.Instructions(req); added != "" {

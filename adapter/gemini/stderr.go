@@ -10,37 +10,37 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// maxSaid bounds what is kept of the message with which Gemini gives up, maxEarly the retries that wait for the session, maxNote the
-// lines of a note.
+// maxSaid bounds the stored fatal error message, maxEarly the retries that wait for the session, maxNote the lines of
+// a note.
 const (
 	maxSaid  = 4 << 10
 	maxEarly = 64
 	maxNote  = 8
 )
 
-// stderr reads Gemini's standard error: notes that a model call is tried again, of which there is no other trace, and the
-// message with which Gemini gives up before there is a session.
+// stderr reads Gemini's standard error: notes about retried model calls, which have no other trace, and the fatal
+// error before there is a session.
 type stderr struct {
 	said    strings.Builder
-	note    string // the begin of a note about a retry whose message has more lines
+	note    string // the first line of a multi-line note about a retry
 	lines   int    // of the note
-	dump    bool   // the lines of a printed object follow
-	help    bool   // the rest of the help that follows a wrong argument
+	dump    bool   // a printed object follows
+	help    bool   // the rest of the help after a wrong argument
 	early   []execution.Body
 	session bool
-	// late is for conversations, whose log Gemini holds back until it ends: notes of retries are counted and no longer news, and lines that
-	// are not known are no sign of a change in its output.
+	// late is for conversations, whose log Gemini holds back until it exits: retries are only counted, and unknown
+	// lines do not indicate a new output format.
 	late    bool
 	retries int
 }
 
-// noise are the beginnings of lines that say nothing about the run.
+// noise are the prefixes of irrelevant lines.
 var noise = []string{"Warning: ", "YOLO mode is enabled", "256-color support not detected", "Ripgrep is not available", "[STARTUP] ", "Loaded cached credentials",
 	"Approval mode overridden", "Error executing tool ", "Error when talking to Gemini API", "Error when talking to API",
 	"(node:", "(Use `node --trace", "Cleanup timed out", "[INFO] ", "[DEBUG] ", "MCP ", "Hook ", "Data collection is disabled",
 	"Registering notification handlers", "Server '", "Scheduling MCP", "Executing MCP", "Flash-Lite", "Session cleanup"}
 
-// line reads one line of standard error.
+// line handles one line of standard error.
 func (e *stderr) line(line []byte, s *cliagent.Sink) {
 	text := strings.TrimRight(string(line), " \t")
 	trimmed := strings.TrimSpace(text)
@@ -55,7 +55,7 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 		e.attempt(s)
 	case strings.HasPrefix(trimmed, "at "), e.dump && (strings.HasPrefix(text, " ") || trimmed == "}" || trimmed == "{"):
 	case strings.HasPrefix(text, "MCP issues detected"):
-		// Which server it is Gemini says to nobody.
+		// Gemini never states which server it is.
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "gemini: an MCP server did not start; gemini mcp list shows those of its settings"})
 	case begins(text, noise):
 		e.dump = strings.HasPrefix(text, "Error")
@@ -75,7 +75,7 @@ func (e *stderr) line(line []byte, s *cliagent.Sink) {
 	}
 }
 
-// attempt reads a note about a retry as soon as it is whole: a message of the model API may have several lines.
+// attempt parses a note about a retry once it is complete: a model API's message may have several lines.
 func (e *stderr) attempt(s *cliagent.Sink) {
 	if !strings.Contains(e.note, "Retrying ") && !strings.Contains(e.note, "Max attempts reached") && e.lines < maxNote {
 		return
@@ -87,10 +87,10 @@ func (e *stderr) attempt(s *cliagent.Sink) {
 	e.note = ""
 }
 
-// Noise reports whether a line of standard error says nothing about a failure.
+// Noise reports whether a line of standard error is unrelated to a failure.
 func (p *oneShot) Noise(line string) bool { return isNoise(line) }
 
-// isNoise knows the printed object after an error only by its lines that stay when the stack trace is taken out.
+// isNoise recognizes the printed object after an error by the lines that remain without the stack trace.
 func isNoise(line string) bool {
 	return line == "{" || line == "}" || strings.HasPrefix(line, "status: ") || begins(line, noise) && !strings.HasPrefix(line, "Error ")
 }
@@ -104,7 +104,7 @@ func begins(text string, with []string) bool {
 	return false
 }
 
-// give keeps what Gemini says before there is a session.
+// give keeps the messages before there is a session.
 func (e *stderr) give(text string) {
 	if e.said.Len()+len(text) > maxSaid {
 		return
@@ -115,7 +115,7 @@ func (e *stderr) give(text string) {
 	e.said.WriteString(text)
 }
 
-// again is a model call that is tried again.
+// again handles a retried model call.
 func (e *stderr) again(r execution.Retry, s *cliagent.Sink) {
 	if e.retries++; e.late {
 		return
@@ -134,7 +134,7 @@ func (e *stderr) again(r execution.Retry, s *cliagent.Sink) {
 	}
 }
 
-// begun shows what overtook the begin of the session on the other stream.
+// begun reports what arrived before the session started on the other stream.
 func (e *stderr) begun(s *cliagent.Sink) {
 	e.session = true
 	for _, b := range e.early {
@@ -144,8 +144,8 @@ func (e *stderr) begun(s *cliagent.Sink) {
 	e.said.Reset()
 }
 
-// retry reads "Attempt 2 failed with status 429. Retrying with backoff... ERROR" and its variants. Gemini gives up after ten
-// attempts unless its settings say otherwise; how many there will be is not said.
+// retry parses "Attempt 2 failed with status 429. Retrying with backoff... ERROR" and its variants. By default Gemini
+// gives up after ten attempts; the note does not state the number.
 func retry(text string) (r execution.Retry, ok bool) {
 	digits, rest, ok := strings.Cut(strings.TrimPrefix(text, "Attempt "), " ")
 	attempt, err := strconv.Atoi(digits)
@@ -185,8 +185,8 @@ func retry(text string) (r execution.Retry, ok bool) {
 	return r, true
 }
 
-// failure is why Gemini gave up without a result, nil if nothing tells. The numbers are those that it ends with on purpose; any
-// other tells nothing, as it is the remainder of a status at times.
+// failure returns why Gemini exited without a result, nil if unknown. The exit codes are its documented ones; others
+// mean nothing, because some are the remainder of a status.
 func (e *stderr) failure(exit int) *failure {
 	said := e.said.String()
 	f := &failure{cliagent.Failure{Message: said, Code: failures.Text(strings.ToLower(said))}}

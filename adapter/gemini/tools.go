@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,17 +15,16 @@ import (
 // toolShell is the tool that runs a command.
 const toolShell = "run_shell_command"
 
-// exitedWith stands before the exit code of a command that failed without a word.
+// exitedWith precedes the exit code of a failed command without output.
 const exitedWith = "Command exited with code: "
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{toolShell: toolcall.Shell, "read_file": toolcall.Read, "write_file": toolcall.Write,
-		"replace": toolcall.Edit, "invoke_agent": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"replace"}, toolcall.Agent: {"invoke_agent"}},
 	Input: toolcall.Input{Path: "file_path", Command: "command", Agent: "agent_name", Prompt: "prompt", Content: "content", Old: "old_string"},
 	MCP:   toolcall.Naming{Prefix: "mcp_", Separator: "_"},
-})
+}
 
-// toolUse is a call with its whole input.
+// toolUse handles a call with its whole input.
 func (p *oneShot) toolUse(s *cliagent.Sink) bool {
 	id, name := p.v.ToolID.Str(), p.names.Str(p.v.ToolName)
 	if id == "" || name == "" || !p.active() || p.calls.Open(id) != nil {
@@ -36,12 +36,13 @@ func (p *oneShot) toolUse(s *cliagent.Sink) bool {
 	c.At = cliagent.Moment(p.v.Timestamp)
 	p.calls.Called(c, p.v.Parameters, s)
 	if mode(p.req.Run) == execution.ApprovalYolo {
-		p.calls.Run(c, s) // nothing stands between the call and the command
+		p.calls.Run(c, s) // the command starts right after the call
 	}
 	return true
 }
 
-// toolResult is the end of a call. The model call that made it has ended by then. Whether write_file found a file there is not shown.
+// toolResult handles the end of a call. The model call that made it has ended by then. Whether write_file created the
+// file is not shown.
 func (p *oneShot) toolResult(s *cliagent.Sink) bool {
 	c := p.calls.Open(p.v.ToolID.Str())
 	if c == nil || p.v.Status.Kind() != jsonscan.String || !p.active() {
@@ -66,29 +67,29 @@ func (p *oneShot) toolResult(s *cliagent.Sink) bool {
 	return true
 }
 
-// unasked are tools for which Gemini asks a person. Where there is none it takes them away from its model, which calls them
-// all the same and is told that they do not exist.
-var unasked = map[string]bool{toolShell: true, "write_file": true, "replace": true, "web_fetch": true, "save_memory": true, "activate_skill": true}
+// unasked are the tools that need permission. Without a person Gemini hides them from its model, and answers calls
+// that they do not exist.
+var unasked = []string{toolShell, "write_file", "replace", "web_fetch", "save_memory", "activate_skill"}
 
-// refused reports whether a call that failed did so for want of a permission.
+// refused reports whether a call failed for lack of permission.
 func (p *oneShot) refused(c *toolcall.Call) bool {
 	switch kind, _ := p.v.Error.Type.Plain(); string(kind) {
 	case "policy_violation":
 		return true
 	case "tool_not_registered":
-		return mode(p.req.Run) != execution.ApprovalYolo && (unasked[c.Name] || c.MCP)
+		return mode(p.req.Run) != execution.ApprovalYolo && (slices.Contains(unasked, c.Name) || c.MCP)
 	}
 	return false
 }
 
-// command is the end of a command. Gemini says success of every command that ran, whatever its exit code, and shows the code of
-// one that printed nothing only: that of any other is not known, and is not made up.
+// command returns the end of a command. Gemini reports success for every command that ran and shows the exit code
+// only of one that printed nothing: other exit codes are unknown.
 func (p *oneShot) command(output string) *toolcall.Exit {
 	if digits, ok := strings.CutPrefix(output, exitedWith); ok {
 		if code, err := strconv.Atoi(strings.TrimSpace(digits)); err == nil {
 			return &toolcall.Exit{Code: code, Exited: true}
 		}
 	}
-	// Without any output it was shown in a form that does not reach this stream.
+	// Without any output it was shown in a format that does not reach this stream.
 	return &toolcall.Exit{Stdout: output, Exited: output == "" && p.v.Output.Kind() == jsonscan.String}
 }

@@ -12,22 +12,23 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// twoWay reports whether the run needs the Agent Client Protocol: somebody may say something, or only a session of that protocol
-// carries what the request brings. Gemini reads MCP servers from its settings, which belong to the user, and takes attachments
-// from its workspace; a session takes both as they are.
+// twoWay reports whether the run needs the Agent Client Protocol: somebody may say something, or only a session of
+// that protocol supports the request. A single prompt would need MCP servers in the user's settings and attachments
+// in the workspace; a session takes both directly.
 //
-// So does a long prompt. Gemini repeats the prompt of a single run on its standard output and then ends without waiting for its reader: what
-// a pipe does not hold is lost, the result behind it first. A limit of turns, which a session cannot keep, goes before.
+// A long prompt also needs it. Gemini repeats the prompt of a single run on its standard output and exits without
+// waiting for the reader: what exceeds a pipe's buffer is lost, the result first. A turn limit, which a session
+// cannot enforce, takes precedence.
 func twoWay(req execution.Request) bool {
 	return req.Run.Interactive || req.Run.MaxTurns == 0 && len(message(req)) > maxEcho || len(req.Run.MCPServers) > 0 || len(req.Tools) > 0 || len(req.Message.Attachments) > 0 ||
 		mode(req.Run) == execution.ApprovalPrompt && cliagent.WantsApprovals(req)
 }
 
-// maxEcho is the longest prompt that is repeated on standard output: written as JSON it still fits a pipe.
+// maxEcho is the longest prompt whose JSON still fits into a pipe's buffer.
 const maxEcho = 16 << 10
 
-// protocol is what is particular about Gemini as an agent of the Agent Client Protocol. Mode and model are arguments: the news of a
-// mode that is set in a session is a text of the agent. It is never asked to authenticate, which would write the user's settings.
+// protocol describes Gemini as an agent of the Agent Client Protocol. Mode and model are arguments: setting a
+// session's mode would add a text of the agent. authenticate is never called, because it writes the user's settings.
 var protocol = acpagent.Spec{
 	Name:        name,
 	LoginHint:   loginGuidance,
@@ -43,7 +44,7 @@ var protocol = acpagent.Spec{
 	Classify: classify,
 }
 
-// spawnConversation makes the command line of a conversation.
+// spawnConversation returns the command line of a conversation.
 func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if session := sessionOf(l.Request); session != "" {
 		if !cliagent.IsUUID(session) {
@@ -56,7 +57,7 @@ func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error
 	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l)...), Env: environment(l)}, nil
 }
 
-// toolName takes the tool's name off the id of its call: write_file__CALL.
+// toolName extracts the tool's name from the id of its call: write_file__CALL.
 func toolName(c *acpagent.ToolCall) string {
 	if at := strings.LastIndex(c.ID, "__"); at > 0 {
 		return c.ID[:at]
@@ -64,7 +65,8 @@ func toolName(c *acpagent.ToolCall) string {
 	return ""
 }
 
-// callInput is what can be seen of a call's input: the arguments of a tool of an MCP server, a command, the change of a file.
+// callInput returns the visible part of a call's input: the arguments of an MCP server's tool, a command, a file
+// change.
 func callInput(c *acpagent.ToolCall) []byte {
 	var in map[string]any
 	switch tool := toolName(c); {
@@ -88,7 +90,7 @@ func callInput(c *acpagent.ToolCall) []byte {
 	return b
 }
 
-// shellOf reads the call of a command. Its exit code is shown only if it failed without a word.
+// shellOf reads the call of a command. Its exit code is only shown if it failed without output.
 func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 	if toolName(c) != toolShell {
 		return acpagent.Shell{}, false
@@ -102,7 +104,7 @@ func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 	return sh, true
 }
 
-// classify is the word for an error of the protocol. Gemini gives it the status of the model API for its code.
+// classify returns the code of a protocol error, whose number is the status of the model API.
 func classify(code int64, message string) execution.ErrorCode {
 	if word := failures.Text(strings.ToLower(message)); word != "" {
 		return word
@@ -110,8 +112,8 @@ func classify(code int64, message string) execution.ErrorCode {
 	return failures.Status(code)
 }
 
-// conversation is the kit's parser with Gemini's standard error besides, the only trace of model calls that are tried again; it comes when
-// Gemini ends.
+// conversation is the kit's parser plus Gemini's standard error, the only trace of retried model calls; it arrives
+// when Gemini exits.
 type conversation struct {
 	cliagent.Parser
 	err stderr
@@ -119,8 +121,8 @@ type conversation struct {
 
 var _ cliagent.Alarmed = (*conversation)(nil)
 
-// newConversation makes the parser of a run over the Agent Client Protocol. A prompt that replaces Gemini's own reaches it in a file,
-// so the kit does not send it again.
+// newConversation returns the parser of a run over the Agent Client Protocol. A prompt that replaces Gemini's own is
+// passed in a file, so the kit does not send it again.
 func newConversation(req execution.Request) *conversation {
 	req = req.Clone()
 	req.Run.SessionID = sessionOf(req)
@@ -130,7 +132,7 @@ func newConversation(req execution.Request) *conversation {
 	return &conversation{Parser: protocol.NewParser(req), err: stderr{late: true}}
 }
 
-// Line is one line of Gemini's output.
+// Line handles one line of Gemini's output.
 func (c *conversation) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	if src != process.Stderr {
 		c.Parser.Line(src, line, s)
@@ -142,14 +144,14 @@ func (c *conversation) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	c.err.line(line, s)
 }
 
-// Alarm is the end of the agent's time for an answer.
+// Alarm handles the end of the time for a reply.
 func (c *conversation) Alarm(s *cliagent.Sink) {
 	if a, ok := c.Parser.(cliagent.Alarmed); ok {
 		a.Alarm(s)
 	}
 }
 
-// Exit says how the run ended. What Gemini says when it gives up before there is a session stands on its standard error.
+// Exit returns the outcome. A fatal error before there is a session is on standard error.
 func (c *conversation) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	res := c.Parser.Exit(exit, s)
 	res.Retries = c.err.retries

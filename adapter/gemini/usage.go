@@ -8,8 +8,8 @@ import (
 
 var statsShape jsonscan.Shape[struct{ TotalTokens, InputTokens, OutputTokens, Cached jsonscan.Value }]
 
-// usageOf reads the tokens of one model in this project's terms. Gemini counts what came from the cache as input, and leaves
-// thinking out of the output: it is what is left of the total.
+// usageOf converts the tokens of one model to this project's definitions. Gemini's input includes cached tokens, and
+// its output excludes thinking, which is the rest of the total.
 func usageOf(v jsonscan.Value) execution.Usage {
 	n, _ := statsShape.Of(v)
 	total, input, output, cached := n.TotalTokens.Count(), n.InputTokens.Count(), n.OutputTokens.Count(), n.Cached.Count()
@@ -20,8 +20,8 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	return u.WithTotal()
 }
 
-// count reports what the run used. Models are counted one by one, because requests that Gemini makes for itself are none of
-// the run's; without a list of models the sum counts.
+// count reports the usage of the run. Models are counted separately, because Gemini's own requests do not belong to
+// the run; without a list of models the sum counts.
 func (p *oneShot) count(stats jsonscan.Value, s *cliagent.Sink) {
 	own, found := p.model, false
 	var used []modelUsage
@@ -42,14 +42,14 @@ func (p *oneShot) count(stats jsonscan.Value, s *cliagent.Sink) {
 	}
 }
 
-// modelUsage is what one model took.
+// modelUsage is the usage of one model.
 type modelUsage struct {
 	model string
 	usage execution.Usage
 }
 
-// spend makes the events of what was used and returns the sum. Where other models took part than the one the session named, each
-// is charged at its own price.
+// spend emits the events of the usage and returns the sum. If models besides the session's were used, each is charged
+// at its own price.
 func spend(used []modelUsage, own string, s *cliagent.Sink) (sum execution.Usage) {
 	several := len(used) > 1 || len(used) == 1 && used[0].model != own
 	for _, m := range used {

@@ -14,7 +14,7 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores is the folder with a folder for each project.
+// UsageStores returns the folder of the projects' folders.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("GEMINI_CLI_HOME"), h.Home), ".gemini", "tmp")
 	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl", ".json")}
@@ -29,7 +29,7 @@ func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f adapter.Usag
 	slug, rest, _ := strings.Cut(f.Rel, "/")
 	l.project = string(bytes.TrimSpace(f.Sidecar(h, slug+"/.project_root")))
 	if part := strings.Split(rest, "/"); len(part) > 2 {
-		l.subAgent, l.session = true, part[1] // a sub-agent's chat stands in a folder of its parent's session
+		l.subAgent, l.session = true, part[1] // a sub-agent's chat is in a folder of its parent's session
 	}
 	if strings.HasSuffix(f.Rel, ".json") {
 		return usagescan.NewWhole(l)
@@ -37,8 +37,8 @@ func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f adapter.Usag
 	return usagescan.New(l)
 }
 
-// usageLog reads chats. A message is written again when something is added to it: it counts once, by its id, with the
-// tokens of its last writing. Rewritten histories have no tokens.
+// usageLog reads chats. A message is rewritten when it grows: it counts once, by its id, with its last tokens.
+// Rewritten histories have no tokens.
 type usageLog struct {
 	session, project string
 	subAgent         bool
@@ -46,7 +46,7 @@ type usageLog struct {
 	mem              struct{ Session string }
 }
 
-func (*usageLog) Worth(head []byte) bool {
+func (*usageLog) Relevant(head []byte) bool {
 	kind, ok := jsonscan.Peek(head, "type", "")
 	return !ok || bytes.HasPrefix(kind, []byte(`"gemini"`))
 }
@@ -95,7 +95,7 @@ func (l *usageLog) message(f *usageLineForm, give func(*adapter.UsageRecord)) {
 		Project: l.project, SubAgent: l.subAgent}
 	input := t.Input.Count()
 	r.CacheRead = min(t.Cached.Count(), input)
-	r.Input = input - r.CacheRead + t.Tool.Count() // prompts of tools are apart
+	r.Input = input - r.CacheRead + t.Tool.Count() // prompts of tools are counted separately
 	r.Thinking = t.Thoughts.Count()
 	r.Output = t.Output.Count() + r.Thinking
 	if id := f.ID.Str(); id != "" {

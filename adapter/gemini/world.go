@@ -11,9 +11,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// world is what of the host keeps a session of the user from getting lost.
+// world is the part of the host needed to protect the user's sessions.
 type world struct {
-	environ func() []string // that of the kit's options
+	environ func() []string // from the kit's options
 	now     func() time.Time
 }
 
@@ -25,8 +25,8 @@ func newWorld(opts cliagent.Options) world {
 	return w
 }
 
-// protect refuses to load a session within the minute in which it began. Gemini names the file of a session for that minute and begins
-// another one of the same name when it loads the session, which is lost then.
+// protect refuses to load a session within the minute in which it started. Gemini names a session's file by that
+// minute, and loading creates another file of the same name, which would replace the session.
 func (w world) protect(req execution.Request, session string) error {
 	now := w.now().UTC()
 	if len(session) < 8 {
@@ -35,13 +35,13 @@ func (w world) protect(req execution.Request, session string) error {
 	pattern := filepath.Join(escape(w.home(req)), ".gemini", "tmp", "*", "chats", "session-"+now.Format("2006-01-02T15-04")+"-"+session[:8]+".json*")
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
-		return nil // a directory that cannot be read holds nothing that Gemini could find
+		return nil // Gemini cannot find anything in an unreadable directory
 	}
 	return execution.Errorf(execution.CodeInvalidStateTransition, "session %s began less than a minute ago: gemini would lose it if it loaded it for a conversation now", session).
 		WithHint("try again in %d seconds, or go on with one prompt at a time", 60-now.Second())
 }
 
-// home is the directory above the one in which the run keeps its sessions.
+// home returns the directory above the one of the run's sessions.
 func (w world) home(req execution.Request) string {
 	value := func(name string) string {
 		if v, ok := req.Run.Env[name]; ok {
@@ -57,10 +57,10 @@ func (w world) home(req execution.Request) string {
 	return cmp.Or(value("GEMINI_CLI_HOME"), value("HOME"), value("USERPROFILE"))
 }
 
-// escape keeps a path from being read as a pattern.
+// escape prevents a path from being read as a pattern.
 func escape(path string) string {
 	if os.PathSeparator == '\\' {
-		return path // Windows allows none of the characters in names but brackets
+		return path // Windows names can contain brackets only
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// protocol is what is particular about Qwen Code in its ACP mode. It marks the end of every model call with an empty text
-// that has the tokens, and what a sub-agent does with the call that started it.
+// protocol describes Qwen Code's ACP mode. It marks the end of every model call by an empty text with the tokens, and
+// a sub-agent's updates by the call that started it.
 func protocol() acpagent.Spec {
 	return acpagent.Spec{
 		Name:               name,
@@ -22,7 +22,7 @@ func protocol() acpagent.Spec {
 		LoginHint:          loginGuidance,
 		ModelInArgs:        true,
 		InstructionsInArgs: true,
-		ModelName:          func(_, name string) string { return name }, // the id names the kind of login besides
+		ModelName:          func(_, name string) string { return name }, // the id also names the kind of login
 		ToolName:           func(c *acpagent.ToolCall) string { return c.MetaField("toolName").Str() },
 		MCPTool:            mcpCall,
 		Shell:              shellCall,
@@ -32,7 +32,7 @@ func protocol() acpagent.Spec {
 		CallUsage:          callUsage,
 		Steps:              true,
 		Classify: func(_ int64, message string) execution.ErrorCode {
-			// What the model API said stands behind a word of the protocol.
+			// The model API's message follows a word of the protocol.
 			_, details, _ := strings.Cut(message, ": ")
 			for _, text := range []string{details, message} {
 				if code := failures.Text(strings.ToLower(text)); code != "" {
@@ -44,7 +44,7 @@ func protocol() acpagent.Spec {
 			}
 			return ""
 		},
-		// A request for messages that were said meanwhile is refused: this client has none for the middle of a turn.
+		// Qwen asks for messages sent in the meantime: there are none in the middle of a turn.
 		Quiet: []string{"craft/drainMidTurnQueue", "authenticate/update", "qwen/notify/session/prompt-suggestion", "qwen/notify/session/title-update",
 			"qwen/notify/session/pr-binding", "qwen/notify/session/recording-degraded", "qwen/notify/session/mode-update",
 			"qwen/notify/session/model-update", "qwen/notify/session/artifact-event", "qwen/notify/session/terminal-sequence",
@@ -54,7 +54,7 @@ func protocol() acpagent.Spec {
 	}
 }
 
-// spawnACP makes the command line of a two-way run.
+// spawnACP returns the command line of a two-way run.
 func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if id, _ := cliagent.SessionOf(l.Request); id != "" && !cliagent.IsUUID(id) {
 		return cliagent.Invocation{}, noSession(id)
@@ -66,13 +66,13 @@ func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: env}, nil
 }
 
-// mcpCall recognizes the tool of an MCP server by its name: what Qwen states besides is nothing but the first cut.
+// mcpCall recognizes an MCP server's tool by its name; Qwen's other field only has the name's first part.
 func mcpCall(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
 	server, tool = tools.MCP.Split(c.MetaField("toolName").Str(), slices.Values(servers))
 	return server, tool, server != ""
 }
 
-// shellCall reads the call of a command, whose result has the parts of the account that the text shows.
+// shellCall reads the call of a command, whose result has the fields of the account in the text.
 func shellCall(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 	if c.MetaField("toolName").Str() != toolShell {
 		return acpagent.Shell{}, false
@@ -95,7 +95,7 @@ func shellCall(c *acpagent.ToolCall) (acpagent.Shell, bool) {
 
 // subagentCall reads the call that starts a sub-agent.
 func subagentCall(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
-	if tools.Kinds[c.MetaField("toolName").Str()] != toolcall.Agent {
+	if tools.Kind(c.MetaField("toolName").Str()) != toolcall.Agent {
 		return acpagent.Subagent{}, false
 	}
 	a := acpagent.Subagent{Name: cmp.Or(c.InputField(tools.Input.Agent), tools.DefaultAgent), Prompt: c.InputField(tools.Input.Prompt), Summary: c.Text()}
@@ -116,13 +116,13 @@ func subagentCall(c *acpagent.ToolCall) (acpagent.Subagent, bool) {
 	return a, true
 }
 
-// messageNotice reads what Qwen says in its model's place: that a task in the background has ended, once at once and once when its model
-// is told so, and what became of images and of things to do.
+// messageNotice reads the program's own messages: the end of a background task, once at once and once when the model
+// is told, and notes about images and to-do items.
 func messageNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	meta := update.Get("_meta")
 	own, _ := meta.Get("qwenDiscreteMessage").Bool()
 	if !own || meta.Get("source").IsStr("background_notification_response") || meta.Get("source").IsStr("realtime_voice") {
-		return acpagent.Notice{}, false // the model's, after all
+		return acpagent.Notice{}, false // a message of the model after all
 	}
 	text, task := update.Get("content").Get("text").Str(), meta.Get("backgroundTask")
 	n := acpagent.Notice{Message: "qwen: " + text}
@@ -140,8 +140,8 @@ var callUsageShape jsonscan.Shape[struct {
 	InputTokens, OutputTokens, ThoughtTokens, CachedReadTokens, TotalTokens jsonscan.Value
 }]
 
-// callUsage reads the tokens of a model call, of which the input holds those of the cache, and the output mostly the
-// thoughts: the total tells.
+// callUsage reads the tokens of a model call. The input includes cached tokens, and the output usually includes
+// thinking, as the total reveals.
 func callUsage(update jsonscan.Value) (execution.Usage, bool) {
 	f, ok := callUsageShape.Of(update.Get("_meta").Get("usage"))
 	if !ok || !f.InputTokens.Exists() && !f.OutputTokens.Exists() {
@@ -159,7 +159,7 @@ func callUsage(update jsonscan.Value) (execution.Usage, bool) {
 	return u.WithTotal(), true
 }
 
-// acpStderr reads a line of standard error: the program's log, which repeats what it answers.
+// acpStderr reads a line of standard error: the program's log, which repeats its replies.
 func acpStderr(line []byte, s *cliagent.Sink) bool {
 	if !stderrLine(line, s) && s.Debug() {
 		s.Emit(execution.Log{Source: execution.LogStderr, Line: strings.ToValidUTF8(string(line), "\uFFFD")})

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// login is looked at in the variables and the user's files, in the order in which Qwen Code takes them.
+// login is detected from variables and the user's files, in Qwen Code's order of precedence.
 var login = declared.LoginTable{
 	Stored: func(h adapter.Host, now time.Time) adapter.AuthState { return readWorld(h).auth(now) },
 	Guidance: adapter.AuthGuidance{
@@ -40,19 +40,19 @@ var login = declared.LoginTable{
 	},
 }
 
-// Kinds of login that are named elsewhere, or have rules of their own.
+// Kinds of login that are named elsewhere or have rules of their own.
 const (
 	authOpenAI  = "openai"
 	authVertex  = "vertex-ai"
 	authAccount = "qwen-oauth"
 )
 
-// loginKind is a kind of login with a key. Qwen Code takes it unasked when the variables of the key, of a model and of the address
-// are set.
+// loginKind is a kind of login with a key. Qwen Code selects it by itself if the variables of the key, a model and
+// the address are set.
 type loginKind struct {
 	name, key, address string
 	models             []string
-	selected           bool // only when the settings select it
+	selected           bool // only if the settings select it
 }
 
 var loginKinds = []loginKind{
@@ -63,19 +63,19 @@ var loginKinds = []loginKind{
 	{name: "anthropic", key: "ANTHROPIC_API_KEY", address: "ANTHROPIC_BASE_URL", models: []string{"ANTHROPIC_MODEL"}},
 }
 
-// accountEnd says why a stored Qwen account is of no use.
+// accountEnd explains why a stored Qwen account is useless.
 const accountEnd = "logins with a Qwen account ended on 2026-04-15; " + loginGuidance
 
-// world is what Qwen Code would go by: the environment, the user's .env files and settings.
+// world is what Qwen Code's choice depends on: the environment, the user's .env files and settings.
 type world struct {
 	host   adapter.Host
-	dir    string            // of Qwen's own files
+	dir    string            // folder of Qwen's files
 	vars   map[string]string // of the .env files and of the settings
 	file   settings
-	broken string // the file that cannot be read
+	broken string // the unreadable file
 }
 
-// settings are the parts of settings.json that tell of a login. Values of keys are never shown.
+// settings are the parts of settings.json that concern a login. Keys are never shown.
 type settings struct {
 	Security struct {
 		Auth struct {
@@ -108,7 +108,7 @@ func readWorld(h adapter.Host) *world {
 			w.vars[name] = text
 		}
 	}
-	// The first file that has a variable counts, and goes before the settings.
+	// The first file that has a variable wins, and precedes the settings.
 	for _, dir := range []string{h.Home, filepath.Join(h.Home, ".qwen"), w.dir} {
 		if data, _, err := w.read(dir, ".env"); err == nil {
 			declared.ReadEnv(string(data), w.vars)
@@ -123,7 +123,7 @@ func (w *world) read(dir, file string) (data []byte, path string, err error) {
 	return data, path, err
 }
 
-// get is a variable as Qwen Code would see it.
+// get returns a variable as Qwen Code sees it.
 func (w *world) get(name string) string {
 	if value := w.host.Getenv(name); value != "" {
 		return value
@@ -131,7 +131,7 @@ func (w *world) get(name string) string {
 	return w.vars[name]
 }
 
-// kind is the kind of login that Qwen Code would take: the selected one, or what the variables make of it.
+// kind returns the kind of login that Qwen Code would use: the selected one, or the one implied by variables.
 func (w *world) kind() string {
 	if w.file.Security.Auth.Selected != "" {
 		return w.file.Security.Auth.Selected
@@ -155,7 +155,7 @@ func (w *world) modelOf(k loginKind) (model string) {
 	return model
 }
 
-// model is the model of a run that names none, empty when it is Qwen Code's own default.
+// model returns the model of a run that names none, empty for Qwen Code's default.
 func (w *world) model() string {
 	kind := w.kind()
 	for _, k := range loginKinds {
@@ -166,7 +166,7 @@ func (w *world) model() string {
 	return w.file.Model.Name
 }
 
-// key is where the key of a kind of login is, empty for nowhere.
+// key returns where the key of a kind of login comes from, empty for none.
 func (w *world) key(kind string) (where, wanted string) {
 	for _, k := range loginKinds {
 		if k.name == kind {
@@ -206,14 +206,14 @@ func (w *world) auth(now time.Time) adapter.AuthState {
 	case where != "":
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Identity: kind, Details: where}
 	case kind == authVertex:
-		return adapter.AuthState{Status: adapter.AuthUnknown, Method: authVertex, Details: "through Google Cloud, whose own login is not looked at"}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: authVertex, Details: "through Google Cloud, whose own login is not checked"}
 	case wanted == "":
-		return adapter.AuthState{Status: adapter.AuthUnknown, Method: kind, Details: "the settings select a kind of login that is not known here"}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Method: kind, Details: "the settings select an unknown kind of login"}
 	}
 	return adapter.AuthState{Status: adapter.Unauthenticated, Method: "api_key", Identity: kind, Details: "there is no " + wanted + "; " + loginGuidance}
 }
 
-// unselected is about a key that Qwen Code would not use, or no key at all.
+// unselected describes a key that Qwen Code would not use, or a missing key.
 func (w *world) unselected() adapter.AuthState {
 	for _, v := range []struct{ key, more string }{
 		{"OPENAI_API_KEY", "OPENAI_BASE_URL and OPENAI_MODEL"}, {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL and ANTHROPIC_MODEL"}, {"GEMINI_API_KEY", "GEMINI_MODEL"},
@@ -229,7 +229,7 @@ func (w *world) unselected() adapter.AuthState {
 	return adapter.AuthState{Status: adapter.Unauthenticated, Details: loginGuidance}
 }
 
-// account is a login with a Qwen account. Its servers are gone, so that whatever is stored has expired.
+// account checks a login with a Qwen account. Its servers were shut down, so every stored token has expired.
 func (w *world) account(now time.Time) adapter.AuthState {
 	data, path, err := w.read(w.dir, "oauth_creds.json")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -104,7 +104,7 @@ func TestDetectAuth(t *testing.T) {
 			adapter.Unauthenticated, "api_key", "there is no OTHER_KEY"},
 		{"a file of variables", nil, with(dir+".env", "# x\nexport OPENAI_API_KEY='a-secret'\nOPENAI_BASE_URL=http://x\nOPENAI_MODEL = m\n"),
 			adapter.Authenticated, "api_key", "stored in the user's files"},
-		{"an unknown kind", nil, with(dir+"settings.json", chooses("carrier-pigeon", "")), adapter.AuthUnknown, "carrier-pigeon", "not known"},
+		{"an unknown kind", nil, with(dir+"settings.json", chooses("carrier-pigeon", "")), adapter.AuthUnknown, "carrier-pigeon", "unknown kind"},
 		{"an account that has expired", nil, with(dir+"settings.json", chooses("qwen-oauth", ""), dir+"oauth_creds.json", login(-time.Hour)),
 			adapter.AuthExpired, "oauth", "the stored token expired on"},
 		{"an account whose servers are gone", nil, with(dir+"settings.json", chooses("qwen-oauth", ""), dir+"oauth_creds.json", login(time.Hour)),

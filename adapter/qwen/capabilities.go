@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// capabilities are a fresh copy each time.
+// capabilities returns a fresh copy each time.
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
 		ToolUse:             execution.ToolsNativeIterative,
@@ -54,7 +54,7 @@ func capabilities() execution.Capabilities {
 	}
 }
 
-// narrow takes out what a run does not have: one without a second direction asks nobody.
+// narrow removes what a run lacks: a one-shot run asks nobody.
 func narrow(req execution.Request, c *execution.Capabilities) {
 	if !twoWay(req) {
 		c.ApprovalInterrupts = execution.ApprovalsNone

@@ -15,9 +15,9 @@ const (
 	install = "npm install -g @qwen-code/qwen-code@0.24.4"
 )
 
-func init() { adapter.Register(Descriptor()) }
+func init() { adapter.Register(Descriptor) }
 
-// keys are what Qwen Code needs for its login and its way to the model.
+// keys are the variables of Qwen Code's logins and model APIs.
 var keys = []string{"QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_MODEL", "QWEN_OAUTH", "QWEN_API_KEY", "QWEN_BASE_URL",
 	"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL",
 	"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL",
@@ -34,7 +34,8 @@ func Descriptor() adapter.Descriptor {
 		Aliases:     []string{"qwen-code"},
 		DisplayName: "Qwen Code",
 		Command:     "qwen",
-		// The output of 0.15.10 is read; forks, thinking efforts and the exit codes of commands need a later one.
+		// Older versions read the output of 0.15.10; forks, thinking efforts and the exit codes of commands need a
+		// later one.
 		MinVersion:     "0.15.10",
 		TestedVersions: []string{"0.24.4"},
 		Models:         models(),
@@ -42,7 +43,7 @@ func Descriptor() adapter.Descriptor {
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@qwen-code/qwen-code", Command: install, PrerequisiteCheck: "npm --version",
 				Requires: []adapter.Requirement{{Command: "node", MinVersion: neededNode + ".0.0"}},
-				Notes:    "state the version: with a Node.js before 22 npm installs Qwen Code 0.15.10 and does not say so"},
+				Notes:    "state the version: with a Node.js before 22, npm silently installs Qwen Code 0.15.10"},
 			{Platform: "darwin", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 			{Platform: "linux", Type: "brew", Package: "qwen-code", Command: "brew install qwen-code"},
 		},
@@ -56,7 +57,7 @@ func Descriptor() adapter.Descriptor {
 	}
 }
 
-// Adapter drives Qwen Code. It holds no state of a run and is safe for concurrent use.
+// Adapter drives Qwen Code. It is stateless and safe for concurrent use.
 type Adapter struct {
 	adapter.Adapter
 	sessionfile.Store
@@ -74,12 +75,12 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: "qwen", Home: home, Project: ".qwen", Note: nodeNote,
 	Model:  func(h adapter.Host) string { return readWorld(h).model() },
-	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: hooks, Plugins: plugins, Login: login,
+	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
 var _ adapter.Unwrapper = Adapter{}
 
-// New makes the adapter; the zero options are those of a normal program.
+// New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
@@ -91,11 +92,11 @@ func New(opts cliagent.Options) Adapter {
 		Prints:       []cliagent.Record{{"type": "system", "subtype": "init", "qwen_code_version": ""}},
 		Negotiate:    negotiate,
 		Narrow:       narrow,
-		ToolHook:     toolHook,
+		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 		Hasty:        true,
 	}, protocol(), twoWay), opts), Store: sessions}
 }
 
-// Unwrap gives the adapter of the kit, which has the optional interfaces of a run.
+// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
 func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

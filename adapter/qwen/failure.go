@@ -18,20 +18,20 @@ const (
 	neededNode    = "22"
 )
 
-// The exit codes with which Qwen gives up without a result.
+// Exit codes of Qwen for failures without a result.
 const (
 	exitTurnLimit = 53
 	exitBudget    = 55
 )
 
-// codeOf finds the word for a failure, and its text without Qwen's own wrapping: by the status of the model API, else by the
-// text.
+// codeOf returns the code of a failure and its text without Qwen's wrapping: by the status of the model API, else by
+// the text.
 func codeOf(message string) (execution.ErrorCode, string) {
 	message = strings.TrimSpace(message)
 	fromAPI := false
 	if inner, ok := strings.CutPrefix(message, noticeMark); ok {
 		fromAPI = true
-		// Advice may stand behind the bracket, which is for a person at Qwen's own terminal.
+		// Advice may follow the bracket, for a person at Qwen's own terminal.
 		if end := strings.LastIndexByte(inner, ']'); end >= 0 {
 			inner = inner[:end]
 		}
@@ -52,7 +52,7 @@ func codeOf(message string) (execution.ErrorCode, string) {
 	return code, cmp.Or(message, "qwen failed without a reason")
 }
 
-// status is the status of the model API with which a failure begins, or that it names, 0 for none.
+// status returns the status of the model API that a failure starts with or mentions, 0 for none.
 func status(message string) int64 {
 	digits, _, _ := strings.Cut(message, " ")
 	if _, named, ok := strings.Cut(message, "(Status: "); ok {
@@ -65,46 +65,31 @@ func status(message string) int64 {
 	return n
 }
 
-// failures are what Qwen or the model API says of them.
+// failures are the messages of Qwen and of model APIs.
 var failures = cliagent.Failures{
-	Hints: map[execution.ErrorCode]string{execution.CodeAuth: loginGuidance, execution.CodeAgentNotInstalled: nodeGuidance},
 	Phrases: cliagent.Phrases{
-		{Part: "no saved session found", Code: execution.CodeSessionNotFound},
-		{Part: "failed to fork session", Code: execution.CodeSessionNotFound},
-		{Part: "failed to load forked session", Code: execution.CodeSessionNotFound},
-		{Part: "already exists (active or archived)", Code: execution.CodeValidation},
-		{Part: "is already in use", Code: execution.CodeValidation},
-		{Part: "invalid --session-id", Code: execution.CodeSessionNotFound},
-		{Part: "no auth type is selected", Code: execution.CodeAuth},
-		{Part: "missing api key", Code: execution.CodeAuth},
-		{Part: "api key not found", Code: execution.CodeAuth},
-		{Part: "environment variable not found", Code: execution.CodeAuth},
-		{Part: "invalid auth method", Code: execution.CodeAuth},
-		{Part: "please re-authenticate", Code: execution.CodeAuth},
-		{Part: "qwen oauth free tier", Code: execution.CodeAuth},
-		{Part: "incorrect api key", Code: execution.CodeAuth},
-		{Part: "invalid api key", Code: execution.CodeAuth},
-		{Part: "quota exhausted", Code: execution.CodeRateLimited},
-		{Part: "qwen oauth quota exceeded", Code: execution.CodeRateLimited},
-		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-		{Part: "context length exceeded", Code: execution.CodeContextExceeded},
-		{Part: "maximum context length", Code: execution.CodeContextExceeded},
-		{Part: "prompt is too long", Code: execution.CodeContextExceeded},
-		{Part: "range of input length should be", Code: execution.CodeContextExceeded},
-		{Part: "model_not_found", Code: execution.CodeModelNotFound},
-		{Part: "instead of calling the structured_output tool", Code: execution.CodeInvalidOutput},
-		{Part: "--json-schema", Code: execution.CodeValidation},
-		{Part: "loop detection halted", Code: execution.CodeInvalidOutput},
-		{Part: "invalid json in --mcp-config", Code: execution.CodeConfig},
-		{Part: "unknown argument", Code: execution.CodeConfig},
-		{Part: "invalid values", Code: execution.CodeConfig},
-		{Part: "settings file", Code: execution.CodeConfig},
-		{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"no saved session found", "failed to fork session",
+			"failed to load forked session"}},
+		{Code: execution.CodeValidation, Parts: []string{"already exists (active or archived)", "is already in use"}},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"invalid --session-id"}},
+		{Code: execution.CodeAuth, Parts: []string{"no auth type is selected", "missing api key", "api key not found",
+			"environment variable not found", "invalid auth method", "please re-authenticate", "qwen oauth free tier",
+			"incorrect api key", "invalid api key"}},
+		{Code: execution.CodeRateLimited, Parts: []string{"quota exhausted", "qwen oauth quota exceeded"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"context_length_exceeded", "context length exceeded",
+			"maximum context length", "prompt is too long", "range of input length should be"}},
+		{Code: execution.CodeModelNotFound, Parts: []string{"model_not_found"}},
+		{Code: execution.CodeInvalidOutput, Parts: []string{"instead of calling the structured_output tool"}},
+		{Code: execution.CodeValidation, Parts: []string{"--json-schema"}},
+		{Code: execution.CodeInvalidOutput, Parts: []string{"loop detection halted"}},
+		{Code: execution.CodeConfig, Parts: []string{"invalid json in --mcp-config", "unknown argument", "invalid values",
+			"settings file"}},
+		{Code: execution.CodeModelNotFound, And: "does not exist", Parts: []string{"model"}},
 	},
 }
 
-// startFailure is the outcome of a process that went away without a result but said why, by its exit code or on
-// standard error. It is nil when nothing is understood.
+// startFailure returns the outcome of a process that exited without a result but gave a reason, by its exit code or
+// on standard error. It is nil if nothing is recognized.
 func (p *parser) startFailure(exit process.Exit) *outcome {
 	switch {
 	case exit.Stopped || exit.Signal != "" || exit.Code <= 0:
@@ -126,7 +111,7 @@ func (p *parser) startFailure(exit process.Exit) *outcome {
 	return nil
 }
 
-// nodeFailure recognizes a Node.js that is missing or too old for Qwen Code, which then shows a stack trace at most.
+// nodeFailure recognizes a missing or outdated Node.js, for which Qwen Code shows a stack trace at most.
 func nodeFailure(exit process.Exit) *outcome {
 	tail := exit.StderrTail
 	found := ""
@@ -145,7 +130,7 @@ func nodeFailure(exit process.Exit) *outcome {
 	return &outcome{reason: execution.TurnFailed, code: execution.CodeAgentNotInstalled, message: message}
 }
 
-// isOldNode reports whether a version of Node.js is before the one that Qwen Code needs.
+// isOldNode reports whether a version of Node.js is older than Qwen Code needs.
 func isOldNode(version string) bool {
 	major, _, _ := strings.Cut(strings.TrimSpace(version), ".")
 	n, err := strconv.Atoi(major)
@@ -153,7 +138,8 @@ func isOldNode(version string) bool {
 	return err == nil && n < needed
 }
 
-// complaint is what of standard error is no noise. A wrong flag is complained of in the first line, before the whole help.
+// complaint returns the part of standard error that is not noise. The message about a wrong flag is the first line,
+// before the whole help.
 func complaint(tail string) string {
 	var lines []string
 	for line := range strings.Lines(tail) {
@@ -169,7 +155,7 @@ func complaint(tail string) string {
 	return strings.ToValidUTF8(strings.Join(lines, " "), "\uFFFD")
 }
 
-// noise is what Qwen writes to standard error in every run, or says on the other stream as well.
+// noise is what Qwen writes to standard error in every run, or repeats from the other stream.
 var noise = [][]byte{
 	[]byte("Ripgrep not available: "), []byte("Warning: running headless with --yolo"),
 	[]byte("Retrying provider attempt "), []byte("Retrying in "), []byte("Falling back from "),
@@ -186,10 +172,10 @@ func isNoise(line []byte) bool {
 	return false
 }
 
-// Noise reports whether a line of standard error says nothing about a failure.
+// Noise reports whether a line of standard error is unrelated to a failure.
 func (p *parser) Noise(line string) bool { return isNoise([]byte(line)) }
 
-// stderrLine reads one line of standard error. False means that it is not known.
+// stderrLine reads a line of standard error. It returns false for an unknown one.
 func stderrLine(line []byte, s *cliagent.Sink) bool {
 	line = bytes.TrimSpace(line)
 	if isNoise(line) {

@@ -14,11 +14,8 @@ import (
 
 const preToolUse = "PreToolUse"
 
-// toolHook makes Qwen ask before a tool call.
-var toolHook = declared.ToolHook[declares]()
-
-// hooks are the events at which Qwen Code calls commands. Its documentation has a word for another input of a tool, but its program
-// runs the tool with the input that it had: there is no Modified.
+// hooks are the events at which Qwen Code calls commands. Its documentation describes a changed tool input, but the
+// program runs the tool with the original one: there is no Modified.
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "settings.json", Format: "jsonc", Note: "qwen reads it in folders that the user trusts",
 	Group: func(_ adapter.NativeHook, command string) any { return hookGroup(command, 600_000) },
@@ -40,7 +37,7 @@ var hooks = declared.HookTable{
 	},
 }
 
-// hookGroup is a command as Qwen's settings name it. It takes a number from 1000 on for milliseconds.
+// hookGroup formats a command for Qwen's settings, which take numbers from 1000 on as milliseconds.
 func hookGroup(command string, ms int64) map[string]any {
 	return map[string]any{"matcher": "*", "hooks": []any{map[string]any{"type": "command", "name": "drawbar", "command": command, "timeout": ms}}}
 }
@@ -50,8 +47,8 @@ const (
 	systemDefaults = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
 )
 
-// addHooks puts the hooks of a run into the layer of settings that goes over all others, so that nobody's own settings switch them
-// off. What the machine's own file of that layer says stays in force.
+// addHooks adds a run's hooks to the settings layer with the highest precedence, so that no other settings disable
+// them. The machine's own file of that layer stays effective.
 func addHooks(l *cliagent.Launch, env map[string]string) error {
 	if l.Hook == nil {
 		return nil
@@ -68,7 +65,7 @@ func addHooks(l *cliagent.Launch, env map[string]string) error {
 		return err
 	}
 	if off, _ := settings["disableAllHooks"].(bool); off {
-		e := execution.Errorf(execution.CodeCapability, "qwen cannot be given a hook: %s switches all hooks off", system)
+		e := execution.Errorf(execution.CodeCapability, "hooks cannot be used with qwen: %s disables all hooks", system)
 		e.Agent, e.Capability = name, "runtimeHooks.preToolUse"
 		return e
 	}

@@ -16,7 +16,8 @@ type messageForm struct {
 
 var messageShape jsonscan.Shape[messageForm]
 
-// assistant is a whole message: blocks of one kind. Of a streamed message only its tokens and its tool calls are new.
+// assistant handles a whole message: blocks of one kind. Only the tokens and tool calls of a streamed message are
+// new.
 func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	var v messageForm
 	st := p.Stream()
@@ -56,15 +57,15 @@ func (p *parser) assistant(line []byte, s *cliagent.Sink) bool {
 	if !used.IsZero() {
 		st.Final = true
 		if st == &p.Main {
-			p.flush(s) // a model that was paid for has spoken
+			p.flush(s) // a paid model has answered
 		}
 	}
 	p.Count(st.Parent, used, s)
 	return known
 }
 
-// wholeText is a text that was not streamed, as one piece. Only one without tokens can be a notice; words of the model may
-// stand in front of it.
+// wholeText handles a text that was not streamed. Only one without tokens can be a notice; the model's text may
+// precede it.
 func (p *parser) wholeText(st *streamjson.Stream, text string, free bool, s *cliagent.Sink) {
 	said := text
 	if i := strings.Index(text, noticeMark); i >= 0 && free && st.Parent == "" {
@@ -83,8 +84,8 @@ func (p *parser) wholeText(st *streamjson.Stream, text string, free bool, s *cli
 
 var usageShape jsonscan.Shape[struct{ InputTokens, OutputTokens, CacheReadInputTokens, TotalTokens jsonscan.Value }]
 
-// usageOf reads Qwen's usage. In spite of their names the input tokens hold those of the cache. Some model APIs count
-// thinking apart from the output; only the total has it then.
+// usageOf reads Qwen's usage. Despite their name, input tokens include cached ones. Some model APIs count thinking
+// separately; then only the total includes it.
 func usageOf(v jsonscan.Value) execution.Usage {
 	f, ok := usageShape.Of(v)
 	if !ok {
@@ -99,8 +100,7 @@ func usageOf(v jsonscan.Value) execution.Usage {
 	return u.WithTotal()
 }
 
-// user is what goes to the model besides its own words: results of tools, the prompt of a sub-agent, notes about what runs in
-// the background.
+// user handles other input of the model: results of tools, the prompt of a sub-agent, notes about background tasks.
 func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	var v messageForm
 	st := p.Stream()
@@ -115,7 +115,7 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 		switch string(typ) {
 		case "tool_result":
 			p.ensureTurn(s)
-			p.endStep(st, s) // a tool runs when the model has said all it wanted to
+			p.endStep(st, s) // tools run after the model's message is complete
 			failed, _ := c.IsError.Bool()
 			p.toolDone(p.Names.Str(c.ToolUseID), st.Parent, c.Content, failed, s)
 		case "text":
@@ -127,28 +127,28 @@ func (p *parser) user(line []byte, s *cliagent.Sink) bool {
 	return known
 }
 
-// noticeMark begins what Qwen says in the model's place when a call of the model API failed.
+// noticeMark starts the notice of a failed call of the model API.
 const noticeMark = "[API Error: "
 
-// notice is what Qwen said in the model's place.
+// notice is a notice of the program.
 type notice struct {
 	text string
 	st   *streamjson.Stream
 }
 
-// isNotice reports whether a streamed piece may be a notice. It comes in one piece, which no tokens of a model do.
+// isNotice reports whether a streamed piece may be a notice, which comes as one piece.
 func isNotice(piece []byte) bool {
 	return bytes.HasPrefix(piece, []byte(noticeMark)) && bytes.IndexByte(piece, ']') > 0
 }
 
-// hold keeps a notice back until the result says what it was.
+// hold keeps a notice until the result classifies it.
 func (p *parser) hold(st *streamjson.Stream, text string, s *cliagent.Sink) {
 	p.flush(s)
 	p.ensureTurn(s)
 	p.notice = &notice{text: text, st: st}
 }
 
-// flush shows a notice after which the turn went on: it was text of the model after all.
+// flush emits a notice after which the turn continued: it was text of the model.
 func (p *parser) flush(s *cliagent.Sink) {
 	n := p.notice
 	if n == nil {

@@ -2,10 +2,10 @@ package qwen
 
 import "github.com/drawbar/drawbar/execution"
 
-// tiers are the thinking efforts that Qwen Code has for models of whose efforts it knows nothing more.
+// tiers are the thinking efforts that Qwen Code offers for unknown models.
 var tiers = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
-// windows of Qwen Code's own table
+// windows in Qwen Code's own table
 const (
 	million   = 1_000_000
 	quarter   = 262_144
@@ -13,9 +13,9 @@ const (
 	output64k = 65_536
 )
 
-// models are those of Alibaba that Qwen Code 0.24.4 offers, with the windows and limits it works with. Qwen Code itself runs
-// with any model behind an API it speaks. Alibaba's prices grow with the length of the prompt and differ between thinking
-// and not, which a price cannot say, so they have none; that of qwen-max does not.
+// models are the Alibaba models that Qwen Code 0.24.4 offers, with its windows and limits. Qwen Code runs any model
+// of a supported API. Alibaba's prices depend on the prompt's length and on thinking, which a price cannot express,
+// so only qwen-max has one.
 func models() []execution.Model {
 	return []execution.Model{
 		thinks(model("qwen3.7-max", "Qwen3.7 Max", million, output64k)),
@@ -38,13 +38,13 @@ func model(id, display string, window, output int64, aliases ...string) executio
 	return execution.Model{ID: id, DisplayName: display, Aliases: aliases, Provider: "alibaba", ContextWindow: window, MaxOutputTokens: output}
 }
 
-// thinks is a model whose thinking can be switched off and has no degrees.
+// thinks returns a model with optional thinking without efforts.
 func thinks(m execution.Model) execution.Model {
 	m.Thinking = true
 	return m
 }
 
-// graded is a model with degrees of thinking: two of these, and above them one that no effort stands for, its default.
+// graded returns a model with two of the thinking efforts, and a default above them that no effort stands for.
 func graded(m execution.Model) execution.Model {
 	m.Thinking, m.ThinkingEfforts = true, []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium}
 	return m

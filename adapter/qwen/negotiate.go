@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// negotiate adds what the capabilities cannot say: it depends on which of the two ways the request has to go, on the attachment.
+// negotiate adds limitations that depend on the way the request has to go, and on its attachments.
 func negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
@@ -19,7 +19,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	run := req.Run
 	if req.Context != nil && len(req.Context.Structured) > 0 {
 		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is no JSON: %v", err)
+			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
 		}
 	}
 	if twoWay(req) && len(run.OutputSchema) > 0 {
@@ -36,7 +36,7 @@ func negotiate(req execution.Request) []execution.Reason {
 	}
 	if _, fork := cliagent.SessionOf(req); fork && twoWay(req) {
 		add(execution.SeverityBlocking, execution.ReasonOther, "fork",
-			"qwen forks a session in one-shot mode only; fork it with a run that takes one prompt, and go on from there")
+			"qwen forks a session in one-shot mode only; fork it with a run that takes one prompt, then continue the fork")
 	}
 	for i, a := range req.Message.Attachments {
 		capability := fmt.Sprintf("attachments[%d]", i)
@@ -44,11 +44,11 @@ func negotiate(req execution.Request) []execution.Reason {
 		switch kind := cliagent.MediaOf(mediaType); {
 		case kind == cliagent.MediaOther || kind == cliagent.MediaPDF:
 			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
-				"attachment %s: qwen takes PNG, JPEG, GIF and WebP images and text, no %s", cliagent.AttachmentTitle(a, i), mediaType)
+				"attachment %s: qwen accepts PNG, JPEG, GIF and WebP images and text, no %s", cliagent.AttachmentTitle(a, i), mediaType)
 		case a.URL != "":
 			if _, _, ok := cliagent.DataURL(a.URL); !ok {
 				add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, capability,
-					"qwen takes no address of an image; give it as a file, as base64 or as a data: URL")
+					"qwen accepts no URL of an image; give it as a file, as base64 or as a data: URL")
 			}
 		}
 	}

@@ -26,12 +26,12 @@ type parser struct {
 	// the turn
 	open   bool
 	tasks  map[string]string // calls that started a sub-agent in the background, by the id of its task
-	notice *notice           // what Qwen said in the model's place, until it is known whether the turn goes on
-	note   string            // what Qwen told its model of something in the background
+	notice *notice           // the notice, until it is known whether the turn continues
+	note   string            // what Qwen told its model about background tasks
 
 	// accounting
 	retries   int
-	announced bool // a retry was told with its delay; the line that says that it happens is not another one
+	announced bool // a retry was announced with its delay; the line about its start is not another retry
 
 	last *outcome
 }
@@ -58,7 +58,7 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	}
 }
 
-// message dispatches a line. False means that it, or a part of it, is not known.
+// message dispatches a line. It returns false if the line, or a part of it, is unknown.
 func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	typ, _ := p.V.Type.Plain()
 	switch string(typ) {
@@ -76,7 +76,7 @@ func (p *parser) message(line []byte, s *cliagent.Sink) bool {
 	return false
 }
 
-// ensureTurn opens the turn for something that belongs to it.
+// ensureTurn opens the turn if necessary.
 func (p *parser) ensureTurn(s *cliagent.Sink) {
 	if p.open || p.last != nil {
 		return
@@ -85,7 +85,7 @@ func (p *parser) ensureTurn(s *cliagent.Sink) {
 	s.Emit(execution.TurnStart{})
 }
 
-// spoken notes that the model has said something.
+// spoken records that the model has said something.
 func (p *parser) spoken(s *cliagent.Sink) {
 	p.ensureTurn(s)
 	p.announced = false

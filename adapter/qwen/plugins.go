@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 )
 
-// plugins are what Qwen calls extensions, from a folder, an archive, the address of a repository, or an npm package.
+// plugins are Qwen's extensions, from a folder, an archive, the URL of a repository, or an npm package.
 var plugins = declared.PluginTable{
 	Format:  adapter.PluginExtension,
 	Env:     map[string]string{"QWEN_CODE_NO_RELAUNCH": "true", "NO_COLOR": "1"},
@@ -19,8 +19,8 @@ var plugins = declared.PluginTable{
 	},
 }
 
-// parseExtensions reads what Qwen prints for people only: a line with a mark, the name and the version in brackets, and lines with a
-// space in front that say more.
+// parseExtensions parses output meant for people: a line with a mark, the name and the version in brackets, then
+// indented lines with details.
 func parseExtensions(text string) []adapter.InstalledPlugin {
 	list := []adapter.InstalledPlugin{}
 	for line := range strings.Lines(text) {

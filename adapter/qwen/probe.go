@@ -9,8 +9,8 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
-// nodeNote says what is wrong with the Node.js on PATH, for a version that needs a recent one. Installations that bring their
-// own do not need it, so that a missing one is no fault of theirs.
+// nodeNote reports an outdated Node.js on PATH, for a version that needs a recent one. Installations may bring their
+// own, so a missing one is not a fault.
 func nodeNote(ctx context.Context, h adapter.Host, version string) string {
 	if strings.HasPrefix(version, "0.15.") {
 		return ""

@@ -10,15 +10,16 @@ import (
 
 var _ adapter.ModelRedirector = Adapter{}
 
-// thinkingModel is a model that has every thinking effort.
+// thinkingModel returns a model with every thinking effort.
 const thinkingModel = "kimi-k3"
 
-// RedirectModel points Qwen Code at another Chat Completions API by its documented variables; the memories that it would make
-// of the conversation with requests of its own are switched off, and so is everything that would reach for the network besides.
+// RedirectModel points Qwen Code to another Chat Completions API by its documented variables, and disables background
+// memories and all other network access.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	const model, key = "qwen-max", "OPENAI_API_KEY"
 	api := strings.TrimSuffix(baseURL, "/") + "/v1"
-	// Of a model that no provider has Qwen Code offers no thinking effort; one that is not said to see gets no images.
+	// Qwen Code offers no thinking effort for a model without a provider, and sends no images to one that is not
+	// declared to see.
 	var provider []map[string]any
 	for _, id := range []string{model, "qwen3-coder-plus", thinkingModel} {
 		provider = append(provider, map[string]any{"id": id, "envKey": key, "baseUrl": api,

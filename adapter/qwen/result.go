@@ -29,7 +29,7 @@ type resultForm struct {
 
 var resultShape jsonscan.Shape[resultForm]
 
-// result is the end of the turn, or of a run that could not begin. The failure of a sub-agent has the same form.
+// result handles the end of the turn, or of a run that could not start. The failure of a sub-agent has the same form.
 func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	var v resultForm
 	if !resultShape.Into(line, &v) || !v.Subtype.Exists() {
@@ -41,11 +41,11 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	o := p.judge(&v)
 	p.last = o
 	if p.session == "" {
-		p.announce(o, s) // no session, no turn: no login, a setting that is refused
+		p.announce(o, s) // no session, no turn: no login, or refused settings
 		return true
 	}
 	if o.code != "" && p.notice != nil {
-		p.notice = nil // it is the error, not an answer
+		p.notice = nil // the result is the error, not an answer
 	}
 	p.flush(s)
 	p.endStreams(s)
@@ -58,8 +58,8 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// ofSubagent recognizes the failure of a sub-agent: it took no time and no turns, and the call that started it has no
-// result yet, which the end of the turn never leaves behind. That result does not say that it failed.
+// ofSubagent recognizes the failure of a sub-agent: no time, no turns, and the call that started it has no result
+// yet, which never happens at the end of a turn. The result of that call does not state the failure.
 func (p *parser) ofSubagent(v *resultForm, s *cliagent.Sink) bool {
 	if failed, _ := v.IsError.Bool(); !failed || cliagent.Count(v.NumTurns) != 0 || cliagent.Count(v.DurationMs) != 0 || p.session == "" {
 		return false
@@ -76,7 +76,7 @@ func (p *parser) ofSubagent(v *resultForm, s *cliagent.Sink) bool {
 		return false
 	case 1:
 		open[0].Failure = message
-	default: // it does not say which
+	default: // the result does not say which
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "a sub-agent of qwen failed: " + message})
 	}
 	return true
@@ -103,8 +103,8 @@ func (p *parser) endTurn(o *outcome, s *cliagent.Sink) {
 	s.Emit(end)
 }
 
-// judge reads from what Qwen says how the turn ended. Old versions call a failed call of the model API a success whose
-// text is the notice of the failure.
+// judge derives the outcome of the turn. Old versions report a failed call of the model API as a success whose text
+// is the notice.
 func (p *parser) judge(v *resultForm) *outcome {
 	o := &outcome{reason: execution.TurnCompleted, text: v.Result.Str()}
 	isError, _ := v.IsError.Bool()
@@ -114,7 +114,7 @@ func (p *parser) judge(v *resultForm) *outcome {
 	case p.notice != nil && strings.HasSuffix(o.text, p.notice.text):
 		o.message = p.notice.text
 	case strings.HasPrefix(o.text, noticeMark) && p.Last == "":
-		o.message = o.text // the line of the notice is lost
+		o.message = o.text // the notice's line is missing
 	default:
 		p.structuredOf(o, v.StructuredResult)
 		return o
@@ -124,7 +124,7 @@ func (p *parser) judge(v *resultForm) *outcome {
 	return o
 }
 
-// structuredOf takes the structured output, which a run with a schema must have.
+// structuredOf returns the structured output, which a run with a schema must have.
 func (p *parser) structuredOf(o *outcome, v jsonscan.Value) {
 	if v.Exists() && v.Kind() != jsonscan.Null {
 		o.structured = bytes.Clone(v.Raw())
@@ -135,8 +135,8 @@ func (p *parser) structuredOf(o *outcome, v jsonscan.Value) {
 	}
 }
 
-// account counts what the session used beside the agent's own model calls: for sub-agents and in the background. Of a session
-// that is resumed only what is new counts. Where the usage before the run is unknown, only the agent's own calls do.
+// account counts the session's usage besides the agent's own model calls: of sub-agents and in the background. Of a
+// resumed session only the increase counts. If the earlier usage is unknown, only the agent's own calls count.
 func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
 	if p.req.Run.SessionID != "" || p.req.Run.ForkSessionID != "" {
 		if p.req.SessionUsage == nil {
@@ -146,12 +146,12 @@ func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
 	}
 	rest := stated.Sub(p.Counted)
 	if rest.Input < 0 || rest.Output < 0 || rest.IsZero() {
-		return // the sum is of something else
+		return // the sum belongs to something else
 	}
 	p.Count("", rest, s)
 }
 
-// announce makes the event of a turn that did not complete.
+// announce emits the event of a turn that did not complete.
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	switch o.code {
 	case "":
@@ -162,13 +162,20 @@ func (p *parser) announce(o *outcome, s *cliagent.Sink) {
 	}
 }
 
-// failure is why the turn failed.
+// failure returns why the turn failed.
 func (o *outcome) failure() *cliagent.Failure {
-	return &cliagent.Failure{Code: o.code, Message: o.message, Hint: failures.Hints[o.code]}
+	f := &cliagent.Failure{Code: o.code, Message: o.message}
+	switch o.code {
+	case execution.CodeAuth:
+		f.Hint = loginGuidance
+	case execution.CodeAgentNotInstalled:
+		f.Hint = nodeGuidance
+	}
+	return f
 }
 
-// Exit is the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; an exit code of 0 after a
-// signal proves nothing.
+// Exit returns the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; exit code 0
+// after a signal proves nothing.
 func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	res := execution.Result{Model: p.model, SessionID: p.session, Retries: p.retries}
 	o := p.last

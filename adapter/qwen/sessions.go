@@ -13,7 +13,7 @@ const sessionAgent = "qwen"
 
 var _ adapter.SessionStore = Adapter{}
 
-// sessions is Qwen's store: projects/<slug of the directory>/chats/<session>.jsonl, and the sub-agents of a session in
+// sessions is Qwen's store: projects/<slug of the directory>/chats/<session>.jsonl, and a session's sub-agents in
 // projects/<slug>/subagents/<session>.
 var sessions = sessionfile.New(sessionfile.Format{
 	Agent: sessionAgent,
@@ -64,7 +64,7 @@ func listSessions(l *sessionfile.Lister) {
 	}
 }
 
-// listSubagents gives the files of the sub-agents of a session.
+// listSubagents returns the files of a session's sub-agents.
 func listSubagents(l *sessionfile.Lister, project, id string, helpers map[string]bool) []string {
 	if !helpers[id] {
 		return nil
@@ -82,7 +82,7 @@ type subagentForm struct {
 
 var subagentShape jsonscan.Shape[subagentForm]
 
-// describeSubagent reads the file beside a sub-agent's. Without it only the id is known.
+// describeSubagent reads the file next to a sub-agent's. Without it only the id is known.
 func describeSubagent(h adapter.Host, path string) adapter.Subagent {
 	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
 	var v subagentForm

@@ -3,6 +3,7 @@ package qwen
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -22,15 +23,15 @@ type sessionRecordForm struct {
 
 var sessionRecordShape jsonscan.Shape[sessionRecordForm]
 
-// silentSubtypes say nothing about the conversation.
-var silentSubtypes = map[string]bool{"slash_command": true, "ui_telemetry": true, "at_command": true, "attribution_snapshot": true,
-	"background_task_completed": true, "realtime_message": true, "rewind": true, "agent_bootstrap": true, "agent_launch_prompt": true,
-	"agent_retry": true, "agent_session_ready": true, "file_history_snapshot": true, "session_source": true, "session_model": true,
-	"omni_recall": true, "session_sources_snapshot": true, "branch_checkpoint": true, "goal_state": true, "goal_runtime": true,
-	"goal_turn_end": true, "turn_result": true, "session_artifact_event": true, "session_artifact_snapshot": true,
-	"managed_session_header_v1": true, "managed_session_event_v1": true, "managed_session_commit_v1": true, "": true}
+// silentSubtypes are irrelevant to the conversation.
+var silentSubtypes = []string{"slash_command", "ui_telemetry", "at_command", "attribution_snapshot",
+	"background_task_completed", "realtime_message", "rewind", "agent_bootstrap", "agent_launch_prompt",
+	"agent_retry", "agent_session_ready", "file_history_snapshot", "session_source", "session_model",
+	"omni_recall", "session_sources_snapshot", "branch_checkpoint", "goal_state", "goal_runtime",
+	"goal_turn_end", "turn_result", "session_artifact_event", "session_artifact_snapshot",
+	"managed_session_header_v1", "managed_session_event_v1", "managed_session_commit_v1", ""}
 
-// sessionDecoder reads Qwen's records: a tree of messages in the form of the model's content.
+// sessionDecoder reads Qwen's records: a tree of messages in the format of the model's content.
 type sessionDecoder struct {
 	b    *sessionfile.Builder
 	c    *sessionfile.Conversation
@@ -60,7 +61,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		case v.Provenance.IsStr("system"), v.Subtype.IsStr("notification"), v.Subtype.IsStr("cron"):
 			m = d.c.Note(uuid, said, at)
 		default:
-			m = d.c.Prompt(uuid, strings.TrimSuffix(said, "\n\n"), at) // Qwen puts them behind a prompt of standard input
+			m = d.c.Prompt(uuid, strings.TrimSuffix(said, "\n\n"), at) // Qwen appends them to a prompt from standard input
 		}
 	case "assistant":
 		m = d.answer(&v)
@@ -77,7 +78,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	return true
 }
 
-// sessionParts takes content apart.
+// sessionParts splits content.
 func sessionParts(parts jsonscan.Value) (said, thought string, calls []jsonscan.Value) {
 	for _, e := range parts.Array {
 		if call := e.Get("functionCall"); call.Kind() == jsonscan.Object {
@@ -108,7 +109,7 @@ func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
 		prompt, total := t.PromptTokenCount.Count(), t.TotalTokenCount.Count()
 		u := execution.Usage{Cached: min(prompt, t.CachedContentTokenCount.Count()),
 			Thinking: t.ThoughtsTokenCount.Count(), Output: t.CandidatesTokenCount.Count()}
-		// Whether the candidates include the thoughts depends on the model's API; the total does not.
+		// Whether the candidates include thinking depends on the model API; the total does.
 		if total > prompt {
 			u.Output = total - prompt
 		}
@@ -122,7 +123,7 @@ func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
 	return m
 }
 
-// results are the answers of tools, of which a record has one or more.
+// results handles the results of tools, one or more per record.
 func (d *sessionDecoder) results(v *sessionRecordForm) *adapter.SessionMessage {
 	uuid, at := v.UUID.Str(), sessionfile.Time(v.Timestamp)
 	var first *adapter.SessionMessage
@@ -185,7 +186,7 @@ func (d *sessionDecoder) system(v *sessionRecordForm) {
 			}
 		}
 	default:
-		if !silentSubtypes[kind] {
+		if !slices.Contains(silentSubtypes, kind) {
 			d.b.Unknown("system/" + kind)
 		}
 	}

@@ -11,35 +11,34 @@ import (
 )
 
 const (
-	// callerTools is the name under which the kit serves the tools of the request.
+	// callerTools is the name under which the kit serves the request's tools.
 	callerTools = "drawbar"
-	// maxPrompt is what Qwen reads of its standard input; the rest it would drop with a warning.
+	// maxPrompt is how much Qwen reads from standard input; it drops the rest with a warning.
 	maxPrompt = 8 << 20
 )
 
-// twoWay reports whether the run needs the Agent Client Protocol. In one-shot mode Qwen asks nothing: what needs a
-// permission is refused, or with yolo allowed. It takes nothing but text, and no thinking effort.
+// twoWay reports whether the run needs the Agent Client Protocol. In one-shot mode Qwen asks nothing: calls that need
+// a permission are refused, or allowed with yolo. It accepts only text and no thinking effort.
 func twoWay(req execution.Request) bool {
 	return req.Run.Interactive || cliagent.Asks(req) || req.Run.ThinkingEffort != "" ||
 		slices.ContainsFunc(req.Message.Attachments, func(a execution.Attachment) bool { return !isText(a) })
 }
 
-// isText reports whether an attachment can stand in the prompt as it is.
+// isText reports whether an attachment can be part of the prompt.
 func isText(a execution.Attachment) bool {
 	return cliagent.MediaOf(cliagent.MediaType(a)) == cliagent.MediaText
 }
 
-// noSession refuses what cannot be a session: Qwen takes another word for the title of one.
+// noSession refuses an invalid session id: Qwen treats other strings as a session's title.
 func noSession(id string) *execution.Error {
-	return execution.Errorf(execution.CodeSessionNotFound, "%q is no session of qwen: its sessions are named by UUIDs", id)
+	return execution.Errorf(execution.CodeSessionNotFound, "%q is not a session of qwen: its sessions are named by UUIDs", id)
 }
 
-// modes are Qwen's words. What a mode does not allow is refused in one-shot mode, so that prompt, which nobody could answer
-// there, and deny are the same.
+// modes are Qwen's approval modes. In one-shot mode prompt and deny are the same, because nobody can answer.
 var modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo", execution.ApprovalPrompt: "default", execution.ApprovalDeny: "default", "": "default"}
 
-// spawn makes the command line of a one-shot run. The prompt goes through standard input, MCP servers with their keys and the
-// schema through private files.
+// spawn returns the command line of a one-shot run. The prompt goes through standard input, MCP servers with their
+// keys and the schema through private files.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req, run := l.Request, l.Request.Run
 	args := []string{"--output-format=stream-json"}
@@ -73,15 +72,16 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if err := addHooks(l, env); err != nil {
 		return cliagent.Invocation{}, err
 	}
-	// What is scheduled would keep the process, which ends with its turn, alive, and would be carried out by it.
+	// Scheduled tasks would keep the process alive after its turn and run in it.
 	env["QWEN_CODE_DISABLE_CRON"] = "1"
 	return cliagent.Invocation{Args: append(args, commonArgs(req)...), Env: env, Stdin: []byte(prompt)}, nil
 }
 
-// commonArgs are the arguments of either way to run. Every value is joined to its flag, so that none is taken for a flag.
+// commonArgs returns the arguments of both modes. Every value is joined to its flag, so that it is never read as a
+// flag.
 func commonArgs(req execution.Request) []string {
 	run := req.Run
-	// The mode is always stated: the default is to let a model decide, and the user's settings could name any.
+	// Always state the mode: by default a model decides, and the user's settings could name any.
 	args := []string{"--approval-mode=" + modes[run.ApprovalMode]}
 	if allowed := allowedTools(req); allowed != "" {
 		args = append(args, "--allowed-tools="+allowed)
@@ -102,7 +102,7 @@ func commonArgs(req execution.Request) []string {
 	return args
 }
 
-// allowedTools are the caller's own tools. The caller chose them, so they need no permission unless it says so.
+// allowedTools returns the caller's tools. The caller chose them, so they need no permission unless it says so.
 func allowedTools(req execution.Request) string {
 	var names []string
 	for _, t := range req.Tools {
@@ -113,8 +113,8 @@ func allowedTools(req execution.Request) string {
 	return strings.Join(names, ",")
 }
 
-// environment are the settings that Qwen takes by variable only. It is not to start itself anew, which would also be when it
-// updates itself.
+// environment returns the settings that Qwen takes from variables only. It must not restart itself, which is also how
+// it updates itself.
 func environment(run execution.RunOptions) map[string]string {
 	env := map[string]string{"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
 	if limit := outputLimit(run); limit > 0 {
@@ -123,7 +123,7 @@ func environment(run execution.RunOptions) map[string]string {
 	return env
 }
 
-// outputLimit is the limit of output tokens; maxOutputTokens wins over maxTokens.
+// outputLimit returns the limit of output tokens; maxOutputTokens takes precedence over maxTokens.
 func outputLimit(run execution.RunOptions) int {
 	if run.MaxOutputTokens > 0 {
 		return run.MaxOutputTokens
@@ -131,7 +131,7 @@ func outputLimit(run execution.RunOptions) int {
 	return run.MaxTokens
 }
 
-// promptOf is the message with the texts attached behind it.
+// promptOf returns the message followed by the attached texts.
 func promptOf(req execution.Request) (string, error) {
 	texts, err := cliagent.ConvertAttachments(name, req.Message.Attachments, func(a execution.Attachment) (string, error) {
 		data, err := cliagent.AttachmentContent(a)
@@ -140,7 +140,7 @@ func promptOf(req execution.Request) (string, error) {
 		}
 		title := cliagent.AttachmentName(a)
 		if cliagent.MediaOf(cliagent.SniffMedia(data)) != cliagent.MediaText {
-			return "", fmt.Errorf("%s is no UTF-8 text", title)
+			return "", fmt.Errorf("%s is not UTF-8 text", title)
 		}
 		return cliagent.FileBlock(title, string(data)), nil
 	})
@@ -149,13 +149,13 @@ func promptOf(req execution.Request) (string, error) {
 	}
 	prompt := strings.Join(append([]string{string(req.Message.Text)}, texts...), "\n\n")
 	if len(prompt) > maxPrompt {
-		return "", execution.Errorf(execution.CodeValidation, "the message has %d bytes with the texts attached, qwen takes at most %d", len(prompt), maxPrompt).
+		return "", execution.Errorf(execution.CodeValidation, "the message has %d bytes with the texts attached, qwen accepts at most %d", len(prompt), maxPrompt).
 			WithHint("put the text into a file and name it in the message")
 	}
 	return prompt, nil
 }
 
-// mcpConfig is the file that adds servers to those of the user.
+// mcpConfig returns the file that adds servers to the user's.
 func mcpConfig(servers []execution.MCPServer) []byte {
 	return cliagent.MCPFile(servers, func(e *cliagent.MCPEntry) {
 		if e.Type == "http" {

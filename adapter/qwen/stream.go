@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 )
 
-// Begin is the model beginning a block. Of a text or a thought nothing is shown before its first piece, which may be a notice.
+// Begin starts a block. A text or thinking block shows nothing before its first piece, which may be a notice.
 func (p *parser) Begin(st *streamjson.Stream, kind streamjson.Kind, s *cliagent.Sink) bool {
 	if kind == streamjson.Tool {
 		p.spoken(s)
@@ -14,7 +14,7 @@ func (p *parser) Begin(st *streamjson.Stream, kind streamjson.Kind, s *cliagent.
 	return false
 }
 
-// Keep keeps every piece but a notice.
+// Keep keeps every piece except a notice.
 func (p *parser) Keep(st *streamjson.Stream, kind streamjson.Kind, piece []byte, s *cliagent.Sink) bool {
 	if kind == streamjson.Text && isNotice(piece) {
 		p.hold(st, string(piece), s)
@@ -24,12 +24,12 @@ func (p *parser) Keep(st *streamjson.Stream, kind streamjson.Kind, piece []byte,
 	return true
 }
 
-// streamEvent is one piece of a message. What a sub-agent says comes in one go, so that its whole lines suffice.
+// streamEvent handles a piece of a message. Sub-agents do not stream, so their whole lines suffice.
 func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	st := p.Stream()
 	typ, _ := p.V.Event.Type.Plain()
 	switch string(typ) {
-	case "goal_state", "tool_progress": // the state of a feature that nobody asked for; signs of life
+	case "goal_state", "tool_progress": // the state of an unused feature; keep-alive lines
 		return true
 	case "content_block_delta", "content_block_start", "content_block_stop", "message_start", "message_stop":
 	default:
@@ -56,8 +56,8 @@ func (p *parser) streamEvent(s *cliagent.Sink) bool {
 	return true
 }
 
-// startStep begins a model call unless one is under way. It begins with what the model says first and ends with the result of its
-// first tool, with the call after it, or with the turn.
+// startStep starts a model call unless one is running. It starts with the model's first output and ends with the
+// result of its first tool, the next call, or the turn.
 func (p *parser) startStep(st *streamjson.Stream, message string, s *cliagent.Sink) {
 	if !st.Open {
 		p.ensureTurn(s)
@@ -65,7 +65,7 @@ func (p *parser) startStep(st *streamjson.Stream, message string, s *cliagent.Si
 	}
 }
 
-// endStep ends the model call of a stream, however far it came.
+// endStep ends the model call of a stream.
 func (p *parser) endStep(st *streamjson.Stream, s *cliagent.Sink) {
 	p.CloseBlocks(st, s)
 	if st.Open {

@@ -2,6 +2,7 @@ package qwen
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -10,11 +11,11 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// toldSystem are notes that a person who looks for the reason of something wants to see.
-var toldSystem = map[string]bool{"worktree_started": true, "worktree_restored": true, "vision_routing": true, "vision_bridge": true,
-	"vision_bridge_failed": true, "session_recording_degraded": true}
+// toldSystem are notes that help a person find the reason for something.
+var toldSystem = []string{"worktree_started", "worktree_restored", "vision_routing", "vision_bridge",
+	"vision_bridge_failed", "session_recording_degraded"}
 
-// system is a note of the program itself.
+// system handles a note of the program.
 func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	subtype := p.V.Subtype.Str()
 	switch subtype {
@@ -31,7 +32,7 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	case "session_start", "session_end":
 		return true
 	}
-	if !toldSystem[subtype] {
+	if !slices.Contains(toldSystem, subtype) {
 		return false
 	}
 	v, _ := jsonscan.Parse(line)
@@ -43,7 +44,7 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 
 var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, QwenCodeVersion, MCPServers jsonscan.Value }]
 
-// start tells the session and opens the turn.
+// start emits the session and opens the turn.
 func (p *parser) start(line []byte, s *cliagent.Sink) bool {
 	v, ok := initShape.Read(line)
 	if !ok || v.SessionID.Kind() != jsonscan.String {
@@ -64,7 +65,7 @@ func (p *parser) start(line []byte, s *cliagent.Sink) bool {
 	return true
 }
 
-// begun reports the session.
+// begun emits the session.
 func (p *parser) begun(id string, s *cliagent.Sink) {
 	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
 	if p.session == "" {
@@ -74,7 +75,7 @@ func (p *parser) begun(id string, s *cliagent.Sink) {
 	s.BeginSession(start)
 }
 
-// tellsExitCodes reports whether this version says how a command ended. The old ones that are read here show its output only.
+// tellsExitCodes reports whether this version reports how a command ended. Older versions only show its output.
 func (p *parser) tellsExitCodes() bool { return !strings.HasPrefix(p.version, "0.15.") }
 
 var retryShape jsonscan.Shape[struct {
@@ -84,9 +85,8 @@ var retryShape jsonscan.Shape[struct {
 	}
 }]
 
-// retry is a model call that is tried again. What it said until then stands, and the model goes on behind it
-// (preserveText), or was ended already and counts for nothing. A retry that waits is told twice: with its delay,
-// and when it happens.
+// retry handles a retried model call. Its earlier output stands and is continued (preserveText), or is already closed
+// and does not count. A delayed retry is reported twice: with its delay, and when it starts.
 func (p *parser) retry(line []byte, s *cliagent.Sink) bool {
 	v, ok := retryShape.Read(line)
 	if !ok || !v.Data.PreserveText.Exists() {
@@ -123,7 +123,7 @@ var fallbackShape jsonscan.Shape[struct {
 	}
 }]
 
-// fallback is another model taking over.
+// fallback handles the switch to another model.
 func (p *parser) fallback(line []byte, s *cliagent.Sink) bool {
 	v, ok := fallbackShape.Read(line)
 	if !ok || !v.Data.ToModel.Exists() {
@@ -143,7 +143,7 @@ type taskForm struct {
 
 var taskShape jsonscan.Shape[taskForm]
 
-// taskStarted is something that works on behind the call that started it: a sub-agent in the background.
+// taskStarted handles a background sub-agent, which continues after the call that started it.
 func (p *parser) taskStarted(line []byte) bool {
 	var v taskForm
 	if !taskShape.Into(line, &v) || !v.Data.TaskID.Exists() {
@@ -156,7 +156,7 @@ func (p *parser) taskStarted(line []byte) bool {
 	return true
 }
 
-// taskEnded is the end of a sub-agent in the background; any other task has a tool result.
+// taskEnded handles the end of a background sub-agent; other tasks have a tool result.
 func (p *parser) taskEnded(line []byte, s *cliagent.Sink) bool {
 	var v taskForm
 	if !taskShape.Into(line, &v) || !v.Data.TaskID.Exists() {

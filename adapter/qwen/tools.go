@@ -10,22 +10,21 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// The tools of Qwen Code that are named elsewhere, too.
+// Tools of Qwen Code that are named elsewhere.
 const (
 	toolShell     = "run_shell_command"
 	toolStructure = "structured_output"
 )
 
-var tools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{toolShell: toolcall.Shell, "read_file": toolcall.Read, "write_file": toolcall.Write,
-		"edit": toolcall.Edit, "agent": toolcall.Agent, "task": toolcall.Agent},
+var tools = &toolcall.Table{
+	Tools:        toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"edit"}, toolcall.Agent: {"agent", "task"}},
 	Input:        toolcall.Input{Path: "file_path", Command: "command", Agent: "subagent_type", Prompt: "prompt", Content: "content"},
 	DefaultAgent: "general-purpose",
 	Deferred:     "tool_call",
 	MCP:          toolcall.Naming{Prefix: "mcp__", Separator: "__"},
-})
+}
 
-// toolDone is the end of a call.
+// toolDone handles the end of a call.
 func (p *parser) toolDone(id, parent string, content jsonscan.Value, failed bool, s *cliagent.Sink) {
 	c, text := p.Calls.Expect(id, parent), sessionfile.Text(content)
 	end := toolcall.End{Output: toolcall.Raw(content, "null"), Failed: failed, Error: text, Summary: text}
@@ -48,27 +47,27 @@ func (p *parser) toolDone(id, parent string, content jsonscan.Value, failed bool
 	p.Calls.End(c, end, s)
 }
 
-// isRefusal reports whether a failed call is one that Qwen did not carry out for want of a permission.
+// isRefusal reports whether a failed call was refused for lack of permission.
 func isRefusal(text string) bool {
 	return strings.HasPrefix(text, "Qwen Code requires permission to use") && strings.Contains(text, "declined")
 }
 
-// command is the end of a command, nil if it never ran. A command that succeeds shows its output alone; one that fails has an
-// account with its exit code. Old versions tell no failure, and then the exit code is unknown, which is -1.
+// command returns the end of a command, nil if it never ran. A successful command shows its output only; a failed one
+// has an account with its exit code. Old versions report no failure; the unknown exit code is -1 then.
 func (p *parser) command(text string, failed bool) *toolcall.Exit {
 	exit := &toolcall.Exit{Stdout: text, Exited: true}
 	switch code, output, ok := account(text); {
 	case ok:
 		exit.Code, exit.Stdout = code, output
 	case failed && !strings.HasPrefix(text, "[Operation Cancelled]"):
-		return nil // it was refused, by a permission or a hook: no shell has run
+		return nil // refused by a permission or a hook: no shell ran
 	case failed || !p.tellsExitCodes():
 		exit.Code = -1
 	}
 	return exit
 }
 
-// account reads Qwen's account of a command: members by line, of which the output may have several.
+// account parses Qwen's account of a command: fields by line; the output may span several.
 func account(text string) (code int, output string, ok bool) {
 	if !strings.HasPrefix(text, "Command: ") {
 		return 0, "", false

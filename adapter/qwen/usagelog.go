@@ -13,14 +13,14 @@ import (
 
 var _ adapter.SessionSums = Adapter{}
 
-// UsageStores is the folder with a folder for each project.
+// UsageStores returns the folder of the projects' folders.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("QWEN_RUNTIME_DIR"), h.Getenv("QWEN_HOME"), path.Join(h.Home, ".qwen")), "projects")
 	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl")}
 }
 
-// StatesSessionSums implements adapter.SessionSums: the usage of a result is that of the session, with sub-agents and with what
-// Qwen does in the background.
+// StatesSessionSums implements adapter.SessionSums: a result's usage is that of the session, including sub-agents and
+// background work.
 func (Adapter) StatesSessionSums() {}
 
 // UsageVersion implements adapter.UsageLog.
@@ -31,8 +31,8 @@ func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.Usag
 	return usagescan.New(&usageLog{session: strings.TrimSuffix(path.Base(f.Rel), ".jsonl")})
 }
 
-// usageLog reads chats. Qwen notes every answer of a model as telemetry, those to sub-agents and to side requests too, and
-// the conversation's own once more in the message. A message counts where there is no telemetry for it.
+// usageLog reads chats. Qwen logs every answer of a model as telemetry, including those to sub-agents and side
+// requests, and the conversation's answers again in the messages. A message counts if it has no telemetry.
 type usageLog struct {
 	session string
 	names   usagescan.Names
@@ -41,15 +41,15 @@ type usageLog struct {
 
 type usageMemory struct {
 	Answers  []usage `json:",omitempty"` // of the conversation, whose message has not come yet
-	Messages []usage `json:",omitempty"` // that were counted and whose telemetry has not come yet
+	Messages []usage `json:",omitempty"` // counted, without telemetry so far
 }
 
-// usage are Qwen's counts. Cached tokens are part of Prompt; thoughts are part of Output where Total says so.
+// usage is Qwen's counts. Prompt includes cached tokens; Output includes thinking if Total says so.
 type usage struct{ Prompt, Output, Cached, Thoughts, Total int64 }
 
 var typePrefixes = [][]byte{[]byte(`"assistant"`), []byte(`"system"`)}
 
-func (*usageLog) Worth(head []byte) bool {
+func (*usageLog) Relevant(head []byte) bool {
 	is, known := usagescan.TypeOf(head, "", typePrefixes)
 	return is || !known
 }
@@ -121,7 +121,7 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-// waiting is how many answers or messages can wait for their other half. They stand close together.
+// waiting is how many answers or messages can wait for their counterpart, which is always close.
 const waiting = 16
 
 func keep(list *[]usage, u usage) {
@@ -145,7 +145,7 @@ func (u usage) into(r *adapter.UsageRecord, give func(*adapter.UsageRecord)) {
 	r.Input = u.Prompt - r.CacheRead
 	r.Output, r.Thinking = u.Output, u.Thoughts
 	if u.Total > 0 && u.Prompt+u.Output+u.Thoughts == u.Total {
-		r.Output += u.Thoughts // Google's way of counting
+		r.Output += u.Thoughts // Google's field names
 	}
 	r.Thinking = min(r.Thinking, r.Output)
 	if r.Tokens() > 0 {

@@ -21,7 +21,7 @@ type exchange struct {
 func (x *exchange) note(change func(*Request)) { x.server.log.update(x.entry, change) }
 
 func (x *exchange) encoder() encoder {
-	if e := encoders[x.request.wire]; e != nil {
+	if e := encoderOf(x.request.wire); e != nil {
 		return e
 	}
 	return responsesWire{}

@@ -50,7 +50,7 @@ func checkTurn(t *testing.T, turn *turn) {
 		t.Fatalf("pieces %q do not make up %q", turn.pieces, turn.text)
 	}
 	for _, wire := range []Wire{WireAnthropic, WireResponses, WireChat, WireGemini} {
-		e := encoders[wire]
+		e := encoderOf(wire)
 		p := &reply{turn: turn, model: "m", ids: newID, now: time.Unix(0, 0)}
 		r := &request{wire: wire, withUsage: true, encrypted: true}
 		if b := marshal(e.whole(r, p)); !json.Valid(b) {

@@ -226,16 +226,17 @@ func (f *faults) elements(n *node) []*node {
 }
 
 // keyHints name the key for words that other scripted servers use for the same thing.
-var keyHints = map[string]string{
-	"args": `use "input"`, "arguments": `use "input"`,
-	"hang_mid":   `use "hang": "mid-text"`,
-	"side_match": `use "side": {"contains": [...]}`,
+var keyHints = [][2]string{
+	{"args", `use "input"`}, {"arguments", `use "input"`}, {"hang_mid", `use "hang": "mid-text"`},
+	{"side_match", `use "side": {"contains": [...]}`},
 }
 
 // suggestion says which key was probably meant.
 func suggestion(key string, keys []string) string {
-	if hint, ok := keyHints[key]; ok {
-		return hint
+	for _, hint := range keyHints {
+		if hint[0] == key {
+			return hint[1]
+		}
 	}
 	if best := near.Word(key, keys); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -40,8 +41,19 @@ type encoder interface {
 	failure(status int, errorType, message, retryAfter string) any
 }
 
-var encoders = map[Wire]encoder{
-	WireAnthropic: anthropicWire{}, WireResponses: responsesWire{}, WireChat: chatWire{}, WireGemini: geminiWire{},
+// encoderOf returns the encoder of a wire, nil for none.
+func encoderOf(w Wire) encoder {
+	switch w {
+	case WireAnthropic:
+		return anthropicWire{}
+	case WireResponses:
+		return responsesWire{}
+	case WireChat:
+		return chatWire{}
+	case WireGemini:
+		return geminiWire{}
+	}
+	return nil
 }
 
 // object is a JSON object under construction; encoding/json writes its keys sorted.
@@ -66,11 +78,11 @@ func marshal(v any) []byte {
 // against a second server must not meet the ids of the first again.
 var (
 	counter   atomic.Uint64
-	processID = strings.ToLower(rand.Text()[:8])
+	processID = sync.OnceValue(func() string { return strings.ToLower(rand.Text()[:8]) })
 )
 
 func newID(prefix string) string {
-	return fmt.Sprintf("%sscripted%s%06d", prefix, processID, counter.Add(1))
+	return fmt.Sprintf("%sscripted%s%06d", prefix, processID(), counter.Add(1))
 }
 
 // fullName is a tool's name on the wires that know no namespaces.

@@ -24,13 +24,11 @@ const sideRefused = "refused"
 
 // Texts by which programs' own requests are known even though they offer tools like a turn. They are looked for in
 // requests of that program only, so that nobody's prompt is taken for one.
-var sideTexts = map[string][]struct{ kind, where, text string }{
-	"claude": {
-		{"compaction", "last", "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
-		{"question", "last", "<system-reminder>This is a side question from the user."},
-	},
-	"codex": {{"compaction", "last", "You are performing a CONTEXT CHECKPOINT COMPACTION."}},
-	"qwen":  {{"memory", "any", "Managed memory directory"}},
+var sideTexts = []struct{ caller, kind, where, text string }{
+	{"claude", "compaction", "last", "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
+	{"claude", "question", "last", "<system-reminder>This is a side question from the user."},
+	{"codex", "compaction", "last", "You are performing a CONTEXT CHECKPOINT COMPACTION."},
+	{"qwen", "memory", "any", "Managed memory directory"},
 }
 
 // titleTask is how programs tell a model to name or sum up a conversation, in the system prompt of a request
@@ -58,7 +56,10 @@ func sideKind(end endpoint, r *request, contains []string) string {
 			return "script"
 		}
 	}
-	for _, known := range sideTexts[r.caller] {
+	for _, known := range sideTexts {
+		if known.caller != r.caller {
+			continue
+		}
 		if strings.Contains(r.last, known.text) || known.where == "any" && strings.Contains(r.system, known.text) {
 			return known.kind
 		}

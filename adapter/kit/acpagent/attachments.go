@@ -24,7 +24,7 @@ const (
 	blockResource
 )
 
-// block is one piece of a prompt.
+// block is one block of a prompt.
 type block struct {
 	kind blockKind
 	text string
@@ -34,17 +34,17 @@ type block struct {
 	uri  string
 }
 
-// attachment is an attachment that has been read.
+// attachment is an attachment that was read.
 type attachment struct {
 	title string
 	class cliagent.Media
 	mime  string
 	uri   string
 	text  string // of a text
-	data  string // base64 of anything else; empty for an address
+	data  string // base64 of other content; empty for a URL
 }
 
-// readAttachments reads a message's attachments. Every fault of every attachment is in the one error.
+// readAttachments reads a message's attachments. One error lists every fault.
 func readAttachments(agent string, list []execution.Attachment) ([]attachment, error) {
 	i := -1
 	return cliagent.ConvertAttachments(agent, list, func(a execution.Attachment) (attachment, error) {
@@ -59,7 +59,7 @@ func readAttachment(a execution.Attachment, i int) (attachment, error) {
 		if strings.HasPrefix(strings.ToLower(a.URL), "data:") {
 			return r, fmt.Errorf("%s is a data: URL without base64 content", r.title)
 		}
-		r.class, r.uri = cliagent.MediaOther, a.URL // the agent fetches it if it likes
+		r.class, r.uri = cliagent.MediaOther, a.URL // the agent may download it
 		return r, nil
 	}
 	data, err := cliagent.AttachmentContent(a)
@@ -73,7 +73,7 @@ func readAttachment(a execution.Attachment, i int) (attachment, error) {
 	r.uri = fileURI(cmp.Or(a.FilePath, "/"+filepath.Base(r.title)))
 	if r.class == cliagent.MediaText {
 		if !utf8.Valid(data) {
-			return r, fmt.Errorf("%s is no UTF-8 text", r.title)
+			return r, fmt.Errorf("%s is not UTF-8 text", r.title)
 		}
 		r.text = string(data)
 		return r, nil
@@ -90,12 +90,12 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// block is the attachment as the agent takes it. Text and addresses every agent takes.
+// block converts the attachment to a type that the agent accepts. Every agent accepts text and URLs.
 func (a attachment) block(agent string, can promptAbilities) (block, *execution.Error) {
 	refuse := func(capability, what string) (block, *execution.Error) {
-		e := execution.Errorf(execution.CodeCapability, "attachment %s: %s takes no %s over the Agent Client Protocol", a.title, agent, what)
+		e := execution.Errorf(execution.CodeCapability, "attachment %s: %s accepts no %s over the Agent Client Protocol", a.title, agent, what)
 		e.Agent, e.Capability = agent, capability
-		return block{}, e.WithHint("leave it out, or run an agent that does: drawbar agents show claude")
+		return block{}, e.WithHint("leave it out, or use an agent that does: drawbar agents show claude")
 	}
 	switch {
 	case a.data == "" && a.class != cliagent.MediaText:

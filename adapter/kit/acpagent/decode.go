@@ -4,8 +4,8 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// lineForm is what a line of the agent says. One pass finds all of it. Reading is lenient where the SDK's types are strict: an agent
-// that leaves out a required field, or has one more, is understood as far as it can be.
+// lineForm is a line of the agent, read in one pass. It is more lenient than the SDK's strict types: missing required
+// fields and unknown fields are accepted.
 type lineForm struct {
 	ID, Method, Result, Error jsonscan.Value
 	Params                    struct {
@@ -22,13 +22,13 @@ type lineForm struct {
 
 var lineShape jsonscan.Shape[lineForm]
 
-// promptAbilities are what an agent takes in a prompt besides text and addresses.
+// promptAbilities are the content types besides text and URLs that an agent accepts in a prompt.
 type promptAbilities struct {
 	image, audio, embedded bool
 	inline                 bool // Spec.InlineOnly
 }
 
-// abilities are what an agent says of itself.
+// abilities are what an agent declares.
 type abilities struct {
 	version            int64
 	name, title, build string
@@ -70,7 +70,7 @@ func abilitiesOf(result jsonscan.Value) (a abilities, ok bool) {
 	return a, ok
 }
 
-// choice is one of several values that can be set in a session: a mode, a model, a value of a config option.
+// choice is one value of a session setting: a mode, a model, a config option's value.
 type choice struct{ id, name string }
 
 // configOption is a setting of a session.
@@ -79,10 +79,10 @@ type configOption struct {
 	values                []choice
 }
 
-// session is what an agent says of the session it opened.
+// session is the agent's reply that opens a session.
 type session struct {
 	id            string
-	mode, model   string // the current ones
+	mode, model   string // current values
 	modes, models []choice
 	options       []configOption
 }
@@ -123,7 +123,7 @@ func choices(list jsonscan.Value, id string) []choice {
 	return all
 }
 
-// option is the setting of a category, or the one that is called so; nil for none.
+// option returns the setting of a category, or with that name; nil for none.
 func (s *session) option(category string) *configOption {
 	for i, o := range s.options {
 		if o.category == category || o.category == "" && o.id == category {
@@ -133,7 +133,7 @@ func (s *session) option(category string) *configOption {
 	return nil
 }
 
-// pick finds a choice by its id, or by a name that only one of them has.
+// pick finds a choice by its id or by an unambiguous name.
 func pick(all []choice, want string) (id string, ok bool) {
 	n := 0
 	for _, c := range all {
@@ -156,7 +156,8 @@ type callForm struct {
 
 var callShape jsonscan.Shape[callForm]
 
-// toolCallOf reads a tool call, an update of one, or the one that a permission is asked for. False means that it names no call.
+// toolCallOf reads a tool call, an update of one, or that of a permission request. It returns false if no call is
+// named.
 func toolCallOf(v jsonscan.Value) (*ToolCall, bool) {
 	var f callForm
 	if !callShape.From(v, &f) {
@@ -189,7 +190,7 @@ func toolCallOf(v jsonscan.Value) (*ToolCall, bool) {
 func contentOf(part jsonscan.Value) Content {
 	if part.Get("type").IsStr("diff") {
 		d := &Diff{Path: part.Get("path").Str(), New: part.Get("newText").Str()}
-		// Agents that cannot tell a new file from an empty one state an empty text for both.
+		// Agents that do not distinguish new from empty files state an empty text for both.
 		if old := part.Get("oldText").Str(); old != "" {
 			d.Old = &old
 		}
@@ -198,7 +199,7 @@ func contentOf(part jsonscan.Value) Content {
 	return blockOf(part.Get("content"))
 }
 
-// blockOf reads a content block: its text, or the image it is. Of a resource it is the text or the address.
+// blockOf reads a content block: its text or its image, or the text or URL of a resource.
 func blockOf(v jsonscan.Value) Content {
 	kind, _ := v.Get("type").Plain()
 	switch string(kind) {

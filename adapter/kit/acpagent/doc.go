@@ -1,9 +1,9 @@
-// Package acpagent is the kit for agents whose two-way mode is the Agent Client Protocol: JSON-RPC lines over standard
-// input and output.
+// Package acpagent is the kit for agents whose two-way mode is the Agent Client Protocol: JSON-RPC lines over
+// standard input and output.
 //
-// It stands on package cliagent: the process, its tree, timeouts, hooks, private files, the server of the caller's tools and
-// the one result are cliagent's, and this package is the cliagent.Parser that speaks the protocol. An adapter says what is
-// particular about its agent in a Spec. Anything that names a vendor belongs in the adapter.
+// It builds on package cliagent, which handles the process tree, timeouts, hooks, private files, the server of the
+// caller's tools and the one result; this package is the cliagent.Parser that speaks the protocol. An adapter
+// describes the specifics of its agent in a Spec. Vendor-specific code belongs in the adapter.
 //
 // An agent that always speaks ACP:
 //
@@ -18,7 +18,7 @@
 //		Name: "example", Command: "example", Capabilities: capabilities,
 //	}, protocol, nil), opts)
 //
-// An agent that has a one-shot mode of its own besides, with lines that its own parser reads:
+// An agent that also has a one-shot mode, whose lines its own parser reads:
 //
 //	func spec() cliagent.Spec {
 //		return acpagent.Join(cliagent.Spec{
@@ -26,11 +26,11 @@
 //			Command:      "gemini",
 //			InstallHint:  "install it with: " + install,
 //			Capabilities: capabilities,
-//			Spawn:        spawnOneShot, // runs for which twoWay is false
+//			Spawn:        spawnOneShot, // runs for which twoWay returns false
 //			NewParser:    newLineParser,
 //			Negotiate:    negotiate, // of both; the kit adds its own reasons for runs over ACP
 //			Keys:         keys,
-//			Linger:       time.Second, // it does not end when its input is closed
+//			Linger:       time.Second, // it does not exit when its input is closed
 //		}, acpagent.Spec{
 //			Name:  "gemini",
 //			Spawn: func(l *cliagent.Launch) (cliagent.Invocation, error) {
@@ -53,33 +53,33 @@
 //		}, twoWay)
 //	}
 //
-//	// twoWay: somebody may say something, or only the protocol can carry the request.
+//	// twoWay: the caller may send input, or only the protocol supports the request.
 //	func twoWay(req execution.Request) bool { return req.Run.Interactive || ... }
 //
-// Package acptest has a stand-in for such an agent: an adapter's conformance test runs the test binary in its place.
+// Package acptest simulates such an agent: an adapter's conformance test runs the test binary in its place.
 //
-// # What it does
+// # Scope
 //
-// initialize with version negotiation; authenticate when the agent demands a login and Spec.Authenticate has a way that asks
-// nobody; session/new, session/load, session/resume, session/fork; mode, model and thought level of the session;
-// session/prompt with text, images, audio, resources and links, one turn after the other on one process; session/cancel; MCP
-// servers of the request, the caller's tools among them; permission requests as questions, any number at a time. Nothing of
-// a file system or a terminal is claimed: agents that are told of one use it in place of their own tools.
+// initialize with version negotiation; authenticate if the agent requires a login and Spec.Authenticate has a non-interactive
+// method; session/new, session/load, session/resume, session/fork; mode, model and thought level of the session;
+// session/prompt with text, images, audio, resources and links, one turn after another on one process; session/cancel; MCP
+// servers of the request, including the caller's tools; permission requests as questions, any number at a time. The client
+// declares no file system or terminal: agents would use them in place of their own tools.
 //
 // # Events
 //
-// Texts and thoughts are streamed; a tool call, another message id, or a change between the two ends a message. A tool call
-// starts when it is first heard of, and is ready when a permission is asked for it, when it runs, or when it ends. Calls of
-// kind execute have shell_* events, diffs and read locations file_* events behind the result; plans are the tool
-// update_plan. What an agent sends outside a turn makes no event: the history of a loaded session, the rest of a turn that is
-// over, news of commands, modes and titles. Usage comes with the end of a turn, or with
-// its model calls where the agent tells it; steps where it tells the end of each, see Spec.Steps.
+// Texts and thinking are streamed; a tool call, another message id, or a change between the two ends a message. A tool call
+// starts at its first mention, and is ready when permission is requested for it, when it runs, or when it ends. Calls of
+// kind execute have shell_* events, diffs and read locations file_* events after the result; plans are the tool
+// update_plan. What an agent sends outside a turn makes no event: the history of a loaded session, the rest of a finished
+// turn, updates of commands, modes and titles. Usage comes with the end of a turn, or with its model calls if the agent
+// reports it; steps if it reports the end of each, see Spec.Steps.
 //
 // # Ends
 //
-// end_turn is completed; max_turn_requests and max_tokens are deferred; refusal is failed/INVALID_REQUEST; cancelled, and an error
-// that answers a cancelled prompt, are failed/cancelled. When the last turn is over and no more input comes, standard input
-// is closed and the agent has cliagent.Spec.Linger to end by itself; some never do. What it exits with then means nothing.
+// end_turn is completed; max_turn_requests and max_tokens are deferred; refusal is failed/INVALID_REQUEST; cancelled, and an
+// error reply to a cancelled prompt, are failed/cancelled. When the last turn is over and no more input comes, standard
+// input is closed and the agent has cliagent.Spec.Linger to exit; some never do. The exit code is ignored then.
 //
-// There is no steering in the protocol: a message sent during a turn makes the next one.
+// The protocol has no steering: a message sent during a turn starts the next one.
 package acpagent

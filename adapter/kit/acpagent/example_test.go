@@ -11,7 +11,7 @@ import (
 )
 
 // A whole adapter for an agent that speaks the Agent Client Protocol begins here. An init function of its package would register
-// the descriptor: adapter.Register(tern()).
+// the descriptor: adapter.Register(tern).
 
 func tern() adapter.Descriptor {
 	return adapter.Descriptor{Name: "tern", Command: "tern", New: func() adapter.Adapter {

@@ -12,13 +12,13 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// failure is why something was not carried out, as the agent stated it.
+// failure is why a request failed, as the agent stated it.
 type failure struct {
 	cliagent.Failure
-	login bool // the agent demands a login
+	login bool // the agent requires a login
 }
 
-// failureOf reads an error of the agent. What it says in its data is more precise than its message.
+// failureOf reads an error of the agent. Its data is more precise than its message.
 func failureOf(spec Spec, fault jsonscan.Value) *failure {
 	code, _ := fault.Get("code").Int()
 	f := &failure{Failure: cliagent.Failure{Message: fault.Get("message").Str()}}
@@ -46,7 +46,7 @@ func failureOf(spec Spec, fault jsonscan.Value) *failure {
 	return f
 }
 
-// detailsOf is the text in the data of an error: agents have it as a text, or under one of these names.
+// detailsOf returns the text in an error's data: the data itself, or a member of one of these names.
 func detailsOf(data jsonscan.Value) string {
 	if data.Kind() == jsonscan.String {
 		return data.Str()
@@ -60,45 +60,30 @@ func detailsOf(data jsonscan.Value) string {
 	return ""
 }
 
-// status finds the status of the model API in a text.
+// status finds a status of the model API in a text.
 var status = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(401|403|404|408|429|400|5[0-9][0-9])\b`) })
 
-// failures are what agents say of them in words only. A status of 404 is of an address as often as of a model.
+// failures are agents' phrases. A status of 404 refers to a URL as often as to a model.
 var failures = cliagent.Failures{
 	Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
 	Phrases: cliagent.Phrases{
-		{Part: "session not found", Code: execution.CodeSessionNotFound},
-		{Part: "unknown session", Code: execution.CodeSessionNotFound},
-		{Part: "invalid session", Code: execution.CodeSessionNotFound},
-		{Part: "no session", Code: execution.CodeSessionNotFound},
-		{Part: "not logged in", Code: execution.CodeAuth},
-		{Part: "authentication required", Code: execution.CodeAuth},
-		{Part: "unauthorized", Code: execution.CodeAuth},
-		{Part: "unauthenticated", Code: execution.CodeAuth},
-		{Part: "api key", Code: execution.CodeAuth},
-		{Part: "context length", Code: execution.CodeContextExceeded},
-		{Part: "context_length_exceeded", Code: execution.CodeContextExceeded},
-		{Part: "context window", Code: execution.CodeContextExceeded},
-		{Part: "rate limit", Code: execution.CodeRateLimited},
-		{Part: "too many requests", Code: execution.CodeRateLimited},
-		{Part: "quota", Code: execution.CodeRateLimited},
-		{Part: "model not found", Code: execution.CodeModelNotFound},
-		{Part: "model_not_found", Code: execution.CodeModelNotFound},
-		{Part: "overloaded", Code: execution.CodeProvider},
-		{Part: "connection error", Code: execution.CodeProvider},
-		{Part: "fetch failed", Code: execution.CodeProvider},
-		{Part: "econnrefused", Code: execution.CodeProvider},
-		{Part: "timed out", Code: execution.CodeProvider},
+		{Code: execution.CodeSessionNotFound, Parts: []string{"session not found", "unknown session", "invalid session", "no session"}},
+		{Code: execution.CodeAuth, Parts: []string{"not logged in", "authentication required", "unauthorized", "unauthenticated",
+			"api key"}},
+		{Code: execution.CodeContextExceeded, Parts: []string{"context length", "context_length_exceeded", "context window"}},
+		{Code: execution.CodeRateLimited, Parts: []string{"rate limit", "too many requests", "quota"}},
+		{Code: execution.CodeModelNotFound, Parts: []string{"model not found", "model_not_found"}},
+		{Code: execution.CodeProvider, Parts: []string{"overloaded", "connection error", "fetch failed", "econnrefused", "timed out"}},
 	},
 }
 
-// codeOfText is for what agents say in words only, and for a status among them; text is in lower case.
+// codeOfText returns the code for a lower-case text and for a status in it.
 func codeOfText(text string) execution.ErrorCode {
-	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or nothing and 0
+	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or empty and 0
 	return cmp.Or(failures.Text(text), failures.Status(n))
 }
 
-// loginHint says what to type when the agent wants a login.
+// loginHint returns what to type when the agent requires a login.
 func loginHint(spec Spec, agent abilities) string {
 	if spec.LoginHint != "" {
 		return spec.LoginHint
@@ -117,7 +102,7 @@ func loginHint(spec Spec, agent abilities) string {
 	return "log in with the agent's own command; it offers: " + strings.Join(ways, "; ")
 }
 
-// err is the failure of a conversation that could not begin.
+// err returns the failure of a conversation that could not start.
 func (f *failure) err(spec Spec, agent abilities, doing string) *execution.Error {
 	e := execution.Errorf(f.Code, "%s cannot %s: %s", spec.Name, doing, f.Message)
 	e.Agent = spec.Name

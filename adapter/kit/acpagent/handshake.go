@@ -10,26 +10,26 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// beginning is the way to the first prompt.
+// beginning is the state before the first prompt.
 type beginning struct {
 	first   []attachment // of the first message
 	cwd     string
 	servers []string // names of the MCP servers of the request
 	agent   abilities
-	known   bool // the agent has introduced itself
+	known   bool // the agent replied to initialize
 	session session
-	setup   []call // what is still to be set before the first prompt
+	setup   []call // settings to make before the first prompt
 	open    bool   // the session is ready for prompts
 	loaded  bool   // the session was loaded, and its history is shown
-	settled bool   // all is set, and the history may still come
-	login   string // the method that was used to log in
+	settled bool   // all settings are made, and the history may still come
+	login   string // the login method that was used
 }
 
-// introduced is the agent's account of itself.
+// introduced handles the reply to initialize.
 func (p *parser) introduced(s *cliagent.Sink) {
 	a, ok := abilitiesOf(p.v.Result)
 	if !ok {
-		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s answered initialize without a protocol version", p.spec.Name))
+		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s replied to initialize without a protocol version", p.spec.Name))
 		return
 	}
 	a.prompt.inline = p.spec.InlineOnly
@@ -53,7 +53,7 @@ func (p *parser) errorf(code execution.ErrorCode, format string, args ...any) *e
 	return e
 }
 
-// check holds the request against what the agent says it can do, before there is a session.
+// check checks the request against what the agent declares, before opening a session.
 func (p *parser) check() *execution.Error {
 	refuse := func(capability, hint, format string, args ...any) *execution.Error {
 		e := p.errorf(execution.CodeCapability, format, args...)
@@ -65,7 +65,7 @@ func (p *parser) check() *execution.Error {
 	case fork && !p.agent.fork:
 		return refuse("sessionFork", "resume the session instead: --session "+id, "%s cannot fork a session over the Agent Client Protocol", p.spec.Name)
 	case id != "" && !fork && !p.agent.load && !p.agent.resume:
-		return refuse("sessionResume", "begin a new session: leave --session out", "%s cannot load a session over the Agent Client Protocol", p.spec.Name)
+		return refuse("sessionResume", "start a new session: omit --session", "%s cannot load a session over the Agent Client Protocol", p.spec.Name)
 	}
 	for _, m := range p.sessionServers() {
 		if m.Transport == execution.MCPStreamableHTTP && !p.agent.http || m.Transport == execution.MCPSSE && !p.agent.sse {
@@ -73,8 +73,8 @@ func (p *parser) check() *execution.Error {
 			if m.Name == CallerTools && len(p.req.Tools) > 0 {
 				what = "the server of the request's tools"
 			}
-			return refuse("mcp", "attach MCP servers that are programs (stdio), or run an agent that takes servers over HTTP",
-				"%s takes no %s MCP server, which %s is", p.spec.Name, m.Transport, what)
+			return refuse("mcp", "attach MCP servers that are programs (stdio), or use an agent that supports servers over HTTP",
+				"%s supports no %s MCP server, which %s is", p.spec.Name, m.Transport, what)
 		}
 	}
 	for _, a := range p.first {
@@ -85,7 +85,7 @@ func (p *parser) check() *execution.Error {
 	return nil
 }
 
-// sessionServers are the MCP servers that the session is opened with.
+// sessionServers returns the MCP servers of the session.
 func (p *parser) sessionServers() []execution.MCPServer {
 	if p.spec.MCPInArgs {
 		return nil
@@ -93,7 +93,7 @@ func (p *parser) sessionServers() []execution.MCPServer {
 	return p.req.Run.MCPServers
 }
 
-// begin opens the session: a new one, or one that goes on. Loading one shows its history again, resuming does not.
+// begin opens the session: a new one, or an existing one. Loading one shows its history again, resuming does not.
 func (p *parser) begin(s *cliagent.Sink) {
 	id, fork := cliagent.ResolveSession(p.req)
 	method, doing, code := methodNew, "open a session", execution.CodeAgentCrash
@@ -108,7 +108,7 @@ func (p *parser) begin(s *cliagent.Sink) {
 	p.ask(s, call{method: method, params: sessionParams(method, id, p.cwd, p.sessionServers()), doing: doing, code: code})
 }
 
-// logIn is the agent demanding a login before it carries out c.
+// logIn logs in before repeating c.
 func (p *parser) logIn(c call, f *failure, s *cliagent.Sink) {
 	if p.spec.Authenticate != nil {
 		p.login = p.spec.Authenticate(p.req, p.agent.logins)
@@ -121,7 +121,7 @@ func (p *parser) logIn(c call, f *failure, s *cliagent.Sink) {
 		then: func(s *cliagent.Sink) { p.ask(s, c) }})
 }
 
-// opened is the session of the conversation.
+// opened handles the reply that opens the session.
 func (p *parser) opened(method string, s *cliagent.Sink) {
 	p.session = sessionOf(p.v.Result)
 	from, _ := cliagent.ResolveSession(p.req)
@@ -133,7 +133,7 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 		start.ForkedFrom = from
 	}
 	if p.session.id == "" {
-		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s: the answer to %s names no session", p.spec.Name, method))
+		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s: the reply to %s names no session", p.spec.Name, method))
 		return
 	}
 	if p.model == "" {
@@ -150,7 +150,7 @@ func (p *parser) opened(method string, s *cliagent.Sink) {
 	p.settle(s)
 }
 
-// modelName is the current model as people call it: ids of some agents have more in them.
+// modelName returns the current model under its usual name: some agents' ids contain more.
 func (s *session) modelName(called func(id, name string) string) string {
 	for _, m := range s.models {
 		if m.id == s.model && called != nil {
@@ -163,7 +163,7 @@ func (s *session) modelName(called func(id, name string) string) string {
 	return s.model
 }
 
-// plan lists what is to be set in the session: its mode, its model, how hard the model thinks.
+// plan lists the settings of the session: its mode, model and thinking effort.
 func (p *parser) plan() *execution.Error {
 	run, session := p.req.Run, &p.session
 	if want := p.spec.Modes[cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)]; want != "" {
@@ -184,18 +184,17 @@ func (p *parser) plan() *execution.Error {
 	return nil
 }
 
-// setting is one value of a session that a request may ask for.
+// setting is a session value that a request may choose.
 type setting struct {
 	category string // of the config option
 	current  string
 	offered  []choice
-	set      func(value string) call // the method that is made for it, nil for none
+	set      func(value string) call // the method for it, nil for none
 	code     execution.ErrorCode     // of a value that is not offered
-	what     string                  // the capability it belongs to
+	what     string                  // capability
 }
 
-// choose plans the setting of a value: by the method that is made for it where the agent lists its values, else by the config
-// option of that category.
+// choose plans a setting: by its method if the agent lists its values, else by the config option of that category.
 func (p *parser) choose(o setting, want string) *execution.Error {
 	called := strings.ReplaceAll(o.category, "_", " ")
 	if option := p.session.option(o.category); o.set == nil || len(o.offered) == 0 && option != nil {
@@ -208,9 +207,9 @@ func (p *parser) choose(o setting, want string) *execution.Error {
 		}
 	}
 	if len(o.offered) == 0 {
-		e := p.errorf(execution.CodeCapability, "%s offers no choice of a %s over the Agent Client Protocol, %q was asked for", p.spec.Name, called, want)
+		e := p.errorf(execution.CodeCapability, "%s offers no choice of a %s over the Agent Client Protocol, %q was requested", p.spec.Name, called, want)
 		e.Capability = o.what
-		return e.WithHint("leave it out, or set it in the agent's own configuration")
+		return e.WithHint("omit it, or set it in the agent's own configuration")
 	}
 	id, ok := pick(o.offered, want)
 	if !ok {
@@ -242,7 +241,7 @@ func names(all []choice) string {
 	return strings.Join(list, ", ")
 }
 
-// settle sets what is to be set, one after the other, and then says the first message.
+// settle makes the settings one after another, then sends the first message.
 func (p *parser) settle(s *cliagent.Sink) {
 	if len(p.setup) > 0 {
 		c := p.setup[0]
@@ -259,11 +258,11 @@ func (p *parser) settle(s *cliagent.Sink) {
 	p.start(s)
 }
 
-// replayQuiet is how long an agent that loaded a session must be silent before the first message is said. Some show the history of the
-// session behind the answer that it is loaded; said at once, the message would make the history part of its turn.
+// replayQuiet is how long an agent that loaded a session must be silent before the first message is sent. Some show
+// the history after the reply to session/load; an immediate message would make the history part of its turn.
 const replayQuiet = 200 * time.Millisecond
 
-// start says the first message.
+// start sends the first message.
 func (p *parser) start(s *cliagent.Sink) {
 	p.open, p.settled = true, false
 	s.AlarmIn(0)

@@ -51,7 +51,7 @@ func TestHandshakeFails(t *testing.T) {
 			r.Tools = []execution.Tool{{Name: "echo"}}
 			r.Run.MCPServers = []execution.MCPServer{{Name: acpagent.CallerTools, Transport: execution.MCPStreamableHTTP, URL: "http://127.0.0.1:1/"}}
 		}, replies: []string{bare}, code: execution.CodeCapability, want: []string{"the request's tools"}},
-		{name: "no images", request: image, replies: []string{bare}, code: execution.CodeCapability, want: []string{"a.png", "takes no images"}},
+		{name: "no images", request: image, replies: []string{bare}, code: execution.CodeCapability, want: []string{"a.png", "accepts no images"}},
 		{name: "no documents", request: func(r *execution.Request) {
 			r.Message.Attachments = []execution.Attachment{{Name: "a.pdf", Base64: "JVBERi0=", MimeType: "application/pdf"}}
 		}, replies: []string{bare}, code: execution.CodeCapability, want: []string{"a.pdf", "application/pdf"}},

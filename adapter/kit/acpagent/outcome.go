@@ -7,10 +7,10 @@ import (
 
 // turnOutcome is how a turn ended.
 type turnOutcome struct {
-	stop        string // the agent's word
+	stop        string // stop reason of the agent
 	text        string
 	interrupted bool
-	limit       string // a limit that ended it
+	limit       string // the limit that ended it
 	failure     *failure
 }
 
@@ -33,7 +33,7 @@ func (o *turnOutcome) end(spec Spec, agent abilities, index int, s *cliagent.Sin
 	s.Emit(e)
 }
 
-// fill states the outcome in the run's result; that of no turn states nothing.
+// fill sets the outcome in the run's result; without a turn nothing is set.
 func (o *turnOutcome) fill(res *execution.Result) {
 	if o == nil {
 		return
@@ -50,7 +50,7 @@ func (o *turnOutcome) fill(res *execution.Result) {
 		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
 	case o.failure != nil:
 		res.Status, res.Error = execution.StatusFailed, o.failure.Result()
-		res.ExitReason = execution.ExitCompleted // the process ended in good order, whatever its exit code says
+		res.ExitReason = execution.ExitCompleted // the process ended in order, whatever its exit code
 	case o.limit != "":
 		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitCompleted
 		if o.stop == stopRequests {

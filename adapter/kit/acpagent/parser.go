@@ -18,7 +18,7 @@ import (
 const (
 	defaultStartup    = 60 * time.Second
 	defaultCancelWait = 15 * time.Second
-	// behindWait is how long an agent with a command that goes on may say nothing after a piece of its message.
+	// behindWait is how long an agent with a background command may be silent after a piece of its message.
 	behindWait = 5 * time.Second
 )
 
@@ -27,7 +27,7 @@ var (
 	_ cliagent.Alarmed = (*parser)(nil)
 )
 
-// parser holds one conversation with an agent and turns it into events. It belongs to one run.
+// parser converts a conversation with an agent to events. It belongs to one run.
 type parser struct {
 	spec  Spec
 	req   execution.Request
@@ -46,18 +46,18 @@ type parser struct {
 	tools     map[string]*toolCall
 	questions map[execution.QuestionID]*permission
 	plans     int
-	failed    *failure // what the program says of the turn, unless the turn goes on
+	failed    *failure // failure that the program reported, unless the turn continues
 	retries   int
 	model     string
 }
 
-// call is a request of ours.
+// call is a request to the agent.
 type call struct {
 	method string
 	params any
-	doing  string               // for the error when it is refused
-	code   execution.ErrorCode  // of a refusal that says nothing more precise
-	then   func(*cliagent.Sink) // after the answer
+	doing  string               // for the error if it is refused
+	code   execution.ErrorCode  // of a refusal without a more precise code
+	then   func(*cliagent.Sink) // after the reply
 	say    *execution.Say       // of a prompt; nil for the request's own message
 }
 
@@ -70,7 +70,7 @@ func newParser(spec Spec, req execution.Request) *parser {
 		questions: map[execution.QuestionID]*permission{}, beginning: beginning{servers: servers}, background: background{behind: map[string]*toolCall{}}}
 }
 
-// Open begins the handshake.
+// Open starts the handshake.
 func (p *parser) Open(s *cliagent.Sink) {
 	var err error
 	if p.first, err = readAttachments(p.spec.Name, p.req.Message.Attachments); err != nil {
@@ -93,12 +93,12 @@ func (p *parser) ask(s *cliagent.Sink, c call) {
 	s.Write(jsonrpc.Message{Version: jsonrpc.Version, ID: id, Method: c.method, Params: c.params}.Line())
 }
 
-// answer answers a request of the agent.
+// answer replies to a request of the agent.
 func (p *parser) answer(s *cliagent.Sink, id json.RawMessage, result any, fault *jsonrpc.Error) {
 	s.Write(jsonrpc.Message{Version: jsonrpc.Version, ID: id, Result: result, Error: fault}.Line())
 }
 
-// Line is one line of the agent's output.
+// Line handles one line of the agent's output.
 func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -124,7 +124,7 @@ func (p *parser) stderr(line []byte, s *cliagent.Sink) {
 	}
 }
 
-// message dispatches a line. False means that it is not known.
+// message dispatches a line. It returns false for an unknown one.
 func (p *parser) message(s *cliagent.Sink) bool {
 	if !p.v.Method.Exists() {
 		return p.response(s)
@@ -142,13 +142,13 @@ func (p *parser) message(s *cliagent.Sink) bool {
 	return p.quiet(method)
 }
 
-// quiet are methods that say nothing to a run: those the adapter knows, and those the protocol keeps for extensions, whose names
-// begin with an underscore.
+// quiet reports whether a method is irrelevant to a run: those the adapter lists, and extensions, whose names start
+// with an underscore.
 func (p *parser) quiet(method string) bool {
 	return strings.HasPrefix(method, "_") || slices.Contains(p.spec.Quiet, method)
 }
 
-// request is the agent asking. What is not understood is answered with an error, because the agent waits.
+// request handles a request of the agent. An unknown request gets an error reply, because the agent waits.
 func (p *parser) request(s *cliagent.Sink) bool {
 	id := bytes.Clone(p.v.ID.Raw())
 	if p.v.Method.IsStr(methodPermission) {
@@ -163,7 +163,7 @@ func (p *parser) request(s *cliagent.Sink) bool {
 	return p.quiet(method)
 }
 
-// response is the answer to a request of ours.
+// response handles the reply to a request.
 func (p *parser) response(s *cliagent.Sink) bool {
 	id, ok := p.v.ID.Int()
 	if !ok || !p.v.Result.Exists() && !p.v.Error.Exists() {
@@ -191,7 +191,7 @@ func (p *parser) response(s *cliagent.Sink) bool {
 	return true
 }
 
-// refused is the answer to a request of ours that the agent does not carry out.
+// refused handles an error reply to a request.
 func (p *parser) refused(c call, f *failure, s *cliagent.Sink) {
 	switch {
 	case c.method == methodPrompt:
@@ -206,7 +206,7 @@ func (p *parser) refused(c call, f *failure, s *cliagent.Sink) {
 	}
 }
 
-// Alarm is the end of the agent's time for an answer.
+// Alarm handles the end of the time for a reply.
 func (p *parser) Alarm(s *cliagent.Sink) {
 	switch {
 	case p.settled:
@@ -220,11 +220,11 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 		e := execution.Errorf(execution.CodeTimeout, "%s did not answer %s within %v", p.spec.Name, waits, limit)
 		e.Agent = p.spec.Name
 		if !p.known {
-			e = e.WithHint("is it an agent that speaks the Agent Client Protocol on its standard input and output? Run it by hand and look")
+			e = e.WithHint("is it an agent that speaks the Agent Client Protocol on its standard input and output? Run it by hand to check")
 		}
 		s.Fail(e)
 	case p.behindDue && p.running && !p.cancelled:
-		p.behindRun, p.behindDue = false, false // it is said once
+		p.behindRun, p.behindDue = false, false // reported once
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " has answered and may be waiting for a command that still runs; interrupt the run, or give it a --timeout"})
 	case p.cancelled:
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " did not end the interrupted turn within " +
@@ -235,9 +235,9 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 	}
 }
 
-// Exit says how the run ended. A turn that has not ended has no outcome: the kit then judges by the exit.
+// Exit returns the outcome. A turn that has not ended has none: the kit then judges by the exit.
 func (p *parser) Exit(_ process.Exit, s *cliagent.Sink) execution.Result {
-	p.dropQueue("the agent ended before it took the message", s)
+	p.dropQueue("the agent ended before it accepted the message", s)
 	res := execution.Result{Model: p.model, SessionID: p.session.id, Retries: p.retries}
 	if !p.spent.IsZero() {
 		u := p.spent
@@ -259,7 +259,7 @@ func (p *parser) dropQueue(why string, s *cliagent.Sink) {
 	p.queue = nil
 }
 
-// finish lets the agent go: there is nothing more for it to do.
+// finish closes the agent's input: it has nothing more to do.
 func (p *parser) finish(s *cliagent.Sink) {
 	if !p.done {
 		p.done = true

@@ -12,9 +12,9 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// permission is a permission that the agent waits for.
+// permission is a permission request that the agent waits for.
 type permission struct {
-	id      json.RawMessage // of the agent's request, as it stood
+	id      json.RawMessage // of the agent's request, verbatim
 	call    *toolCall
 	options []option
 	order   int
@@ -23,7 +23,7 @@ type permission struct {
 // option is one answer that the agent offers.
 type option struct{ id, kind string }
 
-// permit is the agent asking for a permission. False means that the request cannot be understood.
+// permit handles a permission request. It returns false if the request is malformed.
 func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	params := p.v.Params.Whole
 	u, ok := toolCallOf(params.Get("toolCall"))
@@ -57,14 +57,14 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	return true
 }
 
-// ownTool reports a tool of the request that needs no approval: the caller chose it.
+// ownTool reports whether a call is of a request's tool that needs no approval: the caller chose it.
 func (p *parser) ownTool(c *toolCall) bool {
 	return p.spec.MCPTool != nil && c.call.MCP && c.call.Server == CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
 		return t.Name == c.call.Label() && !t.RequiresApproval
 	})
 }
 
-// detail is what a person should know before the answer.
+// detail returns what a person should know before answering.
 func (p *parser) detail(c *toolCall) string {
 	read := p.spec.Shell
 	if read == nil {
@@ -79,7 +79,7 @@ func (p *parser) detail(c *toolCall) string {
 	return c.call.Label()
 }
 
-// actionOf is what a call does, and how dangerous that is.
+// actionOf returns what a call does, and its risk.
 func actionOf(c *toolCall) (action string, risk execution.RiskLevel) {
 	switch {
 	case c.call.MCP:
@@ -100,7 +100,7 @@ func actionOf(c *toolCall) (action string, risk execution.RiskLevel) {
 	return "use the tool " + c.call.Label(), execution.RiskMedium
 }
 
-// find is the option of the first of the kinds that is offered.
+// find returns the first offered option of the kinds, in their order.
 func (q *permission) find(kinds ...string) (option, bool) {
 	for _, kind := range kinds {
 		if i := slices.IndexFunc(q.options, func(o option) bool { return o.kind == kind && o.id != "" }); i >= 0 {
@@ -110,8 +110,8 @@ func (q *permission) find(kinds ...string) (option, bool) {
 	return option{}, false
 }
 
-// choose finds the option for a decision. A decision with the id or the kind of an option as its text means that one, if it says
-// yes or no as the decision does; any other means this one time only, as far as that is offered.
+// choose returns the option for a decision. A decision whose text is an option's id or kind selects that option, if
+// both allow or both deny; any other selects this one time only, if that is offered.
 func (q *permission) choose(d execution.Decision) (option, bool) {
 	once, always := rejectOnce, rejectAlways
 	if d.Approve {
@@ -125,7 +125,7 @@ func (q *permission) choose(d execution.Decision) (option, bool) {
 	return q.find(once, always)
 }
 
-// decide carries a decision to the agent.
+// decide sends a decision to the agent.
 func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
 	q := p.questions[a.ID]
 	if q == nil {
@@ -134,7 +134,7 @@ func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
 	delete(p.questions, a.ID)
 	d := a.Decision
 	if len(d.Input) > 0 {
-		// Approving would run what was asked for, not what was approved.
+		// Approval would run the original input, not the approved one.
 		d.Approve = false
 		s.Emit(execution.ErrorEvent{Code: execution.CodeCapability, Recoverable: true, Message: p.spec.Name +
 			" runs a tool with its own input only: the call was refused, because it was approved with another input"})
@@ -145,7 +145,7 @@ func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
 		s.Emit(execution.ErrorEvent{Code: execution.CodeInvalidOutput, Recoverable: true, Message: p.spec.Name +
 			" offers no way to allow the call: it was refused"})
 	case ok && d.Approve && o.kind == allowAlways && d.Text == "":
-		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " offers no permission for one time only: it has it for good now"})
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " offers no permission for one time only: it now has permanent permission"})
 	}
 	p.answer(s, q.id, outcome(o.id), nil)
 	switch c := q.call; {
@@ -153,14 +153,14 @@ func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
 	case d.Approve && ok:
 		p.runShell(c, s)
 	default:
-		// Not every agent says that a refused call has ended.
+		// Some agents do not report the end of a refused call.
 		c.refused = true
 		p.failTool(c, cmp.Or(d.Reason, "the permission was refused"), s)
 	}
 	return nil
 }
 
-// giveUp is the agent taking a request back.
+// giveUp handles the agent's withdrawal of a request.
 func (p *parser) giveUp(id jsonscan.Value, s *cliagent.Sink) bool {
 	for question, q := range p.questions {
 		if string(q.id) == string(id.Raw()) {
@@ -172,7 +172,7 @@ func (p *parser) giveUp(id jsonscan.Value, s *cliagent.Sink) bool {
 	return id.Exists()
 }
 
-// withdraw takes back what the agent asked, and tells it so: it may wait.
+// withdraw withdraws the agent's questions and replies to them, because it may wait.
 func (p *parser) withdraw(why string, s *cliagent.Sink) {
 	open := make([]execution.QuestionID, 0, len(p.questions))
 	for question := range p.questions {

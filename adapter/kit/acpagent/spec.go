@@ -8,116 +8,118 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Spec describes what is particular about an agent that speaks the Agent Client Protocol. Name and Spawn are required; everything
-// else may be left out, and then is as the protocol says. The functions must be safe for concurrent runs and must not
-// keep or change what they are given.
+// Spec describes the specifics of an agent that speaks the Agent Client Protocol. Name and Spawn are required; the
+// defaults of the rest follow the protocol. The functions must be safe for concurrent runs and must not keep or
+// change their arguments.
 type Spec struct {
 	Name  string                                              // the agent's registered name, for errors
-	Spawn func(*cliagent.Launch) (cliagent.Invocation, error) // the command line of its ACP mode; standard input is the kit's
+	Spawn func(*cliagent.Launch) (cliagent.Invocation, error) // the command line of its ACP mode; the kit uses standard input
 
-	// Startup is how long the agent may take from its start to its session; default 60s. CancelWait is how long it may take
-	// from an interrupt to the end of the turn before it is stopped; default 15s.
+	// Startup is how long the agent may take from its start to its session; default 60s. CancelWait is how long it
+	// may take from an interrupt to the end of the turn before it is stopped; default 15s.
 	Startup, CancelWait time.Duration
 
-	// LoginHint says what to type when the agent wants a login. Default: the names of its login methods.
+	// LoginHint is what to type when the agent requires a login. Default: the names of its login methods.
 	LoginHint string
-	// Authenticate picks the method to log in with when the agent demands a login, by its id; empty for none of them, which
-	// ends the run with AUTH_ERROR. It is for methods that ask nobody, such as a key in the environment.
+	// Authenticate returns the id of the method to log in with when the agent requires a login; empty for none, which
+	// ends the run with AUTH_ERROR. It is for non-interactive methods, such as a key in the environment.
 	Authenticate func(req execution.Request, methods []AuthMethod) string
 
-	// Modes are the session modes for the approval modes, by id. A mode that is named here and that the agent does not offer
-	// ends the run with CAPABILITY_ERROR. An approval mode without one leaves the session as it is: package agent answers
+	// Modes are the ids of session modes by approval mode. If the agent does not offer a mode listed here, the run
+	// ends with CAPABILITY_ERROR. An approval mode without one leaves the session unchanged: package agent answers
 	// the agent's questions by approval mode anyway.
 	Modes map[execution.ApprovalMode]string
-	// ModelInArgs says that Spawn passes on the model. Otherwise it is set in the session, and must be one that the agent offers.
+	// ModelInArgs means that Spawn passes the model. Otherwise it is set in the session, and the agent must offer it.
 	ModelInArgs bool
-	// ModelName is what people call a model of the session, which prices go by. Default: its id, or its name where the id has
-	// more in it.
+	// ModelName returns the usual name of a session's model, by which prices are found. Default: its id, or its name
+	// if the id contains more.
 	ModelName func(id, name string) string
-	// EffortInArgs says that Spawn passes on the thinking effort. Otherwise it is set as the session's thought level.
+	// EffortInArgs means that Spawn passes the thinking effort. Otherwise it is set as the session's thought level.
 	EffortInArgs bool
-	// InstructionsInArgs says that Spawn passes on cliagent.Instructions. Otherwise they stand in front of the first message.
+	// InstructionsInArgs means that Spawn passes cliagent.Instructions. Otherwise they precede the first message.
 	InstructionsInArgs bool
 
-	// MCPInArgs says that Spawn passes on the MCP servers. Otherwise they are the session's.
+	// MCPInArgs means that Spawn passes the MCP servers. Otherwise they are the session's.
 	MCPInArgs bool
 
-	// InlineOnly is for an agent that drops images beside a resource: texts then stand in the message, and any other content is sent
-	// as an image of its own media type.
+	// InlineOnly is for an agent that drops images next to a resource: texts then become part of the message, and
+	// other content is sent as an image of its own media type.
 	InlineOnly bool
 
-	// ToolName names the tool of a call. Default: DefaultToolName.
+	// ToolName returns the name of a call's tool. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
-	// Input is the input of a call that states none. Default: its title and its locations.
+	// Input returns the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
-	// MCPTool recognizes the call of a tool of an MCP server; servers are those of the request, the caller's tools among them as
-	// CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which goes by the words that agents commonly use.
-	// With a function of the adapter's own, which knows, a tool of the request that needs no approval is allowed unasked.
+	// MCPTool recognizes a call of an MCP server's tool; servers are those of the request, with the caller's tools as
+	// CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which guesses from common naming.
+	// With an adapter's own function, which is exact, a request's tool that needs no approval is allowed without
+	// asking.
 	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
-	// Shell reads the call of a command. Default: DefaultShell.
+	// Shell reads a call that runs a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
-	// Subagent reads the call that starts a sub-agent. Such a call has subagent_* events besides those of a tool call. Default: none
-	// is recognized.
+	// Subagent reads a call that starts a sub-agent. Such a call has subagent_* events in addition to those of a tool
+	// call. Default: none is recognized.
 	Subagent func(*ToolCall) (Subagent, bool)
-	// Parent is the call that started the sub-agent an update is about, empty for the agent itself. What a sub-agent says is no part
-	// of the answer. Default: every update is about the agent itself.
+	// Parent returns the call that started the sub-agent of an update, empty for the agent itself. A sub-agent's text
+	// is not part of the answer. Default: every update belongs to the agent itself.
 	Parent func(update jsonscan.Value) string
 
-	// CallUsage reads what one model call used from an update. Default: DefaultCallUsage. PromptUsage reads what a turn used from
-	// the answer to its prompt, and is asked for turns without any such update. Default: DefaultPromptUsage.
+	// CallUsage reads the usage of one model call from an update. Default: DefaultCallUsage. PromptUsage reads the
+	// usage of a turn from the reply to its prompt, for turns without such an update. Default: DefaultPromptUsage.
 	CallUsage   func(update jsonscan.Value) (execution.Usage, bool)
 	PromptUsage func(result jsonscan.Value) (execution.Usage, bool)
-	// Steps says that CallUsage recognizes the end of every model call, with or without tokens. A turn then has steps, and a limit
-	// of turns can be kept.
+	// Steps means that CallUsage recognizes the end of every model call, with or without tokens. A turn then has
+	// steps, and a turn limit can be enforced.
 	Steps bool
 
-	// RunningTotal says that PromptUsage is what the process has used so far, and not the turn.
+	// RunningTotal means that PromptUsage is the total of the process rather than the turn.
 	RunningTotal bool
 
-	// Aside recognizes a chunk of the agent's message that is not the model's but the program's own: it is kept out of the
-	// texts. Default: none is recognized.
+	// Aside recognizes a chunk of the agent's message that comes from the program rather than the model; it is
+	// excluded from the text. Default: none is recognized.
 	Aside func(chunk string) (Aside, bool)
 
-	// Notice recognizes the same by what else the update of a message says, and is asked first. Default: none is recognized.
+	// Notice recognizes the same by other members of a message's update, and is called first. Default: none is
+	// recognized.
 	Notice func(update jsonscan.Value) (Notice, bool)
 
-	// Background recognizes a call that ended and whose command goes on. Of an agent that does not end its turn before such
-	// commands do, the run says so when nothing follows its message. Default: there are none.
+	// Background recognizes an ended call whose command continues. For an agent that ends its turn only after such
+	// commands, the run reports it when nothing follows its message. Default: there are none.
 	Background func(c *ToolCall) bool
 
-	// Classify is the word for an error of the agent, empty to leave it to the kit.
+	// Classify returns the code of an agent's error, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
-	// FailedText recognizes a turn that ended well with an error as its text. Default: none.
+	// FailedText recognizes a turn that ended successfully with an error as its text. Default: none.
 	FailedText func(text string) (execution.ErrorCode, bool)
 
-	// Quiet are methods of the agent's own, notifications and requests, that are known and say nothing to a run.
+	// Quiet lists the agent's own methods, notifications and requests, that a run ignores.
 	Quiet []string
-	// Stderr reads a line of standard error; false means that it is not known and is counted. Default: such lines are the agent's
-	// log and are shown in debug mode only.
+	// Stderr handles a line of standard error; it returns false for an unknown one, which is counted. Default: such
+	// lines are the agent's log, shown in debug mode only.
 	Stderr func(line []byte, s *cliagent.Sink) bool
 }
 
 // CallerTools is the name of the MCP server with the caller's tools.
 const CallerTools = "drawbar"
 
-// Aside is what the program says between the words of its model. A failure that is not followed by anything else of the
-// model is how the turn ended, whatever the agent calls it.
+// Aside is a message of the program between those of the model. A failure without a later message of the model is the
+// outcome of the turn, whatever the agent reports.
 type Aside struct {
 	Message string
 	Failed  execution.ErrorCode // the turn failed
-	Retry   execution.ErrorCode // a model call failed and is tried again
+	Retry   execution.ErrorCode // a model call failed and is retried
 }
 
-// Notice is what the program says between the words of its model.
+// Notice is a message of the program between those of the model.
 type Notice struct {
 	Message string
-	Call    string   // a sub-agent that worked on behind this call has ended; it may be said more than once
-	End     Subagent // how
+	Call    string   // a background sub-agent of this call ended; may be repeated
+	End     Subagent // outcome
 }
 
-// Join makes the spec of an agent that speaks ACP in the runs that twoWay picks, and in all others is what base says. With a
-// nil twoWay every run speaks ACP, and base needs no Spawn and no NewParser. Base's own Negotiate comes first; the kit's
-// reasons are added for runs that speak ACP.
+// Join returns the spec of an agent that speaks ACP in the runs that twoWay selects, and follows base in the others.
+// With a nil twoWay every run speaks ACP, and base needs no Spawn and no NewParser. Base's own Negotiate comes first;
+// the kit adds its reasons for runs that speak ACP.
 func Join(base cliagent.Spec, acp Spec, twoWay func(execution.Request) bool) cliagent.Spec {
 	spawn, newParser, negotiate := base.Spawn, base.NewParser, base.Negotiate
 	if twoWay == nil {
@@ -148,8 +150,8 @@ func Join(base cliagent.Spec, acp Spec, twoWay func(execution.Request) bool) cli
 	return base
 }
 
-// Launch is Spec.Spawn with what the protocol needs: standard input stays open. It reads the attachments of the request, so
-// that what is wrong with them is found before anything starts.
+// Launch is Spec.Spawn plus what the protocol needs: standard input stays open. It reads the request's attachments,
+// so that faults are found before anything starts.
 func (a Spec) Launch(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if _, err := readAttachments(a.Name, l.Request.Message.Attachments); err != nil {
 		return cliagent.Invocation{}, err
@@ -159,20 +161,21 @@ func (a Spec) Launch(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return inv, err
 }
 
-// NewParser makes the parser of a run that speaks ACP.
+// NewParser returns the parser of a run that speaks ACP.
 func (a Spec) NewParser(req execution.Request) cliagent.Parser { return newParser(a, req) }
 
-// Negotiate are the reasons that lie in the protocol, as far as they are known before the agent is asked.
+// Negotiate returns the protocol's limitations that are known before the agent is asked.
 func (a Spec) Negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
 	if req.Run.MaxTurns > 0 && !a.Steps {
 		reasons = append(reasons, execution.Reason{Code: execution.ReasonOther, Severity: execution.SeverityBlocking, Capability: "maxTurns",
-			Message: a.Name + " shows no model calls over the Agent Client Protocol, so a limit of turns cannot be kept"})
+			Message: a.Name + " shows no model calls over the Agent Client Protocol, so a turn limit cannot be enforced"})
 	}
 	return reasons
 }
 
-// Verbs are what a conversation over ACP accepts. There is no steering: a message sent during a turn makes the next one.
+// Verbs are the commands of a conversation over ACP. The protocol has no steering: a message sent during a turn
+// starts the next one.
 func Verbs() []execution.Verb {
 	return []execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbContinue, execution.VerbApprove, execution.VerbDeny,
 		execution.VerbInterrupt, execution.VerbAbort, execution.VerbPause, execution.VerbResume}

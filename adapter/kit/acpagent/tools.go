@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxCalls bounds the tool calls that are remembered of one turn.
+// maxCalls bounds the remembered tool calls of one turn.
 const maxCalls = 4096
 
 var null = json.RawMessage("null")
@@ -20,15 +20,15 @@ var null = json.RawMessage("null")
 // toolCall is a tool call of the running turn.
 type toolCall struct {
 	ToolCall
-	call    toolcall.Call // its name stays as it was at the start, and so does that it started a sub-agent
+	call    toolcall.Call // the name is that of the start, and so is the sub-agent
 	started bool
 	ended   bool
-	refused bool   // its permission was refused
-	said    string // output of the command that has been shown
+	refused bool   // permission was refused
+	said    string // output of the command that was shown
 	order   int
 }
 
-// toolUpdate is news of a tool call, known or new. False means that it names no call.
+// toolUpdate handles an update of a tool call, known or new. It returns false if no call is named.
 func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 	u, ok := toolCallOf(p.v.Params.Update.Whole)
 	if !ok || !p.running {
@@ -38,7 +38,7 @@ func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 	if c == nil || c.ended {
 		if c != nil && c.refused && u.Status == statusCompleted {
 			c.refused = false
-			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " says that it completed call " + c.ID + " of " + c.call.Label() + ", which was refused"})
+			s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " reported that it completed call " + c.ID + " of " + c.call.Label() + ", which was refused"})
 		}
 		return true
 	}
@@ -50,7 +50,7 @@ func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 		p.endTool(c, s)
 	default:
 		if !empty(c.Input) {
-			p.ready(c, s) // some agents say nothing else before the end of the call
+			p.ready(c, s) // some agents report nothing else before the end of the call
 		}
 		if c.call.Running() {
 			p.runShell(c, s)
@@ -59,8 +59,8 @@ func (p *parser) toolUpdate(s *cliagent.Sink) bool {
 	return true
 }
 
-// call finds the call an update belongs to, merges the update into it, and starts it when it is new. It is nil when there are too
-// many.
+// call finds the call of an update, merges the update into it, and starts it if it is new. It returns nil if there
+// are too many.
 func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 	c := p.tools[u.ID]
 	if c == nil {
@@ -111,7 +111,7 @@ func (p *parser) startTool(c *toolCall, s *cliagent.Sink) {
 	c.call.Start(s)
 }
 
-// ready says that the input of a call is known.
+// ready reports that the input of a call is known.
 func (p *parser) ready(c *toolCall, s *cliagent.Sink) {
 	if c.call.Ready {
 		return
@@ -130,7 +130,7 @@ func (p *parser) subagent(c *toolCall) (Subagent, bool) {
 	return p.spec.Subagent(&c.ToolCall)
 }
 
-// endSubagent is the end of the call that started a sub-agent, and mostly of the sub-agent.
+// endSubagent ends the call that started a sub-agent, and usually the sub-agent.
 func (p *parser) endSubagent(c *toolCall, why string, s *cliagent.Sink) {
 	if c.call.Agent == "" {
 		return
@@ -145,7 +145,7 @@ func (p *parser) endSubagent(c *toolCall, why string, s *cliagent.Sink) {
 	c.call.AgentEnd(a.Failure != "", cmp.Or(a.Failure, a.Summary), s)
 }
 
-// behindEnded ends a sub-agent that worked on behind its call. False means that none is known to.
+// behindEnded ends a background sub-agent. It returns false if none is known.
 func (p *parser) behindEnded(id string, a Subagent, s *cliagent.Sink) bool {
 	c, known := p.behind[id]
 	if !known {
@@ -156,7 +156,7 @@ func (p *parser) behindEnded(id string, a Subagent, s *cliagent.Sink) bool {
 	return true
 }
 
-// input is what a call is called with. Of an agent that does not say, it is what it says of the call.
+// input returns a call's input, or a description of the call if the agent does not state it.
 func (p *parser) input(c *toolCall) json.RawMessage {
 	if !empty(c.Input) {
 		return c.Input
@@ -176,7 +176,7 @@ func (p *parser) input(c *toolCall) json.RawMessage {
 	return raw(in)
 }
 
-// runShell shows a command that runs, and what is new of its output. Of one that has ended it gives the exit code, else 0.
+// runShell emits a running command and its new output. For an ended command it returns the exit code, else 0.
 func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 	if c.call.MCP {
 		return 0
@@ -209,8 +209,8 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
 	ok, failed := c.Status == statusCompleted, "the call failed"
 	if ok || c.call.Running() {
-		// A command that failed before it ran, or was refused, has no shell_start. One that exits with another code than 0
-		// failed, even if the agent calls the tool a success.
+		// A command that failed before it ran, or was refused, has no shell_start. A non-zero exit code is a failure
+		// even if the agent reports success.
 		if code := p.runShell(c, s); code != 0 {
 			ok, failed = false, fmt.Sprintf("the command ended with exit code %d", code)
 		}
@@ -235,7 +235,7 @@ func (p *parser) failTool(c *toolCall, why string, s *cliagent.Sink) {
 	c.call.Fail(why, s)
 }
 
-// output is what a call gave back: as the agent states it, else what it shows.
+// output returns a call's output as the agent states it, else what it shows.
 func (c *toolCall) output() json.RawMessage {
 	if c.Output != nil {
 		return c.Output
@@ -246,13 +246,13 @@ func (c *toolCall) output() json.RawMessage {
 	return null
 }
 
-// reason is the text of a failed call's output.
+// reason returns the text of a failed call's output.
 func reason(output json.RawMessage) string {
 	v := field(output)
 	return cmp.Or(v.Str(), v.Get("error").Str(), v.Get("message").Str(), v.Get("content").Str())
 }
 
-// files are the changes and reads of files that a call showed.
+// files emits the files that a call changed or read.
 func (c *toolCall) files(s *cliagent.Sink) {
 	if c.call.MCP {
 		return
@@ -280,7 +280,7 @@ func (c *toolCall) files(s *cliagent.Sink) {
 	}
 }
 
-// hunk is a change as one hunk: the lines that both texts begin and end with are left out, but for three on either side.
+// hunk formats a change as one hunk: common leading and trailing lines are omitted, except three on either side.
 func hunk(old, now string) string {
 	const around = 3
 	a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
@@ -319,7 +319,7 @@ func hunk(old, now string) string {
 	return d.String()
 }
 
-// endTools ends what a turn leaves open. An interrupted call has no end of its own.
+// endTools ends the calls that a turn leaves open. An interrupted call has no end of its own.
 func (p *parser) endTools(interrupted bool, s *cliagent.Sink) {
 	if interrupted {
 		var open []*toolCall

@@ -8,32 +8,32 @@ import (
 	"cmp"
 )
 
-// turnState is where the turns stand.
+// turnState is the state of the turns.
 type turnState struct {
-	turns     int  // begun
-	running   bool // a prompt waits for its answer
+	turns     int  // started
+	running   bool // a prompt waits for its reply
 	cancelled bool // the running turn has been cancelled
-	interrupt bool // the first turn is to be cancelled as soon as there is one
+	interrupt bool // the first turn is to be cancelled when it starts
 	inStep    bool
 	steps     int
 	last      *turnOutcome
 }
 
-// inbox is what the caller still says.
+// inbox is pending input of the caller.
 type inbox struct {
 	queue []execution.Say
-	ended bool // nothing more will be said
+	ended bool // no more input
 	done  bool
 }
 
-// background is what goes on behind the calls that started it.
+// background is work that continues after the calls that started it.
 type background struct {
-	behind    map[string]*toolCall // calls whose sub-agents work on
-	behindRun bool                 // a command was started that goes on behind its call
+	behind    map[string]*toolCall // calls whose sub-agents continue
+	behindRun bool                 // a command was started that continues after its call
 	behindDue bool                 // and nothing has followed the agent's message
 }
 
-// prompt begins a turn: that of the request's message, or of one that was said later.
+// prompt starts a turn with the request's message, or a later one.
 func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 	var blocks []block
 	if say != nil {
@@ -54,7 +54,7 @@ func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 	}
 }
 
-// opening is the request's message: the instructions in front, where the agent has no other place for them, then the text,
+// opening returns the request's message: the instructions, if the agent has no other place for them, then the text,
 // then the attachments.
 func (p *parser) opening() []block {
 	var blocks []block
@@ -68,7 +68,7 @@ func (p *parser) opening() []block {
 	}
 	blocks = append(blocks, block{kind: blockText, text: string(p.req.Message.Text)})
 	for _, a := range p.first {
-		if b, err := a.block(p.spec.Name, p.agent.prompt); err == nil { // what cannot be sent was refused before the session
+		if b, err := a.block(p.spec.Name, p.agent.prompt); err == nil { // content that cannot be sent was refused before the session
 			blocks = append(blocks, b)
 		}
 	}
@@ -76,7 +76,7 @@ func (p *parser) opening() []block {
 	return blocks
 }
 
-// turnEnded is the answer to a prompt.
+// turnEnded handles the reply to a prompt.
 func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	if !p.running {
 		return
@@ -87,12 +87,12 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	out := &turnOutcome{stop: result.Get("stopReason").Str(), text: p.text}
 	switch {
 	case out.stop == stopCancelled || p.cancelled:
-		// An agent that was interrupted at its last word may say that it came to its end.
+		// An agent that was interrupted at its last word may report a normal end.
 		out.interrupted = out.stop == stopCancelled || out.stop != stopEnd
 	case p.failed != nil:
 		out.failure, out.text = p.failed, ""
 	case out.stop == stopRefusal:
-		out.failure = &failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to go on")}}
+		out.failure = &failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to continue")}}
 	case out.stop == stopRequests:
 		out.limit = "the agent reached its own limit of model calls in a turn"
 	case out.stop == stopTokens:
@@ -107,21 +107,21 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	p.goOn(s)
 }
 
-// turnFailed is an error in the place of an answer.
+// turnFailed handles an error reply to a prompt.
 func (p *parser) turnFailed(f *failure, s *cliagent.Sink) {
 	if !p.running {
 		return
 	}
 	out := &turnOutcome{text: p.text, failure: f}
 	if p.cancelled {
-		// Some agents report the cancelled request of the model as an error.
+		// Some agents report the cancelled model request as an error.
 		out.failure, out.interrupted = nil, true
 	}
 	p.finishTurn(out, s)
 	p.goOn(s)
 }
 
-// finishTurn ends the running turn: nothing of it is open behind it.
+// finishTurn ends the running turn and everything open in it.
 func (p *parser) finishTurn(out *turnOutcome, s *cliagent.Sink) {
 	p.closeFlow(s)
 	p.endSubs(s)
@@ -135,7 +135,7 @@ func (p *parser) finishTurn(out *turnOutcome, s *cliagent.Sink) {
 	p.last = out
 }
 
-// textOf is the last message of a turn whose outcome states none.
+// textOf returns the last message of a turn whose outcome states none.
 func (p *parser) textOf(out *turnOutcome) string {
 	if out.failure != nil {
 		return ""
@@ -143,7 +143,7 @@ func (p *parser) textOf(out *turnOutcome) string {
 	return p.text
 }
 
-// ensureStep begins a model call with the first thing that shows it, where the agent shows where they end.
+// ensureStep starts a model call at its first sign, if the agent reports the ends of model calls.
 func (p *parser) ensureStep(s *cliagent.Sink) {
 	if !p.spec.Steps || p.inStep || !p.running {
 		return
@@ -152,7 +152,7 @@ func (p *parser) ensureStep(s *cliagent.Sink) {
 	s.Emit(execution.StepStart{TurnIndex: p.turns - 1, StepIndex: p.steps, StepType: "model"})
 }
 
-// endStep ends a model call. One whose turn broke off has no end.
+// endStep ends a model call. A model call of an aborted turn has no end.
 func (p *parser) endStep(s *cliagent.Sink, whole bool) {
 	if p.inStep && whole {
 		s.Emit(execution.StepEnd{TurnIndex: p.turns - 1, StepIndex: p.steps})
@@ -161,7 +161,7 @@ func (p *parser) endStep(s *cliagent.Sink, whole bool) {
 	p.inStep = false
 }
 
-// Command says something to the running agent.
+// Command handles a command to the running agent.
 func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	switch c := cmd.(type) {
 	case execution.EndInput:
@@ -170,7 +170,7 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 		return nil
 	case execution.Say:
 		if p.done || p.ended {
-			return execution.Errorf(execution.CodeRunNotActive, "%s takes no more messages: the input has ended", p.spec.Name)
+			return execution.Errorf(execution.CodeRunNotActive, "%s accepts no more messages: the input has ended", p.spec.Name)
 		}
 		p.queue = append(p.queue, c)
 		p.goOn(s)
@@ -179,7 +179,7 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 		return p.decide(c, s)
 	case execution.Interrupt:
 		if p.done || p.open && !p.running {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of %s runs", p.spec.Name)
+			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of %s is running", p.spec.Name)
 		}
 		p.interrupt = true
 		if p.running {
@@ -190,7 +190,7 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	return execution.Errorf(execution.CodeInternal, "%s has no command %T", p.spec.Name, cmd)
 }
 
-// cancel interrupts the running turn. What it asked gets the answer that there is no answer, as the protocol demands.
+// cancel interrupts the running turn. Its open requests get the outcome cancelled, as the protocol demands.
 func (p *parser) cancel(s *cliagent.Sink) {
 	p.interrupt = false
 	if p.cancelled {
@@ -202,8 +202,8 @@ func (p *parser) cancel(s *cliagent.Sink) {
 	s.AlarmIn(cmp.Or(p.spec.CancelWait, defaultCancelWait))
 }
 
-// goOn says what waits to be said, and ends the run when nothing runs, waits or may still be said. A prompt during a turn is not
-// part of the protocol, so a message waits for the end of the turn, whenever it was meant for.
+// goOn sends the next message, and ends the run if nothing runs, waits or may follow. The protocol has no prompt
+// during a turn, so any message waits for the end of the turn.
 func (p *parser) goOn(s *cliagent.Sink) {
 	if !p.open || p.running || p.done {
 		return

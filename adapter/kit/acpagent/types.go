@@ -9,29 +9,29 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// AuthMethod is a way to log in that an agent offers.
+// AuthMethod is a login method that an agent offers.
 type AuthMethod struct {
 	ID, Name, Description string
 }
 
-// ToolCall is what is known of a tool call so far. Updates of the agent are merged into it.
+// ToolCall is what is known about a tool call so far. The agent's updates are merged into it.
 type ToolCall struct {
 	ID     string
-	Title  string          // for people
-	Kind   string          // read, edit, delete, move, search, execute, think, fetch, switch_mode, other; empty when not stated
-	Name   string          // the tool, where the agent states it
+	Title  string          // for display
+	Kind   string          // read, edit, delete, move, search, execute, think, fetch, switch_mode, other; empty if not stated
+	Name   string          // the tool, if the agent states it
 	Status string          // pending, in_progress, completed, failed
-	Input  json.RawMessage // rawInput, nil when not stated
-	Output json.RawMessage // rawOutput, nil when not stated
-	Meta   json.RawMessage // _meta of the update that had one last
-	// Terminal is what a command of the call has put out, where the agent tells it in _meta piece by piece.
+	Input  json.RawMessage // rawInput, nil if not stated
+	Output json.RawMessage // rawOutput, nil if not stated
+	Meta   json.RawMessage // _meta of the last update that had one
+	// Terminal is the output of the call's command, if the agent reports it in pieces in _meta.
 	Terminal string
-	// Content is what the call shows, Locations are the files it touches.
+	// Content is what the call shows, Locations are its files.
 	Content   []Content
 	Locations []string
 }
 
-// Content is one piece of what a tool call shows: a text, an image, a change of a file, or something else.
+// Content is a part of a tool call's content: a text, an image, a file change, or something else.
 type Content struct {
 	Text  string
 	Image *Image
@@ -41,7 +41,7 @@ type Content struct {
 // Image is an image as base64.
 type Image struct{ MimeType, Data string }
 
-// Diff is the change of a file. Old is nil for a file that is new or was empty.
+// Diff is the change of a file. Old is nil for a new or formerly empty file.
 type Diff struct {
 	Path string
 	Old  *string
@@ -52,19 +52,19 @@ type Diff struct {
 type Shell struct {
 	Command  string
 	Cwd      string
-	Output   string // of the command so far; the whole when the call has ended
-	ExitCode *int   // nil when not known
+	Output   string // of the command so far; complete when the call has ended
+	ExitCode *int   // nil if unknown
 }
 
 // Subagent is a call that starts a sub-agent.
 type Subagent struct {
 	Name, Prompt string
 	Summary      string // of its work, when the call has ended
-	Failure      string // why it failed, where the call itself did not
-	Running      bool   // it works on behind the call
+	Failure      string // why it failed, if the call itself did not
+	Running      bool   // it continues after the call
 }
 
-// Text is all the text that the call shows.
+// Text returns all text of the call's content.
 func (c *ToolCall) Text() string {
 	var parts []string
 	for _, p := range c.Content {
@@ -75,10 +75,10 @@ func (c *ToolCall) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// InputField is a string of the call's input by its name, empty when there is none.
+// InputField returns a string member of the call's input, empty if there is none.
 func (c *ToolCall) InputField(name string) string { return field(c.Input, name).Str() }
 
-// MetaField is a value of the call's _meta by its path.
+// MetaField returns a value of the call's _meta by its path.
 func (c *ToolCall) MetaField(path ...string) jsonscan.Value { return field(c.Meta, path...) }
 
 func field(raw json.RawMessage, path ...string) jsonscan.Value {
@@ -92,7 +92,7 @@ func field(raw json.RawMessage, path ...string) jsonscan.Value {
 	return v
 }
 
-// DefaultToolName is the name that the agent states, else the kind of the call, else its title.
+// DefaultToolName returns the name that the agent states, else the kind of the call, else its title.
 func DefaultToolName(c *ToolCall) string {
 	switch {
 	case c.Name != "":
@@ -105,9 +105,9 @@ func DefaultToolName(c *ToolCall) string {
 	return "tool"
 }
 
-// DefaultMCPTool looks for the name of a server of the request in what a call is called: server-tool, server_tool,
-// mcp__server__tool, mcp_server_tool, "tool (server MCP Server)" and the like. Calls of a kind of their own, such as commands and
-// changes of files, are none.
+// DefaultMCPTool searches a call's names for the name of a server of the request: server-tool, server_tool,
+// mcp__server__tool, mcp_server_tool, "tool (server MCP Server)" and the like. Calls with a kind of their own, such
+// as commands and file changes, are excluded.
 func DefaultMCPTool(c *ToolCall, servers []string) (server, tool string, ok bool) {
 	if c.Kind != "" && c.Kind != kindOther && c.Kind != kindFetch {
 		return "", "", false
@@ -127,7 +127,8 @@ func DefaultMCPTool(c *ToolCall, servers []string) (server, tool string, ok bool
 	return "", "", false
 }
 
-// DefaultShell takes a call of kind execute for a command: that of its input, else its title. What the call shows is the output.
+// DefaultShell treats a call of kind execute as a command: that of its input, else its title. Its content is the
+// output.
 func DefaultShell(c *ToolCall) (Shell, bool) {
 	if c.Kind != kindExecute {
 		return Shell{}, false
@@ -152,7 +153,7 @@ func DefaultShell(c *ToolCall) (Shell, bool) {
 	return sh, true
 }
 
-// merge takes over what an update states.
+// merge merges an update.
 func (c *ToolCall) merge(u *ToolCall) {
 	for _, f := range []struct{ into, from *string }{{&c.Title, &u.Title}, {&c.Kind, &u.Kind}, {&c.Name, &u.Name}, {&c.Status, &u.Status}} {
 		if *f.from != "" {
@@ -173,7 +174,7 @@ func (c *ToolCall) merge(u *ToolCall) {
 	}
 }
 
-// clone is a copy of a value's bytes, nil for none and for null.
+// clone returns a copy of a value's bytes, nil for none and for null.
 func clone(v jsonscan.Value) json.RawMessage {
 	if !v.Exists() || v.Kind() == jsonscan.Null {
 		return nil
@@ -181,7 +182,7 @@ func clone(v jsonscan.Value) json.RawMessage {
 	return bytes.Clone(v.Raw())
 }
 
-// empty reports an input that says nothing.
+// empty reports whether an input has no content.
 func empty(raw json.RawMessage) bool {
 	return len(raw) == 0 || slices.Contains([]string{"{}", "null", `""`}, string(raw))
 }

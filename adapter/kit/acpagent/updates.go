@@ -19,16 +19,16 @@ const (
 	flowThought
 )
 
-// flow is the text or thought that is being streamed.
+// flow is the text or thinking being streamed.
 type flow struct {
-	parent string // the call that started the sub-agent it is of
+	parent string // the call that started its sub-agent
 	kind   flowKind
-	id     string // the agent's id of the message, empty when it states none
+	id     string // the agent's id of the message, empty if not stated
 	said   strings.Builder
 }
 
-// update is news of a session. What comes outside a turn is the history of a session that is loaded, or the rest of a turn
-// that is over: it is known, and makes no event. Of another session than the run's nothing is shown.
+// update handles an update of a session. Outside a turn it belongs to the history of a loaded session, or to a
+// finished turn, and makes no event. Updates of other sessions are ignored.
 func (p *parser) update(s *cliagent.Sink) bool {
 	if p.session.id != "" && !p.v.Params.SessionID.IsStr(p.session.id) {
 		return p.v.Params.Update.SessionUpdate.Exists()
@@ -66,7 +66,7 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	return true
 }
 
-// awaitBehind sets the alarm for an agent that may wait for a command that goes on, after a piece of its message.
+// awaitBehind sets the alarm for an agent that may wait for a background command, after a piece of its message.
 func (p *parser) awaitBehind(message bool, s *cliagent.Sink) {
 	if !p.behindRun || !p.running || p.cancelled {
 		return
@@ -81,7 +81,7 @@ func (p *parser) awaitBehind(message bool, s *cliagent.Sink) {
 	}
 }
 
-// parent is the call that started the sub-agent the update is about.
+// parent returns the call that started the sub-agent of the update.
 func (p *parser) parent() string {
 	if p.spec.Parent == nil {
 		return ""
@@ -93,7 +93,7 @@ func (p *parser) parent() string {
 	return p.spec.Parent(about)
 }
 
-// flowOf is the flow of the agent itself, or of a sub-agent.
+// flowOf returns the flow of the agent itself, or of a sub-agent.
 func (p *parser) flowOf(parent string) *flow {
 	if parent == "" {
 		return &p.flow
@@ -106,7 +106,7 @@ func (p *parser) flowOf(parent string) *flow {
 	return f
 }
 
-// emit adds an event of the agent, or of the sub-agent that parent started.
+// emit emits an event of the agent, or of the sub-agent that parent started.
 func emit(s *cliagent.Sink, parent string, b execution.Body) {
 	if parent == "" {
 		s.Emit(b)
@@ -115,7 +115,7 @@ func emit(s *cliagent.Sink, parent string, b execution.Body) {
 	s.EmitFrom(parent, b)
 }
 
-// chunk is a piece of a text or of a thought.
+// chunk handles a piece of a text or of thinking.
 func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if !p.running {
 		return
@@ -158,7 +158,7 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	emit(s, f.parent, execution.ThinkingDelta{Delta: content.Text, Accumulated: f.said.String()})
 }
 
-// notice takes a message that is the program's own by what its update says.
+// notice handles a message that the program itself sent, recognized by its update.
 func (p *parser) notice(s *cliagent.Sink) bool {
 	if p.spec.Notice == nil {
 		return false
@@ -174,7 +174,7 @@ func (p *parser) notice(s *cliagent.Sink) bool {
 	return true
 }
 
-// aside takes a chunk that is the program's own.
+// aside handles a chunk that the program itself sent.
 func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
 	if p.spec.Aside == nil {
 		return false
@@ -196,10 +196,10 @@ func (p *parser) aside(chunk string, s *cliagent.Sink) bool {
 	return true
 }
 
-// closeFlow ends the text or thought of the agent itself that is being streamed.
+// closeFlow ends the agent's own text or thinking.
 func (p *parser) closeFlow(s *cliagent.Sink) { p.endFlow(&p.flow, s) }
 
-// endFlow ends a text or thought.
+// endFlow ends a text or thinking.
 func (p *parser) endFlow(f *flow, s *cliagent.Sink) {
 	said := f.said.String()
 	switch f.kind {
@@ -214,7 +214,7 @@ func (p *parser) endFlow(f *flow, s *cliagent.Sink) {
 	*f = flow{parent: f.parent}
 }
 
-// endSubs ends what sub-agents leave open.
+// endSubs ends what sub-agents left open.
 func (p *parser) endSubs(s *cliagent.Sink) {
 	for _, parent := range slices.Sorted(maps.Keys(p.subs)) {
 		p.endFlow(p.subs[parent], s)
@@ -222,10 +222,10 @@ func (p *parser) endSubs(s *cliagent.Sink) {
 	clear(p.subs)
 }
 
-// toolPlan is the name under which an agent's list of things to do is shown.
+// toolPlan is the tool name under which an agent's plan is shown.
 const toolPlan = "update_plan"
 
-// showPlan is the agent's list of things to do, which it states anew with every change.
+// showPlan emits the agent's plan, which it sends as a whole with every change.
 func (p *parser) showPlan(s *cliagent.Sink) {
 	if !p.running {
 		return

@@ -11,7 +11,7 @@ var usageShape jsonscan.Shape[struct {
 	InputTokens, OutputTokens, ThoughtTokens, CachedReadTokens, CachedWriteTokens jsonscan.Value
 }]
 
-// Usage reads a count of tokens in the protocol's own spelling. Input is what was neither read from nor written to a cache.
+// Usage reads a token count in the protocol's spelling. Input excludes cached tokens.
 func Usage(v jsonscan.Value) (execution.Usage, bool) {
 	n, ok := usageShape.Of(v)
 	if !ok || !n.InputTokens.Exists() && !n.OutputTokens.Exists() {
@@ -22,7 +22,7 @@ func Usage(v jsonscan.Value) (execution.Usage, bool) {
 	return u.WithTotal(), true
 }
 
-// DefaultPromptUsage reads the usage in the answer to a prompt, and where there is none the token count in _meta.quota.
+// DefaultPromptUsage reads the usage in the reply to a prompt, or else the token count in _meta.quota.
 func DefaultPromptUsage(result jsonscan.Value) (execution.Usage, bool) {
 	if u, ok := Usage(result.Get("usage")); ok {
 		return u, true
@@ -43,16 +43,16 @@ func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
 	return Usage(update.Get("_meta").Get("usage"))
 }
 
-// spending is what the run used.
+// spending is the usage of the run.
 type spending struct {
 	counted bool // the usage of the running turn comes with its calls
 	spent   execution.Usage
-	total   execution.Usage // of the process, where the agent states no other
+	total   execution.Usage // of the process, if the agent states no other
 	cost    costMeter
-	full    bool // that the context fills up has been said
+	full    bool // the warning about a full context was emitted
 }
 
-// countTurn counts what a turn used, unless its calls have said so.
+// countTurn counts the usage of a turn, unless its calls reported it.
 func (p *parser) countTurn(result jsonscan.Value, s *cliagent.Sink) {
 	read := p.spec.PromptUsage
 	if read == nil {
@@ -96,7 +96,7 @@ func (p *parser) countCall(s *cliagent.Sink) {
 	if parent == "" {
 		p.ensureStep(s)
 	}
-	p.endFlow(p.flowOf(parent), s) // what the call said ends with it
+	p.endFlow(p.flowOf(parent), s) // the call's text ends with it
 	if !u.IsZero() {
 		p.counted = true
 		p.countFrom(parent, u, s)
@@ -106,17 +106,17 @@ func (p *parser) countCall(s *cliagent.Sink) {
 	}
 }
 
-// costMeter turns the cost of a session, which counts since its first turn, into what this run spent.
+// costMeter derives a run's cost from that of the session, which counts from the session's first turn.
 type costMeter struct {
-	base bool // what the session had cost before is known
+	base bool // the session's earlier cost is known
 	last float64
 }
 
-// begin notes whether the session has a past, whose cost is not known.
+// begin records whether the session existed before, so that its earlier cost is unknown.
 func (m *costMeter) begin(past bool) { m.base, m.last = !past, 0 }
 
-// update takes a new total and returns what came since the last one. The first total of a session with a past is where
-// counting begins, because nobody knows what of it is old.
+// update takes a new total and returns the increase since the last one. The first total of an existing session is the
+// baseline, because its earlier part is unknown.
 func (m *costMeter) update(now float64) (increment float64, ok bool) {
 	d := now - m.last
 	known := m.base
@@ -124,10 +124,10 @@ func (m *costMeter) update(now float64) (increment float64, ok bool) {
 	return d, known && d > 0
 }
 
-// contextFull is the part of the context window from which on its filling up is worth a word.
+// contextFull is the used part of the context window above which a warning is emitted.
 const contextFull = 0.9
 
-// usage is the state of the context window, and what the session has cost so far.
+// usage handles the state of the context window and the session's cost so far.
 func (p *parser) usage(s *cliagent.Sink) {
 	u := p.v.Params.Update.Whole
 	used, size := u.Get("used").Count(), u.Get("size").Count()

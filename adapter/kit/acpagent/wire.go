@@ -10,10 +10,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// This file is the only one that knows the types of the SDK, which are those of one version of the protocol: what is
-// said to the agent is made here, and the words of both sides are named here.
+// Only this file knows the SDK's types, which are those of one version of the protocol: messages to the agent are
+// built here, and the names of both sides are defined here.
 
-// protocolVersion is the version that is spoken.
+// protocolVersion is the supported version.
 const protocolVersion = acp.ProtocolVersionNumber
 
 // Methods of the agent and of the client.
@@ -28,13 +28,13 @@ const (
 	methodCancel       = acp.AgentMethodSessionCancel
 	methodSetMode      = acp.AgentMethodSessionSetMode
 	methodSetConfig    = acp.AgentMethodSessionSetConfigOption
-	methodSetModel     = "session/set_model" // of agents that offer a list of models; the stable protocol has a config option instead
+	methodSetModel     = "session/set_model" // of agents that list their models; the stable protocol has a config option instead
 	methodUpdate       = acp.ClientMethodSessionUpdate
 	methodPermission   = acp.ClientMethodSessionRequestPermission
 	methodGiveUp       = "$/cancel_request"
 )
 
-// Words of tool calls, permissions and ends of turns.
+// Names of tool calls, permissions and ends of turns.
 const (
 	kindRead    = string(acp.ToolKindRead)
 	kindEdit    = string(acp.ToolKindEdit)
@@ -71,7 +71,8 @@ const (
 	codeCancelled    = -32800
 )
 
-// initializeParams claim nothing of the client: an agent that is told of a file system or a terminal uses them in place of its own.
+// initializeParams declares no client capabilities: agents would use a file system or a terminal in place of their
+// own.
 func initializeParams() any {
 	return acp.InitializeRequest{ProtocolVersion: protocolVersion,
 		ClientInfo: &acp.Implementation{Name: "drawbar", Title: new("Drawbar"), Version: execution.SchemaVersion}}
@@ -79,14 +80,13 @@ func initializeParams() any {
 
 func authenticateParams(method string) any { return acp.AuthenticateRequest{MethodId: method} }
 
-// sessionParams are those of the request that opens a session: session/new, and with an id session/load, session/resume or
-// session/fork.
+// sessionParams returns the parameters of session/new, or with an id of session/load, session/resume or session/fork.
 func sessionParams(method, id, cwd string, servers []execution.MCPServer) any {
 	list := mcpServers(servers)
 	switch method {
 	case methodLoad:
 		return acp.LoadSessionRequest{SessionId: acp.SessionId(id), Cwd: cwd, McpServers: list}
-	case methodResume, methodFork: // one form for both
+	case methodResume, methodFork: // one type for all
 		return acp.ResumeSessionRequest{SessionId: acp.SessionId(id), Cwd: cwd, McpServers: list}
 	}
 	return acp.NewSessionRequest{Cwd: cwd, McpServers: list}
@@ -166,7 +166,7 @@ func cancelParams(session string) any {
 	return acp.CancelNotification{SessionId: acp.SessionId(session)}
 }
 
-// outcome answers a permission request: with the option that was chosen, or empty with the word that there is no choice.
+// outcome answers a permission request with the chosen option, or with cancelled if empty.
 func outcome(option string) any {
 	if option == "" {
 		return acp.RequestPermissionResponse{Outcome: acp.RequestPermissionOutcome{Cancelled: &acp.RequestPermissionOutcomeCancelled{Outcome: "cancelled"}}}
@@ -175,11 +175,11 @@ func outcome(option string) any {
 		Selected: &acp.RequestPermissionOutcomeSelected{Outcome: "selected", OptionId: acp.PermissionOptionId(option)}}}
 }
 
-// raw is a value as JSON. What it is made of can be written.
+// raw marshals a value that always encodes.
 func raw(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("acpagent: a value is no JSON: " + err.Error())
+		panic("acpagent: a value is not JSON: " + err.Error())
 	}
 	return b
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/drawbar/drawbar/internal/base/near"
 )
 
-// Change is what to do to one file. Apply is called with the file's text as it is when it is written.
+// Change describes an edit of one file. Apply gets the file's text at the time of writing.
 type Change struct {
 	File   File
-	Path   configfile.Path // the whole path in the file
+	Path   configfile.Path // full path in the file
 	Value  any
 	Remove bool
-	// New refuses to replace what is there: adding a server must not take another's place.
+	// New refuses to replace an existing value: adding a server must not overwrite another.
 	New string
 }
 
-// Apply makes the change to a document. It reports whether the document differs afterwards.
+// Apply edits a document and reports whether it changed.
 func (ch Change) Apply(d *configfile.Document) (changed bool, err error) {
 	before := d.Bytes()
 	if ch.Remove {
@@ -39,8 +39,8 @@ func (ch Change) Apply(d *configfile.Document) (changed bool, err error) {
 	return string(before) != string(d.Bytes()), nil
 }
 
-// Set is the change that gives a target a value, in one scope. The value is checked against the schema: the error is a
-// VALIDATION_ERROR that names every fault, or a CAPABILITY_ERROR for a scope that the agent does not have.
+// Set returns the change that sets a target in one scope. The value is checked against the schema: the error is a
+// VALIDATION_ERROR that lists every fault, or a CAPABILITY_ERROR for a scope that the agent does not have.
 func (c *Config) Set(t Target, value any, scope adapter.ConfigScope) (Change, error) {
 	if t.whole() && t.Field.Type == adapter.TypeMCPServers {
 		return Change{}, execution.Errorf(execution.CodeValidation, "%s is set server by server", t.Name).
@@ -60,7 +60,7 @@ func (c *Config) Set(t Target, value any, scope adapter.ConfigScope) (Change, er
 	return Change{File: *f, Path: slices.Concat(f.Keys, t.Path), Value: value}, nil
 }
 
-// Unset are the changes that take a target out of one scope: one for each file of that scope that has it.
+// Unset returns the changes that remove a target from one scope: one for each file of that scope that contains it.
 func (c *Config) Unset(t Target, scope adapter.ConfigScope) ([]Change, error) {
 	if _, err := c.file(t, scope); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (c *Config) Unset(t Target, scope adapter.ConfigScope) ([]Change, error) {
 	return changes, nil
 }
 
-// file is where a target is written in a scope: where it is already, else the first file of the scope.
+// file returns where a target is written in a scope: the file that contains it, else the scope's first file.
 func (c *Config) file(t Target, scope adapter.ConfigScope) (*File, error) {
 	if scope == adapter.ScopeBoth || scope == "" {
 		scope = adapter.ScopeGlobal
@@ -98,7 +98,7 @@ func (c *Config) file(t Target, scope adapter.ConfigScope) (*File, error) {
 		if _, ok := f.get(t.Path); ok {
 			return f, nil
 		}
-		first = f // the list runs from the last to the first of a scope
+		first = f // the list runs from the last to the first file of a scope
 	}
 	if first == nil {
 		return nil, c.noScope(t, scope)
@@ -118,7 +118,8 @@ func (c *Config) noScope(t Target, scope adapter.ConfigScope) error {
 		Message: fmt.Sprintf("%s has no %s in the scope %s", c.Schema.Agent, t.Name, scope)}).WithHint("--scope %s", strings.Join(have, " or "))
 }
 
-// AddMCPServer is the change that adds a server to a scope. A server of that name there is a CONFIG_ERROR.
+// AddMCPServer returns the change that adds a server to a scope. If the scope has a server of that name, the error is
+// a CONFIG_ERROR.
 func (c *Config) AddMCPServer(m execution.MCPServer, scope adapter.ConfigScope) (Change, error) {
 	t, err := c.mcpField()
 	if err != nil {
@@ -141,7 +142,7 @@ func (c *Config) AddMCPServer(m execution.MCPServer, scope adapter.ConfigScope) 
 				WithHint("drawbar mcp remove %s %s --scope %s", c.Schema.Agent, m.Name, scope)
 		}
 	}
-	// Where there are servers already is where the next one goes.
+	// The next server goes where the others are.
 	f, err := c.file(t, scope)
 	if err != nil {
 		return Change{}, err
@@ -149,14 +150,14 @@ func (c *Config) AddMCPServer(m execution.MCPServer, scope adapter.ConfigScope) 
 	return Change{File: *f, Path: slices.Concat(f.Keys, t.Path, configfile.Path{m.Name}), Value: value, New: "an MCP server " + m.Name}, nil
 }
 
-// RemoveMCPServer are the changes that remove a server from a scope. One that is not there is a CONFIG_ERROR.
+// RemoveMCPServer returns the changes that remove a server from a scope. A missing server is a CONFIG_ERROR.
 func (c *Config) RemoveMCPServer(name string, scope adapter.ConfigScope) ([]Change, error) {
 	t, err := c.mcpField()
 	if err != nil {
 		return nil, err
 	}
 	if name == "" {
-		return nil, execution.Errorf(execution.CodeValidation, "an MCP server has a name")
+		return nil, execution.Errorf(execution.CodeValidation, "the MCP server needs a name")
 	}
 	sub := c.target(*t.Field, configfile.Path{name})
 	changes, err := c.Unset(sub, scope)

@@ -1,8 +1,8 @@
-// Package agentconfig reads an agent's own configuration by the schema its adapter declares: which files there are, what
-// a field is called in them, which value wins, whether it is valid, and what must change where to set another one.
+// Package agentconfig reads an agent's own configuration by the schema that its adapter declares: the files, the
+// names of fields in them, precedence, validity, and the edit that sets a value.
 //
-// It reads through a Host and writes nothing: a Change says what to write, and the product writes it. Names of vendors'
-// files and keys belong to the adapters' schemas.
+// It reads through a Host and writes nothing: a Change describes an edit, and the product applies it. Names of
+// vendors' files and keys belong to the adapters' schemas.
 package agentconfig
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/drawbar/drawbar/internal/base/near"
 )
 
-// maxFile bounds what is read as a configuration file.
+// maxFile bounds the size of a configuration file.
 const maxFile = 32 << 20
 
-// File is one configuration file as it was found.
+// File is one configuration file as it was read.
 type File struct {
 	adapter.ConfigFile
 	Name   string               // absolute path
-	Keys   configfile.Path      // what leads to the object that holds the fields
+	Keys   configfile.Path      // path of the object that contains the fields
 	Root   string               // the project's directory for a file inside it, else empty
 	Exists bool                 // false also when it cannot be read
 	Doc    *configfile.Document // nil when Err is set
 	Err    error                // why it cannot be read or parsed: a CONFIG_ERROR
 }
 
-// get is a value below the file's keys.
+// get returns a value below the file's keys.
 func (f *File) get(path configfile.Path) (any, bool) {
 	if f.Doc == nil {
 		return nil, false
@@ -42,15 +42,15 @@ func (f *File) get(path configfile.Path) (any, bool) {
 	return f.Doc.Get(slices.Concat(f.Keys, path))
 }
 
-// Config is an agent's configuration as the files say it. It is a snapshot and safe for concurrent reads.
+// Config is a snapshot of an agent's configuration files, safe for concurrent reads.
 type Config struct {
 	Schema  adapter.ConfigSchema
 	Project string // absolute
 	Files   []File // from the widest scope to the narrowest
 }
 
-// Load reads an agent's files. project is an absolute directory. A file that cannot be read or parsed is in the answer
-// with its Err; the error is for a schema without files and for a variable that moves a file nowhere.
+// Load reads an agent's files. project is an absolute directory. A file that cannot be read or parsed is returned
+// with its Err; the error is for a schema without files and for a variable with an unusable location.
 func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config, error) {
 	if len(schema.Files) == 0 {
 		return nil, &execution.Error{Code: execution.CodeCapability, Agent: schema.Agent, Capability: "config",
@@ -105,7 +105,7 @@ func (f *File) read(h adapter.Host) {
 	}
 }
 
-// reason is what is wrong without the path, which the message has already.
+// reason is the error without the path, which the message already contains.
 func reason(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -115,7 +115,7 @@ func reason(err error) error {
 
 // Unparsable is the CONFIG_ERROR for a file that cannot be parsed.
 func Unparsable(err error) error {
-	return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not touch what it cannot parse")
+	return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not edit files that it cannot parse")
 }
 
 func readFile(fsys fs.FS, name string) ([]byte, error) {
@@ -124,14 +124,14 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("it has %d bytes, more than a configuration file may have (%d)", info.Size(), maxFile)
 	}
 	return fs.ReadFile(fsys, name)
 }
 
-// Err joins what is wrong with the files; nil when all can be read.
+// Err joins the errors of the files; nil if all were read.
 func (c *Config) Err() error {
 	for _, f := range c.Files {
 		if f.Err != nil {
@@ -141,7 +141,7 @@ func (c *Config) Err() error {
 	return nil
 }
 
-// Paths are the files that exist.
+// Paths returns the existing files.
 func (c *Config) Paths() []string {
 	paths := []string{}
 	for _, f := range c.Files {
@@ -152,24 +152,24 @@ func (c *Config) Paths() []string {
 	return paths
 }
 
-// Target is what a name stands for: a field, or a key of the agent's own.
+// Target is what a name refers to: a field, or a key of the agent's own.
 type Target struct {
-	Name  string               // as it is shown
+	Name  string               // for display
 	Field *adapter.ConfigField // nil for a key that the schema does not know
 	Rest  configfile.Path      // below the field
 	Path  configfile.Path      // in the file, below the file's keys
-	File  string               // the ID of the files that hold it
+	File  string               // ID of the files that contain it
 }
 
-// whole reports that the target is a field and not a part of one.
+// whole reports whether the target is a field rather than a part of one.
 func (t Target) whole() bool { return t.Field != nil && len(t.Rest) == 0 }
 
-// nativePrefix leads to the agent's own keys.
+// nativePrefix precedes the agent's own keys.
 const nativePrefix = "native."
 
-// Resolve says what a name stands for: a field of the schema, a part of one (env.NAME), or, behind "native.", any key of
-// the agent's settings file by its dotted path. A native key needs no prefix when the schema has it or the file has it
-// already; anything else is refused, because a misspelt field would become a key that no one reads.
+// Resolve returns what a name refers to: a field of the schema, a part of one (env.NAME), or, after "native.", any
+// key of the agent's settings file by its dotted path. A native key needs no prefix if the schema or the file has it;
+// other names are refused, because a misspelled field would become a key that nothing reads.
 func (c *Config) Resolve(name string) (Target, error) {
 	plain, native := strings.CutPrefix(name, nativePrefix)
 	path, err := configfile.ParsePath(plain)
@@ -251,6 +251,6 @@ func (c *Config) unknown(name string, path configfile.Path) error {
 	return e.WithHint("drawbar config schema %s lists them; a key of %s's own is named with a prefix: %s%s", agent, agent, nativePrefix, name)
 }
 
-// Normalized are Drawbar's own names of settings, whether an agent has them or not.
+// Normalized lists Drawbar's own names of settings, including those that an agent does not have.
 var Normalized = []string{"model", "provider", "temperature", "maxTokens", "thinkingEffort", "approvalMode", "sandbox",
 	"allowedCommands", "deniedCommands", "mcpServers", "skills", "agentsDoc", "env"}

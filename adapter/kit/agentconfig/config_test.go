@@ -184,8 +184,8 @@ func TestResolveRefuses(t *testing.T) {
 		"model.name2": {execution.CodeValidation, "no setting model.name2"},
 		"a..b":        {execution.CodeValidation, "empty key"},
 		"native.":     {execution.CodeValidation, "empty key"},
-		"env.\"":      {execution.CodeValidation, "does not end"},
-		"a\nb":        {execution.CodeValidation, "quotes"},
+		"env.\"":      {execution.CodeValidation, "unterminated"},
+		"a\nb":        {execution.CodeValidation, "quoted"},
 	} {
 		_, err := c.Resolve(name)
 		if execution.CodeOf(err) != want.code || !strings.Contains(err.Error(), want.text) {
@@ -207,7 +207,7 @@ func TestSetChecks(t *testing.T) {
 		{"approvalMode", "prompt", "", `"ask"`}, {"approvalMode", "plan", "", `"plan"`},
 		{"approvalMode", "deny", "", "want prompt, yolo, ask, all, plan"},
 		{"allowedCommands", "one", "", `["one"]`}, {"allowedCommands", `["a", 1]`, "", "has a number in it"}, {"allowedCommands", `{}`, "", "is an object"},
-		{"env", `{"A": "b"}`, "", `{"A":"b"}`}, {"env", "A=b", "", "is no JSON object"}, {"env.A", "5", "", `"5"`},
+		{"env", `{"A": "b"}`, "", `{"A":"b"}`}, {"env", "A=b", "", "is not a JSON object"}, {"env.A", "5", "", `"5"`},
 		{"limit", "3", "", "3"}, {"limit", "0", "", "want 1 to 9"}, {"limit", "10", "", "want 1 to 9"}, {"limit", "1.5", "", "want integer"}, {"limit", "x", "", "is a text"},
 		{"code", "AB", "", `"AB"`}, {"code", "ab", "", "does not match"},
 		{"old", "true", "", "true"}, {"old", "yes", "", "true or false"}, {"old", "true", adapter.ScopeProject, "echo has no old in the scope project; --scope global"},
@@ -275,7 +275,7 @@ func TestOddFiles(t *testing.T) {
 	t.Parallel()
 	h := world(map[string]string{"home/ann/.echo/settings.json/inner": "", "work/p/sub/.echo/settings.json": `{"code": "AB"}`})
 	c := load(t, h)
-	if got := settingsFile(c).Err; execution.CodeOf(got) != execution.CodeConfig || !strings.Contains(got.Error(), "no regular file") {
+	if got := settingsFile(c).Err; execution.CodeOf(got) != execution.CodeConfig || !strings.Contains(got.Error(), "not a regular file") {
 		t.Errorf("a directory: %v", got)
 	}
 	target, err := c.Resolve("code")
@@ -296,7 +296,7 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 	c := load(t, world(map[string]string{"home/ann/.echo.json": `{"mcpServers": {"a": {"command": "x", "args": "no list"}, "../x": {"command": "y", "args": ["--token", "s1", "--api-key=s2", "-v"], "timeout": 5}}}`}))
 	servers, err := c.MCPServers("")
-	if err != nil || len(servers) != 2 || !strings.Contains(servers[1].Error, "args: is no list") {
+	if err != nil || len(servers) != 2 || !strings.Contains(servers[1].Error, "args: is not a list") {
 		t.Fatalf("%+v %v", servers, err)
 	}
 	if got := servers[0].Masked(); strings.Join(got.Args, " ") != "--token *** --api-key=*** -v" || got.Native["timeout"] != int64(5) {

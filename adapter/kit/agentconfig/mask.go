@@ -9,10 +9,10 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// Hidden stands for a value that is not shown.
+// Hidden replaces a value that is not shown.
 const Hidden = "***"
 
-// hide masks every text and number in a value.
+// hide masks every string and number in a value.
 func hide(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -33,7 +33,7 @@ func hide(v any) any {
 	return Hidden
 }
 
-// mask hides what stands under telling names, environments and headers.
+// mask hides values under secret names, environments and headers.
 func mask(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -83,7 +83,7 @@ func maskArgs(v any) any {
 	return out
 }
 
-// Masked is the setting without its secret.
+// Masked returns the setting without its secret.
 func (s Setting) Masked() Setting {
 	shown := mask
 	if s.Secret {
@@ -97,7 +97,7 @@ func (s Setting) Masked() Setting {
 	return s
 }
 
-// Masked is the server without the values of its environment and headers.
+// Masked returns the server without the values of its environment and headers.
 func (m MCPServer) Masked() MCPServer {
 	m.Args = secret.MaskArgs(m.Args, Hidden)
 	m.Env, m.Headers = hideAll(m.Env), hideAll(m.Headers)
@@ -114,18 +114,18 @@ func hideAll(values map[string]string) map[string]string {
 	return out
 }
 
-// MaskedValue is a value of t without secrets.
+// MaskedValue returns a value of t without secrets.
 func (c *Config) MaskedValue(t Target, v any) any {
 	last := t.Path[len(t.Path)-1]
 	inEnv := t.Field != nil && t.Field.Type == adapter.TypeMCPServers && len(t.Rest) > 1 && (t.Rest[1] == "env" || strings.HasSuffix(strings.ToLower(t.Rest[1]), "headers"))
 	if t.Field != nil && t.Field.Secret || secret.Setting(last) || inEnv {
 		return hide(v)
 	}
-	// The key is part of what decides: env under an object, args as a list.
+	// The key matters: env under an object, args as a list.
 	return mask(map[string]any{last: v}).(map[string]any)[last]
 }
 
-// Masked is the configuration without secrets.
+// Masked returns the configuration without secrets.
 func (a AgentConfig) Masked(schema adapter.ConfigSchema) AgentConfig {
 	values := map[string]any{}
 	for k, v := range a.Values {

@@ -11,16 +11,16 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// MCPServer is a server as an agent has it, and where.
+// MCPServer is a server as an agent configures it, and its origin.
 type MCPServer struct {
 	execution.MCPServer
 	Scope  adapter.ConfigScope `json:"scope"`
 	File   string              `json:"file"`
-	Native map[string]any      `json:"native,omitempty"` // keys that have no word of ours: timeout, trust, tools
-	Error  string              `json:"error,omitempty"`  // why the entry cannot be understood
+	Native map[string]any      `json:"native,omitempty"` // keys without a Drawbar name: timeout, trust, tools
+	Error  string              `json:"error,omitempty"`  // why the entry cannot be read
 }
 
-// mcpField is the field that holds the servers.
+// mcpField returns the field that contains the servers.
 func (c *Config) mcpField() (Target, error) {
 	for _, f := range c.Schema.Fields {
 		if f.Type == adapter.TypeMCPServers && c.Schema.MCP != nil {
@@ -31,7 +31,8 @@ func (c *Config) mcpField() (Target, error) {
 		Message: fmt.Sprintf("%s has no MCP servers in its configuration", c.Schema.Agent)}
 }
 
-// MCPServers are the servers of all scopes, or of one, by name; of servers of one name the narrowest scope is first.
+// MCPServers returns the servers of all scopes, or of one, by name; the narrowest scope comes first among servers of
+// one name.
 func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
 	t, err := c.mcpField()
 	if err != nil {
@@ -71,7 +72,7 @@ func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
 func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 	entry, ok := v.(map[string]any)
 	if !ok {
-		return fmt.Errorf("the entry is no object")
+		return fmt.Errorf("the entry is not an object")
 	}
 	rest := maps.Clone(entry)
 	take := func(key string) any { v := rest[key]; delete(rest, key); return v }
@@ -126,13 +127,13 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 func texts(v any) ([]string, error) {
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		return nil, fmt.Errorf("is no list")
+		return nil, fmt.Errorf("is not a list")
 	}
 	var out []string
 	for _, item := range list {
 		s, ok := item.(string)
 		if !ok {
-			return nil, fmt.Errorf("has a %T among its texts", item)
+			return nil, fmt.Errorf("contains a %T, not a string", item)
 		}
 		out = append(out, s)
 	}
@@ -142,7 +143,7 @@ func texts(v any) ([]string, error) {
 func textMap(v any) (map[string]string, error) {
 	m, ok := v.(map[string]any)
 	if !ok && v != nil {
-		return nil, fmt.Errorf("is no object")
+		return nil, fmt.Errorf("is not an object")
 	}
 	var out map[string]string
 	for k, item := range m {
@@ -155,13 +156,13 @@ func textMap(v any) (map[string]string, error) {
 		case int64, float64, bool:
 			out[k] = fmt.Sprint(item)
 		default:
-			return nil, fmt.Errorf("%s is no text", k)
+			return nil, fmt.Errorf("%s is not a string", k)
 		}
 	}
 	return out, nil
 }
 
-// encode writes one server the agent's way.
+// encode writes a server in the agent's format.
 func encode(s *adapter.MCPShape, agent string, m execution.MCPServer) (configfile.Pairs, error) {
 	i := slices.IndexFunc(s.Kinds, func(k adapter.MCPKind) bool { return k.Transport == m.Transport })
 	if i < 0 {
@@ -170,8 +171,8 @@ func encode(s *adapter.MCPShape, agent string, m execution.MCPServer) (configfil
 			can = append(can, string(k.Transport))
 		}
 		return nil, (&execution.Error{Code: execution.CodeCapability, Agent: agent, Capability: "mcp:" + string(m.Transport),
-			Message: fmt.Sprintf("%s takes no MCP servers of the transport %s in its configuration", agent, m.Transport)}).
-			WithHint("it takes %s", strings.Join(can, ", "))
+			Message: fmt.Sprintf("%s supports no MCP servers of the transport %s in its configuration", agent, m.Transport)}).
+			WithHint("it supports %s", strings.Join(can, ", "))
 	}
 	k := s.Kinds[i]
 	var p configfile.Pairs
@@ -188,7 +189,7 @@ func encode(s *adapter.MCPShape, agent string, m execution.MCPServer) (configfil
 		if len(m.Headers) > 0 {
 			if k.Headers == "" {
 				return nil, &execution.Error{Code: execution.CodeCapability, Agent: agent, Capability: "mcp:headers",
-					Message: fmt.Sprintf("%s takes no headers for MCP servers of the transport %s", agent, m.Transport)}
+					Message: fmt.Sprintf("%s supports no headers for MCP servers of the transport %s", agent, m.Transport)}
 			}
 			p = append(p, configfile.Pair{Key: k.Headers, Value: m.Headers})
 		}

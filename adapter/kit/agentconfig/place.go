@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// place gives the file's absolute path and the keys above its fields, for a project directory, which is absolute.
+// place returns the file's absolute path and the keys above its fields, for an absolute project directory.
 func place(f adapter.ConfigFile, h adapter.Host, project string) (file string, prefix []string, err error) {
 	if f.AtRoot {
 		project = repositoryRoot(h, project)
@@ -30,7 +30,7 @@ func place(f adapter.ConfigFile, h adapter.Host, project string) (file string, p
 	if variable, rest, ok := strings.Cut(strings.TrimPrefix(f.Moved, "$"), "/"); ok {
 		if dir := h.Getenv(variable); dir != "" {
 			if _, err := h.Name(dir); err != nil {
-				return "", nil, execution.Errorf(execution.CodeConfig, "the variable %s is %q, and a directory that is not absolute means another one for each program", variable, dir).
+				return "", nil, execution.Errorf(execution.CodeConfig, "the variable %s is %q: a relative directory means a different one for each program", variable, dir).
 					WithHint("set %s to an absolute path", variable)
 			}
 			return join(dir, rest), prefix, nil
@@ -45,7 +45,7 @@ func place(f adapter.ConfigFile, h adapter.Host, project string) (file string, p
 	return join(project, f.Path), prefix, nil
 }
 
-// repositoryRoot is the nearest directory at or above dir that holds .git, else dir.
+// repositoryRoot returns the nearest directory at or above dir that contains .git, else dir.
 func repositoryRoot(h adapter.Host, dir string) string {
 	at := dir
 	for {

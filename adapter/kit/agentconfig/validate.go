@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// The codes of findings, in the words of the agent-mux specification.
+// The codes of findings, as in the agent-mux specification.
 const (
 	Required        = "required"
 	TypeMismatch    = "type_mismatch"
@@ -29,14 +29,14 @@ const (
 	NonStandard     = "non_standard"
 )
 
-// Validation is what is wrong with a configuration.
+// Validation is the result of checking a configuration.
 type Validation struct {
 	Valid    bool      `json:"valid"`
 	Errors   []Finding `json:"errors"`
 	Warnings []Finding `json:"warnings"`
 }
 
-// Finding is one fault. It repeats no value of a secret field.
+// Finding is one fault. It never quotes a secret field.
 type Finding struct {
 	Field      string `json:"field"`
 	Code       string `json:"code"`
@@ -47,7 +47,7 @@ type Finding struct {
 	File       string `json:"file,omitempty"`
 }
 
-// Validate holds the files against the schema, each file by itself.
+// Validate checks each file against the schema.
 func (c *Config) Validate() Validation {
 	v := Validation{Errors: []Finding{}, Warnings: []Finding{}}
 	seen := map[string]bool{}
@@ -112,7 +112,7 @@ func (c *Config) validateField(v *Validation, f File, t Target) {
 	}
 }
 
-// misspelt warns of keys at the top that the schema does not have and that look like one it has.
+// misspelt warns about unknown top-level keys that resemble known ones.
 func (c *Config) misspelt(v *Validation, f File) {
 	root, _ := f.get(nil)
 	m, _ := root.(map[string]any)
@@ -149,7 +149,7 @@ func validation(agent string, faults []Finding) error {
 	return e
 }
 
-// check holds a value against a field, and gives it in the agent's words.
+// check checks a value against a field and converts it to the agent's names.
 func check(field adapter.ConfigField, value any) (any, []Finding) {
 	fault := func(code, expected, format string, args ...any) (any, []Finding) {
 		f := Finding{Field: field.Path, Code: code, Message: fmt.Sprintf(format, args...), Expected: expected}
@@ -205,7 +205,7 @@ func check(field adapter.ConfigField, value any) (any, []Finding) {
 
 func checkText(field adapter.ConfigField, s string, fault func(code, expected, format string, args ...any) (any, []Finding)) (any, []Finding) {
 	if field.Normalized && strings.TrimSpace(s) == "" {
-		return fault(InvalidFormat, "a text, or config unset", "is empty, which agents take for a value")
+		return fault(InvalidFormat, "a text, or config unset", "is empty, which agents treat as a value")
 	}
 	for _, w := range field.Values {
 		if w.Value == s {
@@ -222,7 +222,7 @@ func checkText(field adapter.ConfigField, s string, fault func(code, expected, f
 				words = append(words, e)
 			}
 		}
-		return fault(InvalidEnum, strings.Join(words, ", "), "is none of its values")
+		return fault(InvalidEnum, strings.Join(words, ", "), "is not one of its values")
 	}
 	if field.Pattern != "" {
 		if re, err := regexp.Compile(field.Pattern); err == nil && !re.MatchString(s) {
@@ -276,8 +276,8 @@ func kind(v any) string {
 	return fmt.Sprintf("a %T", v)
 }
 
-// Read turns the text of a command line into a value for a target: by the type of its field, else as JSON where it is
-// JSON, else as text.
+// Read converts a command line argument to a value for a target: by the type of its field, else as JSON if it is
+// valid JSON, else as text.
 func (c *Config) Read(t Target, text string) (any, error) {
 	var v any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -296,11 +296,11 @@ func (c *Config) Read(t Target, text string) (any, error) {
 			}
 		case adapter.TypeObject:
 			if _, ok := v.(map[string]any); !ok || !isJSON {
-				return nil, validation(c.Schema.Agent, []Finding{{Field: t.Name, Code: TypeMismatch, Message: "is no JSON object", Expected: `{"NAME": "VALUE"}`}})
+				return nil, validation(c.Schema.Agent, []Finding{{Field: t.Name, Code: TypeMismatch, Message: "is not a JSON object", Expected: `{"NAME": "VALUE"}`}})
 			}
 		}
 	} else if t.Field != nil && t.Field.Secret {
-		// The variables of an environment are text, whatever they look like.
+		// Environment variables are always text.
 		return text, nil
 	}
 	if !isJSON {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// Origin is where a value stands.
+// Origin is where a value comes from.
 type Origin struct {
 	Scope adapter.ConfigScope `json:"scope"`
 	File  string              `json:"file"`
@@ -21,17 +21,18 @@ type Origin struct {
 	Value any                 `json:"value"`
 }
 
-// Setting is a value that is set, with all the places that set it.
+// Setting is a value and all the places that set it.
 type Setting struct {
 	Name    string   `json:"name"`
-	Value   any      `json:"value"`            // in Drawbar's words for a normalized field
-	Origins []Origin `json:"origins"`          // the first one wins unless Joined; values in the agent's words
+	Value   any      `json:"value"`            // in Drawbar's names for a normalized field
+	Origins []Origin `json:"origins"`          // the first one wins unless Joined; values in the agent's names
 	Joined  bool     `json:"joined,omitempty"` // the value has the elements of all origins
 	Secret  bool     `json:"secret,omitempty"`
 }
 
-// Get is the value that a target has, merged over the scopes: of a scalar or a list the narrowest wins, a list that the agent
-// joins has the elements of all, objects are merged key by key. A file that cannot be parsed is an error.
+// Get returns a target's value merged over the scopes: the narrowest scope wins for scalars and lists, lists that the
+// agent joins have the elements of all scopes, and objects are merged by key. A file that cannot be parsed is an
+// error.
 func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
 	var merged any
 	found := false
@@ -53,7 +54,7 @@ func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
 // joins reports whether the agent joins the lists of all scopes.
 func (t Target) joins() bool { return t.whole() && t.Field.Merge == adapter.MergeUnion }
 
-// merge puts the value of a narrower scope over another.
+// merge merges the value of a narrower scope into another.
 func (t Target) merge(under, over any) any {
 	u, list := asList(under)
 	o, another := asList(over)
@@ -69,7 +70,7 @@ func (t Target) merge(under, over any) any {
 	return all
 }
 
-// asList is a value as a list; some agents take a text for a list of one.
+// asList returns a value as a list; some agents accept a string for a list of one.
 func asList(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -80,7 +81,7 @@ func asList(v any) ([]any, bool) {
 	return nil, false
 }
 
-// words puts a value into Drawbar's words.
+// words converts a value to Drawbar's names.
 func (c *Config) words(t Target, v any) any {
 	if !t.whole() {
 		return v
@@ -92,7 +93,7 @@ func (c *Config) words(t Target, v any) any {
 			}
 		}
 		if t.Field.Type == adapter.TypeStringList {
-			return []any{s} // some agents take a text for a list of one
+			return []any{s} // some agents accept a string for a list of one
 		}
 	}
 	return v
@@ -111,8 +112,8 @@ func merge(under, over any) any {
 	return m
 }
 
-// Settings are all values that are set: the fields of the schema, then the other keys of the settings files under their
-// native names, each sorted. Of an object every part is a setting of its own. MCP servers are not among them.
+// Settings returns all values: the fields of the schema, then the other keys of the settings files under their native
+// names, each sorted. Every member of an object is a setting of its own. MCP servers are not included.
 func (c *Config) Settings() []Setting {
 	byName := map[string]*Setting{}
 	for _, f := range slices.Backward(c.Files) {
@@ -130,7 +131,7 @@ func (c *Config) Settings() []Setting {
 				s = &Setting{Name: t.Name, Value: c.words(t, v), Joined: known && t.joins(), Secret: known && t.Field.Secret || secret.Setting(path[len(path)-1])}
 				byName[t.Name] = s
 			} else if s.Joined {
-				s.Value = t.merge(c.words(t, v), s.Value) // the files come from the narrowest on
+				s.Value = t.merge(c.words(t, v), s.Value) // the files are ordered from the narrowest scope
 			}
 			s.Origins = append(s.Origins, Origin{f.Scope, f.Name, slices.Concat(f.Keys, path).String(), v})
 		})
@@ -152,7 +153,7 @@ func (c *Config) Settings() []Setting {
 	})
 }
 
-// leaves calls fn for everything that is no object. An empty object sets nothing.
+// leaves calls fn for every value that is not an object. An empty object sets nothing.
 func leaves(path configfile.Path, v any, fn func(configfile.Path, any)) {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -166,15 +167,15 @@ func leaves(path configfile.Path, v any, fn func(configfile.Path, any)) {
 	}
 }
 
-// AgentConfig is the merged configuration in the words of the agent-mux specification. It holds secrets where the files
-// do; Masked takes them out.
+// AgentConfig is the merged configuration in the format of the agent-mux specification. It contains secrets if the
+// files do; Masked removes them.
 type AgentConfig struct {
 	Agent      string
-	Source     string // global, project, local, or merged when several scopes have a part
+	Source     string // global, project, local, or merged if several scopes contribute
 	FilePaths  []string
 	Values     map[string]any // the normalized fields that are set
 	MCPServers []MCPServer
-	Native     map[string]any // everything in the settings files, in the agent's words
+	Native     map[string]any // everything in the settings files, in the agent's names
 }
 
 // MarshalJSON puts the normalized fields beside agent and source.
@@ -188,7 +189,7 @@ func (a AgentConfig) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// Agent is the merged configuration.
+// Agent returns the merged configuration.
 func (c *Config) Agent() (AgentConfig, error) {
 	a := AgentConfig{Agent: c.Schema.Agent, FilePaths: c.Paths(), Values: map[string]any{}, Native: map[string]any{}}
 	if err := c.Err(); err != nil {
@@ -230,7 +231,7 @@ func (c *Config) Agent() (AgentConfig, error) {
 	return a, err
 }
 
-// put replaces a value in nested objects, which are copied on the way: merging leaves those of one file as they are.
+// put replaces a value in nested objects, copying them, so that the values of the files stay unchanged.
 func put(m map[string]any, path configfile.Path, v any) {
 	for ; len(path) > 1; path = path[1:] {
 		inner, ok := m[path[0]].(map[string]any)

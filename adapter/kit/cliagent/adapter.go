@@ -12,14 +12,14 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Options are the parts of the world that tests and embedding programs replace.
+// Options are what tests and embedding programs replace.
 type Options struct {
 	// Runner starts the process. Default: process.Launch.
 	Runner process.Runner
-	// Environ is the environment that is inherited, as name=value. Default: os.Environ.
+	// Environ returns the inherited environment, as name=value. Default: os.Environ.
 	Environ func() []string
-	// LookPath finds a command as a run with this environment and working directory would. Its error matches
-	// fs.ErrNotExist for a command that is not there. Default: the absolute directories of the environment's PATH.
+	// LookPath finds a command as a run with this environment and working directory would. The error for a missing
+	// command matches fs.ErrNotExist. Default: the absolute directories of the environment's PATH.
 	LookPath func(command string, env []string, dir string) (string, error)
 }
 
@@ -37,11 +37,11 @@ type cliAdapter struct {
 	opts Options
 }
 
-// negotiating is an agent with a Negotiate of its own; the others must not claim to have one.
+// negotiating is an agent with a Negotiate function; other agents must not implement adapter.Negotiator.
 type negotiating struct{ *cliAdapter }
 
-// New makes an adapter of a spec. It implements adapter.Retrier, and adapter.Negotiator when Spec.Negotiate is set. It
-// panics when the spec has no Name, Capabilities, Spawn or NewParser.
+// New returns an adapter of a spec. It implements adapter.Retrier, and adapter.Negotiator if Spec.Negotiate is set.
+// It panics if Name, Capabilities, Spawn or NewParser is missing.
 func New(spec Spec, opts Options) adapter.Adapter {
 	if spec.Name == "" || spec.Capabilities == nil || spec.Spawn == nil || spec.NewParser == nil {
 		panic("cliagent: a spec needs Name, Capabilities, Spawn and NewParser")

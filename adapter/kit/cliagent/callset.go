@@ -1,14 +1,14 @@
 package cliagent
 
-// CallSet is a set of tool calls by id, such as those that have no result yet. Mostly there is one at a time, which takes no
-// map. The zero value is empty.
+// CallSet is a set of tool calls by id, such as those without a result. A single call, the usual case, needs no map.
+// The zero value is empty.
 type CallSet struct {
 	one    string
 	hasOne bool
-	others map[string]struct{} // never holds one
+	others map[string]struct{} // is always empty
 }
 
-// Add puts a call into the set and reports whether it was not there.
+// Add adds a call and reports whether it is new.
 func (c *CallSet) Add(id string) bool {
 	if c.hasOne && c.one == id {
 		return false
@@ -27,7 +27,7 @@ func (c *CallSet) Add(id string) bool {
 	return true
 }
 
-// Remove takes a call out of the set and reports whether it was there.
+// Remove removes a call and reports whether it was present.
 func (c *CallSet) Remove(id string) bool {
 	if c.hasOne && c.one == id {
 		c.one, c.hasOne = "", false
@@ -38,7 +38,7 @@ func (c *CallSet) Remove(id string) bool {
 	return known
 }
 
-// Len is the number of calls in the set.
+// Len returns the number of calls.
 func (c *CallSet) Len() int {
 	if c.hasOne {
 		return len(c.others) + 1
@@ -46,5 +46,5 @@ func (c *CallSet) Len() int {
 	return len(c.others)
 }
 
-// Clear empties the set.
+// Clear removes all calls.
 func (c *CallSet) Clear() { *c = CallSet{} }

@@ -9,11 +9,11 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lookpath"
 )
 
-// argumentLimit is what Linux takes as one argument, its final NUL included. Elsewhere the limits are of the same size
-// or for all arguments together, and the system says so.
+// argumentLimit is Linux's limit of one argument, including the final NUL. Other systems have limits of this size or
+// limit all arguments together, and report it themselves.
 const argumentLimit = 128 << 10
 
-// checkFiles looks at the directory and the files a request names, before anything starts.
+// checkFiles checks the directory and files that a request names before anything starts.
 func checkFiles(req execution.Request) *execution.Error {
 	var faults execution.FieldErrors
 	add := func(field, path, what string) {
@@ -59,7 +59,7 @@ func checkFiles(req execution.Request) *execution.Error {
 	return err
 }
 
-// readable opens path, because only the system knows what it allows.
+// readable opens path, because only the system knows what it permits.
 func readable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func readable(path string) error {
 func checkArguments(args []string) *execution.Error {
 	for i, a := range args {
 		if len(a) >= argumentLimit {
-			return execution.Errorf(execution.CodeValidation, "argument %d of the command line has %d bytes, at most %d are possible",
+			return execution.Errorf(execution.CodeValidation, "argument %d of the command line has %d bytes; the limit is %d",
 				i+1, len(a), argumentLimit-1).WithHint("shorten the prompt, or put the text into a file and name it in the prompt")
 		}
 	}

@@ -7,23 +7,23 @@ import (
 	"github.com/drawbar/drawbar/transport/pty"
 )
 
-// Noisy is a parser that knows lines of standard error which say nothing about a failure.
+// Noisy is a parser that recognises lines of standard error that are unrelated to a failure.
 type Noisy interface {
 	Noise(line string) bool
 }
 
-// plainLine is a line of standard error without control sequences, which would colour or move a terminal.
+// plainLine returns a line of standard error without control sequences, which would colour or move a terminal.
 func plainLine(line []byte) []byte {
 	if bytes.IndexByte(line, 0x1b) < 0 {
 		return line
 	}
 	var strip pty.Stripper
-	// The end of the line also ends a sequence that is cut off.
+	// The end of the line also ends a truncated sequence.
 	return bytes.TrimSuffix(strip.Strip(nil, append(bytes.Clone(line), '\n')), []byte{'\n'})
 }
 
-// complaint is the part of standard error that may say why a program failed: no control sequences, no stack traces, none of the
-// lines that the parser calls noise, and no line twice in a row.
+// complaint returns the part of standard error that may explain a failure: without control sequences, stack traces,
+// the parser's noise and repeated lines.
 func complaint(tail string, p Parser) string {
 	noisy, _ := p.(Noisy)
 	var kept []string
@@ -48,10 +48,10 @@ func isFrame(line, trimmed string) bool {
 	return line != trimmed && strings.HasPrefix(trimmed, "at ") || strings.HasPrefix(trimmed, "node:internal/")
 }
 
-// shortest is how long a message is at least of which a line of standard error can be a longer version.
+// shortest is the minimum length of a message that a line of standard error may extend.
 const shortest = 8
 
-// beyond is what standard error says besides the message of the failure.
+// beyond returns what standard error contains besides the failure's message.
 func beyond(stderr, message string) string {
 	said := strings.Join(strings.Fields(message), " ")
 	var rest []string

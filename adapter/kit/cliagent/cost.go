@@ -2,12 +2,13 @@ package cliagent
 
 import (
 	"math"
+	"sync"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// usageNames are the names under which agents and model APIs report tokens and money, by meaning.
+// usageNames are the names of tokens and costs that agents and model APIs use, by meaning.
 var usageNames = [...]struct {
 	into  meaning
 	names []string
@@ -33,9 +34,9 @@ type meaning int
 
 const (
 	tokensIn                 meaning = iota
-	tokensInWithCache                // cached tokens are part of it wherever they are reported
-	tokensOut                        // thinking is part of it
-	tokensOutWithoutThinking         // thinking is not
+	tokensInWithCache                // includes cached tokens, wherever they are reported
+	tokensOut                        // includes thinking
+	tokensOutWithoutThinking         // excludes thinking
 	tokensThinking                   // part of the output
 	tokensThinkingApart              // not part of the output
 	cacheRead                        // not part of the input
@@ -45,11 +46,11 @@ const (
 	meanings
 )
 
-// usageParts are the objects that hold the tokens where the object given does not.
+// usageParts are the members that may contain the tokens.
 var usageParts = jsonscan.NewKeySet("usage", "tokenUsage", "token_usage", "tokens", "usageMetadata")
 
-// usageKeys holds every name; usageMeanings says what the value in each slot is.
-var usageKeys, usageMeanings = func() (*jsonscan.KeySet, []meaning) {
+// usageKeys returns the set of every name, and the meaning of the value in each of its slots.
+var usageKeys = sync.OnceValues(func() (*jsonscan.KeySet, []meaning) {
 	var paths []string
 	var means []meaning
 	for _, n := range usageNames {
@@ -58,12 +59,12 @@ var usageKeys, usageMeanings = func() (*jsonscan.KeySet, []meaning) {
 		}
 	}
 	return jsonscan.NewKeySet(paths...), means
-}()
+})
 
-// AssembleCost reads a usage or cost object of an agent, a JSON object in any of the common spellings, flat or with the
-// tokens one object down (agent-mux specification, assembleCostRecord). Tokens are put into this project's terms:
-// cached input is not part of the input, thinking is part of the output. It returns nil for what holds neither tokens
-// nor money. It keeps nothing of raw.
+// AssembleCost reads an agent's usage or cost object: JSON in any of the common spellings, flat or with the tokens in
+// a member (agent-mux specification, assembleCostRecord). It converts tokens to this project's definitions: cached
+// input is not part of the input, thinking is part of the output. It returns nil if raw contains neither tokens nor a
+// cost. It keeps no reference to raw.
 func AssembleCost(raw []byte) *execution.Cost {
 	whole, err := jsonscan.Parse(raw)
 	if err != nil {
@@ -79,7 +80,7 @@ func AssembleCost(raw []byte) *execution.Cost {
 	return a.cost()
 }
 
-// amounts are what was found; the first value of a meaning counts.
+// amounts are the values found; the first of a meaning counts.
 type amounts struct {
 	n     [meanings]int64
 	found [meanings]bool
@@ -88,10 +89,11 @@ type amounts struct {
 
 func (a *amounts) read(object jsonscan.Value) {
 	var values [64]jsonscan.Value
-	if !object.Fields(values[:], usageKeys) {
+	keys, means := usageKeys()
+	if !object.Fields(values[:], keys) {
 		return
 	}
-	for i, m := range usageMeanings {
+	for i, m := range means {
 		v := values[i]
 		switch {
 		case a.found[m] || !v.Exists():
@@ -139,10 +141,10 @@ func (a *amounts) cost() *execution.Cost {
 	return &c
 }
 
-// maxCount is far above any number of tokens and far below what sums could overflow.
+// maxCount is far above any number of tokens and too small for sums to overflow.
 const maxCount = 1 << 50
 
-// count is a number of tokens; JSON writers of floating-point languages make it 12.0.
+// count returns a number of tokens; some JSON encoders write it as 12.0.
 func count(v jsonscan.Value) (int64, bool) {
 	if n, ok := v.Int(); ok {
 		if n < 0 || n > maxCount {

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/transport/pty"
 )
 
-// drive makes the calls of one run's parser and hooks and contains their panics. It is not safe for concurrent use.
+// drive calls one run's parser and hooks and recovers their panics. It is not safe for concurrent use.
 type drive struct {
 	name   string // the agent, for errors and results
 	parser Parser
@@ -19,13 +19,13 @@ type drive struct {
 	hooks  Hooks
 	silent bool // the agent did not state how the run ended
 
-	silence  time.Duration // limit of the agent's silence; 0: none
-	terminal bool          // lines come from a terminal
-	strip    pty.Stripper  // takes its control sequences out, also those that span lines
-	plain    []byte        // what is left of a line
+	silence  time.Duration // longest silence of the agent; 0: unlimited
+	terminal bool          // the lines come from a terminal
+	strip    pty.Stripper  // removes control sequences, including those that span lines
+	plain    []byte        // the rest of a line
 }
 
-// guard turns a panic of call into an error that names it.
+// guard converts a panic of call to an error with its name.
 func guard(what string, call func()) (err *execution.Error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -42,7 +42,7 @@ func (d *drive) open() {
 	}
 }
 
-// ring calls a parser that asked for it.
+// ring calls the parser's Alarm.
 func (d *drive) ring() {
 	d.sink.alarm = time.Time{}
 	a, ok := d.parser.(Alarmed)
@@ -54,7 +54,7 @@ func (d *drive) ring() {
 	}
 }
 
-// line parses one line. A panic costs what is left of this line and nothing else.
+// line parses a line. A panic loses only the rest of this line.
 func (d *drive) line(l process.Line) {
 	if l.Truncated {
 		d.sink.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true, Message: fmt.Sprintf(
@@ -85,7 +85,7 @@ func (d *drive) parse(l process.Line) {
 	d.parser.Line(l.Stream, l.Data, d.sink)
 }
 
-// attach gives the events from first on the line they were made of.
+// attach sets the line that the events from first on came from.
 func (d *drive) attach(line []byte, first int) {
 	var raw []byte
 	events := d.sink.events
@@ -100,7 +100,7 @@ func (d *drive) attach(line []byte, first int) {
 	}
 }
 
-// command passes a command on. Its error is the parser's refusal, which the caller tells.
+// command passes on a command and returns the parser's refusal.
 func (d *drive) command(cmd execution.Command) error {
 	var refusal error
 	if err := guard("the parser's Command", func() { refusal = d.parser.Command(cmd, d.sink) }); err != nil {
@@ -127,12 +127,11 @@ func (d *drive) refuse(cmd execution.Command, err error) {
 	}
 }
 
-// finish is the end of the run, once every line has been parsed: the events of the exit, what the assembler still
-// holds, and the result.
+// finish ends the run after the last line: the events of the exit, what the assembler still holds, and the result.
 func (d *drive) finish(exit process.Exit, why stopReason) execution.Result {
 	if exit.Cut {
 		d.sink.Emit(execution.Debug{Level: execution.DebugWarn,
-			Message: "a process that the agent left behind kept its output open; what it would still have written is missing"})
+			Message: "a process that the agent left behind kept its output open; later output is missing"})
 	}
 	exit.StderrTail = complaint(exit.StderrTail, d.parser)
 	at := len(d.sink.events)
@@ -150,7 +149,7 @@ func (d *drive) finish(exit process.Exit, why stopReason) execution.Result {
 		res = execution.Result{}
 		d.sink.fail(err)
 	}
-	// A crash is an end without a result, so whether there was one is known only here; the event keeps its place.
+	// A crash is an exit without a result, which is known only here; the event keeps its place.
 	if !fromHook && !stated(res) && d.sink.failure == nil && why != stopInterrupt {
 		if b := crashEvent(exit, d.sink.crashed); b != nil {
 			d.sink.Emit(b)

@@ -11,10 +11,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// otherHosts are the variables by which agents without an adapter tell their children where they run; the others are declared by
-// the adapters. An agent that finds the marker of another one, or of its own parent, takes itself for a sub-agent and behaves
-// differently. A variable that carries a login, a home directory or a setting a person made is never a marker, whatever its name
-// begins with.
+// otherHosts are the markers that agents without an adapter set for their child processes; the adapters declare the
+// others. An agent that finds another agent's marker, or its own, behaves like a sub-agent. A variable with a login,
+// a home directory or a user's setting is never a marker, whatever its prefix.
 var otherHosts = []string{
 	"AI_AGENT", "AGENT", "AGENT_SESSION_ID",
 	"CURSOR_AGENT_SESSION", "CURSOR_SESSION",
@@ -25,33 +24,25 @@ var otherHosts = []string{
 	"HERMES_RUN_ID", "HERMES_SESSION",
 }
 
-// allowed are the variables of a minimal environment: what a program needs to find its files, its network and its
+// allowed are the variables of a minimal environment: what a program needs to find files, the network and its
 // language.
-var allowed = set(
+var allowed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-)
+}
 
 var allowedPrefixes = []string{"LC_", "XDG_", "SSL_CERT_"}
 
-// allowedWindows are the variables without which programs do not start on Windows. Names are upper case there.
-var allowedWindows = set(
+// allowedWindows are the variables that programs need to start on Windows. Names are upper case.
+var allowedWindows = []string{
 	"ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432", "COMPUTERNAME",
 	"COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE",
 	"PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP",
 	"TMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR",
-)
-
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
 }
 
-// environment is the complete environment of a run: what is inherited, then what the adapter sets, then what the
-// request sets. The order is sorted by name.
+// environment returns the complete environment of a run: the inherited one, then the adapter's variables, then the
+// request's. It is sorted by name.
 func (s *Spec) environment(inherited []string, inv Invocation, run execution.RunOptions, goos string) environ {
 	e := environ{goos: cmp.Or(goos, runtime.GOOS), vars: map[string]variable{}}
 	keys, markers := map[string]bool{}, map[string]bool{}
@@ -62,7 +53,7 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 		markers[e.key(m)] = true
 	}
 	for _, entry := range inherited {
-		// Windows has entries that begin with "=", one per drive; they are no variables of anybody.
+		// Windows has entries that start with "=", one per drive; they are not variables.
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok || name == "" {
 			continue
@@ -97,7 +88,7 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 	return e
 }
 
-// environ is an environment in the making. Names are compared as the platform compares them.
+// environ is an environment under construction. Names are compared as the platform compares them.
 type environ struct {
 	goos string
 	vars map[string]variable
@@ -113,7 +104,7 @@ func (e environ) key(name string) string {
 }
 
 func (e environ) allowed(key string) bool {
-	return allowed[key] || e.goos == "windows" && allowedWindows[key] ||
+	return slices.Contains(allowed, key) || e.goos == "windows" && slices.Contains(allowedWindows, key) ||
 		slices.ContainsFunc(allowedPrefixes, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
@@ -130,7 +121,7 @@ func (e environ) list() []string {
 	return list
 }
 
-// bypassProxy keeps a server of this host out of the hands of a proxy that the environment names.
+// bypassProxy excludes a server of this host from the environment's proxy.
 func (e environ) bypassProxy(host string) {
 	proxied := false
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
@@ -139,7 +130,7 @@ func (e environ) bypassProxy(host string) {
 	if !proxied {
 		return
 	}
-	// Programs differ in which of the two spellings they read, and in which one wins.
+	// Programs differ in which spelling they read and which one wins.
 	list := cmp.Or(e.get("no_proxy"), e.get("NO_PROXY"))
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		value := cmp.Or(e.get(name), list)

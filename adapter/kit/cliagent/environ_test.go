@@ -15,7 +15,9 @@ type parrot struct{ adapter.Adapter }
 func (parrot) Capabilities() execution.Capabilities { return execution.Capabilities{} }
 
 func init() {
-	adapter.Register(adapter.Descriptor{Name: "parrot", Command: "parrot", HostSignals: []string{"CLAUDECODE", "CODEX_THREAD_ID"}, HostTraces: []string{"PARROT_TRACE"}, New: func() adapter.Adapter { return parrot{} }})
+	adapter.Register(func() adapter.Descriptor {
+		return adapter.Descriptor{Name: "parrot", Command: "parrot", HostSignals: []string{"CLAUDECODE", "CODEX_THREAD_ID"}, HostTraces: []string{"PARROT_TRACE"}, New: func() adapter.Adapter { return parrot{} }}
+	})
 }
 
 func TestEnvironment(t *testing.T) {

@@ -3,6 +3,7 @@ package cliagent
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -13,13 +14,13 @@ import (
 type Failure struct {
 	Code    execution.ErrorCode
 	Message string
-	Hint    string // what to type next, empty where nothing is known to help
-	Final   bool   // another attempt is of no use before something changes, whatever the table says of the code
-	// Context is how much was too much, where the agent says it.
+	Hint    string // what to type next, empty if unknown
+	Final   bool   // do not retry, whatever the code's row says
+	// Context is by how much the context was exceeded, if stated.
 	Context execution.ContextExceeded
 }
 
-// Event shows the failure, before the end of its turn.
+// Event returns the event of the failure, which precedes the end of its turn.
 func (f *Failure) Event() execution.Body {
 	switch f.Code {
 	case execution.CodeAuth:
@@ -32,7 +33,7 @@ func (f *Failure) Event() execution.Body {
 	return execution.ErrorEvent{Code: f.Code, Message: f.Message, Recoverable: f.Code.Row().Retryable && !f.Final}
 }
 
-// Result is the failure as a result or the end of a turn carries it.
+// Result returns the failure as part of a result or the end of a turn.
 func (f *Failure) Result() *execution.ResultError {
 	e := execution.NewResultError(f.Code, f.Message)
 	if f.Code == execution.CodeInternal {
@@ -47,23 +48,38 @@ func (f *Failure) Result() *execution.ResultError {
 	return e
 }
 
-// Failures are the words in which an agent and its model API say why something failed.
+// Failures maps what an agent and its model API report to error codes.
 type Failures struct {
-	Phrases  Phrases                        // what is said in words only
-	Words    map[string]execution.ErrorCode // the agent's own names
-	Statuses map[int64]execution.ErrorCode  // of the model API, where they mean another thing than elsewhere
-	Hints    map[execution.ErrorCode]string // what to type next
+	Phrases  Phrases
+	Words    []Words
+	Statuses map[int64]execution.ErrorCode // HTTP statuses whose meaning differs from CodeOfStatus
 }
 
-// Status is the word for a status of the model API, empty for none.
+// Words are an agent's own names of errors with one code.
+type Words struct {
+	Code  execution.ErrorCode
+	Names []string
+}
+
+// Word returns the code of one of the agent's own names, empty for an unknown one.
+func (f *Failures) Word(name string) execution.ErrorCode {
+	for _, w := range f.Words {
+		if slices.Contains(w.Names, name) {
+			return w.Code
+		}
+	}
+	return ""
+}
+
+// Status returns the code for a status of the model API, empty for none.
 func (f *Failures) Status(status int64) execution.ErrorCode {
 	return cmp.Or(f.Statuses[status], CodeOfStatus(status))
 }
 
-// Text is the word for a text in lower case, empty for none.
+// Text returns the code for a text in lower case, empty for none.
 func (f *Failures) Text(text string) execution.ErrorCode { return f.Phrases.Code(text) }
 
-// Sharper is the word for a text that is said besides a word for many things, which it then replaces.
+// Sharper replaces a generic code by the one of the text that came with it.
 func (f *Failures) Sharper(code execution.ErrorCode, text string) execution.ErrorCode {
 	if code == "" || code == execution.CodeProvider || code == execution.CodeInvalidRequest {
 		return cmp.Or(f.Text(text), code)
@@ -71,28 +87,28 @@ func (f *Failures) Sharper(code execution.ErrorCode, text string) execution.Erro
 	return code
 }
 
-// Phrase is a piece of what an agent says, in lower case, and the word for what that means. And must be said as well.
+// Phrase is an error code and the lower-case phrases that stand for it. And must be in the text as well.
 type Phrase struct {
-	Part string
-	Code execution.ErrorCode
-	And  string
+	Code  execution.ErrorCode
+	Parts []string
+	And   string
 }
 
-// Phrases are for what an agent says in words only.
+// Phrases are for errors that an agent reports as text only. The first phrase that matches decides.
 type Phrases []Phrase
 
-// Code is that of the first phrase that a text in lower case holds, empty for none.
+// Code returns the code of the first phrase that a text in lower case contains, empty for none.
 func (p Phrases) Code(text string) execution.ErrorCode {
 	for _, t := range p {
-		if strings.Contains(text, t.Part) && strings.Contains(text, t.And) {
+		if strings.Contains(text, t.And) && slices.ContainsFunc(t.Parts, func(part string) bool { return strings.Contains(text, part) }) {
 			return t.Code
 		}
 	}
 	return ""
 }
 
-// Complaint is why a program went away, as far as standard error says. The code is empty when nothing is understood, and for a
-// program that was stopped or that did not fail.
+// Complaint derives a failure from standard error. The code is empty if nothing is recognised, and for a program that
+// was stopped or that did not fail.
 func (p Phrases) Complaint(exit process.Exit) (code execution.ErrorCode, message string) {
 	if exit.Stopped || exit.Signal != "" || exit.Code <= 0 {
 		return "", ""
@@ -101,7 +117,7 @@ func (p Phrases) Complaint(exit process.Exit) (code execution.ErrorCode, message
 	return p.Code(strings.ToLower(exit.StderrTail)), strings.ToValidUTF8(message, "\uFFFD")
 }
 
-// ContextNumbers reads from a text what a prompt has and what it may have: they stand behind the words before, in a form of
+// ContextNumbers parses the used and the maximum tokens from a text: they follow the text before, in a form of
 // package fmt.
 func ContextNumbers(text, before, form string) execution.ContextExceeded {
 	var e execution.ContextExceeded

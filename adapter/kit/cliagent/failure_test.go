@@ -44,7 +44,7 @@ func TestFailure(t *testing.T) {
 }
 
 func TestPhrases(t *testing.T) {
-	p := cliagent.Phrases{{Part: "no session", Code: execution.CodeSessionNotFound}, {Part: "session", Code: execution.CodeConfig}}
+	p := cliagent.Phrases{{Code: execution.CodeSessionNotFound, Parts: []string{"absent", "no session"}}, {Code: execution.CodeConfig, Parts: []string{"session"}}}
 	for _, tc := range []struct {
 		name    string
 		exit    process.Exit
@@ -85,7 +85,14 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := cliagent.Failures{
 		Statuses: map[int64]execution.ErrorCode{404: execution.CodeInvalidRequest},
-		Phrases:  cliagent.Phrases{{Part: "model", And: "does not exist", Code: execution.CodeModelNotFound}, {Part: "quota", Code: execution.CodeRateLimited}},
+		Words:    []cliagent.Words{{Code: execution.CodeAuth, Names: []string{"login", "key"}}, {Code: execution.CodeConfig, Names: []string{"file"}}},
+		Phrases: cliagent.Phrases{{Code: execution.CodeModelNotFound, And: "does not exist", Parts: []string{"model"}},
+			{Code: execution.CodeRateLimited, Parts: []string{"quota"}}},
+	}
+	for name, want := range map[string]execution.ErrorCode{"key": execution.CodeAuth, "file": execution.CodeConfig, "keys": "", "": ""} {
+		if got := f.Word(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
 	}
 	for status, want := range map[int64]execution.ErrorCode{0: "", 200: "", 401: execution.CodeAuth, 404: execution.CodeInvalidRequest,
 		429: execution.CodeRateLimited, 599: execution.CodeProvider, 600: "", 99999: ""} {

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// spawnError is the event for a process that could not start.
+// spawnError returns the event for a process that could not start.
 func (h Hooks) spawnError(err error) (b execution.Body) {
 	if h.OnSpawnError != nil {
 		_ = guard("OnSpawnError", func() { b = h.OnSpawnError(err) })
@@ -19,7 +19,7 @@ func (h Hooks) spawnError(err error) (b execution.Body) {
 	return b
 }
 
-// timeout is the event for silence.
+// timeout returns the event for inactivity.
 func (h Hooks) timeout() (b execution.Body) {
 	if h.OnTimeout != nil {
 		_ = guard("OnTimeout", func() { b = h.OnTimeout() })
@@ -30,7 +30,7 @@ func (h Hooks) timeout() (b execution.Body) {
 	return b
 }
 
-// processExit are the events of the hook; ok is false when the default applies.
+// processExit returns the events of the hook; ok is false if the default applies.
 func (h Hooks) processExit(exit process.Exit) (events []execution.Body, ok bool) {
 	if h.OnProcessExit == nil {
 		return nil, false
@@ -41,7 +41,7 @@ func (h Hooks) processExit(exit process.Exit) (events []execution.Body, ok bool)
 	return slices.DeleteFunc(slices.Clone(events), func(b execution.Body) bool { return b == nil }), true
 }
 
-// shouldRetry decides on another attempt; a panic means no.
+// shouldRetry decides about another attempt; a panic means no.
 func (h Hooks) shouldRetry(failure execution.Body, attempt int, policy execution.RetryPolicy) (again bool) {
 	if h.ShouldRetry == nil {
 		return retryable(failure, attempt, policy)
@@ -60,7 +60,7 @@ func retryable(failure execution.Body, attempt int, policy execution.RetryPolicy
 	return recoverable && slices.ContainsFunc(codes, func(c execution.ErrorCode) bool { return slices.Contains(policy.RetryOn, c) })
 }
 
-// failureCodes are the words for a failure, and whether it may pass by itself.
+// failureCodes returns the codes of a failure, and whether it may be temporary.
 func failureCodes(failure execution.Body) (codes []execution.ErrorCode, recoverable bool) {
 	switch b := failure.(type) {
 	case execution.ErrorEvent:

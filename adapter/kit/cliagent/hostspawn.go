@@ -14,11 +14,11 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// maxSpawnOutput bounds what Spawn keeps of each stream; the rest is read and dropped.
+// maxSpawnOutput bounds what Spawn keeps of each stream; the rest is discarded.
 const maxSpawnOutput = 4 << 20
 
-// Spawn runs a command to its end: the spawner of adapter.OSHost. The command and everything it started are gone when it
-// returns, also when ctx ends it.
+// Spawn runs a command to its end: the spawner of adapter.OSHost. When it returns, also because ctx ended, the
+// command and its child processes have ended.
 func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
 	env := os.Environ()
 	for k, v := range c.Env {
@@ -67,7 +67,7 @@ func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, e
 	return adapter.SpawnOutcome{Code: exit.Code, Stdout: out.String(), Stderr: errs.String()}, nil
 }
 
-// neutralDir is a directory in which a probe finds nobody's project settings.
+// neutralDir is a directory without project settings, for probes.
 func neutralDir() string {
 	if u, err := user.Current(); err == nil && u.HomeDir != "" {
 		if _, err := os.Stat(u.HomeDir); err == nil {

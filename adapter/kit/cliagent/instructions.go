@@ -10,10 +10,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Instructions are the text that replaces an agent's own system prompt, and the text that is added to it. The form is the same
-// for every agent: the system prompt (unless it replaces), the developer prompt, each context block as
-// <context id label category>, structured context as JSON in <context-data>, and the wishes of the response style, with
-// a blank line between them.
+// Instructions returns the text that replaces an agent's system prompt and the text to append to it. The format is
+// the same for every agent: the system prompt (unless it replaces), the developer prompt, each context block as
+// <context id label category>, structured context as JSON in <context-data>, and the response style, separated by
+// blank lines.
 func Instructions(req execution.Request) (replace, added string) {
 	var parts []string
 	add := func(text string) {
@@ -32,7 +32,7 @@ func Instructions(req execution.Request) (replace, added string) {
 			add(contextBlock(b))
 		}
 		if len(c.Structured) > 0 {
-			// Free-form values of a caller may hold what JSON cannot; such a context is refused by Negotiate.
+			// A caller's free-form values may not be JSON; Negotiate refuses such a context.
 			if data, err := json.Marshal(c.Structured); err == nil {
 				add("<context-data>\n" + string(data) + "\n</context-data>")
 			}
@@ -51,7 +51,7 @@ func Instructions(req execution.Request) (replace, added string) {
 
 var (
 	attribute = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ")
-	// inside keeps a text from ending the block it stands in.
+	// inside prevents a text from closing its block.
 	inside     = strings.NewReplacer("</context", "&lt;/context")
 	insideFile = strings.NewReplacer("</file", "&lt;/file")
 )
@@ -67,7 +67,7 @@ func contextBlock(b execution.ContextBlock) string {
 	return tag.String() + ">\n" + inside.Replace(b.Text) + "\n</context>"
 }
 
-// AttachmentTitle is what to call an attachment in an error: its name, its file's, or its place in the list.
+// AttachmentTitle names an attachment in an error: by its name, its file or its index.
 func AttachmentTitle(a execution.Attachment, i int) string {
 	if a.FilePath != "" {
 		return cmp.Or(a.Name, filepath.Base(a.FilePath))
@@ -75,7 +75,7 @@ func AttachmentTitle(a execution.Attachment, i int) string {
 	return cmp.Or(a.Name, a.ID, fmt.Sprintf("number %d", i+1))
 }
 
-// FileBlock is a text file as it stands in a message of an agent that takes no documents.
+// FileBlock formats a text file within a message, for an agent without documents.
 func FileBlock(name, text string) string {
 	return `<file name="` + attribute.Replace(name) + "\">\n" + insideFile.Replace(text) + "\n</file>"
 }

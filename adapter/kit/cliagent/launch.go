@@ -12,36 +12,36 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Launch is what Spawn has to go by.
+// Launch is the input of Spawn.
 type Launch struct {
 	Request execution.Request
-	Parser  Parser          // what NewParser made for this run, for what it must know of the command line
-	Dir     string          // absolute path of the run's private directory; it exists only if File or Output was called
-	Hook    *HookLines      // the hooks of the caller that the agent must call; nil for none
-	environ func() []string // what the run inherits
+	Parser  Parser          // what NewParser returned for this run
+	Dir     string          // absolute path of the run's private directory; it is created only if File or Output was called
+	Hook    *HookLines      // the caller's hooks that the agent must call; nil for none
+	environ func() []string // inherited environment
 	files   []privateFile
 	outputs []string // names of files that the agent writes
-	err     error    // the first misuse of File or Output
+	err     error    // the first invalid use of File or Output
 }
 
 type privateFile struct {
 	path    string
 	content []byte
-	runs    bool // it can be executed
+	runs    bool // executable
 }
 
-// File asks for a file of the run, readable by this user alone, and returns its absolute path. It is written before
-// the process starts and removed when the run ends. Secrets and long texts go here, never into arguments. The name may
-// have directories in front, which are made; one that leads out of Dir makes the run fail before it starts. The content
-// must not change until then. A second file of one name replaces the first.
+// File adds a private file of the run, readable by this user only, and returns its absolute path. It is written
+// before the process starts and removed when the run ends. Secrets and long texts go into files rather than
+// arguments. The name may contain directories, which are created; a name that leaves Dir fails the run before it
+// starts. The content must not change until then. A second file of the same name replaces the first.
 func (l *Launch) File(name string, content []byte) string {
 	path := l.path(name)
 	l.files = append(l.files, privateFile{path: path, content: content})
 	return path
 }
 
-// Output asks for a place in the run's private directory where the agent writes a file of its own, and returns its
-// absolute path. What stands there when the process is gone is Sink.Output in Parser.Exit; the name has no directories.
+// Output reserves a path in the run's private directory for a file that the agent writes, and returns its absolute
+// path. Sink.Output returns its content in Parser.Exit. The name has no directories.
 func (l *Launch) Output(name string) string {
 	path := l.path(name)
 	if filepath.Base(name) != name && l.err == nil {
@@ -59,10 +59,10 @@ func (l *Launch) path(name string) string {
 	return path
 }
 
-// maxOutput bounds a file that the agent writes for the run; more is as good as none.
+// maxOutput bounds a file that the agent writes for the run; a larger one is ignored.
 const maxOutput = 16 << 20
 
-// collect reads what the agent wrote. A file that is missing, is none, or is too long, counts as not written.
+// collect reads what the agent wrote. A missing, irregular or oversized file counts as not written.
 func (l *Launch) collect() map[string][]byte {
 	var found map[string][]byte
 	for _, name := range l.outputs {
@@ -83,7 +83,7 @@ func (l *Launch) collect() map[string][]byte {
 	return found
 }
 
-// scratch is the private directory, where there is one.
+// scratch returns the private directory, if there is one.
 func (l *Launch) scratch() []string {
 	if !l.used() {
 		return nil
@@ -91,16 +91,16 @@ func (l *Launch) scratch() []string {
 	return []string{l.Dir}
 }
 
-// used reports whether anything goes into the private directory.
+// used reports whether the private directory is needed.
 func (l *Launch) used() bool { return len(l.files) > 0 || len(l.outputs) > 0 }
 
-// newLaunch names the private directory. It is made later, and only if something goes into it.
+// newLaunch names the private directory. It is created later, if it is needed.
 func newLaunch(req execution.Request) (*Launch, error) {
 	temp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil, fmt.Errorf("find the directory for temporary files: %w", err)
 	}
-	// A run id becomes part of a path only if it is one: it comes from the caller.
+	// A run id becomes part of a path only if it is valid: it comes from the caller.
 	id := "run"
 	if parsed, err := execution.ParseRunID(string(req.Run.RunID)); err == nil {
 		id = string(parsed)
@@ -110,13 +110,13 @@ func newLaunch(req execution.Request) (*Launch, error) {
 	return &Launch{Request: req, Dir: filepath.Join(temp, "drawbar-"+id+"-"+hex.EncodeToString(random[:]))}, nil
 }
 
-// PrivateDir is the private directory of a run.
+// PrivateDir returns the private directory of a run.
 type PrivateDir struct {
 	Path string
 	Run  execution.RunID
 }
 
-// PrivateDirs lists the private directories of runs, of any state, in the directory for temporary files.
+// PrivateDirs lists the private directories of all runs in the directory for temporary files.
 func PrivateDirs() ([]PrivateDir, error) {
 	temp, err := filepath.Abs(os.TempDir())
 	if err != nil {
@@ -137,18 +137,18 @@ func PrivateDirs() ([]PrivateDir, error) {
 	return found, err
 }
 
-// write makes the private directory and its files. The caller removes it, also after an error.
+// write creates the private directory and its files. The caller removes it, also after an error.
 func (l *Launch) write() error {
 	if !l.used() {
 		return nil
 	}
-	// Mkdir fails where something exists already, so nobody else can have prepared the directory.
+	// Mkdir fails if the path exists, so nobody else can have prepared the directory.
 	if err := os.Mkdir(l.Dir, 0o700); err != nil {
-		return fmt.Errorf("make the private directory of the run: %w", err)
+		return fmt.Errorf("create the private directory of the run: %w", err)
 	}
 	for _, f := range l.files {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-			return fmt.Errorf("make the private directory of the run: %w", err)
+			return fmt.Errorf("create the private directory of the run: %w", err)
 		}
 		mode := os.FileMode(0o600)
 		if f.runs {
@@ -161,7 +161,7 @@ func (l *Launch) write() error {
 	return nil
 }
 
-// remove removes what write made.
+// remove deletes what write created.
 func (l *Launch) remove() error {
 	if !l.used() || l.err != nil {
 		return nil

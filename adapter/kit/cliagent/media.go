@@ -10,21 +10,23 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/execution"
 )
 
-// MaxAttachment bounds one attachment; model APIs take about that much in a whole request.
+// MaxAttachment bounds one attachment; model APIs accept about that much per request.
 const MaxAttachment = 32 << 20
 
-// Media is what an attachment is to a model. Which kinds an agent takes is the adapter's business.
+// Media is the kind of an attachment. Adapters decide which kinds their agents accept.
 type Media string
 
 // The kinds of attachments.
 const (
-	MediaUnknown Media = "" // neither a media type nor a name tells; the content has to
+	MediaUnknown Media = "" // unknown from media type and name; the content decides
 	MediaImage   Media = "image"
 	MediaPDF     Media = "pdf"
 	MediaText    Media = "text"
@@ -32,26 +34,28 @@ const (
 	MediaOther   Media = "other" // known, and none of these
 )
 
-var imageTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// textTypes are the types outside text/* that are text.
-var textTypes = map[string]bool{"application/json": true, "application/xml": true, "application/yaml": true, "application/x-yaml": true,
-	"application/toml": true, "application/javascript": true, "application/typescript": true, "application/sql": true,
-	"application/x-sh": true, "application/x-ndjson": true, "application/jsonl": true, "application/graphql": true, "image/svg+xml": true}
+// textTypes are the text types outside text/*.
+var textTypes = []string{"application/json", "application/xml", "application/yaml", "application/x-yaml",
+	"application/toml", "application/javascript", "application/typescript", "application/sql",
+	"application/x-sh", "application/x-ndjson", "application/jsonl", "application/graphql", "image/svg+xml"}
 
-// mediaExtensions name what cannot be told from the content, or should be told without reading it.
-var mediaExtensions = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
-	".jsonl": "text/plain", ".xml": "text/plain", ".html": "text/plain", ".htm": "text/plain", ".css": "text/plain", ".svg": "text/plain",
-	".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain", ".ini": "text/plain", ".log": "text/plain", ".diff": "text/plain",
-	".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain", ".go": "text/plain", ".py": "text/plain", ".js": "text/plain",
-	".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".java": "text/plain", ".c": "text/plain", ".h": "text/plain",
-	".cpp": "text/plain", ".rs": "text/plain", ".rb": "text/plain", ".php": "text/plain", ".swift": "text/plain", ".kt": "text/plain",
-	".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".mp3": "audio/mpeg", ".wav": "audio/wav",
-	".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip", ".gz": "application/gzip", ".docx": "application/msword",
-	".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
+// mediaExtensions are types that the content does not reveal, or that need not be read from it.
+var mediaExtensions = sync.OnceValue(func() map[string]string {
+	return map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+		".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
+		".jsonl": "text/plain", ".xml": "text/plain", ".html": "text/plain", ".htm": "text/plain", ".css": "text/plain", ".svg": "text/plain",
+		".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain", ".ini": "text/plain", ".log": "text/plain", ".diff": "text/plain",
+		".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain", ".go": "text/plain", ".py": "text/plain", ".js": "text/plain",
+		".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".java": "text/plain", ".c": "text/plain", ".h": "text/plain",
+		".cpp": "text/plain", ".rs": "text/plain", ".rb": "text/plain", ".php": "text/plain", ".swift": "text/plain", ".kt": "text/plain",
+		".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".mp3": "audio/mpeg", ".wav": "audio/wav",
+		".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip", ".gz": "application/gzip", ".docx": "application/msword",
+		".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
+})
 
-// MediaType is the media type that an attachment names or its file name implies, empty when neither tells. It reads
+// MediaType returns the media type that an attachment states or its file name implies, empty if unknown. It reads
 // nothing.
 func MediaType(a execution.Attachment) string {
 	if a.MimeType != "" {
@@ -61,14 +65,14 @@ func MediaType(a execution.Attachment) string {
 		return t
 	}
 	for _, name := range []string{a.Name, a.FilePath, urlPath(a.URL)} {
-		if t := mediaExtensions[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
+		if t := mediaExtensions()[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
 			return t
 		}
 	}
 	return ""
 }
 
-// plainType is a media type without its parameters.
+// plainType returns a media type without its parameters.
 func plainType(s string) string {
 	if t, _, err := mime.ParseMediaType(s); err == nil {
 		return t
@@ -84,16 +88,16 @@ func urlPath(raw string) string {
 	return u.Path
 }
 
-// MediaOf is the kind of a media type.
+// MediaOf returns the kind of a media type.
 func MediaOf(mediaType string) Media {
 	switch {
 	case mediaType == "" || mediaType == "application/octet-stream":
 		return MediaUnknown
-	case imageTypes[mediaType]:
+	case slices.Contains(imageTypes, mediaType):
 		return MediaImage
 	case mediaType == "application/pdf":
 		return MediaPDF
-	case textTypes[mediaType] || strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml"):
+	case slices.Contains(textTypes, mediaType) || strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml"):
 		return MediaText
 	case strings.HasPrefix(mediaType, "audio/"):
 		return MediaAudio
@@ -101,7 +105,7 @@ func MediaOf(mediaType string) Media {
 	return MediaOther
 }
 
-// SniffMedia tells a media type from the content, where nothing else tells.
+// SniffMedia detects a media type from the content.
 func SniffMedia(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -120,7 +124,7 @@ func SniffMedia(data []byte) string {
 	return "application/octet-stream"
 }
 
-// DataURL takes a data: URL with base64 content apart. Anything else is not ok.
+// DataURL splits a data: URL with base64 content; ok is false for anything else.
 func DataURL(raw string) (mediaType, content string, ok bool) {
 	if len(raw) < 5 || !strings.EqualFold(raw[:5], "data:") {
 		return "", "", false
@@ -135,25 +139,25 @@ func DataURL(raw string) (mediaType, content string, ok bool) {
 	return plainType(head), content, true
 }
 
-// MakeDataURL is content as a data: URL.
+// MakeDataURL returns content as a data: URL.
 func MakeDataURL(mediaType string, data []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-// AttachmentName is what a model may call an attachment: its name, or that of its file.
+// AttachmentName returns the name of an attachment, or of its file, for the model.
 func AttachmentName(a execution.Attachment) string {
 	return cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, urlPath(a.URL), "attachment")))
 }
 
-// AttachmentContent is the bytes of an attachment that is a file, base64 or a data: URL, at most MaxAttachment of them.
-// Any other URL is refused: an adapter fetches nothing.
+// AttachmentContent returns the content of an attachment that is a file, base64 or a data: URL, at most MaxAttachment
+// bytes. Other URLs are refused: adapters download nothing.
 func AttachmentContent(a execution.Attachment) ([]byte, error) {
 	encoded := a.Base64
 	switch {
 	case a.URL != "":
 		_, inline, ok := DataURL(a.URL)
 		if !ok {
-			return nil, fmt.Errorf("it is the address of a file; give the file itself, base64 or a data: URL")
+			return nil, fmt.Errorf("it is the URL of a file; give the file itself, base64 or a data: URL")
 		}
 		encoded = inline
 	case a.FilePath != "":
@@ -166,7 +170,7 @@ func AttachmentContent(a execution.Attachment) ([]byte, error) {
 	case len(data) == 0:
 		return nil, fmt.Errorf("it is empty")
 	case len(data) > MaxAttachment:
-		return nil, fmt.Errorf("it has %d bytes, at most %d are possible", len(data), MaxAttachment)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", len(data), MaxAttachment)
 	}
 	return data, nil
 }
@@ -179,7 +183,7 @@ func fileContent(file string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", file)
 	case info.Size() > MaxAttachment:
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are possible", file, info.Size(), MaxAttachment)
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", file, info.Size(), MaxAttachment)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -188,8 +192,8 @@ func fileContent(file string) ([]byte, error) {
 	return data, nil
 }
 
-// ConvertAttachments turns a message's attachments into what an agent takes. Every fault of every attachment is in the
-// one error, which names the agent.
+// ConvertAttachments converts a message's attachments to an agent's format. One error lists every fault and names the
+// agent.
 func ConvertAttachments[T any](agent string, list []execution.Attachment, convert func(execution.Attachment) (T, error)) ([]T, error) {
 	var all []T
 	var faults execution.FieldErrors
@@ -202,7 +206,7 @@ func ConvertAttachments[T any](agent string, list []execution.Attachment, conver
 		all = append(all, part)
 	}
 	if len(faults) > 0 {
-		e := execution.Errorf(execution.CodeValidation, "attachments %s cannot take: %s", agent, faults.Error())
+		e := execution.Errorf(execution.CodeValidation, "attachments that %s does not support: %s", agent, faults.Error())
 		e.Fields, e.Agent = faults, agent
 		return nil, e
 	}

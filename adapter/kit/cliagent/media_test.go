@@ -77,13 +77,13 @@ func TestAttachmentContent(t *testing.T) {
 		{"empty file", execution.Attachment{FilePath: file("e", "")}, "", ""},
 		{"base64", execution.Attachment{Base64: "aGk="}, "hi", ""},
 		{"data url", execution.Attachment{URL: "data:text/plain;base64,aGk="}, "hi", ""},
-		{"address", execution.Attachment{URL: "https://h/a.png"}, "", "the address of a file"},
+		{"address", execution.Attachment{URL: "https://h/a.png"}, "", "the URL of a file"},
 		{"no base64", execution.Attachment{Base64: "%"}, "", "base64 is malformed"},
 		{"empty base64", execution.Attachment{}, "", "it is empty"},
-		{"long base64", execution.Attachment{Base64: strings.Repeat("AAAA", MaxAttachment/3+1)}, "", "at most"},
+		{"long base64", execution.Attachment{Base64: strings.Repeat("AAAA", MaxAttachment/3+1)}, "", "the limit is"},
 		{"no file", execution.Attachment{FilePath: filepath.Join(dir, "none")}, "", "read it"},
 		{"folder", execution.Attachment{FilePath: dir}, "", "not a regular file"},
-		{"big file", execution.Attachment{FilePath: big}, "", "at most"},
+		{"big file", execution.Attachment{FilePath: big}, "", "the limit is"},
 	} {
 		got, err := AttachmentContent(tt.a)
 		switch {

@@ -7,19 +7,20 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// OneShot is the part of a parser whose agent takes its prompt at the start and nothing afterwards. It is for embedding; its value
-// is the agent's name.
+// OneShot is the part of a parser whose agent gets its prompt at the start and no further input. It is for embedding;
+// its value is the agent's name.
 type OneShot string
 
-// Open does nothing: the prompt is what standard input consists of.
+// Open does nothing: the prompt is on standard input.
 func (OneShot) Open(*Sink) {}
 
-// Command refuses everything but the end of the input: the agent ends by itself. An interrupt then becomes a signal.
+// Command refuses everything except the end of the input: the agent ends on its own. An interrupt then becomes a
+// signal.
 func (o OneShot) Command(cmd execution.Command, _ *Sink) error {
 	if _, ok := cmd.(execution.EndInput); ok {
 		return nil
 	}
-	return execution.Errorf(execution.CodeStdinNotAvailable, "%s runs in one-shot mode and takes no input; make the request interactive", string(o))
+	return execution.Errorf(execution.CodeStdinNotAvailable, "%s runs in one-shot mode and accepts no input; make the request interactive", string(o))
 }
 
 // WantsApprovals reports whether the caller wants to be asked for approvals.
@@ -28,8 +29,8 @@ func WantsApprovals(req execution.Request) bool {
 	return q != nil && (q.ApprovalInterrupts == execution.SupportPreferred || q.ApprovalInterrupts == execution.SupportRequired)
 }
 
-// Asks reports whether questions shall reach the caller although the run is no conversation: it states the mode prompt, wants to
-// be interrupted, or has a tool that needs its approval.
+// Asks reports whether questions must reach the caller although the run is not a conversation: the approval mode is
+// prompt, the run may be interrupted, or a tool needs approval.
 func Asks(req execution.Request) bool {
 	switch req.Run.ApprovalMode {
 	case execution.ApprovalPrompt:
@@ -40,7 +41,7 @@ func Asks(req execution.Request) bool {
 	return WantsApprovals(req) || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
 }
 
-// MCPEntry is an MCP server as agents' configuration files name it. Members that an agent does not know stay empty.
+// MCPEntry is an MCP server in the format of agents' configuration files. Unsupported members stay empty.
 type MCPEntry struct {
 	Type    string            `json:"type,omitempty"`
 	Command string            `json:"command,omitempty"`
@@ -52,8 +53,8 @@ type MCPEntry struct {
 	Tools   []string          `json:"tools,omitempty"`
 }
 
-// MCPFile is the file that adds servers to those of the user. An entry has the type stdio, sse or http; adapt, which may be nil,
-// makes the agent's own form of it.
+// MCPFile returns the file that adds servers to the user's. An entry has the type stdio, sse or http; adapt, which
+// may be nil, converts it to the agent's format.
 func MCPFile(servers []execution.MCPServer, adapt func(*MCPEntry)) []byte {
 	types := map[execution.MCPTransport]string{execution.MCPStdio: "stdio", execution.MCPSSE: "sse", execution.MCPStreamableHTTP: "http"}
 	m := map[string]*MCPEntry{}

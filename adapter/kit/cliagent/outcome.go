@@ -9,30 +9,30 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// stopReason says why the kit stopped a process. The first reason stays.
+// stopReason is why the kit stopped a process. The first reason is kept.
 type stopReason int
 
 const (
 	stopNone       stopReason = iota
 	stopContext               // the run was aborted
-	stopDeadline              // the run's time was over
+	stopDeadline              // the run's deadline passed
 	stopInactivity            // the agent was silent for too long
-	stopLinger                // the agent had nothing more to do and did not end
-	stopFailure               // Sink.Fail, or a panic that leaves no conversation
-	stopInterrupt             // interrupted by a signal, since the agent takes no input
+	stopLinger                // the agent was done and did not exit
+	stopFailure               // Sink.Fail, or a panic that ended the conversation
+	stopInterrupt             // interrupted by a signal, because the agent accepts no input
 )
 
-// stated reports whether the agent said how the run ended.
+// stated reports whether the agent stated how the run ended.
 func stated(res execution.Result) bool { return res.Status != "" || res.Error != nil }
 
-// outcome joins what the agent stated with what is known of its process. A failed conversation and silence outweigh
-// what the agent said; without a statement the exit speaks, and an exit code of 0 proves nothing.
+// outcome combines the agent's statement with the state of its process. A failed conversation and inactivity outweigh
+// the statement; without a statement the exit decides, and exit code 0 proves nothing.
 func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason) execution.Result {
 	switch {
 	case d.sink.failure != nil:
 		fail(&res, d.sink.failure, d.sink.broken)
 		if why == stopFailure || why == stopNone {
-			reason := execution.ExitCompleted // a refused handshake or session is stated, like any other failure
+			reason := execution.ExitCompleted // a refused handshake or session counts as stated, like any other failure
 			if d.sink.broken || d.sink.failure.Code.Crash() {
 				reason = execution.ExitCrash
 			}
@@ -61,13 +61,13 @@ func (d *drive) outcome(res execution.Result, exit process.Exit, why stopReason)
 	return d.complete(res, exit)
 }
 
-// complete fills what the parser cannot know.
+// complete fills in what the parser cannot know.
 func (d *drive) complete(res execution.Result, exit process.Exit) execution.Result {
 	res.SchemaVersion = execution.SchemaVersion
 	res.BackendID = d.name
 	res.SessionID = cmp.Or(res.SessionID, d.sink.session)
 	res.TurnCount = cmp.Or(res.TurnCount, d.sink.turns)
-	// Standard error is no format: a failure shows what it says, and lines of a run that went well alarm nobody.
+	// Standard error has no format: a failed run shows it, a successful run does not.
 	res.UnknownLines = d.sink.unknown - d.sink.complaints
 	if res.Error == nil && d.sink.complaints > 0 {
 		res.Metadata = with(res.Metadata, "unknownStderrLines", d.sink.complaints)
@@ -82,7 +82,7 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 		e := *res.Error
 		e.Stderr = cmp.Or(e.Stderr, beyond(exit.StderrTail, e.Message))
 		if e.ErrorCode() == execution.CodeAgentCrash && d.sink.session == "" && e.Stderr == "" && exit.Code > 0 && e.Metadata["hint"] == nil {
-			e.Metadata = with(e.Metadata, "hint", "it said nothing; drawbar doctor looks at its home directory and its login")
+			e.Metadata = with(e.Metadata, "hint", "it printed no reason; drawbar doctor checks its home directory and its login")
 		}
 		res.Error = &e
 	}
@@ -95,16 +95,16 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 	return res
 }
 
-// unstated is the outcome of a run whose agent said nothing about it.
+// unstated is the outcome of a run whose agent stated none.
 func unstated(name string, exit process.Exit, why stopReason) (*execution.Error, execution.ExitReason) {
 	switch {
 	case why == stopDeadline:
-		return execution.Errorf(execution.CodeTimeout, "%s was stopped when the time of the run was over", name), execution.ExitByTimeout
+		return execution.Errorf(execution.CodeTimeout, "%s was stopped when the run's time was over", name), execution.ExitByTimeout
 	case why == stopContext || why == stopNone && exit.Stopped:
 		return execution.Errorf(execution.CodeAborted, "%s was stopped before it stated a result", name), execution.ExitReasonAbort
 	case why == stopLinger && (exit.Code <= 0 || exit.Code >= 128):
 		return execution.Errorf(execution.CodeInvalidOutput, "%s ended without a result", name), execution.ExitCompleted
-	// One that was dying when it was told to stop has its own exit code.
+	// A process that was exiting when it was stopped has its own exit code.
 	case exit.Signal != "":
 		return execution.Errorf(execution.CodeAgentCrash, "%s was killed by %s", name, exit.Signal), execution.ExitKilled
 	case exit.Code < 0 && exit.Err != nil:
@@ -115,7 +115,7 @@ func unstated(name string, exit process.Exit, why stopReason) (*execution.Error,
 	return execution.Errorf(execution.CodeInvalidOutput, "%s ended without a result", name), execution.ExitCompleted
 }
 
-// exitReason is how the process of a stated result ended. What the agent states is no crash, whatever its exit code.
+// exitReason is how the process of a stated result ended. A stated result is not a crash, whatever the exit code.
 func exitReason(exit process.Exit, why stopReason) execution.ExitReason {
 	switch {
 	case why == stopDeadline:
@@ -130,8 +130,8 @@ func exitReason(exit process.Exit, why stopReason) execution.ExitReason {
 	return execution.ExitCompleted
 }
 
-// fail makes res a failed result of err. broken says that the fault is Drawbar's own: the result then says
-// backend_execution_error, because nothing is known of the agent.
+// fail makes res a failed result of err. If broken is set, the fault is Drawbar's own and the code is
+// backend_execution_error.
 func fail(res *execution.Result, err *execution.Error, broken bool) {
 	res.Status = execution.StatusFailed
 	if err.Code == execution.CodeCapability {
@@ -143,7 +143,7 @@ func fail(res *execution.Result, err *execution.Error, broken bool) {
 	}
 }
 
-// resultError is err as a result carries it: the hint and the fields are in its metadata.
+// resultError converts err for a result: hint and fields become metadata.
 func resultError(err *execution.Error) *execution.ResultError {
 	e := execution.NewResultError(err.Code, err.Message)
 	if err.Hint != "" {
@@ -158,7 +158,7 @@ func resultError(err *execution.Error) *execution.ResultError {
 	return e
 }
 
-// with is m with one more entry; m itself, which may be a parser's, is left alone.
+// with returns m with another entry and leaves m, which may be a parser's, unchanged.
 func with(m map[string]any, key string, value any) map[string]any {
 	c := maps.Clone(m)
 	if c == nil {
@@ -168,7 +168,7 @@ func with(m map[string]any, key string, value any) map[string]any {
 	return c
 }
 
-// crashEvent is the default event for an exit, nil for none.
+// crashEvent returns the default event for an exit, nil for none.
 func crashEvent(exit process.Exit, crashed bool) execution.Body {
 	switch {
 	case exit.Stopped:

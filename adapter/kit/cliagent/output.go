@@ -10,7 +10,7 @@ import (
 
 var _ adapter.OutputReader = (*cliAdapter)(nil)
 
-// Record tells a line by its members: each must be there, and be this text unless that is empty.
+// Record identifies a line by its members: each must exist, and equal the text unless that is empty.
 type Record map[string]string
 
 func (r Record) matches(members map[string]json.RawMessage) bool {
@@ -49,13 +49,13 @@ func (a *cliAdapter) ReadOutput(line []byte) adapter.Output {
 // output is a parser without a process.
 type output struct{ drive }
 
-// Line is one line of standard output.
+// Line parses a line of standard output.
 func (o *output) Line(line []byte) []execution.Event {
 	o.line(process.Line{Stream: process.Stdout, Data: line})
 	return o.sink.exchange(nil)
 }
 
-// End is the end of the program.
+// End ends the output.
 func (o *output) End(code int, stderr string) ([]execution.Event, execution.Result) {
 	res := o.finish(process.Exit{Code: code, StderrTail: stderr}, stopNone)
 	if o.silent {

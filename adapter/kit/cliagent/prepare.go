@@ -16,20 +16,20 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// toolServerName is what the agent knows the tools of the request under.
+// toolServerName is the name of the request's tools for the agent.
 const toolServerName = "drawbar"
 
 // refusal is why nothing was started.
 type refusal struct {
 	err    *execution.Error
 	broken bool  // the adapter's own code panicked
-	spawn  error // for OnSpawnError; nil when the process was not the problem
+	spawn  error // for OnSpawnError; nil if the process was not the problem
 }
 
 func refuse(err *execution.Error) *refusal { return &refusal{err: err} }
 
-// prepare does everything that can be done before a process exists: checks, tools, arguments, environment, program,
-// files. What it opens is released by the caller.
+// prepare does everything that needs no process: checks, tools, arguments, environment, program, files. The caller
+// releases what it opens.
 func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 	if ctx.Err() != nil {
 		return process.Spec{}, r.tooLate(ctx)
@@ -70,7 +70,7 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 		Run: string(r.req.Run.RunID), Scratch: r.launch.scratch(), Pty: inv.PTY, Roomy: r.spec.Hasty, Grace: r.spec.grace(r.req.Run), Drain: r.spec.Drain}, nil
 }
 
-// grace is the time from TERM to KILL as the transport understands it: a request that states none gets none.
+// grace is the time from TERM to KILL for the transport: a request that states 0 gets none.
 func (s *Spec) grace(run execution.RunOptions) time.Duration {
 	if run.GracePeriodMs == nil {
 		return s.Grace
@@ -81,7 +81,7 @@ func (s *Spec) grace(run execution.RunOptions) time.Duration {
 	return time.Duration(*run.GracePeriodMs) * time.Millisecond
 }
 
-// serveTools opens the server of the request's tools and attaches it to the request as Spawn sees it.
+// serveTools opens the server of the request's tools and attaches it to the request that Spawn gets.
 func (r *run) serveTools() *execution.Error {
 	if len(r.req.Tools) == 0 {
 		return nil
@@ -91,13 +91,13 @@ func (r *run) serveTools() *execution.Error {
 	switch {
 	case !ok:
 		return &execution.Error{Code: execution.CodeCapability, Agent: r.spec.Name, Capability: "tools",
-			Message: "the request brings tools, but its caller handles no tool calls"}
+			Message: "the request has tools, but its caller handles no tool calls"}
 	case !caps.MCP || len(caps.MCPTransports) > 0 && !slices.Contains(caps.MCPTransports, execution.MCPStreamableHTTP):
 		return &execution.Error{Code: execution.CodeCapability, Agent: r.spec.Name, Capability: "tools",
-			Message: fmt.Sprintf("%s cannot be given tools: it takes no %s MCP server", r.spec.Name, execution.MCPStreamableHTTP)}
+			Message: fmt.Sprintf("%s does not support tools of a request: it accepts no %s MCP server", r.spec.Name, execution.MCPStreamableHTTP)}
 	case slices.ContainsFunc(r.req.Run.MCPServers, func(m execution.MCPServer) bool { return m.Name == toolServerName }):
 		return &execution.Error{Code: execution.CodeValidation, Hint: "give the MCP server another name", Message: fmt.Sprintf(
-			"run.mcpServers: the name %q is taken by the tools of the request", toolServerName)}
+			"run.mcpServers: the name %q is reserved for the tools of the request", toolServerName)}
 	}
 	server, err := toolserver.Open(r.req.Tools, func(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error) {
 		defer r.touch()
@@ -115,7 +115,7 @@ func (r *run) serveTools() *execution.Error {
 	return nil
 }
 
-// build asks the adapter for the parser and the command line.
+// build gets the parser and the command line from the adapter.
 func (r *run) build(inv *Invocation) *refusal {
 	launch, err := newLaunch(r.req)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *run) build(inv *Invocation) *refusal {
 	return nil
 }
 
-// find looks the program up where the run will look for programs.
+// find looks up the program on the PATH of the run.
 func (r *run) find(command string, env []string) (string, *refusal) {
 	path, err := r.opts.LookPath(command, env, r.req.Run.Cwd)
 	switch {
@@ -162,7 +162,7 @@ func (r *run) find(command string, env []string) (string, *refusal) {
 		return path, nil
 	case lookpath.IsNotExist(err):
 		return "", &refusal{spawn: err, err: &execution.Error{Code: execution.CodeAgentNotInstalled, Agent: r.spec.Name, Cause: err,
-			Message: fmt.Sprintf("%s is not installed: there is no command %q on PATH", r.spec.Name, command), Hint: r.spec.InstallHint}}
+			Message: fmt.Sprintf("%s is not installed: command %q not found on PATH", r.spec.Name, command), Hint: r.spec.InstallHint}}
 	case errors.Is(err, fs.ErrPermission):
 		return "", &refusal{spawn: err, err: &execution.Error{Code: execution.CodeSpawn, Agent: r.spec.Name, Cause: err,
 			Message: fmt.Sprintf("start %s: %v", r.spec.Name, err), Hint: "make it executable, or put another one before it on PATH"}}
@@ -170,7 +170,7 @@ func (r *run) find(command string, env []string) (string, *refusal) {
 	return "", &refusal{spawn: err, err: execution.Errorf(execution.CodeSpawn, "find %s: %w", r.spec.Name, err)}
 }
 
-// tooLate is for a run that was over before it began.
+// tooLate is the error of a run that was over before it started.
 func (r *run) tooLate(ctx context.Context) *refusal {
 	code := execution.CodeAborted
 	if contextReason(ctx) == stopDeadline {
@@ -179,7 +179,7 @@ func (r *run) tooLate(ctx context.Context) *refusal {
 	return refuse(execution.Errorf(code, "the run ended before %s was started: %w", r.spec.Name, context.Cause(ctx)))
 }
 
-// startRefusal words the error of a runner.
+// startRefusal converts the error of a runner.
 func (r *run) startRefusal(ctx context.Context, err error) *refusal {
 	code := execution.CodeSpawn
 	switch {

@@ -13,13 +13,13 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// run is one execution. Three goroutines work on it: the caller's, which reads the process, parses and yields; one
-// that takes the commands, so that they reach the agent while the consumer is busy; one that watches the clock and the
-// context. They meet at mu, which nobody holds while waiting or yielding.
+// run is one execution, on three goroutines: the caller's, which reads the process, parses and yields; one that
+// passes on commands while the consumer is busy; one that watches timers and the context. They share mu, which is
+// never held while waiting or yielding.
 type run struct {
 	spec  *Spec
 	opts  *Options
-	req   execution.Request // a copy; it names the tool server
+	req   execution.Request // a copy that names the tool server
 	in    adapter.Inbox
 	yield func(execution.Event, error) bool
 
@@ -28,21 +28,21 @@ type run struct {
 	hook    *hooked // nil without a hook
 	handle  process.Handle
 	talking context.Context // ends with the conversation
-	linger  chan struct{}   // capacity 1: the linger begins
-	alarms  chan struct{}   // capacity 1: the parser has set its alarm
+	linger  chan struct{}   // capacity 1: start of the linger time
+	alarms  chan struct{}   // capacity 1: the parser set its alarm
 
 	mu         sync.Mutex
 	drive      drive
 	why        stopReason
-	reading    bool      // the loop waits for output; a busy consumer is not the agent's silence
-	since      time.Time // when the agent last had something to do or to say
+	reading    bool      // the loop waits for output; time spent in the consumer is not the agent's silence
+	since      time.Time // when the agent last got or produced something
 	paused     bool
 	inputEnded bool
 	lingering  bool
 	closedIn   bool
-	deaf       bool // a write was refused and reported
+	deaf       bool // a failed write was reported
 	wait       context.Context
-	wake       context.CancelFunc // ends wait
+	wake       context.CancelFunc // cancels wait
 }
 
 func (r *run) execute(ctx context.Context) {
@@ -93,7 +93,7 @@ func (r *run) refused(no *refusal) {
 	r.yield(execution.Event{Body: execution.Finished{Result: res}}, nil)
 }
 
-// converse carries the process from its start to its result. False means that the consumer is gone.
+// converse runs the process from its start to its result. It returns false if the consumer stopped.
 func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	r.drive.silence = time.Duration(r.req.Run.InactivityTimeoutMs) * time.Millisecond
 	r.linger = make(chan struct{}, 1)
@@ -109,7 +109,7 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 		r.hook.wait()
 	})
 	exited := false
-	// This also runs when the consumer has panicked, and then lets the panic pass.
+	// This also runs when the consumer panicked, and lets the panic pass.
 	defer func() {
 		if !exited {
 			r.abandon()
@@ -147,7 +147,7 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	return res, r.deliver(last)
 }
 
-// read parses and yields until both streams have ended. False means that the consumer is gone.
+// read parses and yields until both streams have ended. It returns false if the consumer stopped.
 func (r *run) read(ctx context.Context) bool {
 	var spare []execution.Event
 	for {
@@ -187,8 +187,8 @@ func (r *run) read(ctx context.Context) bool {
 	}
 }
 
-// streamsEnded begins the end: an agent that closed its output can say nothing more, so it may take no longer to end
-// than one that said it was done.
+// streamsEnded starts the linger time: an agent that closed its output can say nothing more, so it must exit as
+// quickly as one that is done.
 func (r *run) streamsEnded(err error) {
 	if !errors.Is(err, io.EOF) {
 		r.drive.sink.fail(execution.Errorf(execution.CodeInternal, "read the output of %s: %w", r.spec.Name, err))
@@ -206,8 +206,7 @@ func (r *run) deliver(events []execution.Event) bool {
 	return true
 }
 
-// abandon stops a process that nobody listens to any more. What it still says is read, so that it is not held up on
-// its way out, and dropped.
+// abandon stops a process without a consumer. Its remaining output is read, so that it does not block, and dropped.
 func (r *run) abandon() {
 	r.handle.Stop(0)
 	for {
@@ -218,15 +217,15 @@ func (r *run) abandon() {
 	r.handle.Wait()
 }
 
-// renew makes a fresh context to wait under when the last one was used up. It outlives ctx: what the agent still says
-// when the run is over has to be read.
+// renew returns a fresh context to wait under after the last one was cancelled. It outlives ctx: output after the end
+// of the run must be read.
 func (r *run) renew(ctx context.Context) {
 	if r.wait == nil || r.wait.Err() != nil {
 		r.wait, r.wake = context.WithCancel(context.WithoutCancel(ctx))
 	}
 }
 
-// settle carries out what the parser asked for.
+// settle carries out what the parser requested.
 func (r *run) settle() {
 	r.unasked()
 	if r.hook != nil {
@@ -237,7 +236,7 @@ func (r *run) settle() {
 		if err := r.handle.Write(w); err != nil && !r.deaf {
 			r.deaf = true
 			s.Emit(execution.ErrorEvent{Code: execution.CodeStdinNotAvailable, Recoverable: true,
-				Message: "the agent could not be written to: " + err.Error()})
+				Message: "cannot write to the agent: " + err.Error()})
 		}
 	}
 	if s.closeIn && !r.closedIn {
@@ -248,7 +247,7 @@ func (r *run) settle() {
 		s.rung = false
 		select {
 		case r.alarms <- struct{}{}:
-		default: // the watch has not looked since the last one
+		default: // the watch has not run since
 		}
 	}
 	if s.failure != nil {
@@ -279,7 +278,7 @@ func (r *run) stop(why stopReason) {
 	r.handle.Stop(0)
 }
 
-// command passes on what is said to the agent until there is nothing more.
+// command passes on commands until there are no more.
 func (r *run) command(ctx context.Context) {
 	for {
 		cmd, err := r.receive(ctx)
@@ -304,7 +303,7 @@ func (r *run) command(ctx context.Context) {
 	}
 }
 
-// receive keeps a panicking inbox from taking the host down: it runs on a goroutine of the kit.
+// receive recovers the panic of an inbox, because it runs on a goroutine of the kit.
 func (r *run) receive(ctx context.Context) (cmd execution.Command, err error) {
 	if p := guard("the inbox", func() { cmd, err = r.in.Receive(ctx) }); p != nil {
 		return nil, p
@@ -322,7 +321,7 @@ func (r *run) apply(cmd execution.Command) {
 	case execution.EndInput:
 		if !r.inputEnded {
 			r.inputEnded = true
-			_ = r.drive.command(cmd) // that nothing more will be said is a fact; there is nothing to refuse
+			_ = r.drive.command(cmd) // the end of the input cannot be refused
 		}
 	case execution.Interrupt:
 		if err := r.drive.command(cmd); execution.CodeOf(err) == execution.CodeStdinNotAvailable {
@@ -337,8 +336,8 @@ func (r *run) apply(cmd execution.Command) {
 	}
 }
 
-// signalInterrupt interrupts an agent that takes no input as a person at its terminal would. One that does not end by it within
-// Linger is stopped.
+// signalInterrupt interrupts an agent that accepts no input, like Ctrl-C in a terminal. An agent that does not exit
+// within Linger is stopped.
 func (r *run) signalInterrupt() {
 	if r.why == stopNone {
 		r.why = stopInterrupt
@@ -358,6 +357,6 @@ func (r *run) pause(cmd execution.Command, signal func() error, on bool) {
 	case err != nil:
 		r.drive.refuse(cmd, execution.Errorf(execution.CodeInvalidStateTransition, "pause or resume %s: %w", r.spec.Name, err))
 	default:
-		r.paused = on // whoever asked for it tells the world
+		r.paused = on // the caller emits the event
 	}
 }

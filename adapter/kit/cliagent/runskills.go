@@ -11,14 +11,15 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// The bounds of a skill that is brought by a run. A folder above them is most likely not the one that was meant.
+// The limits of a run's skill. A larger folder is probably a mistake.
 const (
 	maxSkillFiles = 1000
 	maxSkillBytes = 32 << 20
 )
 
-// Skills copies the folders of skills that the request names into the run's private directory, each to dir/NAME. They are read now and
-// written with the other private files. A folder without a SKILL.md, a link, and what is neither a file nor a folder refuse the run.
+// Skills copies the skill folders of the request to dir/NAME in the run's private directory. They are read now and
+// written with the other private files. A folder without a SKILL.md, a link, or anything but files and folders in it
+// refuses the run.
 func (l *Launch) Skills(dir string) error {
 	names := map[string]string{}
 	for _, source := range l.Request.Run.Skills {
@@ -47,9 +48,9 @@ func (l *Launch) Skills(dir string) error {
 			files, total = files+1, total+info.Size()
 			switch {
 			case !info.Mode().IsRegular():
-				return refuse("holds %s, which is neither a file nor a folder", at)
+				return refuse("contains %s, which is neither a file nor a folder", at)
 			case files > maxSkillFiles || total > maxSkillBytes:
-				return refuse("holds more than %d files or %d bytes: it is hardly a skill", maxSkillFiles, maxSkillBytes)
+				return refuse("contains more than %d files or %d bytes, the limit of a skill", maxSkillFiles, maxSkillBytes)
 			}
 			content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(at)))
 			if err != nil {
@@ -66,14 +67,14 @@ func (l *Launch) Skills(dir string) error {
 	return nil
 }
 
-// SkillFolder is the folder that a request's skill names from cwd. One without a SKILL.md is an error.
+// SkillFolder returns the folder of a request's skill, relative to cwd. A folder without a SKILL.md is an error.
 func SkillFolder(cwd, source string) (string, error) {
 	root := source
 	if !filepath.IsAbs(root) {
 		root = filepath.Join(cwd, root)
 	}
 	if info, err := os.Stat(filepath.Join(root, "SKILL.md")); err != nil || !info.Mode().IsRegular() {
-		return "", refuseSkill(source, "is no folder with a SKILL.md")
+		return "", refuseSkill(source, "is not a folder with a SKILL.md")
 	}
 	return root, nil
 }
@@ -83,8 +84,8 @@ func refuseSkill(source, format string, args ...any) error {
 		WithHint("name a folder with a SKILL.md, such as ./skills/review")
 }
 
-// SkillPlugin makes a plugin of the skills of the run, for agents that load one from a folder, and returns the folder; empty for none.
-// manifest is where such an agent looks for the plugin's description.
+// SkillPlugin makes a plugin of the run's skills, for agents that load one from a folder, and returns the folder;
+// empty for none. manifest is the path of the plugin's description.
 func (l *Launch) SkillPlugin(manifest string) (string, error) {
 	if len(l.Request.Run.Skills) == 0 {
 		return "", nil

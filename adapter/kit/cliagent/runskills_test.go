@@ -67,10 +67,10 @@ func TestSkillsOfARun(t *testing.T) {
 		skills []string
 		fault  string
 	}{
-		{[]string{"none"}, "no folder with a SKILL.md"},
-		{[]string{"bare"}, "no folder with a SKILL.md"},
-		{[]string{"greet/SKILL.md"}, "no folder with a SKILL.md"},
-		{[]string{"links"}, "holds notes"},
+		{[]string{"none"}, "not a folder with a SKILL.md"},
+		{[]string{"bare"}, "not a folder with a SKILL.md"},
+		{[]string{"greet/SKILL.md"}, "not a folder with a SKILL.md"},
+		{[]string{"links"}, "contains notes"},
 		{[]string{"greet", filepath.Join(work, "other", "greet")}, "has the name of greet"},
 	} {
 		if _, err := launch(tt.skills...).SkillPlugin("plugin.json"); execution.CodeOf(err) != execution.CodeValidation || !strings.Contains(err.Error(), tt.fault) {

@@ -2,8 +2,8 @@ package cliagent
 
 import "github.com/drawbar/drawbar/execution"
 
-// ResolveSession is the agent's session that a request goes on from (agent-mux specification, resolveSessionId): the
-// one to resume, or with fork the one to fork. It is empty for a new session.
+// ResolveSession returns the agent's session that a request continues or forks (agent-mux specification,
+// resolveSessionId), empty for a new session.
 func ResolveSession(req execution.Request) (id string, fork bool) {
 	if req.Run.SessionID != "" {
 		return req.Run.SessionID, false
@@ -11,7 +11,7 @@ func ResolveSession(req execution.Request) (id string, fork bool) {
 	return req.Run.ForkSessionID, req.Run.ForkSessionID != ""
 }
 
-// SessionOf is ResolveSession for an agent whose continuations name the session to go on from, as package agent makes them.
+// SessionOf is ResolveSession for an agent whose continuations name the session, as those of package agent do.
 func SessionOf(req execution.Request) (id string, fork bool) {
 	if id, fork = ResolveSession(req); id != "" || req.Run.NoSession || req.Continuation == nil {
 		return id, fork
@@ -20,7 +20,7 @@ func SessionOf(req execution.Request) (id string, fork bool) {
 	return id, false
 }
 
-// Continued is the start of a session with what the request says that it goes on from.
+// Continued returns the start of a session with the session that the request continues.
 func Continued(req execution.Request, start execution.SessionStart) execution.SessionStart {
 	switch from, fork := SessionOf(req); {
 	case fork:
@@ -31,7 +31,7 @@ func Continued(req execution.Request, start execution.SessionStart) execution.Se
 	return start
 }
 
-// BeginSession emits the start of a session, and that it is a fork or goes on.
+// BeginSession emits the start of a session, and whether it is a fork or resumed.
 func (s *Sink) BeginSession(start execution.SessionStart) {
 	s.Emit(start)
 	switch {
@@ -42,8 +42,8 @@ func (s *Sink) BeginSession(start execution.SessionStart) {
 	}
 }
 
-// IsUUID reports whether s has the form of a UUID, as the session ids of several agents do. Agents take another word for
-// the name of a session, and begin or offer one of that name.
+// IsUUID reports whether s has the form of a UUID, like the session ids of several agents. These agents treat another
+// string as the name of a session, and create or offer one of that name.
 func IsUUID(s string) bool {
 	if len(s) != 36 {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Variable is the value of a variable in the environment of the run, empty for none.
+// Variable returns a variable of the run's environment, empty for none.
 func (l *Launch) Variable(name string) string {
 	if v, ok := l.Request.Run.Env[name]; ok {
 		return v
@@ -30,12 +30,12 @@ func (l *Launch) Variable(name string) string {
 	return value
 }
 
-// SettingsWithHooks is a file of settings in JSON, as it is and with groups of hooks added to those of each event. It is for a
-// layer of an agent's settings that a run must replace to add to it: what the machine's own file says there stays in force.
-// A file that is not there is empty; one that cannot be read or understood refuses the run.
+// SettingsWithHooks returns a JSON settings file with groups of hooks added to those of each event. It is for a layer
+// of an agent's settings that a run replaces as a whole: the content of the machine's own file remains valid. A
+// missing file is empty; an unreadable one refuses the run.
 func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, error) {
 	refuse := func(err error) ([]byte, error) {
-		return nil, execution.Errorf(execution.CodeConfig, "add the hooks of the run to %s: %w", path, err).WithHint("mend the file, or run without a preToolUse hook")
+		return nil, execution.Errorf(execution.CodeConfig, "add the hooks of the run to %s: %w", path, err).WithHint("fix the file, or run without a preToolUse hook")
 	}
 	settings := map[string]any{}
 	data, err := os.ReadFile(path)
@@ -49,15 +49,15 @@ func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, 
 			err = json.Unmarshal(plain, &settings)
 		}
 		if err != nil {
-			return refuse(fmt.Errorf("it is no JSON object: %w", err))
+			return refuse(fmt.Errorf("it is not a JSON object: %w", err))
 		}
 		if settings == nil {
-			return refuse(errors.New("it is no JSON object"))
+			return refuse(errors.New("it is not a JSON object"))
 		}
 	}
 	hooks, ok := settings["hooks"].(map[string]any)
 	if !ok && settings["hooks"] != nil {
-		return refuse(errors.New("its hooks are no object"))
+		return refuse(errors.New("its hooks are not an object"))
 	}
 	if hooks == nil {
 		hooks = map[string]any{}
@@ -65,7 +65,7 @@ func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, 
 	for event, group := range groups {
 		list, ok := hooks[event].([]any)
 		if !ok && hooks[event] != nil {
-			return refuse(fmt.Errorf("its hooks of %s are no list", event))
+			return refuse(fmt.Errorf("its hooks of %s are not a list", event))
 		}
 		hooks[event] = append(list, group)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Sink takes what a parser has to say. It belongs to one run and is used only within calls of the parser; it is not safe for
-// use from other goroutines. Nothing here blocks.
+// Sink receives the parser's events and requests. It belongs to one run and is used only within calls of the parser;
+// it is not safe for concurrent use. Nothing here blocks.
 type Sink struct {
 	events  []execution.Event
 	writes  [][]byte
@@ -17,23 +17,23 @@ type Sink struct {
 	done    bool
 	closeIn bool
 	alarm   time.Time // when Alarm is due, zero for never
-	rung    bool      // alarm was set since the kit looked last
+	rung    bool      // alarm changed since the kit last read it
 	failure *execution.Error
-	broken  bool // the failure is a panic, not something the agent did
+	broken  bool // the failure is a panic in Drawbar, not the agent's
 	unknown int
-	// complaints are those of the unknown lines that stood on standard error.
+	// complaints are those of unknown lines on standard error.
 	complaints int
 	asm        StreamAssembler
 
 	session   string
-	turn      int // index of the turn that runs or ran last, -1 before the first
+	turn      int // index of the current or last turn, -1 before the first
 	turns     int // turns that ended
 	idle      bool
 	count     uint64
 	last      execution.EventType
 	openTools CallSet
 	called    int  // tool calls that were ready
-	asked     int  // questions that were held
+	asked     int  // held questions
 	intercept bool // permission questions are held for the hook
 	held      []execution.Event
 	questions map[execution.QuestionID]struct{}
@@ -41,7 +41,7 @@ type Sink struct {
 	outputs   map[string][]byte
 }
 
-// NewSink makes a sink that is not attached to a process, for tests and benchmarks of parsers.
+// NewSink returns a sink without a process, for tests and benchmarks of parsers.
 func NewSink(debug bool) *Sink {
 	return &Sink{debug: debug, turn: -1, questions: map[execution.QuestionID]struct{}{}}
 }
@@ -98,14 +98,14 @@ func (s *Sink) emit(e execution.Event) {
 	s.events = append(s.events, e)
 }
 
-// takeHeld are the questions that were held since the last call.
+// takeHeld returns the questions held since the last call.
 func (s *Sink) takeHeld() []execution.Event {
 	h := s.held
 	s.held = nil
 	return h
 }
 
-// release lets a held question go, if nobody has taken it back meanwhile.
+// release emits a held question unless it was withdrawn.
 func (s *Sink) release(e execution.Event) {
 	q, _ := e.Body.(execution.ApprovalRequired)
 	if _, open := s.questions[q.ID]; !open {
@@ -116,7 +116,8 @@ func (s *Sink) release(e execution.Event) {
 	s.intercept = true
 }
 
-// ownEvent notes what only the agent itself can say: a sub-agent's session and turns are not those of the run.
+// ownEvent updates state that only the agent's own events change: a sub-agent's session and turns are not those of
+// the run.
 func (s *Sink) ownEvent(b execution.Body) {
 	switch b := b.(type) {
 	case execution.SessionStart:
@@ -125,24 +126,25 @@ func (s *Sink) ownEvent(b execution.Body) {
 		s.turn = b.TurnIndex
 		s.idle = false
 	case execution.TurnEnd:
-		s.openTools.Clear() // what a turn leaves unanswered stays unanswered
+		s.openTools.Clear() // unanswered questions end with the turn
 		s.turns++
 		s.idle = true
 	}
 }
 
-// Write queues bytes for the agent's standard input. The sink owns p from here on.
+// Write queues bytes for the agent's standard input. The sink owns p afterwards.
 func (s *Sink) Write(p []byte) { s.writes = append(s.writes, p) }
 
-// CloseInput closes the agent's standard input after what is queued.
+// CloseInput closes the agent's standard input after the queued bytes.
 func (s *Sink) CloseInput() { s.closeIn = true }
 
-// Done says that the agent has nothing more to do: its input is closed, and if it does not end by itself within
-// Spec.Linger it is stopped. What Exit returns is the result.
+// Done reports that the agent has nothing more to do: its input is closed, and it is stopped if it does not exit
+// within Spec.Linger. The result is that of Exit.
 func (s *Sink) Done() { s.done = true }
 
-// AlarmIn has the parser's Alarm called once, d from now, unless it is set anew before; zero means never. It is for answers that
-// an agent owes: an agent that says nothing brings no line. A paused run waits longer. The parser must be an Alarmed.
+// AlarmIn schedules one call of the parser's Alarm after d and replaces an earlier schedule; zero cancels it. It is
+// for replies that an agent owes, because a silent agent causes no call. In a paused run the alarm waits. The parser
+// must be an Alarmed.
 func (s *Sink) AlarmIn(d time.Duration) {
 	s.alarm, s.rung = time.Time{}, true
 	if d > 0 {
@@ -150,21 +152,21 @@ func (s *Sink) AlarmIn(d time.Duration) {
 	}
 }
 
-// Fail ends the run with an error of the conversation itself, such as a refused handshake. The process is stopped. The
-// first failure wins.
+// Fail ends the run with an error of the conversation, such as a refused handshake, and stops the process. The first
+// failure is kept.
 func (s *Sink) Fail(err *execution.Error) {
 	if s.failure == nil {
 		s.failure = err
 	}
 }
 
-// fail is Fail for a panic of the adapter's own code.
+// fail is Fail for a panic in the adapter's code.
 func (s *Sink) fail(err *execution.Error) {
 	s.broken = s.broken || s.failure == nil
 	s.Fail(err)
 }
 
-// Unknown reports a line that the parser does not know. It is counted, and shown as a log event in debug mode.
+// Unknown reports an unknown line. It is counted, and shown as a log event in debug mode.
 func (s *Sink) Unknown(src process.Stream, line []byte) {
 	s.unknown++
 	source := execution.LogStdout
@@ -178,29 +180,29 @@ func (s *Sink) Unknown(src process.Stream, line []byte) {
 	s.Emit(execution.Log{Source: source, Line: string(bytes.ToValidUTF8(line, []byte("\uFFFD")))})
 }
 
-// Output is what the agent wrote into the file that Launch.Output asked for by this name, nil when it wrote none. It is
-// there in Parser.Exit.
+// Output returns the content of the file that Launch.Output reserved by this name, nil if the agent wrote none. It is
+// available in Parser.Exit.
 func (s *Sink) Output(name string) []byte { return s.outputs[name] }
 
 // Debug reports whether the run is in debug mode.
 func (s *Sink) Debug() bool { return s.debug }
 
-// SessionID is the session of the last session_start, empty before it.
+// SessionID returns the session of the last session_start, empty before it.
 func (s *Sink) SessionID() string { return s.session }
 
-// TurnIndex is the zero-based index of the turn that runs or ran last, -1 before the first.
+// TurnIndex returns the zero-based index of the current or last turn, -1 before the first.
 func (s *Sink) TurnIndex() int { return s.turn }
 
-// EventCount counts the events emitted so far.
+// EventCount returns the number of events emitted so far.
 func (s *Sink) EventCount() uint64 { return s.count }
 
-// LastEventType is the type of the last event emitted, empty before the first.
+// LastEventType returns the type of the last event, empty before the first.
 func (s *Sink) LastEventType() execution.EventType { return s.last }
 
-// Assembler is the run's stream assembler.
+// Assembler returns the run's stream assembler.
 func (s *Sink) Assembler() *StreamAssembler { return &s.asm }
 
-// ToolsRunning counts tool calls that are ready and have no result yet.
+// ToolsRunning returns the number of ready tool calls without a result.
 func (s *Sink) ToolsRunning() int { return s.openTools.Len() }
 
 // Take returns the events emitted since the last Take. The slice is valid until the next call of the parser.
@@ -217,21 +219,21 @@ func (s *Sink) TakeWrites() [][]byte {
 	return w
 }
 
-// Failure is what Fail was called with first, nil when the conversation goes on.
+// Failure returns the first error of Fail, nil for none.
 func (s *Sink) Failure() *execution.Error { return s.failure }
 
 // Finished reports whether Done was called.
 func (s *Sink) Finished() bool { return s.done }
 
-// UnknownLines counts the lines that were reported with Unknown.
+// UnknownLines returns the number of lines reported with Unknown.
 func (s *Sink) UnknownLines() int { return s.unknown }
 
-// exchange is Take for the kit's loop: the caller owns the events, and spare takes the next ones.
+// exchange is Take for the kit's loop: the caller owns the events, and spare receives the next ones.
 func (s *Sink) exchange(spare []execution.Event) []execution.Event {
 	e := s.events
 	s.events = spare[:0]
 	return e
 }
 
-// answered notes that a question got its answer, which not every agent confirms with an event.
+// answered records that a question was answered, which some agents do not confirm with an event.
 func (s *Sink) answered(id execution.QuestionID) { delete(s.questions, id) }

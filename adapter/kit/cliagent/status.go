@@ -2,7 +2,7 @@ package cliagent
 
 import "github.com/drawbar/drawbar/execution"
 
-// CodeOfStatus is the word for an HTTP status with which a model API refuses a call, empty for one that refuses nothing.
+// CodeOfStatus returns the code for an HTTP status of a model API's error, empty for a success.
 func CodeOfStatus(status int64) execution.ErrorCode {
 	switch {
 	case status == 401 || status == 403:
@@ -11,7 +11,7 @@ func CodeOfStatus(status int64) execution.ErrorCode {
 		return execution.CodeModelNotFound
 	case status == 429:
 		return execution.CodeRateLimited
-	case status >= 600: // none of HTTP
+	case status >= 600: // not an HTTP status
 	case status == 408 || status >= 500:
 		return execution.CodeProvider
 	case status >= 400:

@@ -12,30 +12,30 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// ToolHook is how an agent asks before a tool call, where it can be made to for one run without touching the user's files.
-// Spawn then sees Launch.Hook and hands its lines to the agent; the functions translate.
+// ToolHook is how an agent asks before a tool call, for one run and without changing the user's files. Spawn gets
+// Launch.Hook and passes its lines to the agent; the functions translate.
 type ToolHook struct {
-	// Approvals says that the agent asks a permission question before every tool call of a hooked run, which is two-way: then the kit
-	// asks the hook before anybody gets to see the question, and nothing else is needed. An input cannot be changed that way, so
-	// that such an agent does not declare ModifyToolInput.
+	// Approvals means that the agent asks for permission before every tool call of a hooked run, which is two-way.
+	// The kit then asks the hook before anyone sees the question, and needs nothing else. This cannot change an
+	// input, so such an agent does not declare ModifyToolInput.
 	Approvals bool
-	// Read reads what the agent says to the hook of an event.
+	// Read parses what the agent passes to the hook of an event.
 	Read func(event string, payload []byte) (execution.HookCall, error)
-	// Answer words a result in the agent's own form.
+	// Answer formats a result for the agent.
 	Answer func(event string, res execution.HookResult) adapter.HookAnswer
 }
 
-// HookLines are the commands of a run's hooks, as lines for a shell.
+// HookLines are the commands of a run's hooks, as shell lines.
 type HookLines struct {
 	PreTool string // asked before each tool call; its failure is a denial
-	// Start is told that the session begins. An agent that runs a tool without having said anything to either hook has its hooks
-	// switched off, and is stopped.
+	// Start is called when the session starts. An agent that runs a tool without having called either hook has its
+	// hooks disabled, and is stopped.
 	Start string
-	// Timeout is how long the agent must be willing to wait: longer than the hook can take.
+	// Timeout is how long the agent must wait: longer than the hook may take.
 	Timeout time.Duration
 }
 
-// originHook is the origin of events that come of a hook's answer.
+// originHook is the origin of events that result from a hook's answer.
 const originHook = "hook"
 
 const (
@@ -43,19 +43,19 @@ const (
 	eventStart   = "start"
 	eventPreTool = "preTool"
 
-	// hookPatience is how long the hook's command waits for the run, which itself bounds the caller's hook.
+	// hookPatience is how long the hook's command waits for the run, which itself limits the caller's hook.
 	hookPatience = 24 * time.Hour
 )
 
 // hooked is the hook of one run.
 type hooked struct {
 	host   adapter.HookHost
-	server *hookrelay.Server // nil where questions are the hooks
+	server *hookrelay.Server // nil if permission questions serve as hooks
 	seen   atomic.Bool       // the agent has called a hook
-	work   sync.WaitGroup    // questions that are being decided
+	work   sync.WaitGroup    // questions being decided
 }
 
-// serveHooks opens the way from the agent's hooks to the caller.
+// serveHooks opens the server between the agent's hooks and the caller.
 func (r *run) serveHooks() *execution.Error {
 	host, ok := r.in.(adapter.HookHost)
 	if !ok {
@@ -64,16 +64,16 @@ func (r *run) serveHooks() *execution.Error {
 	const capability = "runtimeHooks.preToolUse"
 	if r.spec.ToolHook == nil {
 		return &execution.Error{Code: execution.CodeCapability, Agent: r.spec.Name, Capability: capability,
-			Message: r.spec.Name + " cannot be made to ask before a tool call"}
+			Message: r.spec.Name + " cannot ask before a tool call"}
 	}
 	if r.spec.ToolHook.Approvals {
 		r.hook = &hooked{host: host}
-		r.req.Run.Interactive = true // the caller may say nothing more, which the inbox tells
+		r.req.Run.Interactive = true // the end of the commands, which the inbox reports
 		return nil
 	}
 	if !hookrelay.Available() {
 		return &execution.Error{Code: execution.CodeCapability, Agent: r.spec.Name, Capability: capability,
-			Message: "this program cannot be the command of a hook", Hint: "call drawbar.Supervise first thing in main"}
+			Message: "this program cannot serve as the command of a hook", Hint: "call drawbar.Supervise first thing in main"}
 	}
 	h := &hooked{host: host}
 	server, err := hookrelay.Open(func(ctx context.Context, event string, payload []byte) hookrelay.Answer {
@@ -90,7 +90,7 @@ func (r *run) serveHooks() *execution.Error {
 	return nil
 }
 
-// answerHook asks the caller. What the agent says that cannot be read is denied.
+// answerHook asks the caller. Unreadable input is denied.
 func (r *run) answerHook(ctx context.Context, event string, payload []byte) adapter.HookAnswer {
 	if event != eventPreTool {
 		return adapter.HookAnswer{}
@@ -98,12 +98,12 @@ func (r *run) answerHook(ctx context.Context, event string, payload []byte) adap
 	call, err := r.spec.ToolHook.Read(event, payload)
 	if err != nil {
 		return r.spec.ToolHook.Answer(event, execution.HookResult{Decision: execution.HookDeny,
-			Message: fmt.Sprintf("the hook failed: what %s says cannot be read: %v", r.spec.Name, err)})
+			Message: fmt.Sprintf("the hook failed: the input from %s cannot be read: %v", r.spec.Name, err)})
 	}
 	return r.spec.ToolHook.Answer(event, r.hook.host.DecideTool(ctx, call))
 }
 
-// lines are the commands that Spawn hands to the agent.
+// lines returns the commands that Spawn passes to the agent.
 func (h *hooked) lines(l *Launch) (*HookLines, error) {
 	if h.server == nil {
 		return &HookLines{}, nil
@@ -120,21 +120,21 @@ func (h *hooked) lines(l *Launch) (*HookLines, error) {
 	return &HookLines{PreTool: pre, Start: start, Timeout: hookPatience}, nil
 }
 
-// close ends the hooks of the run.
+// close closes the hooks of the run.
 func (h *hooked) close() {
 	if h != nil && h.server != nil {
 		_ = h.server.Close()
 	}
 }
 
-// wait waits until no question is being decided.
+// wait waits until all questions are decided.
 func (h *hooked) wait() {
 	if h != nil {
 		h.work.Wait()
 	}
 }
 
-// decide asks the hook about the questions that wait for it.
+// decide asks the hook about waiting questions.
 func (r *run) decide(ctx context.Context) {
 	for _, e := range r.drive.sink.takeHeld() {
 		q := e.Body.(execution.ApprovalRequired)
@@ -142,8 +142,8 @@ func (r *run) decide(ctx context.Context) {
 	}
 }
 
-// decideOne carries a denial to the agent and lets a question that the hook permits go its way. One about something harmless, which the agent
-// would not have asked of its own accord, is then answered.
+// decideOne sends a denial to the agent, or releases a question that the hook permits. A harmless one, which the
+// agent asks only because of the hook, is then answered.
 func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.ApprovalRequired) {
 	r.mu.Lock()
 	call := execution.HookCall{ToolCallID: q.ToolCallID, SessionID: r.drive.sink.SessionID(),
@@ -154,7 +154,7 @@ func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.Appr
 		res = execution.HookResult{Decision: execution.HookDeny, Message: err.Error()}
 	}
 	if ctx.Err() != nil {
-		return // the run is over, and the agent with it
+		return // the run is over, and so is the agent
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,20 +175,21 @@ func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.Appr
 	r.wake()
 }
 
-// unasked stops a run whose agent uses tools without having called a hook, or without having asked where questions are the hooks:
-// somebody switched that off.
+// unasked stops a run whose agent uses tools without having called a hook or asked for permission: its settings
+// disable that.
 func (r *run) unasked() {
 	if r.hook == nil || r.drive.sink.called == 0 || r.hook.seen.Load() || r.drive.sink.asked > 0 {
 		return
 	}
-	err := execution.Errorf(execution.CodeCapability, "%s began a tool call and asked no hook: it was stopped", r.spec.Name).
-		WithHint("hooks are switched off in its settings; switch them on, or run without a preToolUse hook")
+	err := execution.Errorf(execution.CodeCapability, "%s started a tool call without calling the hook: it was stopped", r.spec.Name).
+		WithHint("its settings disable hooks; enable them, or run without a preToolUse hook")
 	err.Agent, err.Capability = r.spec.Name, "runtimeHooks.preToolUse"
 	r.drive.sink.Fail(err)
 }
 
-// RuntimeHooks are those of an agent with a ToolHook; modifies says that it takes another input for a tool. The prompt is asked
-// about before it reaches the agent, and what has happened is told from events, so that these hold for every agent.
+// RuntimeHooks returns the hooks of an agent with a ToolHook; modifies reports whether it accepts a changed input.
+// Hooks of prompts run before the agent gets the prompt, and hooks after the fact follow from events, so every agent
+// has these.
 func RuntimeHooks(modifies bool) execution.RuntimeHooks {
 	return execution.RuntimeHooks{PreToolUse: execution.HookBlocking, ModifyToolInput: modifies, UserPromptSubmit: execution.HookBlocking, PostToolUse: execution.HookNonblocking,
 		SessionStart: execution.HookNonblocking, SessionEnd: execution.HookNonblocking, Stop: execution.HookNonblocking}

@@ -246,11 +246,11 @@ func TestSettingsWithHooks(t *testing.T) {
 		{"no file", "", `{"hooks":{"Pre":[{"command":"mine"}]}}`, ""},
 		{"others stay", `{"theme":"dark","hooks":{"Pre":[{"command":"theirs"}],"Post":[1]}} // said so`, `{"hooks":{"Post":[1],"Pre":[{"command":"theirs"},{"command":"mine"}]},"theme":"dark"}`, ""},
 		{"empty hooks", `{"hooks":null}`, `{"hooks":{"Pre":[{"command":"mine"}]}}`, ""},
-		{"no JSON", `{"hooks":`, "", "no JSON object"},
-		{"no object", `null`, "", "no JSON object"},
-		{"a list", `[]`, "", "no JSON object"},
-		{"hooks of another kind", `{"hooks":[]}`, "", "no object"},
-		{"an event of another kind", `{"hooks":{"Pre":{}}}`, "", "no list"},
+		{"no JSON", `{"hooks":`, "", "is not a JSON object"},
+		{"no object", `null`, "", "not a JSON object"},
+		{"a list", `[]`, "", "not a JSON object"},
+		{"hooks of another kind", `{"hooks":[]}`, "", "not an object"},
+		{"an event of another kind", `{"hooks":{"Pre":{}}}`, "", "not a list"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "settings.json")

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// NewUUID is a fresh random UUID (version 4), the form in which agents take the ids of sessions and messages.
+// NewUUID returns a random UUID (version 4), the format of agents' session and message ids.
 func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Count is a number of tokens or the like; anything else counts as nothing.
+// Count returns a number such as one of tokens, 0 for any other value.
 func Count(v jsonscan.Value) int64 {
 	n, ok := v.Int()
 	if !ok {
@@ -21,7 +21,7 @@ func Count(v jsonscan.Value) int64 {
 	return n
 }
 
-// Moment is a time stamp in the form of RFC 3339, zero for anything else.
+// Moment parses an RFC 3339 time, zero for anything else.
 func Moment(v jsonscan.Value) time.Time {
 	text, ok := v.Plain()
 	if !ok {

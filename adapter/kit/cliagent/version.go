@@ -13,16 +13,15 @@ import (
 // versionTimeout is for agents that take seconds to start cold.
 const versionTimeout = 15 * time.Second
 
-// versionLines is how far down the output a version may stand; a banner or a warning comes first at times.
+// versionLines is how many lines are searched for a version; a banner or a warning may come first.
 const versionLines = 20
 
-// DetectVersion looks whether a command is installed and asks it for its version; without args it is asked with
-// --version. It gives the command 15 s. An agent that is missing or does not tell is no error: Notes says why. The
-// error is that of ctx.
+// DetectVersion checks whether a command is installed and asks for its version, with --version by default, for at
+// most 15 s. A missing or silent agent is not an error: Notes says why. The error is that of ctx.
 func DetectVersion(ctx context.Context, h adapter.Host, command string, args ...string) (adapter.Installation, error) {
 	path, err := h.LookPath(command)
 	if err != nil {
-		return adapter.Installation{Notes: fmt.Sprintf("there is no command %s: %v", command, err)}, ctx.Err()
+		return adapter.Installation{Notes: fmt.Sprintf("command %s not found: %v", command, err)}, ctx.Err()
 	}
 	in := adapter.Installation{Installed: true, Path: path}
 	if len(args) == 0 {

@@ -39,7 +39,7 @@ func TestDetectVersion(t *testing.T) {
 		{name: "too far down", out: adapter.SpawnOutcome{Stdout: strings.Repeat("no\n", 30) + "1.2.3", Code: 2},
 			want: adapter.Installation{Installed: true, Path: "/bin/x", Notes: "x --version printed no version (exit code 2)"}},
 		{name: "does not start", err: errors.New("boom"), want: adapter.Installation{Installed: true, Path: "/bin/x", Notes: "x --version: boom"}},
-		{name: "not there", command: "missing", want: adapter.Installation{Notes: "there is no command missing: not found"}},
+		{name: "not there", command: "missing", want: adapter.Installation{Notes: "command missing not found: not found"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,17 +9,17 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// defaultLinger is how long an agent that has nothing more to do may take to end.
+// defaultLinger is how long an agent may take to exit after it is done.
 const defaultLinger = 5 * time.Second
 
-// touch notes that the agent got something to do.
+// touch records that the agent got something to do.
 func (r *run) touch() {
 	r.mu.Lock()
 	r.since = time.Now()
 	r.mu.Unlock()
 }
 
-// watch stops the process when the run is over, the agent is silent or does not end.
+// watch stops the process when the run is over, or when the agent is silent or does not exit.
 func (r *run) watch(ctx context.Context, over <-chan struct{}) {
 	cancelled := ctx.Done()
 	var silent, lingered, due <-chan time.Time
@@ -58,10 +58,10 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// pausedAlarm is how long an alarm that is due waits while the run is paused before it looks again.
+// pausedAlarm is how long a due alarm waits in a paused run before it is checked again.
 const pausedAlarm = time.Second
 
-// nextAlarm is when to look at the parser's alarm, nil for never.
+// nextAlarm returns the timer of the parser's alarm, nil for never.
 func (r *run) nextAlarm() <-chan time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *run) nextAlarm() <-chan time.Time {
 	return time.After(wait)
 }
 
-// ringAlarm calls the parser, unless its alarm was set anew meanwhile or the run is paused or being stopped.
+// ringAlarm calls the parser unless its alarm was rescheduled or the run is paused or stopping.
 func (r *run) ringAlarm() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,10 +99,10 @@ func contextReason(ctx context.Context) stopReason {
 	return stopContext
 }
 
-// outputClock is a handle that knows of output before its line is complete.
+// outputClock is a handle that sees output before its line is complete.
 type outputClock interface{ LastOutput() time.Time }
 
-// checkSilence returns when to look again.
+// checkSilence returns when to check again.
 func (r *run) checkSilence(now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,9 +125,9 @@ func (r *run) checkSilence(now time.Time) time.Duration {
 	return r.drive.silence
 }
 
-// agentWaits reports whether there is a better reason for silence than an agent that hangs: it is being stopped, paused
-// or not listened to, a tool runs, a question is open, or it has done all it was asked and more may be said. Whatever
-// ends such a state also sets since.
+// agentWaits reports whether silence has a reason other than a hanging agent: it is being stopped, paused or not
+// read; a tool runs; a question is open; or it has done everything and more input may follow. The end of such a state
+// also sets since.
 func (r *run) agentWaits() bool {
 	s := r.drive.sink
 	return r.why != stopNone || r.lingering || r.paused || !r.reading ||

@@ -1,9 +1,9 @@
-// Package configfile changes single values of configuration files and leaves every other byte alone: comments, the order
-// of keys, keys nobody knows, indentation, line ends, a byte order mark.
+// Package configfile edits single values of configuration files and preserves every other byte: comments, key order,
+// unknown keys, indentation, line endings, a byte order mark.
 //
-// A Document is one file's text. Set, Merge and Unset edit the text at the place of the value, then read the result again
-// and compare it with what was asked for: an edit that would change anything else is refused, and the document stays as it
-// was. What cannot be parsed is refused with its line and column before anything is edited.
+// A Document is one file's text. Set, Merge and Unset edit the text at the value's position, then parse the result
+// and compare it with the expected value: an edit that would change anything else is refused, and the document stays
+// unchanged. Text that cannot be parsed is refused with its line and column before any edit.
 //
-// Reading and writing files, and what their keys mean, do not belong here.
+// Reading and writing files, and the meaning of keys, do not belong here.
 package configfile

@@ -19,10 +19,10 @@ const (
 	YAML  Format = "yaml"
 )
 
-// maxSize bounds what is read into memory as a configuration file.
+// maxSize bounds the size of a configuration file.
 const maxSize = 32 << 20
 
-// SyntaxError is text that cannot be parsed. Line and Column count from 1; they are 0 when the place is unknown.
+// SyntaxError is text that cannot be parsed. Line and Column count from 1; they are 0 if the position is unknown.
 type SyntaxError struct {
 	File    string
 	Line    int
@@ -30,7 +30,7 @@ type SyntaxError struct {
 	Message string
 }
 
-// Error says where and why.
+// Error includes the position and the reason.
 func (e *SyntaxError) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Message
@@ -38,17 +38,17 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// PathError is a path that cannot be followed: Message says what stands in its way.
+// PathError is a path that cannot be followed; Message is the obstacle.
 type PathError struct {
 	File    string
 	Path    Path
 	Message string
 }
 
-// Error says which file, which path, and why.
+// Error includes the file, the path and the reason.
 func (e *PathError) Error() string { return e.File + ": " + e.Path.String() + " " + e.Message }
 
-// ErrUnsafe is matched by the refusal of an edit that would have changed more than was asked for.
+// ErrUnsafe matches the refusal of an edit that would have changed more than requested.
 var ErrUnsafe = errors.New("the edit would change more than the value")
 
 // Document is the text of a configuration file. It is not safe for concurrent use.
@@ -60,11 +60,11 @@ type Document struct {
 	value  map[string]any
 }
 
-// syntax is one format. Texts come without a byte order mark and have been decoded without error; edits must leave every
-// byte that is not part of the change.
+// syntax is one format. Texts have no byte order mark and were decoded without error; edits must preserve every byte
+// outside the change.
 type syntax interface {
 	decode(text []byte) (map[string]any, *SyntaxError)
-	// set replaces or adds the value at path, which is no object unless it is an empty or a new one.
+	// set replaces or adds the value at path. A value that is an object is empty or newly created.
 	set(text []byte, path Path, v any) ([]byte, error)
 	unset(text []byte, path Path) ([]byte, error)
 }
@@ -74,11 +74,11 @@ var (
 	syntaxes = map[Format]syntax{JSON: jsonSyntax{strict: true}, JSONC: jsonSyntax{}, TOML: tomlSyntax{}, YAML: yamlSyntax{}}
 )
 
-// Parse reads a document. name is used in errors only. Empty text is an empty document. The error is a *SyntaxError.
+// Parse parses a document. name is used in errors only. Empty text is an empty document. The error is a *SyntaxError.
 func Parse(format Format, name string, data []byte) (*Document, error) {
 	s, ok := syntaxes[format]
 	if !ok {
-		return nil, &SyntaxError{File: name, Message: fmt.Sprintf("%q is no format of configuration files", format)}
+		return nil, &SyntaxError{File: name, Message: fmt.Sprintf("%q is not a configuration format", format)}
 	}
 	if len(data) > maxSize {
 		return nil, &SyntaxError{File: name, Message: fmt.Sprintf("has %d bytes, more than a configuration file may have (%d)", len(data), maxSize)}
@@ -90,7 +90,7 @@ func Parse(format Format, name string, data []byte) (*Document, error) {
 	}
 	if i := bytes.IndexByte(d.text, 0); i >= 0 {
 		line, column := position(d.text, i)
-		return nil, &SyntaxError{File: name, Line: line, Column: column, Message: "has a NUL byte: this is no text"}
+		return nil, &SyntaxError{File: name, Line: line, Column: column, Message: "contains a NUL byte: not a text file"}
 	}
 	v, fault := contain(func() (map[string]any, *SyntaxError) { return s.decode(d.text) })
 	if fault != nil {
@@ -101,7 +101,7 @@ func Parse(format Format, name string, data []byte) (*Document, error) {
 	return d, nil
 }
 
-// contain turns a panic of a parser into a syntax error.
+// contain converts a parser's panic to a syntax error.
 func contain(decode func() (map[string]any, *SyntaxError)) (v map[string]any, fault *SyntaxError) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -111,7 +111,7 @@ func contain(decode func() (map[string]any, *SyntaxError)) (v map[string]any, fa
 	return decode()
 }
 
-// Bytes is the text.
+// Bytes returns the text.
 func (d *Document) Bytes() []byte {
 	if d.bom {
 		return slices.Concat(bomMark, d.text)
@@ -119,21 +119,20 @@ func (d *Document) Bytes() []byte {
 	return bytes.Clone(d.text)
 }
 
-// Value is everything in the document: map[string]any, []any, string, bool, int64, float64, nil; numbers out of range and
-// dates are strings. The caller owns it.
+// Value returns the whole document: map[string]any, []any, string, bool, int64, float64, nil; numbers out of range
+// and dates are strings. The caller owns it.
 func (d *Document) Value() map[string]any { return clone(d.value).(map[string]any) }
 
-// Get is the value at a path, and whether there is one. Of keys that are there twice the last counts.
+// Get returns the value at a path and whether it exists. The last of duplicate keys counts.
 func (d *Document) Get(path Path) (any, bool) {
 	v, ok := lookup(d.value, path)
 	return clone(v), ok
 }
 
-// Set gives the value at path. An object is merged into what is there, key by key; anything else replaces it. Objects on
-// the way are made. What lies on the way and is no object is a *PathError. Nothing is changed when there is an error.
+// Set sets the value at path. An object is merged key by key; anything else replaces the old value. Missing objects
+// on the path are created. A path through a value that is not an object is a *PathError. On error nothing changes.
 //
-// Values are those of Value, Pairs, and what is made of them: all integers, float32, json.Number, []string,
-// map[string]string.
+// Values are those of Value and Pairs, and also all integers, float32, json.Number, []string and map[string]string.
 func (d *Document) Set(path Path, value any) error {
 	v, err := normalize(value)
 	if err != nil {
@@ -147,13 +146,13 @@ func (d *Document) Set(path Path, value any) error {
 	return nil
 }
 
-// Merge sets every value of an object below path; other keys stay.
+// Merge sets every member of an object below path; other keys stay.
 func (d *Document) Merge(path Path, values map[string]any) error { return d.Set(path, values) }
 
 func (d *Document) set(path Path, v any) error {
 	if len(path) == 0 {
 		if _, ok := asPairs(v); !ok {
-			return &PathError{d.name, path, "is the whole document and takes an object only"}
+			return &PathError{d.name, path, "is the whole document and accepts an object only"}
 		}
 	}
 	for i := range path {
@@ -181,8 +180,8 @@ func (d *Document) set(path Path, v any) error {
 	return d.edit(path, []any{want}, func() ([]byte, error) { return syntaxes[d.format].set(d.text, path, v) })
 }
 
-// Unset takes the value at path out, and reports whether there was one. An object left empty stays, but in TOML one that
-// no line of its own names goes too.
+// Unset removes the value at path and reports whether it existed. An object left empty stays, except one that TOML
+// does not name in a line of its own.
 func (d *Document) Unset(path Path) (bool, error) {
 	if _, ok := lookup(d.value, path); !ok || len(path) == 0 {
 		return false, nil
@@ -198,7 +197,7 @@ func (d *Document) Unset(path Path) (bool, error) {
 	return true, d.edit(path, want, func() ([]byte, error) { return syntaxes[d.format].unset(d.text, path) })
 }
 
-// edit takes over the text that change makes, if it means one of the things wanted.
+// edit applies change if the result is one of the wanted values.
 func (d *Document) edit(path Path, want []any, change func() ([]byte, error)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -217,14 +216,14 @@ func (d *Document) edit(path Path, want []any, change func() ([]byte, error)) (e
 	return nil
 }
 
-// position is the line and column of an offset, from 1.
+// position returns the line and column of an offset, from 1.
 func position(text []byte, offset int) (line, column int) {
 	offset = min(max(offset, 0), len(text))
 	before := text[:offset]
 	return 1 + bytes.Count(before, []byte("\n")), 1 + offset - (bytes.LastIndexByte(before, '\n') + 1)
 }
 
-// lineEnd is the line ending a text uses.
+// lineEnd returns the line ending of a text.
 func lineEnd(text []byte) string {
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"
@@ -232,7 +231,7 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// indentAt is the white space at the beginning of the line that has the offset.
+// indentAt returns the leading white space of the line at an offset.
 func indentAt(text []byte, offset int) string {
 	start := bytes.LastIndexByte(text[:offset], '\n') + 1
 	end := start

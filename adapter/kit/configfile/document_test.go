@@ -143,7 +143,7 @@ func TestParseRefuses(t *testing.T) {
 		{"json: two values", JSON, "{} {}", "f:1:4: "},
 		{"json: nested deep", JSON, strings.Repeat("[", 100000), "nested more than 200 levels"},
 		{"json: garbage", JSON, "\x01\x02", "f:1:1: "},
-		{"json: NUL", JSON, "{}\x00", "f:1:3: has a NUL byte"},
+		{"json: NUL", JSON, "{}\x00", "f:1:3: contains a NUL byte"},
 		{"jsonc: cut off", JSONC, "{\n /* ", "f:2:"},
 		{"jsonc: list", JSONC, "// c\n[]", "the top level is a list"},
 		{"toml: cut off", TOML, "a = 1\nb = \"x", "f:2:"},
@@ -155,7 +155,7 @@ func TestParseRefuses(t *testing.T) {
 		{"yaml: key twice", YAML, "a: 1\na: 2\n", "f:2:1: "},
 		{"yaml: two documents", YAML, "a: 1\n---\nb: 2\n", "more than one YAML document"},
 		{"yaml: unknown alias", YAML, "a: *x\n", "f:1:"},
-		{"no format", "ini", "", `"ini" is no format`},
+		{"no format", "ini", "", `"ini" is not a configuration format`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -181,10 +181,10 @@ func TestSetRefuses(t *testing.T) {
 		{"through a list", JSON, `{"a": [1]}`, Path{"a", "b"}, 1, "a is a list, not an object"},
 		{"through text", TOML, `a = "x"`, Path{"a", "b", "c"}, 1, "a is a string, not an object"},
 		{"into a list of tables", TOML, "[[a]]\nb = 1\n", Path{"a", "b"}, 1, "a is a list, not an object"},
-		{"the whole document", JSON, `{}`, nil, 1, "takes an object only"},
+		{"the whole document", JSON, `{}`, nil, 1, "accepts an object only"},
 		{"null in TOML", TOML, "", Path{"a"}, nil, "would change more than the value"},
 		{"a channel", JSON, `{}`, Path{"a"}, make(chan int), "cannot be a chan int"},
-		{"not a number", JSON, `{}`, Path{"a"}, []any{float64(1), map[string]any{"x": nan}}, "that is no number"},
+		{"not a number", JSON, `{}`, Path{"a"}, []any{float64(1), map[string]any{"x": nan}}, "not a number"},
 		{"an alias's target", YAML, "a: &x\n  b: 1\nc: *x\n", Path{"a", "b"}, 2, "would change more than the value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,8 +235,8 @@ func TestParsePath(t *testing.T) {
 		{in: `"a\nb"`, want: Path{"a\nb"}},
 		{in: "a b.c-d_e", want: Path{"a b", "c-d_e"}},
 		{in: "", err: "empty key"}, {in: "a..b", err: "empty key"}, {in: ".a", err: "empty key"}, {in: "a.", err: "empty key"},
-		{in: `"a`, err: "does not end"}, {in: `'a`, err: "does not end"}, {in: `"a"b`, err: "want a dot"}, {in: `a"b"`, err: "in quotes"},
-		{in: "a\nb", err: "in quotes"}, {in: `""`, err: "empty key"},
+		{in: `"a`, err: "unterminated"}, {in: `'a`, err: "unterminated"}, {in: `"a"b`, err: "want a dot"}, {in: `a"b"`, err: "be quoted"},
+		{in: "a\nb", err: "be quoted"}, {in: `""`, err: "empty key"},
 	} {
 		p, err := ParsePath(c.in)
 		if c.err != "" {

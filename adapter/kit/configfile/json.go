@@ -10,7 +10,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxDepth bounds how deep values may be nested: parsers and editors are recursive.
+// maxDepth bounds the nesting of values: parsers and editors are recursive.
 const maxDepth = 200
 
 // jsonSyntax is JSON, with comments and trailing commas unless strict.
@@ -65,8 +65,8 @@ func faultAt(text []byte, offset int, message string) *SyntaxError {
 	return &SyntaxError{Line: line, Column: column, Message: message}
 }
 
-// tooDeep is the offset of the bracket that nests too deep, or -1. Brackets in comments count too, which only a hostile
-// file notices.
+// tooDeep returns the offset of the bracket that nests too deep, or -1. Brackets in comments count too, which only
+// matters in hostile files.
 func tooDeep(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -90,7 +90,7 @@ func tooDeep(text []byte) int {
 	return -1
 }
 
-// set follows the path as far as there are objects, then replaces or adds.
+// set follows the path while there are objects, then replaces or adds.
 func (s jsonSyntax) set(text []byte, path Path, v any) ([]byte, error) {
 	style := jsonStyleOf(text)
 	if isBlank(text) {
@@ -115,7 +115,7 @@ func (s jsonSyntax) set(text []byte, path Path, v any) ([]byte, error) {
 	return splice(text, at.StartOffset, at.EndOffset, style.render(v, indentAt(text, at.StartOffset))), nil
 }
 
-// unset takes out every member of that name; of keys that are there twice none must remain.
+// unset removes every member of that name: no duplicate may remain.
 func (s jsonSyntax) unset(text []byte, path Path) ([]byte, error) {
 	for {
 		root, err := hujson.Parse(text)
@@ -146,7 +146,7 @@ func (s jsonSyntax) unset(text []byte, path Path) ([]byte, error) {
 	}
 }
 
-// member is the index of the last member with a key, the one that counts.
+// member returns the index of the last member with a key, the one that counts.
 func member(o *hujson.Object, key string) int {
 	for i := len(o.Members) - 1; i >= 0; i-- {
 		var name string
@@ -166,7 +166,7 @@ func nest(path Path, v any) any {
 	return v
 }
 
-// cutMember takes a member out with its comma, and its line when nothing else is left on it. Comments stay.
+// cutMember removes a member with its comma, and its line if nothing else is on it. Comments stay.
 func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
 	from, to := o.Members[i].Name.StartOffset, o.Members[i].Value.EndOffset
 	limit := v.EndOffset - 1
@@ -195,7 +195,7 @@ func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
 	}
 	switch {
 	case start > 0 && text[start-1] == '\n' && (end == len(text) || text[end] == '\n' || text[end] == '\r'):
-		// The line is the member's alone. Its line end goes with it, the previous line's stays.
+		// The line holds only the member. Its line end is removed, the previous one stays.
 		for end < len(text) && text[end] == '\r' {
 			end++
 		}
@@ -213,7 +213,7 @@ func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
 		text = splice(text, before, before+1, "")
 	}
 	if len(o.Members) == 1 {
-		// {\n} closes up when nothing, not even a comment, is left.
+		// Close {\n} to {} if nothing is left, not even a comment.
 		if close := bytes.IndexByte(text[v.StartOffset+1:], '}'); close >= 0 && isBlank(text[v.StartOffset+1:v.StartOffset+1+close]) {
 			text = splice(text, v.StartOffset+1, v.StartOffset+1+close, "")
 		}
@@ -221,7 +221,7 @@ func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
 	return text
 }
 
-// commaIn finds a comma outside comments, or -1.
+// commaIn returns the offset of a comma outside comments, or -1.
 func commaIn(text []byte, from, to int) int {
 	for i := from; i < to; i++ {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonStyle is how a text is laid out, so that what is added looks like the rest.
+// jsonStyle is the layout of a text, which additions follow.
 type jsonStyle struct {
 	eol     string
 	unit    string // one level of indentation
@@ -81,7 +81,7 @@ func literal(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return "null" // no scalar fails to encode; the comparison after the edit would see it
+		return "null" // scalars always encode; the comparison after the edit would detect a fault
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// Path names a value by the keys that lead to it from the top of a document. The empty path is the whole document.
+// Path is the keys that lead to a value from the top of a document. The empty path is the whole document.
 type Path []string
 
-// ParsePath reads a dotted path. A key with a dot, a quote or a space around it stands in quotes: "..." with the escapes of
-// Go strings, or '...' without escapes, as in mcp_servers."a.b".command.
+// ParsePath parses a dotted path. A key that contains a dot or a quote, or starts or ends with a space, is quoted:
+// "..." with Go's escapes, or '...' without escapes, as in mcp_servers."a.b".command.
 func ParsePath(s string) (Path, error) {
 	var p Path
 	rest := s
@@ -21,16 +21,16 @@ func ParsePath(s string) (Path, error) {
 		case strings.HasPrefix(rest, `"`):
 			quoted, err := strconv.QuotedPrefix(rest)
 			if err != nil {
-				return nil, fmt.Errorf("key path %s: a quoted key does not end", strconv.Quote(s))
+				return nil, fmt.Errorf("key path %s: unterminated quoted key", strconv.Quote(s))
 			}
 			if key, err = strconv.Unquote(quoted); err != nil {
-				return nil, fmt.Errorf("key path %s: %s is no quoted key", strconv.Quote(s), quoted)
+				return nil, fmt.Errorf("key path %s: %s is not a valid quoted key", strconv.Quote(s), quoted)
 			}
 			rest = rest[len(quoted):]
 		case strings.HasPrefix(rest, "'"):
 			end := strings.IndexByte(rest[1:], '\'')
 			if end < 0 {
-				return nil, fmt.Errorf("key path %s: a quoted key does not end", strconv.Quote(s))
+				return nil, fmt.Errorf("key path %s: unterminated quoted key", strconv.Quote(s))
 			}
 			key, rest = rest[1:1+end], rest[end+2:]
 		default:
@@ -40,7 +40,7 @@ func ParsePath(s string) (Path, error) {
 			}
 			key, rest = rest[:end], rest[end:]
 			if !bare(key) {
-				return nil, fmt.Errorf("key path %s: %s must stand in quotes", strconv.Quote(s), strconv.Quote(key))
+				return nil, fmt.Errorf("key path %s: %s must be quoted", strconv.Quote(s), strconv.Quote(key))
 			}
 		}
 		if key == "" {
@@ -63,7 +63,7 @@ func bare(key string) bool {
 		!strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
-// String is the dotted form that ParsePath reads.
+// String returns the dotted form that ParsePath reads.
 func (p Path) String() string {
 	parts := make([]string, len(p))
 	for i, key := range p {

@@ -10,8 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// tomlSyntax is TOML. The library says whether a text is TOML and what it means; where things stand is found by scanning
-// the text, which after that is known to be well formed.
+// tomlSyntax is TOML. The library validates and decodes a text; positions are found by scanning the text, which is
+// then known to be well formed.
 type tomlSyntax struct{}
 
 func (tomlSyntax) decode(text []byte) (map[string]any, *SyntaxError) {
@@ -31,11 +31,11 @@ func (tomlSyntax) decode(text []byte) (map[string]any, *SyntaxError) {
 	return decoded(m).(map[string]any), nil
 }
 
-// set works where the value is already, else where its table is, else makes the table.
+// set edits the value in place, else adds it to its table, else creates the table.
 func (s tomlSyntax) set(text []byte, path Path, v any) ([]byte, error) {
 	style := tomlStyle{eol: lineEnd(text)}
 	doc := scanTOML(text)
-	// The value itself, or an inline table on the way to it.
+	// The value itself, or an inline table on the path.
 	for n := len(path); n > 0; n-- {
 		e := doc.entry(path[:n])
 		if e == nil {
@@ -47,10 +47,10 @@ func (s tomlSyntax) set(text []byte, path Path, v any) ([]byte, error) {
 		return style.setInline(text, e.value, path[n:], v)
 	}
 	if doc.inList(path) {
-		return nil, errors.New("lies in a list of tables ([[...]]), which is edited by hand")
+		return nil, errors.New("is in a list of tables ([[...]]), which must be edited by hand")
 	}
 	if doc.isTable(path) {
-		// A table becomes something else: its sections go first.
+		// A table is replaced by another value: remove its sections first.
 		text, err := s.unset(text, path)
 		if err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func (s tomlSyntax) unset(text []byte, path Path) ([]byte, error) {
 		}
 	}
 	if doc.inList(path) {
-		return nil, errors.New("lies in a list of tables ([[...]]), which is edited by hand")
+		return nil, errors.New("is in a list of tables ([[...]]), which must be edited by hand")
 	}
 	var cuts []span
 	for i := range doc.sections {
@@ -92,12 +92,12 @@ func (s tomlSyntax) unset(text []byte, path Path) ([]byte, error) {
 	return text, nil
 }
 
-// hasPrefix reports that path is prefix or lies below it.
+// hasPrefix reports whether path is prefix or below it.
 func hasPrefix(path, prefix Path) bool {
 	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
-// entry is the last key = value with exactly this path outside lists of tables.
+// entry returns the last key = value with exactly this path outside lists of tables.
 func (d *tomlText) entry(path Path) *tomlEntry {
 	for i := range d.sections {
 		if d.sections[i].listed {
@@ -112,7 +112,7 @@ func (d *tomlText) entry(path Path) *tomlEntry {
 	return nil
 }
 
-// isTable reports that headers or dotted keys make the path a table.
+// isTable reports whether headers or dotted keys make the path a table.
 func (d *tomlText) isTable(path Path) bool {
 	for _, sec := range d.sections {
 		if hasPrefix(sec.path, path) {
@@ -127,7 +127,7 @@ func (d *tomlText) isTable(path Path) bool {
 	return len(path) == 0
 }
 
-// inList reports that the path is or lies below a list of tables.
+// inList reports whether the path is or is below a list of tables.
 func (d *tomlText) inList(path Path) bool {
 	for _, sec := range d.sections {
 		if sec.list && hasPrefix(path, sec.path) && len(path) > len(sec.path) {
@@ -137,7 +137,7 @@ func (d *tomlText) inList(path Path) bool {
 	return false
 }
 
-// section is the [header] of exactly this path, the top of the file for the empty one, or nil.
+// section returns the [header] of exactly this path, the top of the file for the empty one, or nil.
 func (d *tomlText) section(path Path) *tomlSection {
 	for i := range d.sections {
 		if sec := &d.sections[i]; slices.Equal(sec.path, path) && !sec.list && !sec.listed {
@@ -147,7 +147,7 @@ func (d *tomlText) section(path Path) *tomlSection {
 	return nil
 }
 
-// dotted is the section whose dotted keys make path a table, and how many keys its header has.
+// dotted returns the section whose dotted keys make path a table, and the number of keys in its header.
 func (d *tomlText) dotted(path Path) (*tomlSection, int) {
 	for i := range d.sections {
 		sec := &d.sections[i]
@@ -160,7 +160,7 @@ func (d *tomlText) dotted(path Path) (*tomlSection, int) {
 	return nil, 0
 }
 
-// addKey adds one key that is not there, to a table that may not be there either.
+// addKey adds a new key to a table, which may be new as well.
 func (s tomlStyle) addKey(text []byte, doc *tomlText, path Path, v any) ([]byte, error) {
 	table := path[:len(path)-1]
 	if sec := doc.section(table); sec != nil {
@@ -174,7 +174,7 @@ func (s tomlStyle) addKey(text []byte, doc *tomlText, path Path, v any) ([]byte,
 	return s.addSection(text, doc, table, tomlKey(path[len(path)-1:])+" = "+s.inline(v)+s.eol), nil
 }
 
-// addTable adds an object that is not there: as a section, or as an inline value where the neighbours are dotted keys.
+// addTable adds a new object: as a section, or inline if its siblings are dotted keys.
 func (s tomlStyle) addTable(text []byte, doc *tomlText, path Path, pairs Pairs) ([]byte, error) {
 	for n := len(path) - 1; n > 0; n-- {
 		if sec, depth := doc.dotted(path[:n]); sec != nil {
@@ -193,7 +193,7 @@ func (s tomlStyle) addTable(text []byte, doc *tomlText, path Path, pairs Pairs) 
 	var body strings.Builder
 	s.section(&body, path, pairs)
 	out := s.addSection(text, doc, path, "")
-	// addSection wrote the header; what belongs below it, sections of its own included, follows at the end of the file.
+	// addSection wrote the header; its content, including sections of its own, follows at the end of the file.
 	header := "[" + tomlKey(path) + "]" + s.eol
 	at := bytes.LastIndex(out, []byte(header))
 	return splice(out, at, at+len(header), body.String()), nil
@@ -217,7 +217,7 @@ func (s tomlStyle) addSection(text []byte, doc *tomlText, path Path, body string
 	return append(out, block...)
 }
 
-// insertLine adds a line behind the last key of a section.
+// insertLine adds a line after the last key of a section.
 func (s tomlStyle) insertLine(text []byte, sec *tomlSection, line string) []byte {
 	at := sec.header.to
 	indent := ""
@@ -231,15 +231,14 @@ func (s tomlStyle) insertLine(text []byte, sec *tomlSection, line string) []byte
 	if at > 0 && text[at-1] != '\n' {
 		line = s.eol + line
 	}
-	// The top of the file keeps a line of distance to what follows.
+	// Keep a blank line between the top-level keys and what follows.
 	if sec.header.to == 0 && len(sec.entries) == 0 && at < len(text) && text[at] != '\n' && text[at] != '\r' {
 		line += s.eol
 	}
 	return splice(text, at, at, line)
 }
 
-// topComment is where the first key of a file without keys at the top goes: behind a comment that stands apart from what
-// follows.
+// topComment returns the position for the first top-level key: after a comment that is separated from what follows.
 func topComment(text []byte) int {
 	at := 0
 	for line := range bytes.Lines(text) {

@@ -11,7 +11,7 @@ import (
 // tomlStyle writes TOML.
 type tomlStyle struct{ eol string }
 
-// tomlKey writes a dotted key.
+// tomlKey formats a dotted key.
 func tomlKey(path Path) string {
 	parts := make([]string, len(path))
 	for i, key := range path {
@@ -25,7 +25,7 @@ func tomlKey(path Path) string {
 	return strings.Join(parts, ".")
 }
 
-// tomlString writes a string on one line.
+// tomlString formats a string on one line.
 func tomlString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -50,7 +50,7 @@ func tomlString(s string) string {
 	return b.String()
 }
 
-// inline writes a value on one line.
+// inline formats a value on one line.
 func (s tomlStyle) inline(v any) string {
 	switch v := v.(type) {
 	case Pairs:
@@ -77,10 +77,10 @@ func (s tomlStyle) inline(v any) string {
 	case float64:
 		return decimal(v)
 	}
-	return "null" // TOML has none: the text is refused when it is read again
+	return "null" // TOML has no null: the result is refused when it is parsed
 }
 
-// decimal is a number that is read again as one with a fraction, in TOML and YAML.
+// decimal formats a number so that TOML and YAML read it as a float.
 func decimal(f float64) string {
 	text := strconv.FormatFloat(f, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -89,7 +89,7 @@ func decimal(f float64) string {
 	return text
 }
 
-// section writes a table as a section, and tables in it as sections of their own.
+// section formats a table as a section, and nested tables as sections of their own.
 func (s tomlStyle) section(b *strings.Builder, path Path, pairs Pairs) {
 	b.WriteString("[" + tomlKey(path) + "]" + s.eol)
 	for _, p := range pairs {
@@ -112,7 +112,7 @@ type inlineMember struct {
 	value span
 }
 
-// inlineMembers are the members of the inline table at a span, nil when there is something else.
+// inlineMembers returns the members of the inline table at a span, nil for any other value.
 func inlineMembers(text []byte, at span) (list []inlineMember, ok bool) {
 	if text[at.from] != '{' {
 		return nil, false
@@ -139,7 +139,7 @@ func inlineMembers(text []byte, at span) (list []inlineMember, ok bool) {
 func (s tomlStyle) setInline(text []byte, at span, path Path, v any) ([]byte, error) {
 	members, ok := inlineMembers(text, at)
 	if !ok {
-		return nil, errors.New("cannot be set: there is a value on the way that is no table")
+		return nil, errors.New("cannot be set: a value on the path is not a table")
 	}
 	for _, m := range members {
 		if !hasPrefix(path, m.key) {
@@ -158,7 +158,7 @@ func (s tomlStyle) setInline(text []byte, at span, path Path, v any) ([]byte, er
 	return splice(text, end, end, ", "+added), nil
 }
 
-// unsetInline takes a value out of an inline table.
+// unsetInline removes a value from an inline table.
 func unsetInline(text []byte, at span, path Path) []byte {
 	members, _ := inlineMembers(text, at)
 	for i := len(members) - 1; i >= 0; i-- {
@@ -173,7 +173,8 @@ func unsetInline(text []byte, at span, path Path) []byte {
 			default:
 				text = splice(text, m.from, m.value.to, "")
 			}
-			// Offsets behind the cut have moved; those before it, which come next, have not. The one that follows is gone.
+			// Offsets after the cut have moved; those before it, which come next, have not. The following entry is
+			// gone.
 			members = members[:i:i]
 		case hasPrefix(path, m.key):
 			return unsetInline(text, m.value, path[len(m.key):])

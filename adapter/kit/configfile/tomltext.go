@@ -10,20 +10,20 @@ import (
 
 type span struct{ from, to int }
 
-// tomlText is where the parts of a TOML text stand.
+// tomlText is the positions of the parts of a TOML text.
 type tomlText struct{ sections []tomlSection }
 
-// tomlSection is the top of the file or what follows a header.
+// tomlSection is the top of the file or the content of a header.
 type tomlSection struct {
 	path    Path
 	list    bool // [[path]]
 	listed  bool // in or below a list of tables
 	header  span // the whole line; zero for the top of the file
 	entries []tomlEntry
-	next    int // where the next header's line begins
+	next    int // start of the next header's line
 }
 
-// end is where the section's text ends: comments that stand right above the next header belong to that.
+// end is the end of the section's text: comments directly above the next header belong to that header.
 func (s *tomlSection) end(text []byte) int {
 	if s.next == len(text) {
 		return s.next
@@ -46,11 +46,11 @@ func (s *tomlSection) end(text []byte) int {
 // tomlEntry is one key = value.
 type tomlEntry struct {
 	full  Path
-	line  span // from the beginning of its first line to the end of its last, a comment there included
+	line  span // from the start of its first line to the end of its last, including a comment there
 	value span
 }
 
-// scanTOML finds the parts of a text that is valid TOML.
+// scanTOML finds the parts of valid TOML.
 func scanTOML(text []byte) *tomlText {
 	doc := &tomlText{sections: []tomlSection{{}}}
 	var lists []Path
@@ -104,7 +104,7 @@ func skipBlank(text []byte, i int) int {
 	return i
 }
 
-// skipSpace passes over white space, line ends and comments.
+// skipSpace skips white space, line ends and comments.
 func skipSpace(text []byte, i int) int {
 	for i < len(text) {
 		switch text[i] {
@@ -119,7 +119,7 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// lineEndAt is the offset of the next line feed.
+// lineEndAt returns the offset of the next line feed.
 func lineEndAt(text []byte, i int) int {
 	if n := bytes.IndexByte(text[i:], '\n'); n >= 0 {
 		return i + n
@@ -127,7 +127,7 @@ func lineEndAt(text []byte, i int) int {
 	return len(text)
 }
 
-// tomlKeyAt reads a dotted key and gives the offset of what follows it: = or ].
+// tomlKeyAt reads a dotted key and returns the offset after it: = or ].
 func tomlKeyAt(text []byte, i int) (Path, int) {
 	var path Path
 	for i < len(text) {
@@ -156,7 +156,7 @@ func tomlKeyAt(text []byte, i int) (Path, int) {
 	return path, i
 }
 
-// skipTOMLString is the offset behind the string that begins at i.
+// skipTOMLString returns the offset after the string that starts at i.
 func skipTOMLString(text []byte, i int) int {
 	quote := text[i]
 	if triple := bytes.Repeat([]byte{quote}, 3); bytes.HasPrefix(text[i:], triple) {
@@ -165,7 +165,7 @@ func skipTOMLString(text []byte, i int) int {
 				i++
 			} else if bytes.HasPrefix(text[i:], triple) {
 				i += 3
-				// Up to two quotes may stand before the closing three.
+				// Up to two quotes may precede the closing three.
 				for n := 0; n < 2 && i < len(text) && text[i] == quote; n++ {
 					i++
 				}
@@ -184,7 +184,7 @@ func skipTOMLString(text []byte, i int) int {
 	return len(text)
 }
 
-// skipTOMLValue is the offset behind the value that begins at i.
+// skipTOMLValue returns the offset after the value that starts at i.
 func skipTOMLValue(text []byte, i int) int {
 	if i >= len(text) {
 		return i

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Pairs is an object whose keys are written in this order.
+// Pairs is an object with ordered keys.
 type Pairs []Pair
 
 // Pair is one key of Pairs with its value.
@@ -19,7 +19,7 @@ type Pair struct {
 	Value any
 }
 
-// normalize gives a value in the types that the formats write: Pairs, []any, string, bool, int64, float64, nil.
+// normalize converts a value to the types that the formats write: Pairs, []any, string, bool, int64, float64, nil.
 func normalize(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, string, bool, int64:
@@ -39,7 +39,7 @@ func normalize(v any) (any, error) {
 		return normalize(float64(v))
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("cannot be %v: that is no number", v)
+			return nil, fmt.Errorf("cannot be %v: not a number", v)
 		}
 		return v, nil
 	case json.Number:
@@ -48,7 +48,7 @@ func normalize(v any) (any, error) {
 		}
 		f, err := strconv.ParseFloat(v.String(), 64)
 		if err != nil {
-			return nil, fmt.Errorf("cannot be %q: that is no number", v.String())
+			return nil, fmt.Errorf("cannot be %q: not a number", v.String())
 		}
 		return normalize(f)
 	case []string:
@@ -97,7 +97,7 @@ func asPairs(v any) (Pairs, bool) {
 	return p, ok
 }
 
-// plain is a normalized value in the types of Document.Value.
+// plain converts a normalized value to the types of Document.Value.
 func plain(v any) any {
 	switch v := v.(type) {
 	case Pairs:
@@ -116,7 +116,7 @@ func plain(v any) any {
 	return v
 }
 
-// decoded brings what a parser made into the types of Document.Value.
+// decoded converts a parser's value to the types of Document.Value.
 func decoded(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -150,7 +150,7 @@ func decoded(v any) any {
 	return fmt.Sprint(v)
 }
 
-// equal compares values; a whole number equals the same number written with a point.
+// equal compares values; an integer equals the same number with a decimal point.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -213,7 +213,7 @@ func lookup(v any, path Path) (any, bool) {
 	return v, true
 }
 
-// assign puts a value at path, making objects on the way; v is changed.
+// assign sets the value at path, creating objects on the way; it changes v.
 func assign(v any, path Path, value any) any {
 	if len(path) == 0 {
 		return value

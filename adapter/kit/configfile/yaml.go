@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// yamlSyntax is YAML: one document, whose top is a mapping. Block mappings are edited line by line; a flow mapping ({...})
-// is written anew as a whole, in its order, when something in it changes.
+// yamlSyntax is YAML: one document with a mapping at the top. Block mappings are edited line by line; a flow mapping
+// ({...}) is rewritten as a whole, in its order, when it changes.
 type yamlSyntax struct{}
 
 func (yamlSyntax) decode(text []byte) (map[string]any, *SyntaxError) {
@@ -55,7 +55,7 @@ func yamlFault(err error) *SyntaxError {
 	return &SyntaxError{Message: message}
 }
 
-// yamlText is a text with the lines its parts stand on.
+// yamlText is a text with the offsets of its lines.
 type yamlText struct {
 	text  []byte
 	lines []int // offset of each line; one more for the end
@@ -83,7 +83,7 @@ func scanYAML(text []byte) (*yamlText, error) {
 	return y, nil
 }
 
-// mapping gives the entries of a block or flow mapping.
+// mapping returns the entries of a block or flow mapping.
 func mapping(n ast.Node) (entries []*ast.MappingValueNode, flow, ok bool) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -94,7 +94,7 @@ func mapping(n ast.Node) (entries []*ast.MappingValueNode, flow, ok bool) {
 	return nil, false, false
 }
 
-// yamlBlock is a block mapping: its entries and the line behind its last one.
+// yamlBlock is a block mapping: its entries and the line after the last one.
 type yamlBlock struct {
 	entries []*ast.MappingValueNode
 	end     int
@@ -106,7 +106,7 @@ func (b yamlBlock) find(key string) int {
 
 func keyLine(e *ast.MappingValueNode) int { return e.Key.GetToken().Position.Line - 1 }
 
-// span is the lines of entry i: from its key's to behind its last. Blank lines and comments behind it are not its own.
+// span returns the lines of entry i, without the blank lines and comments after it.
 func (y *yamlText) span(b yamlBlock, i int) (from, to int) {
 	from, to = keyLine(b.entries[i]), b.end
 	if i+1 < len(b.entries) {
@@ -124,7 +124,7 @@ func (y *yamlText) span(b yamlBlock, i int) (from, to int) {
 	return from, to
 }
 
-// colon is the offset behind the colon of an entry.
+// colon returns the offset after the colon of an entry.
 func (y *yamlText) colon(e *ast.MappingValueNode) int {
 	p := e.Start.Position
 	at := y.lines[p.Line-1]
@@ -209,7 +209,7 @@ func (s yamlSyntax) unset(text []byte, path Path) ([]byte, error) {
 	return text, nil
 }
 
-// appendLines puts lines at the beginning of a line, which may be the end of the text.
+// appendLines inserts lines at the start of a line, or at the end of the text.
 func (y *yamlText) appendLines(line int, lines string) []byte {
 	at := y.lines[min(line, len(y.lines)-1)]
 	if at > 0 && y.text[at-1] != '\n' {
@@ -218,7 +218,7 @@ func (y *yamlText) appendLines(line int, lines string) []byte {
 	return splice(y.text, at, at, lines)
 }
 
-// replace writes a value behind a key; to is the line behind the old value. A comment on the line of a scalar stays.
+// replace writes a value after a key; to is the line after the old value. A comment on the line of a scalar stays.
 func (y *yamlText) replace(style yamlStyle, e *ast.MappingValueNode, to int, v any) []byte {
 	from := y.colon(e)
 	end := y.lines[to]
@@ -238,7 +238,7 @@ func (y *yamlText) replace(style yamlStyle, e *ast.MappingValueNode, to int, v a
 	return splice(y.text, from, end, value+comment)
 }
 
-// trailingComment is the comment behind a value on one line, with the space before it.
+// trailingComment returns the comment after a one-line value, with the space before it.
 func trailingComment(s string) string {
 	rest := strings.TrimLeft(s, " \t")
 	i := len(s) - len(rest)
@@ -262,7 +262,7 @@ func trailingComment(s string) string {
 	return ""
 }
 
-// rewrite writes a flow mapping anew with a value at path, or without it when v is nil.
+// rewrite rewrites a flow mapping with a value at path, or without it if v is nil.
 func (s yamlSyntax) rewrite(text []byte, at Path, node ast.Node, path Path, v any) ([]byte, error) {
 	value, err := flowValue(node)
 	if err != nil {
@@ -299,7 +299,7 @@ func (s yamlSyntax) rewrite(text []byte, at Path, node ast.Node, path Path, v an
 	return text, nil
 }
 
-// flowValue is a flow mapping with its order.
+// flowValue returns a flow mapping with its order.
 func flowValue(n ast.Node) (any, error) {
 	if entries, _, ok := mapping(n); ok {
 		pairs := Pairs{}
@@ -319,7 +319,7 @@ func flowValue(n ast.Node) (any, error) {
 	return normalize(decoded(v))
 }
 
-// assignPairs sets or, with nil, takes out what is at path.
+// assignPairs sets what is at path, or removes it if the value is nil.
 func assignPairs(v any, path Path, value any) any {
 	if len(path) == 0 {
 		return value

@@ -9,15 +9,15 @@ import (
 // yamlStyle writes YAML.
 type yamlStyle struct{ eol string }
 
-// raw is text that is written as it is.
+// raw is text to write unchanged.
 type raw string
 
-// entry is a key with its value, as lines.
+// entry formats a key with its value, as lines.
 func (s yamlStyle) entry(indent, key string, v any) string {
 	return indent + s.scalar(key) + ":" + s.value(indent, v) + s.eol
 }
 
-// value is what stands behind the colon: a space and a scalar, or lines of their own.
+// value formats what follows the colon: a space and a scalar, or lines of their own.
 func (s yamlStyle) value(indent string, v any) string {
 	deeper := indent + "  "
 	switch v := v.(type) {
@@ -43,7 +43,7 @@ func (s yamlStyle) value(indent string, v any) string {
 	return " " + s.flow(v)
 }
 
-// flow is a value on one line.
+// flow formats a value on one line.
 func (s yamlStyle) flow(v any) string {
 	switch v := v.(type) {
 	case raw:
@@ -70,10 +70,10 @@ func (s yamlStyle) flow(v any) string {
 	return literal(v)
 }
 
-// words that mean something else than themselves, in one version of YAML or another.
+// words that are not strings in some version of YAML.
 var yamlWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 
-// scalar writes a string plain where that is beyond doubt, else in double quotes.
+// scalar formats a string plain if it is unambiguous, else in double quotes.
 func (yamlStyle) scalar(s string) string {
 	plain := s != "" && !slices.Contains(yamlWords, strings.ToLower(s)) &&
 		(s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z' || s[0] == '/') &&

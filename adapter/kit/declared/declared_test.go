@@ -26,9 +26,9 @@ var home = Dir{Default: ".x", Variable: "X_HOME"}
 var declares = Table{
 	Agent: "x", Command: "xx", Home: home, Project: ".px", Model: Setting("X_MODEL", home, "s.json", "model", "name"),
 	Skills: Folders{Suffix: ".md", Also: []string{".a"}, AlsoProject: []string{".b"}, Note: "trusted"},
-	Hooks: HookTable{Tool: "Before", File: "h/hooks.json", Format: "json", Note: "trusted", Events: []adapter.NativeHook{{Name: "Before"}, {Name: "After"}},
+	Hooks: &HookTable{Tool: "Before", File: "h/hooks.json", Format: "json", Note: "trusted", Events: []adapter.NativeHook{{Name: "Before"}, {Name: "After"}},
 		Group: func(e adapter.NativeHook, command string) any { return e.Name + " " + command }},
-	Plugins: PluginTable{Format: "f", List: []string{"ls"}, Install: []string{"add"}, Then: []string{"--yes"}, Remove: []string{"rm"}, Consent: true, Unnamed: true,
+	Plugins: &PluginTable{Format: "f", List: []string{"ls"}, Install: []string{"add"}, Then: []string{"--yes"}, Remove: []string{"rm"}, Consent: true, Unnamed: true,
 		Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
 			for _, id := range strings.Fields(said.Stdout) {
 				list = append(list, adapter.InstalledPlugin{PluginID: id})
@@ -42,7 +42,7 @@ var declares = Table{
 			}
 			return []adapter.PluginListing{{PluginID: "a" + said.Stdout}, {PluginID: "b", Description: "Waves"}}, err
 		}},
-	Login: LoginTable{
+	Login: &LoginTable{
 		Variables: []Variable{{Name: "X_CLOUD", Method: "cloud", Elsewhere: "through a cloud"}, {Name: "X_KEY", Method: "api_key"}},
 		Stored: func(adapter.Host, time.Time) adapter.AuthState {
 			return adapter.AuthState{Status: adapter.AuthUnknown, Details: "stored"}
@@ -117,7 +117,9 @@ func TestAnswerHook(t *testing.T) {
 	t.Parallel()
 	deny := execution.HookResult{Decision: execution.HookDeny, Message: "no"}
 	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{"a":1}`)}
+	specific, top := *declares.Hooks, HookTable{}
 	worded := declares
+	worded.Hooks = &specific
 	worded.Hooks.Specific = true
 	worded.Hooks.Denial = func(event, why string) map[string]any {
 		if event != "Before" {
@@ -126,8 +128,10 @@ func TestAnswerHook(t *testing.T) {
 		return map[string]any{"why": why}
 	}
 	worded.Hooks.Modified = func(input json.RawMessage) map[string]any { return map[string]any{"input": input} }
+	top = specific
+	top.Specific = false
 	broken := worded
-	broken.Hooks.Specific = false
+	broken.Hooks = &top
 	for _, tt := range []struct {
 		name  string
 		table *Table
@@ -137,7 +141,7 @@ func TestAnswerHook(t *testing.T) {
 	}{
 		{"deny", &declares, "Before", deny, adapter.HookAnswer{Stderr: "no", ExitCode: 2}},
 		{"deny without a reason", &declares, "Before", execution.HookResult{Decision: execution.HookDeny}, adapter.HookAnswer{Stderr: "denied by a hook", ExitCode: 2}},
-		{"modify what cannot be", &declares, "Before", modify, adapter.HookAnswer{Stderr: "x cannot be given another input for a tool, which a hook wanted", ExitCode: 2}},
+		{"modify what cannot be", &declares, "Before", modify, adapter.HookAnswer{Stderr: "x cannot modify a tool's input, as a hook requested", ExitCode: 2}},
 		{"modify elsewhere", &declares, "After", execution.HookResult{Decision: execution.HookModify, Stdout: "note"}, adapter.HookAnswer{Stdout: "note"}},
 		{"allow", &declares, "Before", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"}, adapter.HookAnswer{Stdout: "note"}},
 		{"deny in words", &worded, "Before", deny, adapter.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","why":"no"}}`}},
@@ -247,7 +251,7 @@ func TestVariables(t *testing.T) {
 		vars map[string]string
 		want adapter.AuthState
 	}{
-		{map[string]string{"X_CLOUD": "1", "X_KEY": "k"}, adapter.AuthState{Status: adapter.AuthUnknown, Method: "cloud", Details: "X_CLOUD is set: through a cloud, whose login is not looked at"}},
+		{map[string]string{"X_CLOUD": "1", "X_KEY": "k"}, adapter.AuthState{Status: adapter.AuthUnknown, Method: "cloud", Details: "X_CLOUD is set: through a cloud, whose login is not checked"}},
 		{map[string]string{"X_CLOUD": "0", "X_KEY": "k"}, adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "X_KEY is set"}},
 		{map[string]string{"X_CLOUD": "false"}, adapter.AuthState{Status: adapter.AuthUnknown, Details: "stored"}},
 		{nil, adapter.AuthState{Status: adapter.AuthUnknown, Details: "stored"}},
@@ -275,10 +279,10 @@ func TestFile(t *testing.T) {
 	for text, want := range map[string]adapter.AuthState{
 		"":      {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is not JSON of the expected shape"},
 		"x":     {Status: adapter.AuthUnknown, Method: "oauth", Details: path + " cannot be read: it is not JSON of the expected shape"},
-		"0":     {Status: adapter.Unauthenticated, Details: path + " holds no login; type it"},
+		"0":     {Status: adapter.Unauthenticated, Details: path + " contains no login; type it"},
 		"2000":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "d", ExpiresAt: time.Unix(2000, 0).UTC()},
 		"500":   {Status: adapter.AuthExpired, Method: "m", Identity: "ann", Details: "type it", ExpiresAt: time.Unix(500, 0).UTC()},
-		"-500":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "the access token has expired; x renews it by itself", ExpiresAt: time.Unix(500, 0).UTC()},
+		"-500":  {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "the access token has expired; x renews it automatically", ExpiresAt: time.Unix(500, 0).UTC()},
 		"-2000": {Status: adapter.Authenticated, Method: "m", Identity: "ann", Details: "d", ExpiresAt: time.Unix(2000, 0).UTC()},
 	} {
 		if got := f.State(host(map[string]string{"/home/ann/.x/login.json": text}, nil), now); got != want {

@@ -1,4 +1,4 @@
-// Package declared makes what an agent does beside its runs from a table: skills, sub-agents, hooks in its own files, plugins, the
-// look for an installation and for a login. An adapter embeds the parts that its agent has, and has functions only where the agent
-// is odd. What happens within a run belongs to the kits of runs.
+// Package declared implements what an agent offers besides runs from a table: skills, sub-agents, native hooks,
+// plugins, and detection of its installation and login. An adapter embeds the parts its agent has and writes
+// functions only where the agent differs. Runs belong to the kits of runs.
 package declared

@@ -8,8 +8,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// readHook reads what an agent writes to the command of a hook. Agents took over each other's names, so that most of them
-// say the same things in the same words, or in camel case. tool says that the event is about a tool call: one that names no tool is an error.
+// readHook parses what an agent passes to the command of a hook. Agents copied each other's field names, so most use
+// the same ones in snake or camel case. tool reports whether the event is about a tool call; a call without a tool
+// name is an error.
 func readHook(agent, event string, payload []byte, tool bool) (execution.HookCall, error) {
 	var in struct {
 		SessionID  string          `json:"session_id"`
@@ -19,7 +20,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 		ToolInput  json.RawMessage `json:"tool_input"`
 		ToolOutput json.RawMessage `json:"tool_response"`
 		ToolUseID  string          `json:"tool_use_id"`
-		ToolCallID string          `json:"tool_call_id"` // of the model, where the other is of the agent's own making
+		ToolCallID string          `json:"tool_call_id"` // assigned by the model; tool_use_id is the agent's own
 		Prompt     string          `json:"prompt"`
 		Message    string          `json:"message"`
 		Last       string          `json:"last_assistant_message"`
@@ -33,7 +34,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 		Error           json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(payload, &in); err != nil {
-		return execution.HookCall{}, fmt.Errorf("read what %s says to %s: %v", agent, event, err)
+		return execution.HookCall{}, fmt.Errorf("parse the input of %s to %s: %v", agent, event, err)
 	}
 	for _, m := range []struct{ to, other *json.RawMessage }{{&in.ToolInput, &in.OtherInput}, {&in.ToolOutput, &in.OtherOutput}, {&in.ToolOutput, &in.Error}} {
 		if *m.to == nil {
@@ -42,7 +43,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 	}
 	in.ToolName = cmp.Or(in.ToolName, in.OtherTool)
 	if tool && in.ToolName == "" {
-		return execution.HookCall{}, fmt.Errorf("read what %s says to %s: it names no tool", agent, event)
+		return execution.HookCall{}, fmt.Errorf("parse the input of %s to %s: no tool is named", agent, event)
 	}
 	return execution.HookCall{Agent: agent, HookType: event, SessionID: cmp.Or(in.SessionID, in.OtherSession),
 		ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,

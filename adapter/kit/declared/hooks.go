@@ -10,46 +10,46 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// HookTable is how an agent calls commands at moments of its work.
+// HookTable describes the events at which an agent calls commands.
 type HookTable struct {
 	Events []adapter.NativeHook
 	Tool   string // the event before a tool call
-	File   string // beside its settings, where the commands stand
+	File   string // file of the commands, below the settings folder
 	Format string // of the file
 	Base   []adapter.HookMember
-	Note   string // what must be so before it calls those of a project
-	// Group is a command as the file names it.
+	Note   string // condition for the commands of a project
+	// Group returns the list element that the file expects for a command.
 	Group func(e adapter.NativeHook, command string) any
-	// Finish completes a place, for an agent that wants more than a group. Optional.
+	// Finish completes a place for an agent that needs more than a group. Optional.
 	Finish func(h adapter.Host, p *adapter.HookPlace, event, command string)
 
-	// Denial words a refusal in JSON. Without it, or where it returns nil, the command ends with exit code 2.
+	// Denial returns the JSON of a denial. If it is nil or returns nil, the command exits with code 2.
 	Denial func(event, why string) map[string]any
-	// Modified words another input for a tool. Without it the agent cannot be given one, and the call is denied.
+	// Modified returns the JSON that replaces a tool's input. If it is nil, the call is denied instead.
 	Modified func(input json.RawMessage) map[string]any
-	// Specific puts what Denial and Modified return into the member hookSpecificOutput.
+	// Specific wraps what Denial and Modified return in the member hookSpecificOutput.
 	Specific bool
 }
 
-// HooksOf makes an adapter.NativeHooks of the table.
+// HooksOf implements adapter.NativeHooks from the table.
 type HooksOf[D Declares] struct{}
 
-// Hooks lists the agent's events.
+// Hooks returns the agent's events.
 func (HooksOf[D]) Hooks() []adapter.NativeHook {
 	return append([]adapter.NativeHook(nil), of[D]().Hooks.Events...)
 }
 
-// ReadHook reads what the agent writes to the command of an event.
+// ReadHook parses what the agent passes to the command of an event.
 func (HooksOf[D]) ReadHook(event string, payload []byte) (execution.HookCall, error) {
 	return of[D]().readHook(event, payload)
 }
 
-// AnswerHook words a result for the agent.
+// AnswerHook formats a result for the agent.
 func (HooksOf[D]) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
 	return of[D]().answerHook(event, res)
 }
 
-// PlaceHook says where the agent reads a hook.
+// PlaceHook returns where the agent reads a hook.
 func (HooksOf[D]) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
 	t := of[D]()
 	e, ok := adapter.FindHook(t.Hooks.Events, event)
@@ -68,7 +68,7 @@ func (HooksOf[D]) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, even
 	return p
 }
 
-// ToolHook is how the agent asks before a tool call of a run.
+// ToolHook returns the hook by which an agent asks before a tool call of a run.
 func ToolHook[D Declares]() *cliagent.ToolHook {
 	return &cliagent.ToolHook{
 		Read: func(_ string, payload []byte) (execution.HookCall, error) {
@@ -86,7 +86,7 @@ func (t *Table) readHook(event string, payload []byte) (execution.HookCall, erro
 	return readHook(t.Agent, event, payload, event == t.Hooks.Tool)
 }
 
-// answerHook words an answer. What the agent's form cannot say denies.
+// answerHook formats an answer. A decision that the agent's format cannot express is a denial.
 func (t *Table) answerHook(event string, res execution.HookResult) adapter.HookAnswer {
 	var out map[string]any
 	switch {
@@ -97,7 +97,7 @@ func (t *Table) answerHook(event string, res execution.HookResult) adapter.HookA
 	case res.Decision != execution.HookModify || event != t.Hooks.Tool:
 		return adapter.HookAnswer{Stdout: res.Stdout}
 	case t.Hooks.Modified == nil:
-		res.Message = t.Agent + " cannot be given another input for a tool, which a hook wanted"
+		res.Message = t.Agent + " cannot modify a tool's input, as a hook requested"
 	default:
 		out = t.Hooks.Modified(res.ModifiedInput)
 	}

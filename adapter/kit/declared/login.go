@@ -16,10 +16,10 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
-// Model is the model of a run that names none.
+// Model returns the model of a run that names none.
 type Model func(adapter.Host) string
 
-// Setting is the model of a variable, or else of a member of a settings file in JSON, in which comments may stand.
+// Setting returns a Model that reads a variable, or else a member of a settings file in JSON with comments.
 func Setting(variable string, d Dir, file string, path ...string) Model {
 	return func(h adapter.Host) string {
 		if model := h.Getenv(variable); model != "" {
@@ -37,12 +37,13 @@ func Setting(variable string, d Dir, file string, path ...string) Model {
 			data = object[member]
 		}
 		var model string
-		_ = json.Unmarshal(data, &model) // anything else names no model
+		_ = json.Unmarshal(data, &model) // a value of another type names no model
 		return model
 	}
 }
 
-// UnmarshalJSONC reads JSON with comments and trailing commas. An error says nothing of the text, which may hold secrets.
+// UnmarshalJSONC reads JSON with comments and trailing commas. Errors do not quote the text, which may contain
+// secrets.
 func UnmarshalJSONC(data []byte, v any) error {
 	plain, err := hujson.Standardize(append(data[:len(data):len(data)], '\n')) // a comment may end the text
 	if err != nil || json.Unmarshal(plain, v) != nil {
@@ -53,27 +54,27 @@ func UnmarshalJSONC(data []byte, v any) error {
 
 var errShape = errors.New("it is not JSON of the expected shape")
 
-// Note says what is wrong with an installation of a version.
+// Note returns a warning about an installation of a version.
 type Note func(ctx context.Context, h adapter.Host, version string) string
 
-// LoginTable is how an agent logs in.
+// LoginTable describes how an agent logs in.
 type LoginTable struct {
-	Variables []Variable // in the order in which the agent takes them
-	// Stored looks at the files of a login; it is asked where no variable decides.
+	Variables []Variable // in the agent's order of precedence
+	// Stored inspects the stored login; it is called if no variable decides.
 	Stored   func(h adapter.Host, now time.Time) adapter.AuthState
 	Guidance adapter.AuthGuidance
 }
 
-// Variable is a variable that decides about a login.
+// Variable is a variable that decides the login.
 type Variable struct {
 	Name, Method string
-	Elsewhere    string // the variable is a switch: the login is somewhere else, which is not looked at
+	Elsewhere    string // set for a switch: the login is kept elsewhere and not checked
 }
 
-// LoginsOf makes an adapter.Prober and an adapter.AuthGuide of the table.
+// LoginsOf implements adapter.Prober and adapter.AuthGuide from the table.
 type LoginsOf[D Declares] struct{}
 
-// Probe looks for the agent's command, asks it for its version and reads the model of the user's settings.
+// Probe finds the agent's command, asks for its version and reads the model of the user's settings.
 func (LoginsOf[D]) Probe(ctx context.Context, h adapter.Host) (adapter.Installation, error) {
 	t := of[D]()
 	in, err := cliagent.DetectVersion(ctx, h, t.Command)
@@ -89,7 +90,7 @@ func (LoginsOf[D]) Probe(ctx context.Context, h adapter.Host) (adapter.Installat
 	return in, ctx.Err()
 }
 
-// DetectAuth looks at variables and files, in the order in which the agent takes them.
+// DetectAuth checks variables, then the stored login, in the agent's order of precedence.
 func (LoginsOf[D]) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
 	l := of[D]().Login
 	for _, v := range l.Variables {
@@ -97,7 +98,7 @@ func (LoginsOf[D]) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthSta
 		case value == "", v.Elsewhere != "" && (value == "0" || value == "false"):
 		case v.Elsewhere != "":
 			return adapter.AuthState{Status: adapter.AuthUnknown, Method: v.Method,
-				Details: v.Name + " is set: " + v.Elsewhere + ", whose login is not looked at"}
+				Details: v.Name + " is set: " + v.Elsewhere + ", whose login is not checked"}
 		default:
 			return adapter.AuthState{Status: adapter.Authenticated, Method: v.Method, Details: v.Name + " is set"}
 		}
@@ -105,30 +106,30 @@ func (LoginsOf[D]) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthSta
 	return l.Stored(h, time.Now())
 }
 
-// AuthGuidance tells how to log in.
+// AuthGuidance returns how to log in.
 func (LoginsOf[D]) AuthGuidance() adapter.AuthGuidance { return of[D]().Login.Guidance }
 
-// File is a login that an agent keeps in a file of JSON.
+// File is a login that an agent keeps in a JSON file.
 type File struct {
 	Agent  string
 	Dir    Dir
 	Name   string
 	Hint   string // how to log in
-	Method string // of what cannot be read
-	// Read reads the login. Only what is not JSON of the expected shape is an error, which is not shown: it could quote the file.
+	Method string // method reported for an unreadable file
+	// Read parses the login. An error means unexpected JSON; it is not shown because it could quote the file.
 	Read func(h adapter.Host, data []byte) (Token, error)
-	// Missing is what it means that there is no file; nil: that nobody is logged in.
+	// Missing returns the state if the file does not exist; nil means logged out.
 	Missing func(h adapter.Host) adapter.AuthState
 }
 
-// Token is a login in a file. It holds no secret.
+// Token is a login in a file, without its secret.
 type Token struct {
-	Method, Identity, Details string // without a method nobody is logged in
+	Method, Identity, Details string // an empty method means logged out
 	Expires                   time.Time
-	Renews                    bool // the agent renews it by itself
+	Renews                    bool // the agent renews it automatically
 }
 
-// State is what the file says of the login.
+// State returns the state of the login in the file.
 func (f File) State(h adapter.Host, now time.Time) adapter.AuthState {
 	data, err := f.Dir.Read(h, f.Name)
 	switch {
@@ -144,30 +145,31 @@ func (f File) State(h adapter.Host, now time.Time) adapter.AuthState {
 	case err != nil:
 		return adapter.AuthState{Status: adapter.AuthUnknown, Method: f.Method, Details: Unreadable(f.Dir.Path(h, f.Name))}
 	case token.Method == "":
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: f.Dir.Path(h, f.Name) + " holds no login; " + f.Hint}
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: f.Dir.Path(h, f.Name) + " contains no login; " + f.Hint}
 	}
 	state := adapter.AuthState{Status: adapter.Authenticated, Method: token.Method, Identity: token.Identity, Details: token.Details,
 		ExpiresAt: token.Expires}
 	if token.Expires.IsZero() || !token.Expires.Before(now) {
 		return state
 	}
-	state.Details = "the access token has expired; " + f.Agent + " renews it by itself"
+	state.Details = "the access token has expired; " + f.Agent + " renews it automatically"
 	if !token.Renews {
 		state.Status, state.Details = adapter.AuthExpired, f.Hint
 	}
 	return state
 }
 
-// Unreadable says that a file of a login has another form than expected.
+// Unreadable returns the message for a login file of an unexpected format.
 func Unreadable(path string) string { return path + " cannot be read: " + errShape.Error() }
 
-// Claims are what a token says of itself.
+// Claims are the claims of a token that are read.
 type Claims struct {
-	Expires int64  `json:"exp"` // seconds
+	Expires int64  `json:"exp"` // seconds since 1970
 	Email   string `json:"email"`
 }
 
-// ReadClaims reads a JSON Web Token without a check of its signature: nothing is granted for it. Another text has no claims.
+// ReadClaims reads a JSON Web Token without verifying its signature: nothing is granted for it. Any other text has no
+// claims.
 func ReadClaims(token string) (c Claims) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -180,7 +182,7 @@ func ReadClaims(token string) (c Claims) {
 	return c
 }
 
-// ReadEnv reads a file of variables into a map, NAME=VALUE by line.
+// ReadEnv reads NAME=VALUE lines into a map.
 func ReadEnv(text string, into map[string]string) {
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")

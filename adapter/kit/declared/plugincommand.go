@@ -13,17 +13,17 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxPluginID bounds the name of a plugin, which may be a path or an address.
+// maxPluginID bounds the name of a plugin, which may be a path or a URL.
 const maxPluginID = 1024
 
-// pluginCommand runs an agent's own command for its plugins. There is no shell: an argument is what it is. The command may
-// ask nobody. A failure carries what it said.
+// pluginCommand runs an agent's plugin command, without a shell and without questions to a person. An error includes
+// its output.
 func pluginCommand(ctx context.Context, h adapter.Host, agent, command string, env map[string]string, args ...string) (adapter.SpawnOutcome, error) {
 	path, err := h.LookPath(command)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return adapter.SpawnOutcome{}, &execution.Error{Code: execution.CodeAgentNotInstalled, Agent: agent, Cause: err,
-				Message: fmt.Sprintf("%s is not installed: there is no command %q on PATH", agent, command), Hint: "drawbar agents install " + agent}
+				Message: fmt.Sprintf("%s is not installed: command %q not found on PATH", agent, command), Hint: "drawbar agents install " + agent}
 		}
 		return adapter.SpawnOutcome{}, execution.Errorf(execution.CodeSpawn, "find %s: %w", agent, err)
 	}
@@ -33,45 +33,45 @@ func pluginCommand(ctx context.Context, h adapter.Host, agent, command string, e
 	}
 	if out.Code != 0 {
 		e := execution.Errorf(execution.CodePlugin, "%s %s ended with exit code %d: %s", command, strings.Join(args, " "), out.Code,
-			cmp.Or(lastLines(out.Stderr), lastLines(out.Stdout), "it said nothing"))
+			cmp.Or(lastLines(out.Stderr), lastLines(out.Stdout), "no output"))
 		e.Agent = agent
 		return out, e
 	}
 	return out, nil
 }
 
-// lastLines is the end of what a command said.
+// lastLines returns the end of a command's output.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD")), "\n")
 	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }
 
-// checkPluginID refuses what an agent's command could take for something else than the name of a plugin.
+// checkPluginID refuses names that an agent's command could take for something else.
 func checkPluginID(id string) error {
 	switch {
 	case strings.TrimSpace(id) == "":
 		return execution.Errorf(execution.CodeValidation, "the plugin has no name")
 	case len(id) > maxPluginID:
-		return execution.Errorf(execution.CodeValidation, "the plugin's name has %d bytes, at most %d are taken", len(id), maxPluginID)
+		return execution.Errorf(execution.CodeValidation, "the plugin name has %d bytes; the limit is %d", len(id), maxPluginID)
 	case strings.HasPrefix(id, "-"):
-		return execution.Errorf(execution.CodeValidation, "%q is no plugin: it would be taken for a flag", id)
+		return execution.Errorf(execution.CodeValidation, "%q is not a plugin name: it starts like a flag", id)
 	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 || r == 0x7f }):
-		return execution.Errorf(execution.CodeValidation, "%q is no plugin: it holds control characters", id)
+		return execution.Errorf(execution.CodeValidation, "%q is not a plugin name: it contains control characters", id)
 	}
 	return nil
 }
 
-// ParsePlugins decodes what a command printed as JSON.
+// ParsePlugins decodes a command's JSON output.
 func ParsePlugins(agent, output string, v any) error {
 	if err := json.Unmarshal([]byte(output), v); err != nil {
-		e := execution.Errorf(execution.CodePlugin, "%s lists its plugins in a form that is not known: %v", agent, err)
+		e := execution.Errorf(execution.CodePlugin, "%s printed its list of plugins in an unknown format: %v", agent, err)
 		e.Agent = agent
 		return e.WithHint("this version of %s may be too new: drawbar doctor", agent)
 	}
 	return nil
 }
 
-// findPlugin finds an installed plugin by its id or its name.
+// findPlugin finds an installed plugin by id or name.
 func findPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlugin, bool) {
 	for _, p := range list {
 		if p.PluginID == id || p.Name == id {
@@ -81,16 +81,16 @@ func findPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlu
 	return adapter.InstalledPlugin{}, false
 }
 
-// matchPlugin reports whether a listing has a query in its name or description.
+// matchPlugin reports whether a listing's name or description contains a query.
 func matchPlugin(l adapter.PluginListing, query string) bool {
 	query = strings.ToLower(query)
 	return strings.Contains(strings.ToLower(l.PluginID), query) || strings.Contains(strings.ToLower(l.Description), query)
 }
 
-// missing is the error of an installation that left nothing behind.
+// missing is the error for an installation that succeeded but is not listed.
 func missing(agent, id string, said adapter.SpawnOutcome) error {
-	e := execution.Errorf(execution.CodePlugin, "%s said that it installed %s, but does not list it: %s", agent, id,
-		cmp.Or(lastLines(said.Stdout+said.Stderr), "it said nothing"))
+	e := execution.Errorf(execution.CodePlugin, "%s reported that it installed %s, but does not list it: %s", agent, id,
+		cmp.Or(lastLines(said.Stdout+said.Stderr), "no output"))
 	e.Agent = agent
 	return e
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// PluginTable is how an agent's own command manages its plugins. The arguments of each are words; the plugin's id stands behind
-// those of Install and Remove.
+// PluginTable describes an agent's own plugin command. The plugin's id follows the arguments of Install and Remove.
 type PluginTable struct {
-	Format        string            // of the plugins
-	Env           map[string]string // of the command
+	Format        string            // plugin format
+	Env           map[string]string // environment of the command
 	List          []string
-	Install, Then []string // Then stands behind the id
+	Install, Then []string // Then follows the id
 	Remove        []string
-	Consent       bool // the agent wants a person's consent to an installation
-	Unnamed       bool // what is installed may have another name than what names it, such as an address
-	// Rows reads the list. Agent and format are filled in.
+	Consent       bool // installing requires a person's consent
+	Unnamed       bool // the name of an installed plugin may differ from its id, for example a URL
+	// Rows parses the list. Agent and format are filled in.
 	Rows func(said adapter.SpawnOutcome) ([]adapter.InstalledPlugin, error)
-	// Search lists what can be installed; run runs the command. Agents, formats and tags are filled in.
+	// Search lists installable plugins; run runs the command. Agents, formats and tags are filled in.
 	Search func(run Run) ([]adapter.PluginListing, error)
 }
 
@@ -33,10 +32,10 @@ func (t *Table) run(ctx context.Context, h adapter.Host) Run {
 	}
 }
 
-// PluginsOf makes an adapter.PluginManager of the table.
+// PluginsOf implements adapter.PluginManager from the table.
 type PluginsOf[D Declares] struct{}
 
-// ListPlugins lists the plugins of the user.
+// ListPlugins lists the user's plugins.
 func (PluginsOf[D]) ListPlugins(ctx context.Context, h adapter.Host) ([]adapter.InstalledPlugin, error) {
 	return of[D]().plugins(ctx, h)
 }
@@ -56,7 +55,7 @@ func (t *Table) plugins(ctx context.Context, h adapter.Host) ([]adapter.Installe
 	return append([]adapter.InstalledPlugin{}, list...), nil
 }
 
-// InstallPlugin installs what id names in the agent's own words.
+// InstallPlugin installs the plugin that id names in the agent's syntax.
 func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string,
 	o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
 	t, none := of[D](), adapter.InstalledPlugin{}
@@ -65,8 +64,8 @@ func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string
 	}
 	if t.Plugins.Consent && !o.Consent {
 		return none, execution.Errorf(execution.CodeValidation,
-			"%s wants the consent of a person: a plugin is a program of somebody else, with servers, commands and hooks of its own", t.Agent).
-			WithHint("look at it first, then give --consent")
+			"%s requires a person's consent: a plugin is third-party code with servers, commands and hooks of its own", t.Agent).
+			WithHint("review it first, then give --consent")
 	}
 	var before []adapter.InstalledPlugin
 	if t.Plugins.Unnamed {
@@ -104,10 +103,10 @@ func (PluginsOf[D]) UninstallPlugin(ctx context.Context, h adapter.Host, id stri
 	return err
 }
 
-// SearchOf makes an adapter.PluginSearcher of the table.
+// SearchOf implements adapter.PluginSearcher from the table.
 type SearchOf[D Declares] struct{}
 
-// SearchPlugins lists the plugins that can be installed and have the query in their name or description.
+// SearchPlugins lists installable plugins whose name or description contains the query.
 func (SearchOf[D]) SearchPlugins(ctx context.Context, h adapter.Host, query string) ([]adapter.PluginListing, error) {
 	t := of[D]()
 	all, err := t.Plugins.Search(t.run(ctx, h))

@@ -6,18 +6,18 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Folders is where an agent reads skills and sub-agents: the folders skills and agents beside its settings.
+// Folders describes where an agent reads skills and sub-agents: the folders skills and agents below its settings.
 type Folders struct {
 	Suffix      string   // of a sub-agent's file
-	Also        []string // other folders whose skills it reads, in the home directory and in a project
-	AlsoProject []string // in a project only
-	Note        string   // what must be so before it reads those of a project
+	Also        []string // other folders with skills, in the home directory and in a project
+	AlsoProject []string // other folders in a project only
+	Note        string   // condition for those of a project
 }
 
-// SkillsOf makes an adapter.SkillKeeper of the table.
+// SkillsOf implements adapter.SkillKeeper from the table.
 type SkillsOf[D Declares] struct{}
 
-// SkillFolder is where the agent reads skills.
+// SkillFolder returns where the agent reads skills.
 func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
 	t := of[D]()
 	f := t.folder(h, scope, dir, "skills")
@@ -31,7 +31,7 @@ func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir st
 	return f, true
 }
 
-// SubagentFolder is where the agent reads sub-agents.
+// SubagentFolder returns where the agent reads sub-agents.
 func (SkillsOf[D]) SubagentFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
 	t := of[D]()
 	f := t.folder(h, scope, dir, "agents")

@@ -8,22 +8,22 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Table is what an agent declares. Parts that it does not embed may be left empty.
+// Table is what an agent declares. Parts that the adapter does not embed may be empty.
 type Table struct {
-	Agent   string // its registered name
-	Command string // its program
-	Home    Dir    // where it keeps what is the user's
-	Project string // the folder of a project where it keeps what is the project's: .claude
+	Agent   string // registered name
+	Command string // program
+	Home    Dir    // folder of the user's settings
+	Project string // folder of a project's settings: .claude
 	Model   Model
-	// Note says what is wrong with an installation of a version, empty for nothing; nil where nothing can be.
+	// Note returns a warning about an installation of a version, empty for none; it may be nil.
 	Note    Note
 	Skills  Folders
-	Hooks   HookTable
-	Plugins PluginTable
-	Login   LoginTable
+	Hooks   *HookTable
+	Plugins *PluginTable
+	Login   *LoginTable
 }
 
-// Declares is a type without fields whose method returns an agent's table, always the same.
+// Declares is a type without fields whose method always returns the same table.
 type Declares interface{ Table() *Table }
 
 func of[D Declares]() *Table {
@@ -31,7 +31,7 @@ func of[D Declares]() *Table {
 	return d.Table()
 }
 
-// Of has all that an agent with skills, sub-agents, hooks, plugins and a login has. An agent with fewer embeds the parts.
+// Of combines skills, sub-agents, hooks, plugins and a login. An agent with fewer embeds the parts.
 type Of[D Declares] struct {
 	SkillsOf[D]
 	HooksOf[D]
@@ -39,15 +39,15 @@ type Of[D Declares] struct {
 	LoginsOf[D]
 }
 
-// Dir is a folder in the user's home directory that a variable may place elsewhere.
+// Dir is a folder in the user's home directory that a variable may relocate.
 type Dir struct {
 	Default  string // in the home directory: .claude
 	Variable string
-	Below    string // the folder within that which the variable names, empty for itself
+	Below    string // subfolder of the variable's folder; empty for none
 	Tilde    bool   // the variable's value may begin with ~
 }
 
-// In is the folder on a machine.
+// In returns the folder on a machine.
 func (d Dir) In(h adapter.Host) string {
 	dir := h.Getenv(d.Variable)
 	switch {
@@ -64,13 +64,13 @@ func (d Dir) In(h adapter.Host) string {
 	return dir
 }
 
-// Path is a file or folder within it.
+// Path returns a file or folder within it.
 func (d Dir) Path(h adapter.Host, name string) string { return filepath.Join(d.In(h), name) }
 
 // Read reads a file within it.
 func (d Dir) Read(h adapter.Host, name string) ([]byte, error) { return Read(h, d.Path(h, name)) }
 
-// Read reads a file of the machine.
+// Read reads a file on the machine.
 func Read(h adapter.Host, path string) ([]byte, error) {
 	name, err := h.Name(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func Read(h adapter.Host, path string) ([]byte, error) {
 	return fs.ReadFile(h.FS, name)
 }
 
-// settingsDir is where an agent reads settings, skills and hooks of a scope, and the project that they must not lead out of.
+// settingsDir returns the folder of settings, skills and hooks in a scope, and the project that must contain it.
 func (t *Table) settingsDir(h adapter.Host, scope adapter.ConfigScope, dir string) (folder, within string) {
 	if scope == adapter.ScopeProject {
 		return filepath.Join(dir, t.Project), dir

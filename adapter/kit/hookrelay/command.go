@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// role is the first argument of a process that is a hook's command.
+// role is the first argument of a process that serves as a hook's command.
 const role = "hook-relay"
 
-// The codes the command exits with besides those of the run. Agents take 2 for a denial; another one is a failure that
-// changes nothing, as it must be for hooks that are only told.
+// Exit codes of the command besides those of the run. Agents take 2 as a denial and ignore any other failure, which
+// is right for hooks that only report.
 const (
 	exitDeny   = 2
 	exitFailed = 1
@@ -25,8 +25,8 @@ const (
 
 var offered atomic.Bool
 
-// MaybeRelay must be called first thing in main of a program whose runs have hooks. In a process that an agent started as the
-// command of a hook it does that work and exits; otherwise it notes that this program can do it, and returns.
+// MaybeRelay must be called first in main of a program whose runs have hooks. In a process that an agent started as a
+// hook's command it relays the call and exits; otherwise it records that this program can do so, and returns.
 func MaybeRelay() {
 	if len(os.Args) == 4 && os.Args[1] == role {
 		os.Exit(relay(os.Args[2], os.Args[3], os.Stdin, os.Stdout, os.Stderr))
@@ -34,12 +34,12 @@ func MaybeRelay() {
 	offered.Store(true)
 }
 
-// Available reports whether this program offered itself with MaybeRelay. Without that an agent would start the program itself
-// in place of the hook.
+// Available reports whether this program called MaybeRelay. Without it, an agent would start the program itself
+// instead of the hook.
 func Available() bool { return offered.Load() }
 
-// Command is the command of a hook: the event's name is handed to the Handler, and blocking says that a failure on the way
-// is a denial.
+// Command returns the command of a hook. The event's name is passed to the Handler; if blocking is set, a failure to
+// reach the run is a denial.
 func Command(file, event string, blocking bool) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -51,12 +51,12 @@ func Command(file, event string, blocking bool) ([]string, error) {
 	return []string{self, role, file, event}, nil
 }
 
-// Shell is a command as a line for the shell of the platform.
+// Shell formats a command for the platform's shell.
 func Shell(platform string, argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, a := range argv {
 		if platform == "windows" {
-			quoted[i] = `"` + a + `"` // paths hold no quotes there
+			quoted[i] = `"` + a + `"` // Windows paths cannot contain quotes
 			continue
 		}
 		quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
@@ -64,7 +64,7 @@ func Shell(platform string, argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Line is Command for the shell of this machine.
+// Line formats Command for this machine's shell.
 func Line(file, event string, blocking bool) (string, error) {
 	argv, err := Command(file, event, blocking)
 	if err != nil {
@@ -73,7 +73,7 @@ func Line(file, event string, blocking bool) (string, error) {
 	return Shell(runtime.GOOS, argv), nil
 }
 
-// relay is the work of the command. It returns the exit code.
+// relay does the work of the command and returns its exit code.
 func relay(file, event string, in io.Reader, out, errs io.Writer) int {
 	event, blocking := strings.CutPrefix(event, "!")
 	a, err := ask(file, event, in)
@@ -88,7 +88,7 @@ func relay(file, event string, in io.Reader, out, errs io.Writer) int {
 		_, _ = io.WriteString(errs, strings.TrimRight(a.Stderr, "\n")+"\n")
 	}
 	if errOut != nil && blocking {
-		return exitDeny // the agent did not get to read an answer that may be one
+		return exitDeny // the agent may not have received the answer
 	}
 	return a.ExitCode
 }
@@ -98,17 +98,17 @@ func ask(file, event string, in io.Reader) (Answer, error) {
 	payload, err := io.ReadAll(io.LimitReader(in, maxPayload+1))
 	switch {
 	case err != nil:
-		return Answer{}, fmt.Errorf("read what the agent says: %w", err)
+		return Answer{}, fmt.Errorf("read the agent's input: %w", err)
 	case len(payload) > maxPayload:
-		return Answer{}, fmt.Errorf("the agent says more than %d bytes", maxPayload)
+		return Answer{}, fmt.Errorf("the agent's input is longer than %d bytes", maxPayload)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return Answer{}, errors.New("the run is over: its private file cannot be read")
+		return Answer{}, errors.New("the run has ended: its private file cannot be read")
 	}
 	var p place
 	if err := json.Unmarshal(b, &p); err != nil || p.Address == "" {
-		return Answer{}, errors.New("the run's private file says nothing")
+		return Answer{}, errors.New("the run's private file is empty or invalid")
 	}
 	patience := time.Duration(p.PatienceMs) * time.Millisecond
 	c, err := net.DialTimeout("tcp", p.Address, patience)
@@ -128,7 +128,7 @@ func ask(file, event string, in io.Reader) (Answer, error) {
 	}
 	var a Answer
 	if err := readFrame(c, &a, 2*maxPayload); err != nil {
-		return Answer{}, fmt.Errorf("the run does not answer: %v", err)
+		return Answer{}, fmt.Errorf("the run did not answer: %v", err)
 	}
 	return a, nil
 }

@@ -1,10 +1,10 @@
-// Package hookrelay carries the calls of an agent's hooks to the run that the agent belongs to.
+// Package hookrelay relays calls of an agent's hooks to the run that the agent belongs to.
 //
-// An agent starts a command for each of its hooks. That command is this program itself, in a role of its own: it reads what the
-// agent says from standard input, hands it to the run over loopback, and gives the agent the run's answer. Where and with
-// which token it finds the run stands in a private file of the run, never in arguments or variables. Whatever goes wrong
-// on the way is a denial: the command exits with 2, which every agent takes for one.
+// An agent starts a command for each hook. That command is this program in a special role: it reads the agent's input
+// from standard input, passes it to the run over loopback, and prints the run's answer. It finds the run's address
+// and token in a private file of the run, never in arguments or variables. Any failure on the way is a denial: the
+// command exits with 2.
 //
-// What belongs here: the listener, the command, the frame between them. What does not: what an agent says in its hooks and
-// how it is answered, which its adapter knows, and what is allowed, which the caller decides.
+// The listener, the command and the frames between them belong here. The format of hook inputs and answers belongs to
+// the adapter, and the decision to the caller.
 package hookrelay

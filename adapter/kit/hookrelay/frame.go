@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// A frame is the length of a JSON value, in four bytes with the highest first, and the value.
+// A frame is the length of a JSON value in four bytes, big-endian, followed by the value.
 
 func writeFrame(w io.Writer, v any) error {
 	b, err := json.Marshal(v)
@@ -19,8 +19,7 @@ func writeFrame(w io.Writer, v any) error {
 	return err
 }
 
-// readFrame reads one frame of at most limit bytes. What it holds in memory grows with what really arrives, not with what is
-// announced.
+// readFrame reads a frame of at most limit bytes. It allocates for what arrives, not for what is announced.
 func readFrame(r io.Reader, v any, limit int64) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -16,25 +16,26 @@ import (
 )
 
 const (
-	// maxPayload bounds what a hook may be told: agents put whole files into it. As JSON it takes up to twice as much.
+	// maxPayload bounds the input of a hook: agents include whole files. Its JSON takes up to twice as much.
 	maxPayload = 256 << 20
-	// maxHello bounds the first frame of a command, and helloLimit the time for it: until the token in it is right, anybody on this
-	// machine may be talking.
+	// maxHello bounds the first frame of a command, and helloLimit the time for it: until its token is verified, the
+	// peer may be any local process.
 	maxHello   = 1 << 10
 	helloLimit = 5 * time.Second
 )
 
-// Answer is what the hook's command does: what it writes, and the code it exits with.
+// Answer is the output and exit code of the hook's command.
 type Answer struct {
 	Stdout   string `json:"stdout,omitempty"`
 	Stderr   string `json:"stderr,omitempty"`
 	ExitCode int    `json:"exitCode"`
 }
 
-// Handler answers one call of a hook. It is called concurrently; ctx ends when the server is closed or the command is gone.
+// Handler answers one call of a hook. It is called concurrently; ctx ends when the server closes or the command
+// exits.
 type Handler func(ctx context.Context, event string, payload []byte) Answer
 
-// Server takes the calls of one run's hooks. It is safe for concurrent use.
+// Server answers the hook calls of one run. It is safe for concurrent use.
 type Server struct {
 	handle   Handler
 	listener net.Listener
@@ -47,7 +48,7 @@ type Server struct {
 	room     *stranger.Room
 }
 
-// place is where a run is found: the content of its private file.
+// place is the content of a run's private file.
 type place struct {
 	Address    string `json:"address"`
 	Token      string `json:"token"`
@@ -64,12 +65,12 @@ type question struct {
 	Payload []byte `json:"payload"`
 }
 
-// Open listens on loopback. patience is how long a command waits for its answer before it denies; it must be longer than the
-// handler takes at most.
+// Open listens on loopback. patience is how long a command waits for its answer before it denies; it must exceed the
+// handler's time limit.
 func Open(handle Handler, patience time.Duration) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listen for calls of hooks: %w", err)
+		return nil, fmt.Errorf("listen for hook calls: %w", err)
 	}
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
@@ -80,13 +81,13 @@ func Open(handle Handler, patience time.Duration) (*Server, error) {
 	return s, nil
 }
 
-// File is the content of the private file that Command names.
+// File returns the content of the private file that Command names.
 func (s *Server) File() []byte {
 	b, _ := json.Marshal(place{s.listener.Addr().String(), s.token, s.patience.Milliseconds()}) // always encodes
 	return b
 }
 
-// Close ends the server and waits for its handlers. Commands that wait for an answer deny.
+// Close stops the server and waits for its handlers. Waiting commands deny.
 func (s *Server) Close() error {
 	s.cancel()
 	err := s.listener.Close()
@@ -101,7 +102,7 @@ func (s *Server) serve() {
 			if s.ctx.Err() != nil {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors, most likely
+			time.Sleep(10 * time.Millisecond) // probably out of file descriptors
 			continue
 		}
 		s.work.Go(func() { s.call(c) })
@@ -118,7 +119,7 @@ func (s *Server) call(c net.Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(min(s.patience, helloLimit)))
 	var h hello
 	if readFrame(c, &h, maxHello) != nil || !s.authentic(h.Token) {
-		return // no word to a stranger
+		return // a peer without the token gets no reply
 	}
 	leave()
 	_ = c.SetReadDeadline(time.Now().Add(s.patience))
@@ -127,7 +128,7 @@ func (s *Server) call(c net.Conn) {
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	// The command says nothing more: the end of its connection is its end.
+	// The command sends nothing more: the connection ends when it exits.
 	s.work.Go(func() {
 		var one [1]byte
 		_, _ = c.Read(one[:])
@@ -154,7 +155,7 @@ func (s *Server) safely(ctx context.Context, q question) (a Answer) {
 	return s.handle(ctx, q.Event, q.Payload)
 }
 
-// denial is the answer where there is none.
+// denial is the answer if the run gives none.
 func denial(why string) Answer {
 	return Answer{Stderr: "drawbar: denied: " + why, ExitCode: exitDeny}
 }

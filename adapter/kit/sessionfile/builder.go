@@ -9,27 +9,27 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// maxProblems bounds how many faults of one file are told one by one.
+// maxProblems bounds the faults of a file that are listed one by one.
 const maxProblems = 20
 
-// maxTitle is the length of a title in characters.
+// maxTitle is the most characters of a title.
 const maxTitle = 100
 
-// Where a title comes from. The higher one wins; of two alike the later one, but for prompts, where the first does.
+// Sources of a title. The higher one wins; of equal ones the later, except for prompts, where the first wins.
 const (
 	TitleFromPrompt = iota + 1
 	TitleFromAgent
 	TitleFromUser
 )
 
-// Builder collects what a session's records say.
+// Builder collects the content of a session's records.
 type Builder struct {
 	Host    adapter.Host
 	File    adapter.SessionFile
 	Summary adapter.SessionSummary // a decoder sets Model, Cwd, ForkedFrom, Parent and Cost
 	Main    *Conversation
 
-	// Partial says that only head and tail of the file are read.
+	// Partial reports that only the file's head and tail are read.
 	Partial bool
 
 	subagents []*subagent
@@ -49,7 +49,7 @@ type subagent struct {
 	conversation *Conversation
 }
 
-// newBuilder begins a session with what is known without reading it.
+// newBuilder starts a session from what its file entry tells.
 func newBuilder(h adapter.Host, f adapter.SessionFile) *Builder {
 	b := &Builder{Host: h, File: f, byAgent: map[string]*subagent{}, unknown: map[string]int{}}
 	b.Main = newConversation(b, "")
@@ -58,7 +58,7 @@ func newBuilder(h adapter.Host, f adapter.SessionFile) *Builder {
 	return b
 }
 
-// Subagent gives the conversation of a sub-agent, to be described by set when it is new.
+// Subagent returns the conversation of a sub-agent; set describes it when it is new.
 func (b *Builder) Subagent(id string, set func(*adapter.Subagent)) *Conversation {
 	s := b.byAgent[id]
 	if s == nil {
@@ -76,7 +76,7 @@ func (b *Builder) Subagent(id string, set func(*adapter.Subagent)) *Conversation
 	return s.conversation
 }
 
-// At notes that something happened at a time, which bounds the session's life.
+// At records a time of activity, which extends the session's time span.
 func (b *Builder) At(t time.Time) {
 	if t.IsZero() {
 		return
@@ -99,7 +99,7 @@ func (b *Builder) Title(from int, text string) {
 	}
 }
 
-// shorten makes one line of limited length of a text.
+// shorten returns a text as one line of limited length.
 func shorten(text string) string {
 	if len(text) > 16*maxTitle {
 		text = text[:16*maxTitle]
@@ -117,7 +117,7 @@ func (b *Builder) Unknown(kind string) {
 		kind = "(no type)"
 	}
 	if len(b.unknown) >= 100 && b.unknown[kind] == 0 {
-		kind = "(others)" // the types come from outside and must not decide how much memory is used
+		kind = "(others)" // the types come from the file and must not determine memory use
 	}
 	if len(kind) > 100 {
 		kind = kind[:100]
@@ -125,7 +125,7 @@ func (b *Builder) Unknown(kind string) {
 	b.unknown[kind]++
 }
 
-// Problem notes a fault of a file; line is 0 for the file as a whole.
+// Problem records a fault of a file; line 0 stands for the whole file.
 func (b *Builder) Problem(path string, line int, message string) {
 	if len(b.problems) == maxProblems {
 		b.omitted++
@@ -134,7 +134,7 @@ func (b *Builder) Problem(path string, line int, message string) {
 	b.problems = append(b.problems, adapter.SessionProblem{Path: path, Line: line, Message: message})
 }
 
-// TurnEnd notes that the agent ended its turn.
+// TurnEnd records that the agent ended its turn.
 func (b *Builder) TurnEnd(reason execution.TurnEndReason) {
 	if b.live && b.turns > 0 && !b.ended {
 		b.ended = true
@@ -142,17 +142,17 @@ func (b *Builder) TurnEnd(reason execution.TurnEndReason) {
 	}
 }
 
-// Turns counts the prompts that were told as events.
+// Turns returns the number of prompts emitted as events.
 func (b *Builder) Turns() int { return b.turns }
 
-// Event adds an event that follows from a record as it is.
+// Event adds an event that corresponds directly to a record.
 func (b *Builder) Event(body execution.Body) {
 	if b.live {
 		b.extra = append(b.extra, body)
 	}
 }
 
-// headDone reports whether the head of a file told what a summary wants of it.
+// headDone reports whether the head of the file contained everything a summary needs.
 func (b *Builder) headDone() bool {
 	return b.title > 0 && b.Summary.Cwd != "" && !b.Summary.CreatedAt.IsZero()
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Conversation collects the messages of the main conversation of a session, or of one sub-agent.
+// Conversation collects the messages of a session's main conversation or of one sub-agent.
 type Conversation struct {
 	builder *Builder
-	parent  string // the tool call or sub-agent that events are about; empty for the main one
+	parent  string // the tool call or sub-agent that events belong to; empty for the main conversation
 	list    []*adapter.SessionMessage
 	byID    map[string]*adapter.SessionMessage
-	calls   map[string]string // names of tools by call
+	calls   map[string]string // tool names by call
 	tree    tree
 
 	live    bool
 	touched []touched
 }
 
-// touched is a message as it was before the line that is being decoded.
+// touched is a message as it was before the current line.
 type touched struct {
 	message *adapter.SessionMessage
 	before  adapter.SessionMessage
@@ -32,8 +32,7 @@ func newConversation(b *Builder, parent string) *Conversation {
 	return &Conversation{builder: b, parent: parent, byID: map[string]*adapter.SessionMessage{}, calls: map[string]string{}}
 }
 
-// Message gives the message with an id to be filled or added to; it is appended when it is not there. With an empty id
-// it is always a new one.
+// Message returns the message with an id, appending it if it is new. An empty id always creates a message.
 func (c *Conversation) Message(id string, role adapter.MessageRole, at time.Time) *adapter.SessionMessage {
 	if m := c.Find(id); m != nil {
 		return m
@@ -49,7 +48,7 @@ func (c *Conversation) Message(id string, role adapter.MessageRole, at time.Time
 	return m
 }
 
-// Find gives the message with an id, nil when there is none, so that it can be added to.
+// Find returns the message with an id, nil for none.
 func (c *Conversation) Find(id string) *adapter.SessionMessage {
 	if id == "" {
 		return nil
@@ -73,7 +72,7 @@ func (c *Conversation) Each(f func(*adapter.SessionMessage)) {
 	}
 }
 
-// Prompt adds what the user said.
+// Prompt adds a user message.
 func (c *Conversation) Prompt(id, text string, at time.Time) *adapter.SessionMessage {
 	m := c.Message(id, adapter.RoleUser, at)
 	m.Content = text
@@ -83,14 +82,14 @@ func (c *Conversation) Prompt(id, text string, at time.Time) *adapter.SessionMes
 	return m
 }
 
-// Note adds what the agent notes about the conversation.
+// Note adds an agent's note about the conversation.
 func (c *Conversation) Note(id, text string, at time.Time) *adapter.SessionMessage {
 	m := c.Message(id, adapter.RoleSystem, at)
 	m.Content = text
 	return m
 }
 
-// Result adds the result of a tool call; the name of the tool is that of the call.
+// Result adds the result of a tool call, under the name of the call's tool.
 func (c *Conversation) Result(id, call string, at time.Time) *adapter.SessionToolResult {
 	m := c.Message(id, adapter.RoleTool, at)
 	if m.ToolResult == nil {
@@ -99,7 +98,7 @@ func (c *Conversation) Result(id, call string, at time.Time) *adapter.SessionToo
 	return m.ToolResult
 }
 
-// Call adds a tool call to a message unless it has it already.
+// Call adds a tool call to a message unless it is present.
 func (c *Conversation) Call(m *adapter.SessionMessage, id, name string, input []byte) {
 	if id != "" {
 		if _, ok := c.calls[id]; ok {
@@ -110,7 +109,7 @@ func (c *Conversation) Call(m *adapter.SessionMessage, id, name string, input []
 	m.ToolCalls = append(m.ToolCalls, adapter.SessionToolCall{ToolCallID: id, ToolName: name, Input: json.RawMessage(append([]byte(nil), input...))})
 }
 
-// AddText adds a block of text to what a message says, on a line of its own.
+// AddText adds a block of text to a message, on a new line.
 func AddText(have, more string) string {
 	switch {
 	case more == "":
@@ -121,7 +120,7 @@ func AddText(have, more string) string {
 	return have + "\n" + more
 }
 
-// messages are the collected ones, as values.
+// messages returns copies of the collected messages.
 func (c *Conversation) messages() []adapter.SessionMessage {
 	out := make([]adapter.SessionMessage, len(c.list))
 	for i, m := range c.list {
@@ -130,7 +129,7 @@ func (c *Conversation) messages() []adapter.SessionMessage {
 	return out
 }
 
-// totals counts the conversation as far as it is active; usage counts everything, since everything was used.
+// totals counts the active conversation; usage counts everything, including abandoned branches.
 func (c *Conversation) totals() (turns, messages int, usage execution.Usage) {
 	for _, m := range c.list {
 		if m.TokenUsage != nil {

@@ -1,7 +1,7 @@
-// Package sessionfile is the kit for agents that keep their conversations in files of lines, one JSON object a line: it
-// finds the files, reads heads, tails and whole files, collects messages, and turns lines into events as they come. What
-// a line means is an adapter's Decoder.
+// Package sessionfile is the kit for agents that keep conversations in files of JSON lines: it finds the files, reads
+// heads, tails and whole files, collects messages, and converts new lines to events. An adapter's Decoder interprets
+// the lines.
 //
-// Vendors' places, fields and file names do not belong here, and neither do indexes, searches and exports: those are the
-// product's. Nothing here writes.
+// Vendors' locations, fields and file names do not belong here, nor do indexes, searches and exports, which belong to
+// the product. This package writes nothing.
 package sessionfile

@@ -8,14 +8,13 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// follower is a builder that tells what each line changed.
+// follower is a builder that reports what each line changed.
 type follower struct {
 	builder *Builder
 	decoder Decoder
 }
 
-// Line decodes a line and gives what it changed as events. A line that is no record gives none: it is for ReadSession to
-// report.
+// Line decodes a line and returns the changes as events. An invalid line returns none: ReadSession reports it.
 func (f *follower) Line(text []byte) []execution.Event {
 	if len(strings.TrimSpace(string(text[:min(len(text), 64)]))) == 0 && len(text) < 64 {
 		return nil
@@ -24,7 +23,7 @@ func (f *follower) Line(text []byte) []execution.Event {
 	return f.builder.take()
 }
 
-// take gives the events of what changed since it was called last.
+// take returns the events of the changes since the last call.
 func (b *Builder) take() []execution.Event {
 	var out []execution.Event
 	add := func(parent string, bodies ...execution.Body) {
@@ -68,7 +67,7 @@ func (c *Conversation) take() []touched {
 	return t
 }
 
-// changes are the events of what was added to a message.
+// changes returns the events of what was added to a message.
 func changes(t touched) []execution.Body {
 	var out []execution.Body
 	now, was := t.message, t.before
@@ -107,8 +106,7 @@ func changes(t touched) []execution.Body {
 	return out
 }
 
-// added is what a text has more than before. One that was replaced, as when the agent writes its memory of the
-// conversation anew, adds nothing.
+// added returns the text appended to a text. A replaced text, such as a rewritten memory, adds nothing.
 func added(was, now string, isNew bool) string {
 	if isNew {
 		return now

@@ -8,19 +8,19 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line that is read. A longer one is passed over and reported.
+// MaxLine is the longest line that is read. A longer one is skipped and reported.
 const MaxLine = 64 << 20
 
 // line is one line of a file.
 type line struct {
 	number  int
-	text    []byte // without its end; valid during the call only
-	size    int64  // bytes, also where text was given up because it is too long
+	text    []byte // without its line ending; valid during the call only
+	size    int64  // size in bytes, also if text was dropped because it is too long
 	tooLong bool
-	whole   bool // it has an end; the last line of a file that is being written may have none
+	whole   bool // it is terminated; the last line of a file being written may not be
 }
 
-// scan calls f for each line that is not empty. It stops at f's error, at one of r, and when ctx is done.
+// scan calls f for each non-empty line. It stops at f's error, at a read error, and when ctx is done.
 func scan(ctx context.Context, r io.Reader, first int, f func(line) error) error {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
@@ -65,7 +65,7 @@ func scan(ctx context.Context, r io.Reader, first int, f func(line) error) error
 			return nil
 		}
 		if cap(long) > 4<<20 {
-			long = nil // one long line must not hold its memory for the rest of a file
+			long = nil // a long line must not keep its memory for the rest of the file
 		}
 	}
 }

@@ -17,22 +17,22 @@ type Lister struct {
 	ctx      context.Context
 	agent    string
 	root     string // as given
-	real     string // with its links followed
+	real     string // with links resolved
 	files    []adapter.SessionFile
 	problems []adapter.SessionProblem
 }
 
-// Entry is what a directory of a store holds.
+// Entry is an entry of a store's directory.
 type Entry struct {
 	Name    string
 	Path    string // absolute
 	Dir     bool
-	Info    fs.FileInfo // nil with a Problem
+	Info    fs.FileInfo // nil if there is a Problem
 	Problem string
 }
 
-// Root begins a tree. It reports whether there is one; what is no directory is a problem. The root itself may be a
-// link: people keep their settings elsewhere. Links below it must not lead out of it.
+// Root starts a tree and reports whether it exists; a root that is not a directory is a problem. The root may be a
+// link, because people relocate their settings. Links below it must not lead out of it.
 func (l *Lister) Root(dir string) bool {
 	name, err := l.Host.Name(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func (l *Lister) Root(dir string) bool {
 		l.Problem(dir, cause(err).Error())
 		return false
 	case !info.IsDir():
-		l.Problem(dir, "is no directory")
+		l.Problem(dir, "is not a directory")
 		return false
 	}
 	l.root, l.real = filepath.Clean(dir), filepath.Clean(dir)
@@ -57,7 +57,7 @@ func (l *Lister) Root(dir string) bool {
 	return true
 }
 
-// Dir lists a directory in order of names. One that is not there is empty.
+// Dir lists a directory sorted by name. A missing directory is empty.
 func (l *Lister) Dir(dir string) []Entry {
 	if l.ctx.Err() != nil {
 		return nil
@@ -93,7 +93,7 @@ func (l *Lister) Dir(dir string) []Entry {
 	return entries
 }
 
-// link looks where a link leads. A directory within the tree is met at its own place.
+// link resolves a link. A directory within the tree is listed at its own place.
 func (l *Lister) link(e *Entry) {
 	target, err := l.Host.Follow(e.Path)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *Lister) link(e *Entry) {
 	}
 }
 
-// Add lists a session. Where e is no readable file, the session is listed with its problem.
+// Add lists a session. If e is not a readable file, the session is listed with its problem.
 func (l *Lister) Add(f adapter.SessionFile, e Entry) {
 	f.Agent, f.Path = l.agent, cmp.Or(f.Path, e.Path)
 	f.Problem = cmp.Or(f.Problem, e.Problem)
@@ -127,7 +127,7 @@ func (l *Lister) Add(f adapter.SessionFile, e Entry) {
 			f.ModTime = e.Info.ModTime()
 		}
 		if f.Problem == "" && e.Dir {
-			f.Problem = "is a directory, no file"
+			f.Problem = "is a directory, not a file"
 		}
 		if !e.Dir {
 			f.Size = e.Info.Size()
@@ -136,11 +136,11 @@ func (l *Lister) Add(f adapter.SessionFile, e Entry) {
 	l.files = append(l.files, f)
 }
 
-// Parts gives the files of sub-agents among entries, .jsonl all of them, and reports those that cannot be read.
+// Parts returns the files of sub-agents among entries, all of them .jsonl, and reports unreadable ones.
 func (l *Lister) Parts(entries []Entry) (paths []string) {
 	for _, e := range entries {
 		if e.Dir {
-			e.Problem = cmp.Or(e.Problem, "is a directory, no file")
+			e.Problem = cmp.Or(e.Problem, "is a directory, not a file")
 		}
 		switch {
 		case !strings.HasSuffix(e.Name, ".jsonl"):
@@ -153,12 +153,12 @@ func (l *Lister) Parts(entries []Entry) (paths []string) {
 	return paths
 }
 
-// Problem reports what keeps the lister from seeing sessions.
+// Problem reports an obstacle to listing sessions.
 func (l *Lister) Problem(path, message string) {
 	l.problems = append(l.problems, adapter.SessionProblem{Path: path, Message: message})
 }
 
-// Enter reports whether an entry is a directory to walk into; what keeps it from being one is reported.
+// Enter reports whether an entry is a directory to walk into, and reports an unreadable one.
 func (l *Lister) Enter(e Entry) bool {
 	if e.Problem != "" && (e.Info == nil || e.Info.IsDir()) {
 		l.Problem(e.Path, e.Problem)

@@ -10,13 +10,13 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// ReadFile reads a small file of a store whole, at most limit bytes.
+// ReadFile reads a whole file of a store, at most limit bytes.
 func ReadFile(h adapter.Host, path string, limit int64) ([]byte, error) {
 	f, _, err := openFile(h, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened read-only
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
 		err = fmt.Errorf("longer than %d bytes", limit)
@@ -24,7 +24,7 @@ func ReadFile(h adapter.Host, path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// Open opens a file of a store, through unpack unless that is nil.
+// Open opens a file of a store, through unpack unless it is nil.
 func Open(h adapter.Host, path string, unpack func(string, io.ReadCloser) (io.ReadCloser, error)) (io.ReadCloser, error) {
 	f, _, err := openFile(h, path)
 	if err != nil || unpack == nil {
@@ -32,12 +32,12 @@ func Open(h adapter.Host, path string, unpack func(string, io.ReadCloser) (io.Re
 	}
 	r, err := unpack(path, f)
 	if err != nil {
-		_ = f.Close() // the first error is the one to tell
+		_ = f.Close() // the first error is reported
 	}
 	return r, err
 }
 
-// openFile opens a regular file. Whatever else has the name of one could block its reader for ever.
+// openFile opens a regular file. Opening a pipe or a device could block.
 func openFile(h adapter.Host, path string) (fs.File, fs.FileInfo, error) {
 	name, err := h.Name(path)
 	if err != nil {
@@ -54,13 +54,13 @@ func openFile(h adapter.Host, path string) (fs.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		_ = f.Close() // the first error is the one to tell
+		_ = f.Close() // the first error is reported
 		return nil, nil, cause(err)
 	}
 	return f, info, nil
 }
 
-// cause takes the operation and the path off an error of a file, since whoever tells it names the path.
+// cause removes the operation and the path from a file error, because callers add the path.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -71,17 +71,17 @@ func cause(err error) error {
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
-		return "is a directory, no file"
+		return "is a directory, not a file"
 	case m&fs.ModeNamedPipe != 0:
-		return "is a named pipe, no file"
+		return "is a named pipe, not a file"
 	case m&fs.ModeSocket != 0:
-		return "is a socket, no file"
+		return "is a socket, not a file"
 	}
-	return "is no regular file"
+	return "is not a regular file"
 }
 
-// chain reads files one behind the other and opens each when its turn comes. A file that cannot be opened is passed over:
-// whoever reads for content has no use for half an error.
+// chain reads files one after another and opens each when it is reached. A file that cannot be opened is skipped:
+// readers of content can do nothing about it.
 type chain struct {
 	ctx  context.Context
 	open []func() (io.ReadCloser, error)
@@ -124,13 +124,13 @@ func (c *chain) Close() error {
 	return c.now.Close()
 }
 
-// ReadDir gives the names in a directory, none when it cannot be listed.
+// ReadDir returns the names in a directory, none if it cannot be listed.
 func ReadDir(h adapter.Host, dir string) []string {
 	name, err := h.Name(dir)
 	if err != nil {
 		return nil
 	}
-	list, _ := fs.ReadDir(h.FS, name) // what can be listed is listed
+	list, _ := fs.ReadDir(h.FS, name) // a partial list is better than none
 	names := make([]string, len(list))
 	for i, e := range list {
 		names[i] = e.Name()

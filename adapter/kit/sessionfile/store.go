@@ -21,44 +21,44 @@ const (
 	tailMost  = 1 << 20
 )
 
-// Format is what one agent's store is like.
+// Format describes an agent's store.
 type Format struct {
 	Agent string
 
-	// Roots are the directories of the store.
+	// Roots returns the directories of the store.
 	Roots func(adapter.Host) []string
-	// List walks the store and adds what it finds.
+	// List walks the store and adds its sessions.
 	List func(*Lister)
-	// Decode makes the decoder of one file whose messages go to c.
+	// Decode returns the decoder of a file whose messages go to c.
 	Decode func(b *Builder, c *Conversation) Decoder
-	// Describe adds what files beside the session's say, nil where there are none.
+	// Describe adds information from other files; it may be nil.
 	Describe func(b *Builder)
 	// Subagent describes the sub-agent in one of a file's Parts.
 	Subagent func(h adapter.Host, path string) adapter.Subagent
-	// Before are files whose content is part of a session and comes before its own, nil where there is no such thing.
+	// Before returns files whose content precedes the session's own; it may be nil.
 	Before func(h adapter.Host, f adapter.SessionFile) []string
-	// Unpack decompresses a file by its name, nil where the agent compresses nothing.
+	// Unpack decompresses a file by its name; nil if the agent compresses nothing.
 	Unpack func(path string, r io.ReadCloser) (io.ReadCloser, error)
-	// Whole reports that a file is one JSON document, which is given to the decoder as one line.
+	// Whole reports whether a file is one JSON document, which the decoder gets as one line.
 	Whole func(path string) bool
 }
 
 // Decoder reads the records of one file in order.
 type Decoder interface {
-	// Line reads a record. It is valid during the call only. A line that is no JSON object is for the kit to report:
-	// the decoder returns false.
+	// Line reads a record, which is valid during the call only. It returns false for a line that is not a JSON
+	// object, which the kit reports.
 	Line(text []byte) bool
 }
 
-// Store is an adapter.SessionStore, which an adapter embeds to have sessions. It is safe for concurrent use.
+// Store is an adapter.SessionStore to embed in an adapter. It is safe for concurrent use.
 type Store struct{ format *Format }
 
 var _ adapter.SessionStore = Store{}
 
-// New makes the store of a format.
+// New returns the store of a format.
 func New(f Format) Store { return Store{&f} }
 
-// SessionRoots are the directories of the store.
+// SessionRoots returns the directories of the store.
 func (s Store) SessionRoots(h adapter.Host) []string { return s.format.Roots(h) }
 
 // ListSessions walks the store.
@@ -68,7 +68,7 @@ func (s Store) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.Sess
 	return l.files, l.problems
 }
 
-// SummarizeSession reads a small file whole, of others the head and the tail.
+// SummarizeSession reads a small file whole, and the head and tail of a large one.
 func (s Store) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
 	b := newBuilder(h, f)
 	if err := s.summarize(ctx, b); err != nil {
@@ -89,7 +89,7 @@ func (s Store) summarize(ctx context.Context, b *Builder) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Path, err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // opened read-only
 	at, ok := file.(io.ReaderAt)
 	if !ok {
 		return s.read(ctx, b)
@@ -114,7 +114,7 @@ func (s Store) describe(b *Builder) {
 	}
 }
 
-// head decodes the first lines until they have told enough, and gives how far it read.
+// head decodes the first lines until a summary has what it needs, and returns how far it read.
 func (s Store) head(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, size int64) (int64, error) {
 	var done int64
 	number := 1
@@ -122,7 +122,7 @@ func (s Store) head(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, s
 		length = min(length, headMost, size)
 		err := scan(ctx, io.NewSectionReader(r, done, length-done), number, func(l line) error {
 			if !l.whole {
-				return nil // it goes on behind what is read
+				return nil // the line continues in the next piece
 			}
 			done += l.size
 			number++
@@ -135,7 +135,7 @@ func (s Store) head(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, s
 	}
 }
 
-// tail decodes the last lines, as many as it takes to meet one with a time.
+// tail decodes the last lines, going back until one has a time.
 func (s Store) tail(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, from, size int64) error {
 	known := b.Summary.UpdatedAt
 	for length := int64(tailStep); ; length *= 2 {
@@ -146,11 +146,11 @@ func (s Store) tail(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, f
 			return err
 		}
 		buf = buf[:n]
-		if start > from { // the first line began before
+		if start > from { // the first line is incomplete
 			i := bytes.IndexByte(buf, '\n')
 			if i < 0 || i == len(buf)-1 {
 				if start == from || length >= tailMost {
-					return nil // one line of enormous length: the head has to do
+					return nil // an extremely long line: the head must suffice
 				}
 				continue
 			}
@@ -197,7 +197,7 @@ func (s Store) ReadSession(ctx context.Context, h adapter.Host, f adapter.Sessio
 	return b.session(), nil
 }
 
-// read decodes the main file, and what comes before it.
+// read decodes the files before the main one, then the main file.
 func (s Store) read(ctx context.Context, b *Builder) error {
 	d := s.format.Decode(b, b.Main)
 	if s.format.Before != nil {
@@ -217,7 +217,7 @@ func (s Store) read(ctx context.Context, b *Builder) error {
 	return nil
 }
 
-// file decodes one file from its first line to its last.
+// file decodes a whole file.
 func (s Store) file(ctx context.Context, b *Builder, d Decoder, path string) error {
 	r, err := s.open(b.Host, path)
 	if err != nil {
@@ -230,12 +230,12 @@ func (s Store) file(ctx context.Context, b *Builder, d Decoder, path string) err
 			return err
 		}
 		if len(text) > 4*MaxLine {
-			return fmt.Errorf("is longer than %d MiB, the most that is read of one document", 4*MaxLine>>20)
+			return fmt.Errorf("is longer than %d MiB, the limit of a document", 4*MaxLine>>20)
 		}
 		if len(bytes.TrimSpace(text)) == 0 {
 			b.Problem(path, 0, "is empty")
 		} else if !d.Line(text) {
-			b.Problem(path, 0, "is not a JSON object, or was cut off: nothing of it can be shown")
+			b.Problem(path, 0, "is not a JSON object, or is truncated: nothing of it can be shown")
 		}
 		return nil
 	}
@@ -249,29 +249,29 @@ func (s Store) file(ctx context.Context, b *Builder, d Decoder, path string) err
 		b.Problem(path, 0, "is empty")
 	}
 	if err != nil && ctx.Err() == nil && !empty {
-		// What was read is worth showing.
+		// Keep what was read.
 		b.Problem(path, 0, "cannot be read to its end: "+cause(err).Error())
 		return nil
 	}
 	return err
 }
 
-// line decodes one line and reports what is no record. In a line number of 0 the place is not known.
+// line decodes a line and reports an invalid one. Line number 0 means that the position is unknown.
 func (s Store) line(b *Builder, d Decoder, path string, l line) {
 	switch {
 	case l.tooLong:
-		b.Problem(path, l.number, fmt.Sprintf("is longer than %d MiB (%d bytes) and was passed over", MaxLine>>20, l.size))
+		b.Problem(path, l.number, fmt.Sprintf("is longer than %d MiB (%d bytes) and was skipped", MaxLine>>20, l.size))
 	case d.Line(l.text):
 	case !l.whole:
 		b.Problem(path, l.number, fmt.Sprintf("the last line is cut off after %d bytes: it is being written, or its end is lost", l.size))
 	default:
-		b.Problem(path, l.number, "is no JSON object and was passed over")
+		b.Problem(path, l.number, "is not a JSON object and was skipped")
 	}
 }
 
 func (s Store) whole(path string) bool { return s.format.Whole != nil && s.format.Whole(path) }
 
-// packed reports that a file must be read from its beginning.
+// packed reports whether a file must be read from the start.
 func (s Store) packed(path string) bool {
 	return s.format.Unpack != nil && filepath.Ext(path) != ".jsonl"
 }
@@ -280,7 +280,7 @@ func (s Store) open(h adapter.Host, path string) (io.ReadCloser, error) {
 	return Open(h, path, s.format.Unpack)
 }
 
-// OpenSession gives all bytes of a session.
+// OpenSession opens the raw content of a session.
 func (s Store) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
 	if f.Problem != "" {
 		return nil, fmt.Errorf("%s: %s", f.Path, f.Problem)
@@ -300,14 +300,14 @@ func (s Store) OpenSession(ctx context.Context, h adapter.Host, f adapter.Sessio
 	return c, nil
 }
 
-// FollowSession follows a file of lines.
+// FollowSession follows a session's file while it grows.
 func (s Store) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
 	if f.Problem != "" {
 		return nil, fmt.Errorf("%s: %s", f.Path, f.Problem)
 	}
 	if s.whole(f.Path) || s.packed(f.Path) {
 		return nil, (&execution.Error{Code: execution.CodeCapability, Agent: f.Agent, Capability: "sessionWatch",
-			Message: f.Agent + " keeps this session in " + f.Path + ", a file that it rewrites or has put away: it cannot be followed"}).WithHint("drawbar sessions show %s:%s", f.Agent, f.ID)
+			Message: f.Agent + " keeps this session in " + f.Path + ", a file that it rewrites or has archived: it cannot be followed"}).WithHint("drawbar sessions show %s:%s", f.Agent, f.ID)
 	}
 	b := newBuilder(h, f)
 	b.live, b.Main.live = true, true

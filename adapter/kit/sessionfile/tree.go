@@ -2,21 +2,21 @@ package sessionfile
 
 import "github.com/drawbar/drawbar/adapter"
 
-// tree holds records that name the one before them, in stores where a conversation can be rewound and go on elsewhere.
+// tree holds records that refer to their predecessor, in stores where a conversation can be rewound and branch.
 type tree struct {
 	nodes []treeNode
 	at    map[string]int
-	leaf  int // the record that the conversation ends with, -1 for none
+	leaf  int // the last record of the conversation, -1 for none
 }
 
 type treeNode struct {
 	id, parent string
-	message    *adapter.SessionMessage // nil for records that are no message
+	message    *adapter.SessionMessage // nil for records that are not messages
 	prompt     bool
 }
 
-// Link puts a record into the tree: message is nil for one that is none. The last record that may be a leaf is what the
-// conversation ends with.
+// Link adds a record to the tree; message is nil if it is not a message. The last record that may be a leaf ends the
+// conversation.
 func (c *Conversation) Link(id, parent string, message *adapter.SessionMessage, leaf bool) {
 	t := &c.tree
 	if t.at == nil {
@@ -32,15 +32,15 @@ func (c *Conversation) Link(id, parent string, message *adapter.SessionMessage, 
 	t.nodes = append(t.nodes, treeNode{id: id, parent: parent, message: message, prompt: message != nil && message.Role == adapter.RoleUser})
 }
 
-// Leaf names the record that the conversation ends with, where the agent does so.
+// Leaf names the record that ends the conversation, if the agent states it.
 func (c *Conversation) Leaf(id string) {
 	if i, ok := c.tree.at[id]; ok {
 		c.tree.leaf = i
 	}
 }
 
-// prune marks the messages of branches that the conversation left. A prompt decides for what follows it: results of tool
-// calls that ran at the same time hang on different records, and none of them is on the way to the others.
+// prune marks the messages of abandoned branches. The prompt decides for everything after it, because results of
+// concurrent tool calls have different parents and do not lie on each other's paths.
 func (t *tree) prune() {
 	if t.leaf < 0 || len(t.nodes) == 0 {
 		return
@@ -55,7 +55,7 @@ func (t *tree) prune() {
 		}
 		next, ok := t.at[parent]
 		if !ok || active[next] {
-			// The way back is broken: nothing is known against what came before.
+			// The path is broken: keep what came before.
 			for j := range i {
 				active[j] = true
 			}
@@ -63,7 +63,7 @@ func (t *tree) prune() {
 		}
 		i = next
 	}
-	// owner[i] is the prompt that node i hangs on, -1 for none. Parents may stand behind their children.
+	// owner[i] is the prompt above node i, -1 for none. Parents may follow their children.
 	owner := make([]int, len(t.nodes))
 	for i := range owner {
 		owner[i] = -2

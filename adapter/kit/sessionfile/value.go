@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Time reads a moment as agents write it: RFC 3339, or milliseconds since 1970. It is zero for anything else.
+// Time parses a time as agents write it: RFC 3339, or milliseconds since 1970. It returns zero for anything else.
 func Time(v jsonscan.Value) time.Time {
 	if n, ok := v.Int(); ok {
 		if n <= 0 || n > 1<<46 {
@@ -27,8 +27,7 @@ func Time(v jsonscan.Value) time.Time {
 	return t.UTC()
 }
 
-// Text reads the text of a value in any of the shapes that vendors give content: a string, or a list of strings and of
-// objects with a text.
+// Text returns the text of content in any vendor's form: a string, or a list of strings and of objects with a text.
 func Text(v jsonscan.Value) string {
 	switch v.Kind() {
 	case jsonscan.String:

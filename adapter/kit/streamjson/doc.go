@@ -1,6 +1,6 @@
-// Package streamjson reads the stream of agents that print messages as the Messages API sends them: pieces of content blocks in
-// lines of type stream_event, each of the agent itself or of one of its sub-agents, and whole messages that repeat them.
+// Package streamjson parses streams of the Messages API's format: pieces of content blocks in lines of type
+// stream_event, from the agent or one of its sub-agents, and whole messages that repeat them.
 //
-// It knows blocks, texts, thoughts and steps. Which line means what, and how a run begins and ends, stay with the vendor, whose
-// parser embeds a Flow.
+// It handles blocks, texts, thinking and steps. Other lines and the start and end of a run belong to the vendor,
+// whose parser embeds a Flow.
 package streamjson

@@ -16,7 +16,7 @@ import (
 )
 
 // A whole adapter for an agent that takes one prompt and prints the stream of the Messages API begins here. An init function of
-// its package would register the descriptor: adapter.Register(kite()).
+// its package would register the descriptor: adapter.Register(kite).
 
 func kite() adapter.Descriptor {
 	return adapter.Descriptor{Name: "kite", Command: "kite", New: func() adapter.Adapter { return cliagent.New(kiteSpec, cliagent.Options{}) }}
@@ -42,11 +42,11 @@ var kiteSpec = cliagent.Spec{
 	},
 }
 
-var kiteTools = toolcall.New(toolcall.Table{
-	Kinds: map[string]toolcall.Kind{"bash": toolcall.Shell, "write": toolcall.Write},
+var kiteTools = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {"bash"}, toolcall.Write: {"write"}},
 	Input: toolcall.Input{Path: "path", Command: "command", Content: "content"},
 	MCP:   toolcall.Naming{Prefix: "mcp__", Separator: "__"},
-})
+}
 
 // kiteLines has what streamjson.Line leaves to the vendor.
 var kiteLines jsonscan.Shape[struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Line has the members that decide what a line is, and all that a streamed piece needs.
+// Line has the members that determine a line's type, and those that a streamed piece needs.
 type Line struct {
 	Type, Subtype, ParentToolUseID jsonscan.Value
 	Event                          struct {
@@ -23,22 +23,23 @@ type Line struct {
 
 var lineShape jsonscan.Shape[Line]
 
-// Vendor is what an agent does in its own way. It is the parser that embeds the Flow.
+// Vendor is the agent-specific part: the parser that embeds the Flow.
 type Vendor interface {
-	// Begin is called before a block begins. A text or thought whose first event waits for its first piece is not at once.
+	// Begin is called before a block starts. A text or thinking block whose first event waits for its first piece
+	// starts later.
 	Begin(st *Stream, kind Kind, s *cliagent.Sink) (atOnce bool)
-	// Keep is called with each piece. One that is not kept is the vendor's.
+	// Keep is called with each piece. A piece that it does not keep is left to the vendor.
 	Keep(st *Stream, kind Kind, piece []byte, s *cliagent.Sink) bool
 }
 
 // Flow is the state of a stream. It belongs to one run.
 type Flow struct {
-	V     Line // that is being read
+	V     Line // being read
 	Names *jsonscan.Interner
 	Calls toolcall.Calls
 	Main  Stream
 	Turn  int    // index of the turn in events
-	Last  string // the last whole text of the agent itself
+	Last  string // last complete text of the agent itself
 
 	Counted execution.Usage // reported by Count since the vendor reset it
 	Total   execution.Usage // reported by Count
@@ -48,16 +49,16 @@ type Flow struct {
 	scratch []byte
 }
 
-// New makes the flow of a run.
+// New returns the flow of a run.
 func New(v Vendor, t *toolcall.Table) Flow {
 	names := jsonscan.NewInterner(256)
 	return Flow{Names: names, Calls: toolcall.NewCalls(t, names), vendor: v, subs: map[string]*Stream{}}
 }
 
-// Scan reads a line. False means that it is not a JSON object.
+// Scan parses a line. It returns false if it is not a JSON object.
 func (f *Flow) Scan(line []byte) bool { return lineShape.Into(line, &f.V) }
 
-// Stream is the conversation that the line belongs to: the agent's own or a sub-agent's.
+// Stream returns the conversation of the line: the agent's own or a sub-agent's.
 func (f *Flow) Stream() *Stream {
 	id := ""
 	if f.V.ParentToolUseID.Kind() == jsonscan.String {
@@ -74,10 +75,10 @@ func (f *Flow) Stream() *Stream {
 	return st
 }
 
-// Sub is the stream of the sub-agent that a call started, nil when it said nothing.
+// Sub returns the stream of the sub-agent that a call started, nil if it printed nothing.
 func (f *Flow) Sub(call string) *Stream { return f.subs[call] }
 
-// Subs are the streams of sub-agents, in the order of their calls' ids.
+// Subs returns the streams of sub-agents, ordered by call id.
 func (f *Flow) Subs() []*Stream {
 	all := make([]*Stream, 0, len(f.subs))
 	for _, id := range slices.Sorted(maps.Keys(f.subs)) {
@@ -94,7 +95,7 @@ func (f *Flow) index() (int, bool) {
 	return int(i), ok && i >= 0 && i < MaxBlocks
 }
 
-// Delta reads a piece, the most frequent line of all. False means that it is not known.
+// Delta reads a piece, the most frequent line. It returns false for an unknown type.
 func (f *Flow) Delta(st *Stream, s *cliagent.Sink) bool {
 	i, ok := f.index()
 	if !ok {
@@ -144,7 +145,7 @@ func (f *Flow) add(st *Stream, b *contentBlock, piece []byte, s *cliagent.Sink) 
 	f.show(st, b, was, s)
 }
 
-// show emits what a block has from was on.
+// show emits a block's text from index was on.
 func (f *Flow) show(st *Stream, b *contentBlock, was int, s *cliagent.Sink) {
 	b.begin(st, s)
 	all := b.text.String()
@@ -158,13 +159,13 @@ func (f *Flow) show(st *Stream, b *contentBlock, was int, s *cliagent.Sink) {
 	}
 }
 
-// Block is a content block of a message. Not every block has every member.
+// Block is a content block of a message. No type of block has all members.
 type Block struct{ Type, Text, Thinking, ID, Name, Input, ToolUseID, Content, IsError jsonscan.Value }
 
 // Blocks reads the content blocks of whole messages.
 var Blocks jsonscan.Shape[Block]
 
-// BlockStart begins a content block. False means that it is not known.
+// BlockStart starts a content block. It returns false for an unknown type.
 func (f *Flow) BlockStart(st *Stream, s *cliagent.Sink) bool {
 	i, ok := f.index()
 	if !ok {
@@ -182,13 +183,13 @@ func (f *Flow) BlockStart(st *Stream, s *cliagent.Sink) bool {
 		f.start(st, i, Tool, &call{id: f.Names.Str(v.ID), name: f.Names.Str(v.Name)}, s)
 	case "":
 		return false
-	default: // redacted thinking, results of the provider's own tools: the whole line has what there is
+	default: // redacted thinking, results of the provider's own tools: complete in the whole line
 		f.start(st, i, Other, nil, s)
 	}
 	return true
 }
 
-// BlockStop ends a content block. False means that it is not known.
+// BlockStop ends a content block. It returns false for an unknown type.
 func (f *Flow) BlockStop(st *Stream, s *cliagent.Sink) bool {
 	i, ok := f.index()
 	if ok && i < len(st.blocks) && st.blocks[i] != nil {
@@ -201,10 +202,10 @@ func (f *Flow) startWith(st *Stream, i int, kind Kind, text jsonscan.Value, s *c
 	f.add(st, f.start(st, i, kind, nil, s), []byte(text.Str()), s)
 }
 
-// call is the id and the name of a tool call.
+// call returns the id and the name of a tool call.
 type call struct{ id, name string }
 
-// start makes a block. The indices begin anew with each message.
+// start creates a block. Indices restart with each message.
 func (f *Flow) start(st *Stream, i int, kind Kind, c *call, s *cliagent.Sink) *contentBlock {
 	atOnce := f.vendor.Begin(st, kind, s)
 	for len(st.blocks) <= i {
@@ -238,7 +239,7 @@ func (f *Flow) close(st *Stream, b *contentBlock, s *cliagent.Sink) {
 	case b.kind == Thinking && b.begun:
 		s.EmitFrom(st.Parent, execution.ThinkingStop{Thinking: b.text.String()})
 	case b.kind == Tool && !b.call.Ready:
-		// The whole line may come first, with the input as it is used. This is for a message without one.
+		// The whole line may come first, with the final input. This handles a message without one.
 		input := []byte(b.text.String())
 		if len(input) == 0 {
 			input = []byte("{}")
@@ -249,7 +250,7 @@ func (f *Flow) close(st *Stream, b *contentBlock, s *cliagent.Sink) {
 	}
 }
 
-// CloseBlocks ends the blocks of a stream's message, however far they came.
+// CloseBlocks ends the open blocks of a stream's message.
 func (f *Flow) CloseBlocks(st *Stream, s *cliagent.Sink) {
 	for _, b := range st.blocks {
 		if b != nil {
@@ -268,7 +269,7 @@ func (f *Flow) said(st *Stream, text string, s *cliagent.Sink) {
 	s.EmitFrom(st.Parent, execution.MessageStop{Text: text})
 }
 
-// Text is a text that was not streamed, as one piece.
+// Text emits a text that was not streamed as one piece.
 func (f *Flow) Text(st *Stream, text string, s *cliagent.Sink) {
 	s.EmitFrom(st.Parent, execution.MessageStart{MessageID: st.Message})
 	if text != "" {
@@ -277,7 +278,7 @@ func (f *Flow) Text(st *Stream, text string, s *cliagent.Sink) {
 	f.said(st, text, s)
 }
 
-// Thinking is a thought that was not streamed, as one piece.
+// Thinking emits thinking that was not streamed as one piece.
 func (f *Flow) Thinking(st *Stream, text string, s *cliagent.Sink) {
 	s.EmitFrom(st.Parent, execution.ThinkingStart{})
 	if text != "" {
@@ -286,7 +287,7 @@ func (f *Flow) Thinking(st *Stream, text string, s *cliagent.Sink) {
 	s.EmitFrom(st.Parent, execution.ThinkingStop{Thinking: text})
 }
 
-// Put adds a piece that was not kept to the open text of a stream, or makes a text of it.
+// Put adds a piece that was not kept to the open text of a stream, or starts a text with it.
 func (f *Flow) Put(st *Stream, text string, s *cliagent.Sink) {
 	for _, b := range st.blocks {
 		if b != nil && b.kind == Text && !b.closed {
@@ -299,7 +300,7 @@ func (f *Flow) Put(st *Stream, text string, s *cliagent.Sink) {
 	f.Text(st, text, s)
 }
 
-// StartStep begins a model call unless one is under way.
+// StartStep starts a model call unless one is open.
 func (f *Flow) StartStep(st *Stream, message string, s *cliagent.Sink) {
 	if st.Open {
 		return
@@ -308,7 +309,7 @@ func (f *Flow) StartStep(st *Stream, message string, s *cliagent.Sink) {
 	s.EmitFrom(st.Parent, execution.StepStart{TurnIndex: f.Turn, StepIndex: st.Step, StepType: "model"})
 }
 
-// EndStep ends the model call of a stream, however far it came.
+// EndStep ends the model call of a stream.
 func (f *Flow) EndStep(st *Stream, s *cliagent.Sink) {
 	f.CloseBlocks(st, s)
 	if st.Open {

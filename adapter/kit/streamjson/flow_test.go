@@ -35,7 +35,7 @@ func (v *vendor) Keep(_ *Stream, kind Kind, piece []byte, _ *cliagent.Sink) bool
 
 func newVendor(atOnce bool) *vendor {
 	v := &vendor{atOnce: atOnce}
-	v.Flow = New(v, toolcall.New(toolcall.Table{Kinds: map[string]toolcall.Kind{"read": toolcall.Read}, Input: toolcall.Input{Path: "path"}}))
+	v.Flow = New(v, &toolcall.Table{Tools: toolcall.Tools{toolcall.Read: {"read"}}, Input: toolcall.Input{Path: "path"}})
 	return v
 }
 

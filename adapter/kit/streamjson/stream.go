@@ -11,18 +11,18 @@ import (
 // MaxBlocks bounds the content blocks of one message; real ones have a few dozen.
 const MaxBlocks = 4096
 
-// firstPiece is the room a streamed text gets at once, so that short ones are not moved while they grow.
+// firstPiece is the initial capacity of a streamed text, so that short texts are not reallocated.
 const firstPiece = 256
 
 // Stream is one conversation with the model: the agent's own or a sub-agent's. One message is open at a time.
 type Stream struct {
 	Parent   string // tool call that started the sub-agent
-	Message  string // id of the message that is open or was the last
-	Streamed bool   // it comes in pieces, and its whole lines repeat them
-	Open     bool   // its step has begun and not ended
+	Message  string // id of the open or last message
+	Streamed bool   // it is streamed, and whole lines repeat the pieces
+	Open     bool   // its step started and has not ended
 	Step     int
-	Usage    execution.Usage // of its model call, as far as it is known
-	Final    bool            // that is all that the call used
+	Usage    execution.Usage // usage of its model call so far
+	Final    bool            // the usage is complete
 
 	blocks []*contentBlock
 }
@@ -41,13 +41,13 @@ const (
 // contentBlock is one content block of a streamed message.
 type contentBlock struct {
 	kind   Kind
-	begun  bool // its first event is out
+	begun  bool // the first event was emitted
 	closed bool
 	text   strings.Builder // its memory is shared by all Accumulated strings of the block
 	call   *toolcall.Call
 }
 
-// begin makes the first event of a text or a thought.
+// begin emits the first event of a text or thinking block.
 func (b *contentBlock) begin(st *Stream, s *cliagent.Sink) {
 	if b.begun {
 		return

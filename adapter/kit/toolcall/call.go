@@ -12,41 +12,41 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Call is one tool call. Its methods emit each event of a call once and in the order of the contract; a vendor whose calls need no
-// Calls to find them makes one of an id, a name and a parent.
+// Call is one tool call. Its methods emit each event once and in the order of the contract. A vendor that needs no
+// lookup through Calls creates one from an id, a name and a parent.
 type Call struct {
 	ID, Name, Parent string
-	MCP              bool   // the tool is that of an MCP server
-	Server, Short    string // the server, and the tool's name there
+	MCP              bool   // the tool belongs to an MCP server
+	Server, Short    string // the server, and the tool's name on it
 	Kind             Kind
-	At               time.Time // when it began, zero if unknown
+	At               time.Time // start time, zero if unknown
 
 	Path, Command, Cwd, Agent string
-	Bytes                     int64 // of the file to write
-	Creates                   bool  // an edit that makes a new file
+	Bytes                     int64 // size of the file to write
+	Creates                   bool  // an edit that creates the file
 
 	Ready   bool   // its input is known
-	Async   bool   // a sub-agent that works on after its call returned
-	Failure string // of the sub-agent, where it is known before the call's end
+	Async   bool   // a sub-agent that continues after its call returned
+	Failure string // failure of the sub-agent, if known before the call ends
 	Input   strings.Builder
 
-	begun   bool // its first event is out
-	running bool // shell_start is out
-	heard   bool // its output came as it was written
+	begun   bool // the first event was emitted
+	running bool // shell_start was emitted
+	heard   bool // output was emitted while it was written
 }
 
-// Label is the name of the tool without its server.
+// Label returns the tool's name without its server.
 func (c *Call) Label() string { return cmp.Or(c.Short, c.Name) }
 
 // Running reports whether the command of the call is known to run.
 func (c *Call) Running() bool { return c.running }
 
-// Of says that the call is one of an MCP server's tool.
+// Of marks the call as one of an MCP server's tool.
 func (c *Call) Of(server, tool string) { c.MCP, c.Server, c.Short, c.Kind = true, server, tool, Other }
 
 func (c *Call) emit(b execution.Body, s *cliagent.Sink) { s.EmitFrom(c.Parent, b) }
 
-// Start is the beginning of the call. That of an MCP server's tool has one event for its start and its input.
+// Start emits the start of the call. The tool of an MCP server has one event for start and input.
 func (c *Call) Start(s *cliagent.Sink) {
 	if !c.begun && !c.MCP {
 		c.begun = true
@@ -54,14 +54,14 @@ func (c *Call) Start(s *cliagent.Sink) {
 	}
 }
 
-// Piece is a piece of the call's input, and all of it so far.
+// Piece emits a piece of the input; all is the input so far.
 func (c *Call) Piece(piece, all string, s *cliagent.Sink) {
 	if c.begun && !c.MCP && piece != "" {
 		c.emit(execution.ToolInputDelta{ToolCallID: c.ID, Delta: piece, InputAccumulated: all}, s)
 	}
 }
 
-// Called is the call with its whole input. The first report counts.
+// Called emits the call with its whole input. Only the first report counts.
 func (c *Call) Called(input json.RawMessage, s *cliagent.Sink) {
 	if c.Ready {
 		return
@@ -75,12 +75,12 @@ func (c *Call) Called(input json.RawMessage, s *cliagent.Sink) {
 	c.emit(execution.ToolCallReady{ToolCallID: c.ID, ToolName: c.Name, Input: input}, s)
 }
 
-// Spawn says that the call starts a sub-agent.
+// Spawn emits the start of a sub-agent.
 func (c *Call) Spawn(prompt string, s *cliagent.Sink) {
 	c.emit(execution.SubagentSpawn{SubagentID: c.ID, AgentName: c.Agent, Prompt: prompt}, s)
 }
 
-// AgentEnd is the end of the sub-agent that the call started: its answer, or why it failed.
+// AgentEnd emits the end of the sub-agent: its answer or its failure.
 func (c *Call) AgentEnd(failed bool, text string, s *cliagent.Sink) {
 	if failed {
 		c.emit(execution.SubagentError{SubagentID: c.ID, AgentName: c.Agent, Error: text}, s)
@@ -89,7 +89,7 @@ func (c *Call) AgentEnd(failed bool, text string, s *cliagent.Sink) {
 	c.emit(execution.SubagentResult{SubagentID: c.ID, AgentName: c.Agent, Summary: text}, s)
 }
 
-// Run says once that the command of the call runs.
+// Run emits once that the call's command runs.
 func (c *Call) Run(s *cliagent.Sink) {
 	if !c.running {
 		c.running = true
@@ -97,7 +97,7 @@ func (c *Call) Run(s *cliagent.Sink) {
 	}
 }
 
-// Stdout is what a command has written since the last call.
+// Stdout emits what the command wrote since the last call.
 func (c *Call) Stdout(text string, s *cliagent.Sink) {
 	if text != "" {
 		c.heard = true
@@ -115,9 +115,9 @@ func (c *Call) Stderr(text string, s *cliagent.Sink) {
 
 // Exit is how a command ended.
 type Exit struct {
-	Stdout, Stderr string // what it wrote, unless that was told as it was written
+	Stdout, Stderr string // output, unless it was already emitted
 	Code           int
-	Exited         bool // the code is known; otherwise the command still runs or its end is unknown
+	Exited         bool // the code is known; false if the command still runs or its end is unknown
 }
 
 func (c *Call) exit(e *Exit, ms int64, s *cliagent.Sink) {
@@ -131,26 +131,26 @@ func (c *Call) exit(e *Exit, ms int64, s *cliagent.Sink) {
 	}
 }
 
-// Exit is the exit code of the call's command.
+// Exit emits the exit code of the call's command.
 func (c *Call) Exit(code int, ms int64, s *cliagent.Sink) {
 	c.emit(execution.ShellExit{ExitCode: code, DurationMs: ms, ToolCallID: c.ID}, s)
 }
 
-// End is what an agent says of the end of a call.
+// End is what an agent reports about the end of a call.
 type End struct {
-	Output  json.RawMessage // what the tool gave back, nil for nothing
+	Output  json.RawMessage // the tool's output, nil for none
 	Failed  bool
 	Error   string // why it failed
 	Command *Exit  // of a command that ran
-	Async   bool   // the sub-agent works on after its call returned
+	Async   bool   // the sub-agent continues after its call returned
 	Summary string // the sub-agent's answer
-	Created bool   // the file that was written is a new one
-	Diff    string // of the file that was changed
+	Created bool   // the written file is new
+	Diff    string // diff of the changed file
 	At      time.Time
 }
 
-// End is the end of the call: its command's, its sub-agent's, its own, and the file that it read or changed. apart leaves out the
-// sub-agent and the file.
+// end emits the end of the call, its command, its sub-agent and its file. apart leaves out the sub-agent and the
+// file.
 func (c *Call) end(e End, apart bool, s *cliagent.Sink) {
 	ms := elapsed(c.At, e.At)
 	if e.Command != nil {
@@ -174,7 +174,7 @@ func (c *Call) end(e End, apart bool, s *cliagent.Sink) {
 	}
 }
 
-// Done is the end of a call that succeeded.
+// Done emits the end of a successful call.
 func (c *Call) Done(output json.RawMessage, ms int64, s *cliagent.Sink) {
 	if output == nil {
 		output = json.RawMessage("null")
@@ -186,7 +186,7 @@ func (c *Call) Done(output json.RawMessage, ms int64, s *cliagent.Sink) {
 	c.emit(execution.ToolResultEvent{ToolCallID: c.ID, ToolName: c.Name, Output: output, DurationMs: ms}, s)
 }
 
-// Fail is the end of a call that failed, was refused or was interrupted.
+// Fail emits the end of a call that failed, was refused or was interrupted.
 func (c *Call) Fail(why string, s *cliagent.Sink) {
 	if c.MCP {
 		c.emit(execution.MCPToolError{ToolCallID: c.ID, Server: c.Server, ToolName: c.Short, Error: why}, s)
@@ -195,7 +195,7 @@ func (c *Call) Fail(why string, s *cliagent.Sink) {
 	c.emit(execution.ToolError{ToolCallID: c.ID, ToolName: c.Name, Error: why}, s)
 }
 
-// file is the event of the file that the call read or changed.
+// file emits the event of the file that the call read or changed.
 func (c *Call) file(e End, s *cliagent.Sink) {
 	switch {
 	case c.Kind == Read:
@@ -236,7 +236,7 @@ func (c *Call) File(b execution.Body, s *cliagent.Sink) {
 	}
 }
 
-// Raw is a copy of a value as JSON, or what stands for none.
+// Raw returns a copy of a value as JSON, or none if it does not exist.
 func Raw(v jsonscan.Value, none string) json.RawMessage {
 	if !v.Exists() {
 		return json.RawMessage(none)
@@ -244,7 +244,7 @@ func Raw(v jsonscan.Value, none string) json.RawMessage {
 	return bytes.Clone(v.Raw())
 }
 
-// elapsed is the time between two stamps in milliseconds, 0 when one is missing.
+// elapsed returns the milliseconds between two times, 0 if one is missing.
 func elapsed(from, to time.Time) int64 {
 	if from.IsZero() || to.Before(from) {
 		return 0

@@ -11,30 +11,30 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// maxCalls bounds the calls that wait for their end, and the refusals that are remembered; a run has a handful at a time.
+// maxCalls bounds the open calls and the remembered refusals; a run normally has a handful.
 const maxCalls = 4096
 
-// Calls are the open tool calls of a run, by id. It belongs to one run.
+// Calls holds the open tool calls of a run by id. It belongs to one run.
 type Calls struct {
-	Servers map[string]string // MCP servers that are known, with their status
-	Cwd     string            // where commands run
+	Servers map[string]string // known MCP servers with their status
+	Cwd     string            // working directory of commands
 
 	table   *Table
 	names   *jsonscan.Interner
 	open    map[string]*Call
-	denied  map[string]bool // calls whose refusal is known
+	denied  map[string]bool // calls whose refusal was reported
 	scratch []byte
 }
 
-// NewCalls makes the calls of a run of the agent that the table describes. It shares the interner of the run's parser.
+// NewCalls returns the calls of a run. It shares the interner of the run's parser.
 func NewCalls(t *Table, names *jsonscan.Interner) Calls {
 	return Calls{table: t, names: names, open: map[string]*Call{}, denied: map[string]bool{}, Servers: map[string]string{}}
 }
 
-// Open is a call by its id, nil when it is not open.
+// Open returns an open call by id, nil for none.
 func (k *Calls) Open(id string) *Call { return k.open[id] }
 
-// Expect is a call by its id; one that is not open has no name and is not kept.
+// Expect returns an open call by id, or else an unnamed one that is not kept.
 func (k *Calls) Expect(id, parent string) *Call {
 	if c := k.open[id]; c != nil {
 		return c
@@ -42,10 +42,10 @@ func (k *Calls) Expect(id, parent string) *Call {
 	return &Call{ID: id, Parent: parent}
 }
 
-// All are the open calls.
+// All returns the open calls.
 func (k *Calls) All() iter.Seq[*Call] { return maps.Values(k.open) }
 
-// Add is a call that begins, without an event so far. One that is open already is returned as it is.
+// Add adds a call without emitting an event. An open call with that id is returned unchanged.
 func (k *Calls) Add(id, name, parent string) *Call {
 	if c := k.open[id]; c != nil {
 		return c
@@ -58,7 +58,7 @@ func (k *Calls) Add(id, name, parent string) *Call {
 	return c
 }
 
-// Start is the beginning of a call. One that is open already is returned as it is.
+// Start starts a call. An open call with that id is returned unchanged.
 func (k *Calls) Start(id, name, parent string, s *cliagent.Sink) *Call {
 	if c := k.open[id]; c != nil {
 		return c
@@ -70,13 +70,13 @@ func (k *Calls) Start(id, name, parent string, s *cliagent.Sink) *Call {
 	return c
 }
 
-// Identify finds out whose tool is called and what it does, from its name.
+// Identify derives the tool's server and kind from its name.
 func (k *Calls) Identify(c *Call) {
 	if server, tool := k.table.MCP.Split(c.Name, maps.Keys(k.Servers)); server != "" {
 		c.Of(server, tool)
 		return
 	}
-	c.Kind = k.table.Kinds[c.Name]
+	c.Kind = k.table.Kind(c.Name)
 }
 
 func (k *Calls) named(c *Call, s *cliagent.Sink) {
@@ -88,7 +88,7 @@ type deferredForm struct{ Name, Arguments jsonscan.Value }
 
 var deferredShape jsonscan.Shape[deferredForm]
 
-// Called is a call with its whole input. The first report counts.
+// Called reports a call's whole input. Only the first report counts.
 func (k *Calls) Called(c *Call, input jsonscan.Value, s *cliagent.Sink) {
 	if c.Ready {
 		return
@@ -113,7 +113,7 @@ func (k *Calls) Called(c *Call, input jsonscan.Value, s *cliagent.Sink) {
 	}
 }
 
-// Input keeps what the events of a call derive from its input, and returns the prompt of a sub-agent.
+// Input keeps the parts of the input that events need, and returns a sub-agent's prompt.
 func (k *Calls) Input(c *Call, input jsonscan.Value) (prompt string) {
 	v, ok := k.table.input(input)
 	if !ok {
@@ -129,14 +129,14 @@ func (k *Calls) Input(c *Call, input jsonscan.Value) (prompt string) {
 	case Edit:
 		c.Creates = v[memberOld].IsStr("")
 	}
-	if c.Kind == Write || k.table.Apart { // apart, any tool may write a file
+	if c.Kind == Write || k.table.Apart { // with Apart, any tool may write a file
 		k.scratch = v[memberContent].StrBytes(k.scratch[:0])
 		c.Bytes = int64(len(k.scratch))
 	}
 	return prompt
 }
 
-// Run says once that the command of a call runs.
+// Run emits once that the call's command runs.
 func (k *Calls) Run(c *Call, s *cliagent.Sink) {
 	if c.Kind == Shell {
 		c.Cwd = k.Cwd
@@ -144,7 +144,7 @@ func (k *Calls) Run(c *Call, s *cliagent.Sink) {
 	}
 }
 
-// End is the end of a call, which is forgotten unless a sub-agent works on.
+// End ends a call and forgets it unless its sub-agent continues.
 func (k *Calls) End(c *Call, e End, s *cliagent.Sink) {
 	c.Cwd = k.Cwd
 	c.Async = c.Async || e.Async && !e.Failed
@@ -154,18 +154,18 @@ func (k *Calls) End(c *Call, e End, s *cliagent.Sink) {
 	c.end(e, k.table.Apart, s)
 }
 
-// AgentEnd is the end of a sub-agent that worked on after its call returned.
+// AgentEnd ends a sub-agent that continued after its call returned.
 func (k *Calls) AgentEnd(c *Call, failed bool, text string, s *cliagent.Sink) {
 	delete(k.open, c.ID)
 	c.AgentEnd(failed, text, s)
 }
 
-// EndTurn forgets the calls that a turn left without an end, but for sub-agents that work on.
+// EndTurn forgets the calls that a turn left open, except those with running sub-agents.
 func (k *Calls) EndTurn() {
 	maps.DeleteFunc(k.open, func(_ string, c *Call) bool { return !c.Async })
 }
 
-// Settled says that the refusal of a call is known, so that it is not reported.
+// Settled records that the refusal of a call is known, so that it is not reported again.
 func (k *Calls) Settled(id string) {
 	if len(k.denied) >= maxCalls {
 		clear(k.denied)
@@ -173,7 +173,7 @@ func (k *Calls) Settled(id string) {
 	k.denied[id] = true
 }
 
-// Deny reports the refusal of a call once. No question was asked, so the call's id is that of the question.
+// Deny reports the refusal of a call once. No question was asked, so the call's id serves as the question's.
 func (k *Calls) Deny(c *Call, name, why string, s *cliagent.Sink) {
 	if c.ID == "" || k.denied[c.ID] {
 		return

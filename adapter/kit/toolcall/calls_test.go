@@ -13,11 +13,11 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var table = New(Table{
-	Kinds:        map[string]Kind{"sh": Shell, "read": Read, "write": Write, "edit": Edit, "agent": Agent},
+var table = &Table{
+	Tools:        Tools{Shell: {"sh"}, Read: {"read"}, Write: {"write"}, Edit: {"edit"}, Agent: {"agent"}},
 	Input:        Input{Path: "path", OtherPath: "book", Command: "cmd", Agent: "who", Prompt: "what", Content: "text", Old: "old"},
 	DefaultAgent: "any", Deferred: "call", MCP: Naming{Prefix: "mcp__", Separator: "__"},
-})
+}
 
 func newCalls(t *Table) *Calls {
 	k := NewCalls(t, jsonscan.NewInterner(16))
@@ -178,10 +178,9 @@ func TestAsync(t *testing.T) {
 // TestApart: an agent that tells of files and sub-agents in lines of their own has no events made from its calls.
 func TestApart(t *testing.T) {
 	t.Parallel()
-	apart := *table
-	apart.Apart = true
+	apart := &Table{Tools: table.Tools, Input: table.Input, DefaultAgent: table.DefaultAgent, Deferred: table.Deferred, MCP: table.MCP, Apart: true}
 	for tool, want := range map[string]string{"agent": "tool_result", "read": "tool_result"} {
-		k, s := newCalls(&apart), cliagent.NewSink(false)
+		k, s := newCalls(apart), cliagent.NewSink(false)
 		c := k.Start("1", tool, "", s)
 		k.Called(c, value(t, `{"path":"/p"}`), s)
 		if k.Called(k.Start("2", "odd", "", s), value(t, `{"text":"abc"}`), s); k.Open("2").Bytes != 3 {

@@ -2,12 +2,14 @@ package toolcall
 
 import (
 	"iter"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Kind is what a tool does, as far as it has events of its own.
+// Kind is what a tool does, if it has events of its own.
 type Kind uint8
 
 // The kinds of tools.
@@ -18,28 +20,33 @@ const (
 	Write      // writes a whole file
 	Edit       // changes a file
 	Agent      // starts a sub-agent
+	kindCount
 )
 
-// Input has the names of an input's members that events derive from; an empty name is a member that the agent's tools lack.
+// Tools lists the agent's names of its tools by kind. Tools that are not listed are of kind Other.
+type Tools [kindCount][]string
+
+// Input names the input members that events derive from; an empty name means the agent's tools lack it.
 type Input struct {
 	Path, OtherPath string // of the file
 	Command         string
 	Agent, Prompt   string // of the sub-agent
 	Content         string // of the file to write
-	Old             string // the text that an edit replaces; an empty one makes a new file
+	Old             string // text that an edit replaces; empty for a new file
 }
 
-// Table declares the tools of an agent. New makes one that is ready for use.
+// Table declares the tools of an agent. It is used by pointer, and is safe for concurrent use.
 type Table struct {
-	Kinds        map[string]Kind // by the agent's name of the tool
+	Tools        Tools
 	Input        Input
-	DefaultAgent string // name of a sub-agent whose call names none
+	DefaultAgent string // name of a sub-agent if the call names none
 	Deferred     string // tool that calls another: its input is {"name":..., "arguments":...}
 	MCP          Naming
-	Apart        bool // files and ends of sub-agents have lines of their own, from which the vendor makes the events
+	Apart        bool // files and ends of sub-agents are reported in separate lines, from which the vendor emits the events
 
-	keys   *jsonscan.KeySet
-	member [memberCount]int // index of each member in keys, -1 for none
+	prepare sync.Once
+	keys    *jsonscan.KeySet
+	member  [memberCount]int // index of each member in keys, -1 for none
 }
 
 const (
@@ -53,8 +60,17 @@ const (
 	memberCount
 )
 
-// New prepares a table. It is for package-level variables.
-func New(t Table) *Table {
+// Kind returns what a tool does, by the agent's name of it.
+func (t *Table) Kind(tool string) Kind {
+	for k, names := range t.Tools {
+		if slices.Contains(names, tool) {
+			return Kind(k)
+		}
+	}
+	return Other
+}
+
+func (t *Table) indexMembers() {
 	var names []string
 	for i, name := range [memberCount]string{t.Input.Path, t.Input.OtherPath, t.Input.Command, t.Input.Agent, t.Input.Prompt,
 		t.Input.Content, t.Input.Old} {
@@ -65,11 +81,11 @@ func New(t Table) *Table {
 		}
 	}
 	t.keys = jsonscan.NewKeySet(names...)
-	return &t
 }
 
-// input reads the members of a call's input. A value that is no object has none.
+// input reads the members of a call's input; ok is false if it is not an object.
 func (t *Table) input(v jsonscan.Value) (in [memberCount]jsonscan.Value, ok bool) {
+	t.prepare.Do(t.indexMembers)
 	var found [memberCount]jsonscan.Value
 	if !v.Fields(found[:t.keys.Len()], t.keys) {
 		return in, false
@@ -82,14 +98,14 @@ func (t *Table) input(v jsonscan.Value) (in [memberCount]jsonscan.Value, ok bool
 	return in, true
 }
 
-// Naming is how an agent names a tool of an MCP server: the prefix, the server, the separator, the tool.
+// Naming is how an agent names a tool of an MCP server: prefix, server, separator, tool.
 type Naming struct {
 	Prefix, Separator string
-	Known             bool // only servers that are known make a tool theirs
+	Known             bool // only names of known servers are split
 }
 
-// Split takes the name of an MCP server's tool apart. Either part may hold the separator, so the longest known server that fits
-// goes before the first separator. server is empty for any other tool.
+// Split splits the name of an MCP server's tool. Both parts may contain the separator, so the longest known server
+// that matches takes precedence over the first separator. server is empty for other tools.
 func (n Naming) Split(name string, known iter.Seq[string]) (server, tool string) {
 	rest, ok := strings.CutPrefix(name, n.Prefix)
 	if !ok || n.Separator == "" {

@@ -1,6 +1,6 @@
-// Package toolserver serves the tools of a request to an agent as a Model Context Protocol server, for the time of one
-// run, over streamable HTTP on the loopback interface.
+// Package toolserver serves a request's tools to an agent as a Model Context Protocol server, during one run, over
+// streamable HTTP on loopback.
 //
-// The agent reaches it like any other MCP server of the run; calls go to a handler of the caller. Which tools there are
-// and who may use them was decided before: no policy, approval or vendor's name belongs here.
+// The agent uses it like any other MCP server of the run; calls go to a handler of the caller. The caller decides
+// which tools exist and who may use them: policies, approvals and vendors' names do not belong here.
 package toolserver

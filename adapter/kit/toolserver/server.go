@@ -25,28 +25,28 @@ import (
 	"github.com/drawbar/drawbar/internal/base/stranger"
 )
 
-// Handler carries out a call. It is called concurrently. Its error is for a caller that cannot be reached, a tool that
-// fails is a ToolResult with Error set; the agent is told either as a failed call. ctx ends when the agent gives the
-// call up and when the server is closed.
+// Handler carries out a call. It is called concurrently. An error means that the caller cannot be reached; a tool
+// that fails returns a ToolResult with Error set. The agent sees both as a failed call. ctx ends when the agent
+// cancels the call or the server closes.
 type Handler func(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error)
 
-// bodyLimit bounds one request of the agent, and with it the input of a call.
+// bodyLimit bounds a request, and with it the input of a call.
 const bodyLimit = 64 << 20
 
-// path is where the server answers.
+// path is the server's path.
 const path = "/mcp"
 
-// Server is a running tool server. It is safe for concurrent use. Whoever opens it closes it.
+// Server is a running tool server. It is safe for concurrent use. The opener closes it.
 type Server struct {
 	handle Handler
 	token  string
-	digest [sha256.Size]byte // of the token; what is compared has one length
+	digest [sha256.Size]byte // hash of the token, so that comparisons take constant time
 	url    string
 	mcp    *mcp.Server
 	http   *http.Server
-	served chan struct{} // closed when the listener is done
+	served chan struct{} // closed when the listener has stopped
 
-	end    context.Context // of the server's life; calls run under it and under their request
+	end    context.Context // lifetime of the server; calls also end with their request
 	cancel context.CancelFunc
 	serial atomic.Int64
 	active atomic.Int64
@@ -56,9 +56,9 @@ type Server struct {
 	requests sync.WaitGroup // Add under mu, while not closed
 }
 
-// Open starts a server on a free port of 127.0.0.1. An input schema is passed on as it is, with the type "object" where
-// it states none, because the input of a tool is an object. A schema of another type, or one that is no JSON, is an
-// *execution.Error with code VALIDATION_ERROR.
+// Open starts a server on a free port of 127.0.0.1. An input schema without a type gets the type "object", because
+// the input of a tool is an object. A schema of another type, or one that is not JSON, is an *execution.Error with
+// code VALIDATION_ERROR.
 func Open(tools []execution.Tool, handle Handler) (*Server, error) {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
@@ -73,7 +73,7 @@ func Open(tools []execution.Tool, handle Handler) (*Server, error) {
 			return nil, &execution.Error{Code: execution.CodeValidation, Message: fmt.Sprintf("tools[%d] %q: %v", i, t.Name, err)}
 		}
 	}
-	// Not "localhost": that may be ::1, and agents differ in what they try first.
+	// Not "localhost": it may be ::1, and agents differ in which address they try first.
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		s.cancel()
@@ -84,37 +84,37 @@ func Open(tools []execution.Tool, handle Handler) (*Server, error) {
 		&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: bodyLimit})
 	s.http = &http.Server{
 		Handler: s.guard(transport),
-		// Until the token of a request is right, anybody on this machine may be talking.
+		// Until a request's token is verified, the peer may be any local process.
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       5 * time.Minute,
 		MaxHeaderBytes:    8 << 10,
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		ErrorLog:          log.New(io.Discard, "", 0), // what the agent sends wrong it is told; there is no other reader
+		ErrorLog:          log.New(io.Discard, "", 0), // the agent gets the error response; nobody else reads this log
 	}
 	go func() {
 		defer close(s.served)
-		_ = s.http.Serve(stranger.Listener{Listener: listener, Room: stranger.New(stranger.Limit)}) // ends with ErrServerClosed
+		_ = s.http.Serve(stranger.Listener{Listener: listener, Room: stranger.New(stranger.Limit)}) // returns ErrServerClosed
 	}()
 	return s, nil
 }
 
-// URL is where the server answers.
+// URL returns the server's address.
 func (s *Server) URL() string { return s.url }
 
-// Token is the bearer token that every request must carry. It is a secret of the run.
+// Token returns the bearer token that every request must carry. It is a secret of the run.
 func (s *Server) Token() string { return s.token }
 
-// MCPServer describes the server as one that is attached to a run.
+// MCPServer describes the server as one to attach to a run.
 func (s *Server) MCPServer(name string) execution.MCPServer {
 	return execution.MCPServer{Name: name, Transport: execution.MCPStreamableHTTP, URL: s.url,
 		Headers: map[string]string{"Authorization": "Bearer " + s.token}}
 }
 
-// Active counts the calls that are being carried out.
+// Active returns the number of running calls.
 func (s *Server) Active() int { return int(s.active.Load()) }
 
-// Close ends the server: calls that run are cancelled, and it waits for their handlers, for every request and for every
-// goroutine. Further calls wait for the same end.
+// Close stops the server: it cancels running calls and waits for their handlers, for every request and for every
+// goroutine. Later calls of Close wait for the same.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -123,21 +123,21 @@ func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.served
 	s.requests.Wait()
-	// No request is left that could open another session. Closing one waits for its calls.
+	// No request is left that could open another session. Closing a session waits for its calls.
 	for session := range s.mcp.Sessions() {
 		err = errors.Join(err, session.Close())
 	}
 	return err
 }
 
-// connKey is the connection in the context of a request.
+// connKey is the key of the connection in a request's context.
 type connKey struct{}
 
-// guard lets requests in that carry the token, and counts them.
+// guard admits requests with the token and counts them.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.authorized(r) {
-			w.Header().Set("Connection", "close") // its body is not read
+			w.Header().Set("Connection", "close") // the body is not read
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "the bearer token of the run is missing or wrong", http.StatusUnauthorized)
 			return
@@ -174,7 +174,7 @@ func (s *Server) add(t execution.Tool) (err error) {
 		return err
 	}
 	defer func() {
-		// The SDK states its objections to a schema by a panic.
+		// The SDK reports an invalid schema by a panic.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the input schema cannot be served: %v", r)
 		}
@@ -189,7 +189,7 @@ func inputSchema(schema json.RawMessage) (json.RawMessage, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(schema, &members); err != nil || members == nil {
-		return nil, errors.New("the input schema is no JSON object")
+		return nil, errors.New("the input schema is not a JSON object")
 	}
 	switch typ, ok := members["type"]; {
 	case !ok:
@@ -201,8 +201,8 @@ func inputSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return schema, nil
 }
 
-// call carries out one call. What goes wrong is told to the model, which can do something about it, and not as an error
-// of the protocol.
+// call carries out one call. Failures go to the model, which can react to them, rather than becoming errors of the
+// protocol.
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
@@ -240,7 +240,7 @@ func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// text is an output as a model reads it: a JSON string without its quotes, anything else as it is.
+// text returns an output as a model reads it: a JSON string without its quotes, anything else unchanged.
 func text(output json.RawMessage) string {
 	var s string
 	if json.Unmarshal(output, &s) == nil {

@@ -335,8 +335,8 @@ func TestCancelledCall(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for schema, want := range map[string]string{`{"type":"string"}`: `has the type "string", want "object"`, `[]`: "no JSON object",
-		`null`: "no JSON object", `{`: "no JSON object", `{"type":["object"]}`: `has the type ["object"]`} {
+	for schema, want := range map[string]string{`{"type":"string"}`: `has the type "string", want "object"`, `[]`: "not a JSON object",
+		`null`: "not a JSON object", `{`: "not a JSON object", `{"type":["object"]}`: `has the type ["object"]`} {
 		s, err := Open([]execution.Tool{{Name: "ok"}, {Name: "x", InputSchema: json.RawMessage(schema)}}, nil)
 		if execution.CodeOf(err) != execution.CodeValidation || !strings.Contains(err.Error(), `tools[1] "x"`) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", schema, err)

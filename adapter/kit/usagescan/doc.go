@@ -1,8 +1,7 @@
-// Package usagescan is the kit for adapters whose agents note in session files what they used: it splits files into lines,
-// passes over lines that are not worth reading without looking at their bytes, and helps with the rest: times, counts, keys
-// and names that repeat.
+// Package usagescan is the kit for adapters whose agents record usage in session files: it splits files into lines,
+// skips irrelevant lines without scanning them, and helps with times, counts, keys and repeated names.
 //
-// A format is a function that judges a line by its first bytes and one that reads it. What a line's head rules out is not
-// checked to be JSON: ten gigabytes of tool output are not worth it. What is read is checked as a whole, by
+// A format consists of a function that judges a line by its first bytes and one that reads it. Skipped lines are not
+// checked to be JSON, because tool output can be gigabytes. Lines that are read are validated as a whole by
 // transport/jsonscan.
 package usagescan

@@ -7,8 +7,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Hash makes keys of the parts that tell calls apart. It is the same in every process, because keys are kept in files; it is
-// no defence against somebody who looks for collisions in their own session files.
+// Hash makes keys from the parts that identify a call. It is the same in every process, because keys are stored; it
+// is not collision-resistant against people who craft their own session files.
 type Hash struct{ a, b uint64 }
 
 const (
@@ -17,7 +17,7 @@ const (
 	prime3 = 0x165667b19e3779f9
 )
 
-// Bytes adds a part. Parts do not run together.
+// Bytes adds a part; parts are delimited.
 func (h *Hash) Bytes(p []byte) *Hash {
 	n := uint64(len(p))
 	for len(p) >= 8 {
@@ -52,7 +52,7 @@ func (h *Hash) Text(s string) *Hash {
 // Int adds a part.
 func (h *Hash) Int(n int64) *Hash { h.word(uint64(n)); return h }
 
-// word mixes eight bytes into both halves, by one wide multiplication each.
+// word mixes eight bytes into both halves with one wide multiplication each.
 func (h *Hash) word(w uint64) {
 	hi, lo := bits.Mul64(h.a^w^prime1, prime2)
 	h.a = hi ^ lo
@@ -60,7 +60,7 @@ func (h *Hash) word(w uint64) {
 	h.b = hi ^ lo ^ h.a
 }
 
-// Key is what the parts make.
+// Key returns the key of the parts.
 func (h *Hash) Key() adapter.UsageKey {
 	g := *h
 	g.word(prime3)
@@ -71,14 +71,14 @@ func (h *Hash) Key() adapter.UsageKey {
 	return k
 }
 
-// Sum is the key as one word, never 0.
+// Sum returns the key as one word, never 0.
 func (h *Hash) Sum() uint64 {
 	k := h.Key()
 	return binary.LittleEndian.Uint64(k[8:]) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(k[:8]), 29) | 1
 }
 
-// Parts are what Resume goes on from.
+// Parts returns the state that Resume continues from.
 func (h *Hash) Parts() [2]uint64 { return [2]uint64{h.a, h.b} }
 
-// Resume goes on with parts that were added before.
+// Resume continues with parts that were added before.
 func Resume(parts [2]uint64) *Hash { return &Hash{parts[0], parts[1]} }

@@ -7,8 +7,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Projects is a store with a folder for each project, in which the files with one of the endings lie in or below a folder of
-// a fixed name. No other folder of a project is looked into.
+// Projects returns a store with a folder per project, whose files with one of the suffixes lie in or below a folder
+// of a fixed name. Other folders of a project are not read.
 func Projects(root, folder string, endings ...string) adapter.UsageStore {
 	return adapter.UsageStore{
 		Root: root,

@@ -8,34 +8,34 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// HeadSize is how much of a line a Judge may see. A line's end may be missing in it.
+// HeadSize is the most of a line that a Judge sees; the line may be longer.
 const HeadSize = 512
 
 // Format reads one kind of session file. A value serves one file.
 type Format interface {
-	// Worth judges a line by its head: false for one that cannot say what was used.
-	Worth(head []byte) bool
-	// Line reads a whole line; false when it is none of the format's: cut off, or no JSON.
+	// Relevant judges a line by its head: false if it cannot contain usage.
+	Relevant(head []byte) bool
+	// Line reads a whole line; false if it is truncated, not JSON or of another format.
 	Line(line []byte, give func(*adapter.UsageRecord)) bool
-	// Memory is a pointer to what must outlive an interruption, as encoding/json writes it; nil for nothing.
+	// Memory returns a pointer to the state to save for a resumed scan, encodable by encoding/json; nil for none.
 	Memory() any
 }
 
 // Scanner is an adapter.UsageScanner for files of lines.
 type Scanner struct {
 	format Format
-	pos    int64 // of what comes next
+	pos    int64 // position of the next byte
 
-	boundary int64 // behind the last complete line
-	skip     bool  // inside a line that is passed over
-	worth    bool  // the line at pos is to be read
+	boundary int64 // end of the last complete line
+	skip     bool  // in the middle of a skipped line
+	relevant bool  // the line at pos is to be read
 	bad      int
 	badAt    int64
 }
 
 var _ adapter.UsageScanner = (*Scanner)(nil)
 
-// New makes a scanner of a format.
+// New returns a scanner of a format.
 func New(f Format) *Scanner { return &Scanner{format: f} }
 
 // Scan implements adapter.UsageScanner.
@@ -53,14 +53,14 @@ func (s *Scanner) Scan(data []byte, end bool, give func(*adapter.UsageRecord)) i
 			s.skip, s.boundary = false, s.pos+int64(done)
 			continue
 		}
-		if !s.worth {
+		if !s.relevant {
 			head := rest[:min(len(rest), HeadSize)]
 			if i := bytes.IndexByte(head, '\n'); i >= 0 {
 				head = head[:i]
 			} else if len(head) < HeadSize && !end {
-				break // judged when there is more of it
+				break // judged once more of it is available
 			}
-			if s.worth = s.format.Worth(head); !s.worth {
+			if s.relevant = s.format.Relevant(head); !s.relevant {
 				s.skip = true
 				continue
 			}
@@ -68,7 +68,7 @@ func (s *Scanner) Scan(data []byte, end bool, give func(*adapter.UsageRecord)) i
 		i := bytes.IndexByte(rest, '\n')
 		if i < 0 {
 			if end {
-				// Half a line is one that is being written: it is not bad.
+				// A partial last line is still being written: it is not an error.
 				s.format.Line(rest, give)
 				done = len(data)
 			}
@@ -82,7 +82,7 @@ func (s *Scanner) Scan(data []byte, end bool, give func(*adapter.UsageRecord)) i
 			s.bad++
 		}
 		done += i + 1
-		s.worth, s.boundary = false, s.pos+int64(done)
+		s.relevant, s.boundary = false, s.pos+int64(done)
 	}
 	s.pos += int64(done)
 	return done
@@ -116,8 +116,8 @@ func (s *Scanner) Restore(state []byte) bool {
 	return json.Unmarshal(state, m) == nil
 }
 
-// TypeOf reports whether the type of a line is one of kinds, each as it stands in the line, with its quotes. Only what comes
-// before the key named before is looked at; known is false when the type is not there.
+// TypeOf reports whether a line's type is one of kinds, each given with its quotes. Only the text before the key
+// named before is searched; known is false if it contains no type.
 func TypeOf(head []byte, before string, kinds [][]byte) (is, known bool) {
 	kind, known := jsonscan.Peek(head, "type", before)
 	if !known {
@@ -131,10 +131,10 @@ func TypeOf(head []byte, before string, kinds [][]byte) (is, known bool) {
 	return false, true
 }
 
-// Names hands out one string for all equal ones.
+// Names interns strings.
 type Names struct{ m map[string]string }
 
-// Of is the string in v, empty for what is none.
+// Of returns the string in v, empty if v is not a string.
 func (n *Names) Of(v jsonscan.Value) string {
 	b, ok := v.Plain()
 	if !ok {
@@ -144,7 +144,7 @@ func (n *Names) Of(v jsonscan.Value) string {
 	return n.OfBytes(b)
 }
 
-// OfBytes is b as a string.
+// OfBytes returns b as an interned string.
 func (n *Names) OfBytes(b []byte) string {
 	if len(b) == 0 {
 		return ""

@@ -13,8 +13,8 @@ import (
 // letters is a format: lines that begin with a + are worth reading, and name a model.
 type letters struct{ Seen int }
 
-func (*letters) Worth(head []byte) bool { return bytes.HasPrefix(head, []byte("+")) }
-func (l *letters) Memory() any          { return l }
+func (*letters) Relevant(head []byte) bool { return bytes.HasPrefix(head, []byte("+")) }
+func (l *letters) Memory() any             { return l }
 
 func (l *letters) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	if bytes.HasSuffix(line, []byte("!")) {

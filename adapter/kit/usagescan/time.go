@@ -6,14 +6,15 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Millis is the moment in v as Unix milliseconds: RFC 3339 in a string, or a number of milliseconds. It is 0 for what is none.
+// Millis returns the time in v as Unix milliseconds: RFC 3339 in a string, or a number of milliseconds. It returns 0
+// for anything else.
 func Millis(v jsonscan.Value) int64 {
 	b, ok := v.Plain()
 	if !ok {
 		n, _ := v.Int()
 		return max(n, 0)
 	}
-	// 2026-11-20T11:44:18.706Z: what all agents write.
+	// 2026-11-20T11:44:18.706Z: the format of all agents.
 	if len(b) == 24 && b[4] == '-' && b[7] == '-' && b[10] == 'T' && b[13] == ':' && b[16] == ':' && b[19] == '.' && b[23] == 'Z' {
 		year, a := digits(b[0:4])
 		month, c := digits(b[5:7])
@@ -43,8 +44,8 @@ func digits(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// days counts the days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March here, so that the day which
-// only some years have is the last of its year.
+// days counts the days from 1970-01-01 to a Gregorian date. Years start in March here, so that the leap day is the
+// last day of its year.
 func days(year, month, day int64) int64 {
 	if month <= 2 {
 		year--

@@ -6,8 +6,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Whole is a scanner for files that are one JSON value, which may be written over many lines. It asks for all of the file
-// and reads it at its end; nothing of it is kept between scans, because such a file is rewritten and does not grow.
+// Whole is a scanner for files that consist of one JSON value, possibly over many lines. It requests the whole file;
+// it keeps nothing between scans, because such a file is rewritten rather than appended to.
 type Whole struct {
 	format Format
 	bad    int
@@ -15,7 +15,7 @@ type Whole struct {
 
 var _ adapter.UsageScanner = (*Whole)(nil)
 
-// NewWhole makes a scanner of a format whose Line is given the whole file.
+// NewWhole returns a scanner of a format whose Line gets the whole file.
 func NewWhole(f Format) *Whole { return &Whole{format: f} }
 
 // Scan implements adapter.UsageScanner.

@@ -46,8 +46,8 @@ func (l plainLog) NewUsageScanner(context.Context, adapter.Host, adapter.UsageFi
 
 type plainFormat struct{ Before string }
 
-func (*plainFormat) Worth(head []byte) bool { return bytes.HasPrefix(head, []byte("{")) }
-func (f *plainFormat) Memory() any          { return f }
+func (*plainFormat) Relevant(head []byte) bool { return bytes.HasPrefix(head, []byte("{")) }
+func (f *plainFormat) Memory() any             { return f }
 func (f *plainFormat) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	var r struct {
 		adapter.UsageRecord

@@ -16,9 +16,9 @@ var (
 )
 
 // harmless are names that a word is in, and that hold no secret.
-var harmless = map[string]bool{
-	"SSHAUTHSOCK": true, "GPGTTY": true, "XAUTHORITY": true, "PWD": true, "OLDPWD": true, "INITCWD": true, "GOPRIVATE": true, "GOAUTH": true,
-	"SSHCONNECTION": true, "SSHCLIENT": true, "CONNECTION": true, "PROXYCONNECTION": true, "KEYTIMEOUT": true, "GNOMEKEYRINGCONTROL": true, "APTKEYDONTWARNONDANGEROUSUSAGE": true,
+var harmless = []string{
+	"SSHAUTHSOCK", "GPGTTY", "XAUTHORITY", "PWD", "OLDPWD", "INITCWD", "GOPRIVATE", "GOAUTH",
+	"SSHCONNECTION", "SSHCLIENT", "CONNECTION", "PROXYCONNECTION", "KEYTIMEOUT", "GNOMEKEYRINGCONTROL", "APTKEYDONTWARNONDANGEROUSUSAGE",
 }
 
 // harmlessWords are taken out of a name before it is judged.
@@ -33,7 +33,7 @@ var flatten = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 func Name(name string) bool {
 	upper := strings.ToUpper(strings.Trim(name, "-"))
 	flat := flatten.Replace(upper)
-	if harmless[flat] {
+	if slices.Contains(harmless, flat) {
 		return false
 	}
 	if contains(flat, "AUTHORIZATION") {

@@ -16,7 +16,7 @@ const shortest = 6
 // without a login, the user or the machine, or a path that exists.
 func Ordinary(value string) bool {
 	value = strings.TrimSpace(value)
-	if len(value) < shortest || commonWords[strings.ToLower(value)] || machine()[strings.ToLower(value)] {
+	if len(value) < shortest || commonWords()[strings.ToLower(value)] || machine()[strings.ToLower(value)] {
 		return true
 	}
 	if strings.Trim(value, "0123456789.,:-") == "" && len(value) < 12 {
@@ -42,7 +42,7 @@ func Ordinary(value string) bool {
 	return false
 }
 
-var commonWords = func() map[string]bool {
+var commonWords = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq("enabled disabled required optional default defaults localhost production development staging testing sandbox " +
 		"password passwd passphrase secret secrets bearer basic digest negotiate oauth oauth2 apikey api_key api-key api_key_helper token " +
@@ -53,7 +53,7 @@ var commonWords = func() map[string]bool {
 		m[w] = true
 	}
 	return m
-}()
+})
 
 // machine are the names of the user and of the machine.
 var machine = sync.OnceValue(func() map[string]bool {

@@ -210,7 +210,7 @@ func parts(value string) []string {
 			}
 		}
 	}
-	if scheme, token, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(token, " \n") && schemes[strings.ToLower(scheme)] {
+	if scheme, token, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(token, " \n") && slices.Contains(schemes, strings.ToLower(scheme)) {
 		add(token)
 	}
 	if u, ok := parseURL(value); ok && u.Host != "" {
@@ -249,7 +249,7 @@ func parts(value string) []string {
 	return found
 }
 
-var schemes = map[string]bool{"bearer": true, "basic": true, "token": true, "apikey": true, "api-key": true, "key": true, "bot": true, "negotiate": true, "digest": true}
+var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key", "bot", "negotiate", "digest"}
 
 // inJSON gives the secrets of a value that is a JSON object, such as the key of a service account.
 func inJSON(value string) []string {

@@ -1,5 +1,5 @@
-// Package acptest is a stand-in for agents that speak the Agent Client Protocol, for the tests of adapters that stand on package
-// acpagent. A test binary that is started in the place of the agent plays the scenarios of the conformance suite with it:
+// Package acptest simulates agents that speak the Agent Client Protocol, for tests of adapters based on package
+// acpagent. A test binary started in place of the agent plays the scenarios of the conformance suite with it:
 //
 //	func TestMain(m *testing.M) {
 //		process.MaybeKeeper()
@@ -9,7 +9,7 @@
 //		goleak.VerifyTestMain(m)
 //	}
 //
-// It speaks the protocol by hand, so that nothing of what it tests tests itself.
+// It implements the protocol independently, so that no tested code tests itself.
 package acptest
 
 import (
@@ -33,21 +33,21 @@ import (
 // Fields is a JSON object.
 type Fields = map[string]any
 
-// Agent is an agent that plays one scenario. The zero values of all but Scenario are those of a plain agent.
+// Agent plays one scenario. Zero values of all other fields give a plain agent.
 type Agent struct {
 	Scenario adaptertest.Scenario
-	State    string // the folder where it keeps its sessions, empty for none
+	State    string // folder of its sessions, empty for none
 
-	Initialize  Fields                 // set over the answer to initialize
-	Session     Fields                 // set over the answers that open a session
-	Call        func(update Fields)    // changes a tool call before it is sent, for ids and names of an agent's own
-	Answer      func(calls int) Fields // set over the answer to a prompt of so many model calls; default: usage
-	CallEnd     func() Fields          // an update that ends a model call, nil for none
-	Servers     []any                  // MCP servers besides those of the session, in the same form
-	AskForMCP   bool                   // ask before a tool of an MCP server is called
+	Initialize  Fields                 // merged into the reply to initialize
+	Session     Fields                 // merged into the replies that open a session
+	Call        func(update Fields)    // changes a tool call before it is sent, for agent-specific ids and names
+	Answer      func(calls int) Fields // merged into the reply to a prompt of so many model calls; default: usage
+	CallEnd     func() Fields          // returns an update that ends a model call, nil for none
+	Servers     []any                  // MCP servers besides those of the session, in the same format
+	AskForMCP   bool                   // ask before calling a tool of an MCP server
 	AskAlways   bool                   // ask before each command
-	Stay        bool                   // do not end when standard input is closed
-	HistoryLate bool                   // show the history of a loaded session behind the answer that it is loaded
+	Stay        bool                   // do not exit when standard input is closed
+	HistoryLate bool                   // show a loaded session's history after the reply to session/load
 
 	in      chan Fields
 	out     io.Writer
@@ -108,10 +108,10 @@ func (a *Agent) print(v Fields) {
 	if err != nil {
 		panic(err)
 	}
-	_, _ = a.out.Write(append(b, '\n')) // whoever does not read has left
+	_, _ = a.out.Write(append(b, '\n')) // the reader has gone
 }
 
-// update is news of the session.
+// update sends an update of the session.
 func (a *Agent) update(u Fields) {
 	a.print(Fields{"method": "session/update", "params": Fields{"sessionId": a.session, "update": u}})
 }
@@ -129,7 +129,7 @@ func over(v, set Fields) Fields {
 	return v
 }
 
-// take deals with a message of the client.
+// take handles a message of the client.
 func (a *Agent) take(v Fields) {
 	method, _ := v["method"].(string)
 	params, _ := v["params"].(Fields)
@@ -173,7 +173,7 @@ func (a *Agent) open(method string, params Fields, reply func(Fields), refuse fu
 		}
 		a.session, a.resumed = id, true
 		delete(answer, "sessionId")
-		history := func() { // it is shown again
+		history := func() { // shown again
 			for i := range len(saved) {
 				a.update(Fields{"sessionUpdate": "user_message_chunk", "content": text("old question " + strconv.Itoa(i))})
 				a.update(Fields{"sessionUpdate": "agent_message_chunk", "content": text("old answer")})
@@ -226,7 +226,7 @@ func (a *Agent) prompt(params Fields, reply func(Fields), refuse func(int, strin
 	reply(answer)
 }
 
-// poll takes what has arrived, waiting up to d for it.
+// poll handles what arrives, waiting up to d for it.
 func (a *Agent) poll(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -241,7 +241,7 @@ func (a *Agent) poll(d time.Duration) error {
 	return errStopped
 }
 
-// scene is what happens in a turn.
+// scene plays a turn.
 func (a *Agent) scene(prompt string) error {
 	answer := "hi there"
 	switch a.Scenario {
@@ -292,7 +292,7 @@ func (a *Agent) scene(prompt string) error {
 	return nil
 }
 
-// speak is a text, in pieces.
+// speak sends a text in pieces.
 func (a *Agent) speak(whole string) {
 	for rest := whole; rest != ""; {
 		n := min(8, len(rest))
@@ -301,7 +301,7 @@ func (a *Agent) speak(whole string) {
 	}
 }
 
-// endCall is the end of a model call.
+// endCall ends a model call.
 func (a *Agent) endCall() {
 	a.calls++
 	if a.CallEnd != nil {
@@ -309,7 +309,7 @@ func (a *Agent) endCall() {
 	}
 }
 
-// request asks the client and waits for its answer.
+// request asks the client and waits for the reply.
 func (a *Agent) request(method string, params Fields) (Fields, error) {
 	id := a.asked
 	a.asked++
@@ -326,7 +326,7 @@ func (a *Agent) request(method string, params Fields) (Fields, error) {
 	return nil, errStopped
 }
 
-// call is the update of a tool call.
+// call sends the update of a tool call.
 func (a *Agent) call(kind, id, status string, more Fields) Fields {
 	u := over(Fields{"toolCallId": id, "status": status}, more)
 	if kind != "" {
@@ -343,7 +343,7 @@ func (a *Agent) id(tool string) string {
 	return tool + "__" + strconv.Itoa(a.turn) + "-" + strconv.Itoa(a.items)
 }
 
-// permitted asks for the permission to use a tool.
+// permitted asks for permission to use a tool.
 func (a *Agent) permitted(id string, call Fields) (bool, error) {
 	answer, err := a.request("session/request_permission", Fields{"toolCall": a.call("", id, "pending", call), "options": []any{
 		Fields{"optionId": "always", "kind": "allow_always", "name": "Always"}, Fields{"optionId": "once", "kind": "allow_once", "name": "Once"},
@@ -355,7 +355,7 @@ func (a *Agent) permitted(id string, call Fields) (bool, error) {
 	return outcome["outcome"] == "selected" && outcome["optionId"] == "once", nil
 }
 
-// command is a model call that runs a command, which asks before when asks is set.
+// command is a model call that runs a command, after asking if asks is set.
 func (a *Agent) command(command string, asks bool) error {
 	a.endCall()
 	id := a.id("run_shell_command")
@@ -363,7 +363,7 @@ func (a *Agent) command(command string, asks bool) error {
 	if asks || a.AskAlways {
 		ok, err := a.permitted(id, call)
 		if err != nil || !ok {
-			return err // nothing more is said of a call that was refused
+			return err // nothing more is reported about a refused call
 		}
 	} else {
 		a.update(a.call("tool_call", id, "in_progress", call))
@@ -375,7 +375,7 @@ func (a *Agent) command(command string, asks bool) error {
 	return nil
 }
 
-// useServers calls a tool of every MCP server; one that is reached by HTTP is really called.
+// useServers calls a tool of every MCP server; one with a URL is really called.
 func (a *Agent) useServers() error {
 	for _, s := range a.servers {
 		server, _ := s.(Fields)

@@ -38,24 +38,24 @@ type envelope struct {
 	} `json:"result"`
 }
 
-// replay plays the agent of a transcript against a parser, and lets its client say again what it said.
+// replay plays a transcript's agent to a parser, and repeats its client's actions.
 type replay struct {
 	t        testing.TB
 	parser   cliagent.Parser
 	sink     *cliagent.Sink
 	log      strings.Builder
 	events   []execution.Event
-	asked    map[string][]string // ids of our requests that the transcript has not come to, by method
-	ids      map[string]string   // ours by the transcript's
+	asked    map[string][]string // ids of our requests not yet reached in the transcript, by method
+	ids      map[string]string   // our ids by the transcript's
 	kinds    map[string]string   // of permission options, by request and option
 	said     int
 	prompted bool
 }
 
-// Replay runs the parser of a spec over a recorded conversation: the agent's lines as they came, and what the recorded client said
-// (prompts, answers to permissions, cancellation) through the parser's commands. It returns the events, the result, and a log of
-// both the events and what the parser wrote. Requests that the recorded client made and the parser does not, and their answers,
-// are left out. What package agent says of answers and messages is among the events.
+// Replay runs a spec's parser over a recorded conversation: it gets the agent's lines, and the client's prompts,
+// permission answers and cancellation as commands. It returns the events, the result, and a log of events and written
+// lines. Requests that the recorded client made and the parser does not make, and their replies, are omitted. Package
+// agent's events about answers and messages are included.
 func Replay(t testing.TB, spec acpagent.Spec, req execution.Request, transcript []byte) ([]execution.Event, execution.Result, string) {
 	t.Helper()
 	r := &replay{t: t, parser: spec.NewParser(req), sink: cliagent.NewSink(false), asked: map[string][]string{}, ids: map[string]string{}, kinds: map[string]string{}}
@@ -64,13 +64,13 @@ func Replay(t testing.TB, spec acpagent.Spec, req execution.Request, transcript 
 	for line := range bytes.Lines(transcript) {
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil {
-			t.Fatalf("a line of the transcript is no message: %v: %.200s", err, line)
+			t.Fatalf("a line of the transcript is not a message: %v: %.200s", err, line)
 		}
 		var e envelope
 		switch err := json.Unmarshal(m.Msg, &e); {
 		case err != nil && m.Dir == "c2a":
-			t.Fatalf("a line of the transcript is no message: %v: %.200s", err, line)
-		case err != nil: // a damaged one, which is the parser's to judge
+			t.Fatalf("a line of the transcript is not a message: %v: %.200s", err, line)
+		case err != nil: // a damaged line, which the parser must handle
 			r.parser.Line(process.Stdout, m.Msg, r.sink)
 		case m.Dir == "c2a":
 			r.client(e)
@@ -90,7 +90,7 @@ func Replay(t testing.TB, spec acpagent.Spec, req execution.Request, transcript 
 	return r.events, res, r.log.String()
 }
 
-// Said is the part of a transcript's line that the agent said, empty when its client spoke.
+// Said returns the part of a transcript's line that the agent sent, empty for the client's lines.
 func Said(line []byte) (from, to int) {
 	head := []byte(`{"dir":"a2c","msg":`)
 	if !bytes.HasPrefix(line, head) {
@@ -99,7 +99,7 @@ func Said(line []byte) (from, to int) {
 	return len(head), bytes.LastIndexByte(line, '}')
 }
 
-// client is what the recorded client said.
+// client repeats an action of the recorded client.
 func (r *replay) client(e envelope) {
 	switch {
 	case e.Method == "":
@@ -123,7 +123,7 @@ func (r *replay) client(e envelope) {
 		}
 	default:
 		if a, ok := r.parser.(cliagent.Alarmed); ok && e.Method == "session/prompt" && !r.prompted && len(r.asked[e.Method]) == 0 {
-			a.Alarm(r.sink) // the agent is silent after the history of a session that it loaded
+			a.Alarm(r.sink) // the agent is silent after showing a loaded session's history
 			r.collect()
 		}
 		r.prompted = r.prompted || e.Method == "session/prompt"
@@ -143,7 +143,7 @@ func (r *replay) client(e envelope) {
 	}
 }
 
-// agent is a line of the recorded agent, with our ids in place of the recorded ones.
+// agent passes on a line of the recorded agent, with our ids in place of the recorded ones.
 func (r *replay) agent(line []byte, e envelope) {
 	if e.Method == "" {
 		id, ok := r.ids[string(e.ID)]
@@ -155,7 +155,7 @@ func (r *replay) agent(line []byte, e envelope) {
 			r.t.Fatal(err)
 		}
 		v["id"] = json.RawMessage(id)
-		line, _ = json.Marshal(v) // it was JSON before
+		line, _ = json.Marshal(v) // was parsed before
 	}
 	for _, o := range e.Params.Options {
 		r.kinds[string(e.ID)+"/"+o.ID] = o.Kind
@@ -184,7 +184,7 @@ func (r *replay) add(e execution.Event) {
 	r.events = append(r.events, e)
 }
 
-// collect takes what the parser has to say.
+// collect takes the parser's events and writes.
 func (r *replay) collect() {
 	for _, e := range r.sink.Take() {
 		r.add(e)
@@ -192,7 +192,7 @@ func (r *replay) collect() {
 	for _, w := range r.sink.TakeWrites() {
 		var e envelope
 		if err := json.Unmarshal(w, &e); err != nil {
-			r.t.Fatalf("the parser wrote no JSON: %v: %s", err, w)
+			r.t.Fatalf("the parser wrote invalid JSON: %v: %s", err, w)
 		}
 		if e.Method != "" && e.ID != nil {
 			r.asked[e.Method] = append(r.asked[e.Method], string(e.ID))
@@ -201,7 +201,7 @@ func (r *replay) collect() {
 	}
 }
 
-// CheckOrder holds the events of a replay against the ordering contract.
+// CheckOrder checks the events of a replay against the ordering contract.
 func CheckOrder(t testing.TB, events []execution.Event) {
 	t.Helper()
 	var stream []execution.Event

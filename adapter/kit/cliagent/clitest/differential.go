@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// mutated names a folder that takes what became of every mutation, so that two versions of a parser can be compared by diff.
+// mutated is a folder for the events of every mutated recording, to compare two versions of a parser with diff.
 var mutated = flag.String("mutated", "", "write the events of every mutated recording into this `folder`")
 
-// seeds is how many mutations of each class a recording gets; shortSeeds of them in -short.
+// seeds is the number of mutations of each class per recording, shortSeeds with -short.
 const (
 	seeds      = 10
 	shortSeeds = 3
@@ -40,9 +40,9 @@ var mutations = []mutation{
 	{"key", func(m *mutator) { m.value(isKey) }},
 }
 
-// TestDifferential holds what the parser makes of mutated recordings against hashes in differential.txt beside them, one line
-// for each recording and class of mutation, one hash for each seed. A change that is meant is rewritten with -update; which
-// events changed shows a diff of the folders that -mutated writes before and after it.
+// TestDifferential compares the parser's events of mutated recordings with hashes in differential.txt, one line per
+// recording and class of mutation, one hash per seed. -update rewrites the file after an intended change; -mutated
+// before and after the change, and a diff of both folders, show which events changed.
 func (g Goldens) TestDifferential(t *testing.T) {
 	files := Glob(t, g.Pattern, g.Least)
 	recordings := make([]Recording, len(files))
@@ -94,7 +94,7 @@ func (g Goldens) TestDifferential(t *testing.T) {
 	}
 }
 
-// hash is what the parser makes of a recording, in four digits.
+// hash returns four digits for the parser's events of a recording.
 func (g Goldens) hash(t *testing.T, r Recording, name string) string {
 	var text []byte
 	if g.Log != nil {
@@ -164,12 +164,12 @@ func (m *mutator) recording(r Recording) Recording {
 	return r
 }
 
-// any reports whether there is a line to change.
+// any reports whether a line can be changed.
 func (m *mutator) any() bool {
 	return slices.ContainsFunc(m.lines, func(line []byte) bool { from, to := m.span(line); return from < to })
 }
 
-// pick is one of the agent's lines.
+// pick returns one of the agent's lines.
 func (m *mutator) pick() int {
 	for {
 		i := m.rng.IntN(len(m.lines))
@@ -179,7 +179,7 @@ func (m *mutator) pick() int {
 	}
 }
 
-// pickFrom is a place at or behind a line, mostly near it.
+// pickFrom returns a line at or after another, usually near it.
 func (m *mutator) pickFrom(i int) int {
 	if m.rng.IntN(2) == 0 {
 		return i
@@ -189,7 +189,7 @@ func (m *mutator) pickFrom(i int) int {
 
 func (m *mutator) insert(i int, line []byte) { m.lines = slices.Insert(m.lines, i, line) }
 
-// cut ends the recording at a line, or within it.
+// cut truncates the recording after or within a line.
 func (m *mutator) cut() {
 	i := m.pick()
 	line := m.lines[i]
@@ -203,15 +203,15 @@ type token uint8
 
 const (
 	isWord  token = iota // a string
-	isValue              // any value that is no string, list or object
+	isValue              // any value except strings, lists and objects
 	isKey                // the name of a member
 )
 
-// values are what a number, a truth or nothing becomes.
+// values are the replacements of numbers, booleans and null.
 var values = []string{"0", "-1", "7", "1.5", "99999999999999", "true", "false", "null", `"x"`, "{}", "[]"}
 
-// value changes a token of one line: a word becomes another word of the recording, empty or strange; a value becomes one of
-// another kind; a member is renamed, doubled or joined by an unknown one.
+// value changes a token of a line: a word becomes another word of the recording, empty or strange; a value becomes
+// one of another type; a member is renamed, duplicated or joined by an unknown one.
 func (m *mutator) value(kind token) {
 	i := m.pick()
 	line := m.lines[i]
@@ -239,7 +239,7 @@ func (m *mutator) value(kind token) {
 	m.lines[i] = slices.Concat(line[:from+at[0]], []byte(now), line[from+at[1]:])
 }
 
-// tokens are the places of the tokens of one kind in a line of JSON.
+// tokens returns the positions of the tokens of a type in a line of JSON.
 func tokens(line []byte, kind token) (found [][2]int) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
@@ -277,7 +277,7 @@ func tokens(line []byte, kind token) (found [][2]int) {
 	}
 }
 
-// lines are the lines of a recording, each with its end.
+// lines returns the lines of a recording with their line endings.
 func lines(recording []byte) [][]byte {
 	all := bytes.SplitAfter(bytes.TrimSuffix(recording, []byte("\n")), []byte("\n"))
 	all[len(all)-1] = append(bytes.Clone(all[len(all)-1]), '\n')

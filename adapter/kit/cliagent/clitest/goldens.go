@@ -1,6 +1,6 @@
-// Package clitest tests the parsers of adapters: goldens of recorded runs, and the order and the sums that every run owes.
+// Package clitest tests adapters' parsers: goldens of recorded runs, and the order and sums that hold for every run.
 //
-// What needs a process or a conversation belongs into packages adaptertest and acptest.
+// Tests that need a process or a conversation belong to packages adaptertest and acptest.
 package clitest
 
 import (
@@ -18,40 +18,40 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Update is set by go test -update: goldens are rewritten and not compared.
+// Update is set by go test -update: goldens are rewritten instead of compared.
 var Update = flag.Bool("update", false, "rewrite the goldens")
 
-// Request is a request that wants nothing but an answer.
+// Request returns a minimal request.
 func Request() execution.Request {
 	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: "t", Message: execution.Message{Text: "hello"}}
 }
 
-// Run is what a recorded run was asked for and how its process ended.
+// Run is the request of a recorded run and the exit of its process.
 type Run struct {
 	Request func(*execution.Request)
 	Exit    process.Exit
 }
 
-// Recording is a recorded run as a parser is given it.
+// Recording is a recorded run as the parser gets it.
 type Recording struct {
 	Name    string // of the transcript, without its ending
 	Base    string // its path without its ending
 	Request execution.Request
 	Stdout  []byte
-	Stderr  []byte // what stands in the .stderr file beside the transcript, nil without one
+	Stderr  []byte // content of the .stderr file next to the transcript, nil for none
 	Exit    process.Exit
 }
 
-// Goldens are recorded runs, one .jsonl file each, with an .events file beside it for what the parser made of it.
+// Goldens are recorded runs: a .jsonl file each, and an .events file with the parser's events.
 type Goldens struct {
-	Pattern string // of the transcripts' paths
-	Least   int    // how many there are at least
+	Pattern string // glob of the transcripts
+	Least   int    // minimum number of transcripts
 	Runs    map[string]Run
-	Listed  bool                               // a transcript that is not in Runs is a mistake
-	Unknown func(name string) bool             // nil, or the transcripts with lines that no parser knows
-	Stdout  func(testing.TB, []byte) []byte    // nil, or what the agent said in a recorded conversation
-	Span    func(line []byte) (from, to int)   // nil, or the part of a line that the agent said and mutations may change
-	Log     func(*testing.T, Recording) []byte // nil, or what a mutated recording became, in place of the events of Replay
+	Listed  bool                               // a transcript that is not in Runs is an error
+	Unknown func(name string) bool             // nil, or the transcripts with unknown lines
+	Stdout  func(testing.TB, []byte) []byte    // nil, or the agent's text in a recorded conversation
+	Span    func(line []byte) (from, to int)   // nil, or the part of a line that the agent wrote and mutations may change
+	Log     func(*testing.T, Recording) []byte // nil, or the result of a mutated recording, instead of the events of Replay
 	Replay  func(*testing.T, Recording) ([]execution.Event, execution.Result)
 	Check   func(*testing.T, []execution.Event, execution.Result)
 }
@@ -77,12 +77,12 @@ func (g Goldens) Test(t *testing.T) {
 	}
 	for name := range g.Runs {
 		if !used[name] {
-			t.Errorf("there is no transcript %s", name)
+			t.Errorf("transcript %s does not exist", name)
 		}
 	}
 }
 
-// recording is a transcript as it is replayed: of a conversation the agent's lines alone, where Stdout says which they are.
+// recording returns a transcript to replay: for a conversation, only the lines that Stdout attributes to the agent.
 func (g Goldens) recording(t testing.TB, file string) Recording {
 	t.Helper()
 	r := Recording{Base: strings.TrimSuffix(file, filepath.Ext(file)), Request: Request(), Stdout: Read(t, file)}
@@ -103,7 +103,7 @@ func (g Goldens) recording(t testing.TB, file string) Recording {
 	return r
 }
 
-// Glob finds files, at least so many.
+// Glob returns the files of a pattern and fails if there are fewer than least.
 func Glob(t testing.TB, pattern string, least int) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -113,7 +113,7 @@ func Glob(t testing.TB, pattern string, least int) []string {
 	return files
 }
 
-// Read reads a file of the test's data.
+// Read reads a test data file.
 func Read(t testing.TB, file string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -123,7 +123,7 @@ func Read(t testing.TB, file string) []byte {
 	return b
 }
 
-// Compare holds got against a golden file.
+// Compare compares got with a golden file.
 func Compare(t testing.TB, file string, got []byte) {
 	t.Helper()
 	if *Update {

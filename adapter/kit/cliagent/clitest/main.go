@@ -12,8 +12,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Main is the TestMain of an adapter: with a scenario in the variable the test binary plays the agent's program, otherwise the
-// tests run and must leave no goroutine behind.
+// Main is the TestMain of an adapter: with a scenario in the variable, the test binary acts as the agent's program;
+// otherwise it runs the tests and checks for leaked goroutines.
 func Main(m *testing.M, variable string, play func(scenario string, args []string) (exit int, err error)) {
 	process.MaybeKeeper()
 	hookrelay.MaybeRelay()

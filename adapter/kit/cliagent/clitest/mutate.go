@@ -10,18 +10,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Damage holds the parser against damaged recordings: one line dropped, one line twice, the end cut off at each line.
+// Damage tests the parser with damaged recordings: a line dropped, a line repeated, the end cut off at each line.
 type Damage struct {
-	// Success reports whether a line is the agent's own statement that the run succeeded.
+	// Success reports whether a line is the agent's statement that the run succeeded.
 	Success func(line []byte) bool
-	// Usage reports whether a line states tokens, which are not known elsewhere when it is lost.
+	// Usage reports whether a line states tokens that no other line repeats.
 	Usage func(line []byte) bool
-	// Text reports whether a line has text of the answer, which is not known elsewhere when it is lost.
+	// Text reports whether a line contains text of the answer that no other line repeats.
 	Text func(line []byte) bool
 }
 
-// TestDamaged replays every damaged variant of every transcript. Of a conversation the agent's lines alone are replayed: what its client
-// said does not fit a damaged one.
+// TestDamaged replays every damaged variant of every transcript. For a conversation only the agent's lines are
+// replayed, because the client's do not fit a damaged one.
 func (g Goldens) TestDamaged(t *testing.T, d Damage) {
 	for _, file := range Glob(t, g.Pattern, g.Least) {
 		r := g.recording(t, file)
@@ -58,8 +58,8 @@ func (g Goldens) TestDamaged(t *testing.T, d Damage) {
 	}
 }
 
-// check holds what was made of a damaged recording against what every run owes. Tools without an end are ended by package
-// agent, so the order of the events is not held here.
+// check checks the events of a damaged recording. The order of events is not checked, because package agent ends
+// tools that have no end.
 func (d Damage) check(t *testing.T, name string, lines [][]byte, events []execution.Event, res execution.Result) {
 	t.Helper()
 	said := false
@@ -67,7 +67,7 @@ func (d Damage) check(t *testing.T, name string, lines [][]byte, events []execut
 		said = said || d.Success(line)
 	}
 	if res.Status == execution.StatusCompleted && !said {
-		t.Errorf("%s: completed without the agent's word for it: %s", name, render(res))
+		t.Errorf("%s: completed although the agent did not state it: %s", name, render(res))
 	}
 	if err := res.Error; err != nil && strings.Contains(err.Message, "panicked") {
 		t.Errorf("%s: %s", name, err.Message)
@@ -88,7 +88,7 @@ func render(res execution.Result) string {
 	return string(b)
 }
 
-// located says with each error which mutation made it.
+// located adds to each error which mutation caused it.
 type located struct {
 	testing.TB
 	name string
@@ -99,7 +99,7 @@ func (l *located) Errorf(format string, args ...any) {
 	l.TB.Errorf("%s: "+format, append([]any{l.name}, args...)...)
 }
 
-// Has makes a Success, Usage or Text that looks for any of these strings in a line.
+// Has returns a Success, Usage or Text that searches a line for any of these strings.
 func Has(any ...string) func(line []byte) bool {
 	return func(line []byte) bool {
 		for _, s := range any {

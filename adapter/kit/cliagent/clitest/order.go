@@ -8,19 +8,19 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// order is what is open while the events of a run pass by.
+// order is what is open at a point in the events of a run.
 type order struct {
 	session, turn bool
-	steps         map[string]bool             // by the parent
-	thoughts      map[string]bool             // by the parent
-	texts         map[string]*strings.Builder // by the parent
+	steps         map[string]bool             // by parent
+	thoughts      map[string]bool             // by parent
+	texts         map[string]*strings.Builder // by parent
 	calls, ended  map[string]bool
 	shells        map[string]bool
 	asked         map[execution.QuestionID]bool
 }
 
-// CheckOrder holds events against the order that every adapter owes: what begins ends, except in a turn that fails, nothing
-// is said outside of it, and what is added up is the sum of its parts.
+// CheckOrder checks the order of events that every adapter guarantees: what starts also ends, except in a failed
+// turn; nothing is reported outside of it; and accumulated text is the sum of its parts.
 func CheckOrder(t testing.TB, events []execution.Event) {
 	t.Helper()
 	o := order{steps: map[string]bool{}, thoughts: map[string]bool{}, texts: map[string]*strings.Builder{}, calls: map[string]bool{},
@@ -41,13 +41,13 @@ func (o *order) turns(e execution.Event) string {
 		o.session = true
 	case execution.TurnStart:
 		if o.turn || !o.session {
-			return "a turn begins in a turn, or before the session"
+			return "a turn starts within a turn or before the session"
 		}
 		o.turn = true
 	case execution.TurnEnd:
 		middle := b.Reason == execution.TurnCompleted && (o.steps[""] || o.texts[""] != nil || o.thoughts[""])
 		if !o.turn || middle {
-			return "a turn ends that never began, or is complete in the middle of something"
+			return "a turn ends that never started, or completes with something open"
 		}
 		o.turn = false
 		clear(o.steps)
@@ -55,36 +55,36 @@ func (o *order) turns(e execution.Event) string {
 		clear(o.thoughts)
 	case execution.StepStart:
 		if o.steps[e.Parent] {
-			return "a step begins in a step"
+			return "a step starts within a step"
 		}
 		o.steps[e.Parent] = true
 	case execution.StepEnd:
 		if !o.steps[e.Parent] {
-			return "a step ends that never began"
+			return "a step ends that never started"
 		}
 		o.steps[e.Parent] = false
 	case execution.TokenUsage:
 		if b.InputTokens < 0 || b.OutputTokens < 0 || b.CachedTokens < 0 {
-			return "tokens are taken back"
+			return "tokens decrease"
 		}
 	default:
 		switch group := execution.EventGroup(e.Body.Type()); group {
 		case "text", "thinking", "tool", "file", "shell", "mcp", "subagent":
 			if !o.turn {
-				return "it lies in no turn"
+				return "it is outside any turn"
 			}
 		}
 	}
 	return ""
 }
 
-// flow checks texts and thoughts.
+// flow checks texts and thinking.
 func (o *order) flow(e execution.Event) string {
 	text := o.texts[e.Parent]
 	switch b := e.Body.(type) {
 	case execution.MessageStart:
 		if text != nil {
-			return "a text begins in a text"
+			return "a text starts within a text"
 		}
 		o.texts[e.Parent] = &strings.Builder{}
 	case execution.TextDelta:
@@ -96,36 +96,36 @@ func (o *order) flow(e execution.Event) string {
 		}
 	case execution.MessageStop:
 		if text == nil || text.String() != b.Text {
-			return "the text that ends is not the one that was said"
+			return "the text of the end differs from the deltas"
 		}
 		o.texts[e.Parent] = nil
 	case execution.ThinkingStart:
 		if text != nil || o.thoughts[e.Parent] {
-			return "a thought begins within a text or a thought"
+			return "thinking starts within a text or thinking"
 		}
 		o.thoughts[e.Parent] = true
 	case execution.ThinkingStop:
 		if !o.thoughts[e.Parent] {
-			return "a thought ends that never began"
+			return "thinking ends that never started"
 		}
 		o.thoughts[e.Parent] = false
 	}
 	return ""
 }
 
-// tools checks calls and what is said of them.
+// tools checks calls and their events.
 func (o *order) tools(e execution.Event) string {
 	switch b := e.Body.(type) {
 	case execution.ToolCallReady:
 		if !json.Valid(b.Input) {
-			return "the input is no JSON"
+			return "the input is not JSON"
 		}
 		return o.begin(b.ToolCallID)
 	case execution.MCPToolCallStart:
 		return o.begin(b.ToolCallID)
 	case execution.ToolResultEvent:
 		if !json.Valid(b.Output) {
-			return "the output is no JSON"
+			return "the output is not JSON"
 		}
 		return o.end(b.ToolCallID)
 	case execution.ToolError:
@@ -159,7 +159,7 @@ func (o *order) tools(e execution.Event) string {
 
 func (o *order) begin(id string) string {
 	if o.calls[id] {
-		return "a call begins twice"
+		return "a call starts twice"
 	}
 	o.calls[id] = true
 	return ""
@@ -167,7 +167,7 @@ func (o *order) begin(id string) string {
 
 func (o *order) end(id string) string {
 	if !o.calls[id] || o.ended[id] {
-		return "a call ends that does not run"
+		return "a call ends that is not open"
 	}
 	o.ended[id] = true
 	return ""
@@ -195,7 +195,7 @@ func (o *order) ask(id execution.QuestionID) string {
 	return ""
 }
 
-// CheckUsage adds up the increments: together they are the totals of the result.
+// CheckUsage checks that the increments add up to the totals of the result.
 func CheckUsage(t testing.TB, events []execution.Event, res execution.Result) {
 	t.Helper()
 	var u execution.Usage
@@ -206,7 +206,7 @@ func CheckUsage(t testing.TB, events []execution.Event, res execution.Result) {
 			u = u.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens,
 				CacheWrite: b.CacheWriteTokens, Total: b.InputTokens + b.OutputTokens + b.CachedTokens + b.CacheWriteTokens})
 		case execution.CostEvent:
-			if b.Cost.Source == execution.CostFromAgent { // what prices make is added up by the kit, not by the parser
+			if b.Cost.Source == execution.CostFromAgent { // costs from prices are added by the kit, not by the parser
 				usd += *b.Cost.TotalUSD
 			}
 		}

@@ -11,11 +11,10 @@ import (
 // Shape is a jsonscan.Shape of any type.
 type Shape interface{ Paths() []string }
 
-var declaredShape = regexp.MustCompile(`(?m)^(?:var |\t)(\w+) +jsonscan\.Shape\[`)
-
-// TestShapes uses every shape of a package, so that one that is misdeclared is found before an agent's line meets it. What
-// members they read stands in testdata/shapes.golden.
+// TestShapes uses every shape of a package, so that a misdeclared one is found before an agent's line reaches it.
+// testdata/shapes.golden lists the members they read.
 func TestShapes(t *testing.T, shapes map[string]Shape) {
+	declaredShape := regexp.MustCompile(`(?m)^(?:var |\t)(\w+) +jsonscan\.Shape\[`)
 	for _, file := range Glob(t, "*.go", 1) {
 		for _, m := range declaredShape.FindAllSubmatch(Read(t, file), -1) {
 			if shapes[string(m[1])] == nil && !strings.HasSuffix(file, "_test.go") {

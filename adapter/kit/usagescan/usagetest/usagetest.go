@@ -1,4 +1,5 @@
-// Package usagetest tests adapters that read session files: goldens of real files, and what must hold for any bytes.
+// Package usagetest tests adapters that read session files: goldens of real files, and properties that hold for any
+// bytes.
 package usagetest
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// Host is a machine whose home directory is a folder of the test's data.
+// Host is a machine whose home directory is a test data folder.
 func Host(t testing.TB, home string, env map[string]string) adapter.Host {
 	t.Helper()
 	abs, err := filepath.Abs(home)
@@ -28,7 +29,7 @@ func Host(t testing.TB, home string, env map[string]string) adapter.Host {
 	return h
 }
 
-// Files are the session files of an agent.
+// Files lists the session files of an agent.
 func Files(t testing.TB, log adapter.UsageLog, h adapter.Host) (files []adapter.UsageFile) {
 	t.Helper()
 	for _, store := range log.UsageStores(h) {
@@ -51,7 +52,7 @@ func Files(t testing.TB, log adapter.UsageLog, h adapter.Host) (files []adapter.
 	return files
 }
 
-// Scan reads data as it comes in pieces of a size; 0 is all at once.
+// Scan reads data in pieces of a size; 0 reads it at once.
 func Scan(s adapter.UsageScanner, data []byte, piece int) (records []adapter.UsageRecord) {
 	give := func(r *adapter.UsageRecord) { records = append(records, *r) }
 	var held []byte
@@ -64,14 +65,14 @@ func Scan(s adapter.UsageScanner, data []byte, piece int) (records []adapter.Usa
 		data = data[n:]
 		done := s.Scan(held, false, give)
 		rest := bytes.Clone(held[done:])
-		clear(held) // what was given out must not depend on it
+		clear(held) // results must not depend on the buffer
 		held = rest
 	}
 	s.Scan(held, true, give)
 	return records
 }
 
-// Golden scans the files below home and holds the records against a golden file; update rewrites it. Sums are stated too.
+// Golden scans the files below home and compares the records and their sums with a golden file; update rewrites it.
 func Golden(t *testing.T, log adapter.UsageLog, home, golden string, update bool) {
 	t.Helper()
 	h := Host(t, home, nil)
@@ -113,8 +114,8 @@ func Golden(t *testing.T, log adapter.UsageLog, home, golden string, update bool
 	}
 }
 
-// Robust checks what holds for any bytes: no count is negative, the pieces they come in do not matter, and reading may be
-// broken off at any boundary and gone on with from its state.
+// Robust checks properties of any bytes: counts are not negative, piece sizes do not matter, and a scan may stop at
+// any boundary and resume from its state.
 func Robust(t testing.TB, scanner func() adapter.UsageScanner, data []byte) {
 	t.Helper()
 	whole := scanner()
@@ -148,7 +149,7 @@ func Robust(t testing.TB, scanner func() adapter.UsageScanner, data []byte) {
 	}
 	got = append(got, Scan(second, data[first.Boundary():], 0)...)
 	if !same(got, want) {
-		t.Fatalf("gone on at byte %d of %d: got %d records, want %d", first.Boundary(), len(data), len(got), len(want))
+		t.Fatalf("resumed at byte %d of %d: got %d records, want %d", first.Boundary(), len(data), len(got), len(want))
 	}
 }
 
@@ -187,7 +188,7 @@ func Fuzz(f *testing.F, log adapter.UsageLog, home string) {
 	})
 }
 
-// Bench measures a scanner on data, which is as an agent writes it.
+// Bench measures a scanner on data in an agent's format.
 func Bench(b *testing.B, log adapter.UsageLog, data []byte) {
 	h := Host(b, b.TempDir(), nil)
 	f := adapter.UsageFile{Root: h.Home, Rel: "a/chats/session.jsonl"}
@@ -200,7 +201,7 @@ func Bench(b *testing.B, log adapter.UsageLog, data []byte) {
 		s.Scan(data, true, func(*adapter.UsageRecord) { n++ })
 	}
 	if n == 0 {
-		b.Fatal("nothing was found")
+		b.Fatal("no records found")
 	}
 	b.ReportMetric(float64(n), "records")
 }
