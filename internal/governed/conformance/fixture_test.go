@@ -32,7 +32,7 @@ func TestParseFixture(t *testing.T) {
 		{"setup is a list", `"setup":{}`, `"setup":[]`, []string{"setup is array"}},
 		{"no operation", `"operation":"op"`, `"operation":" "`, []string{"input.operation"}},
 		{"input is a word", `{"operation":"op","args":{"b":1,"a":2}}`, `"op"`, []string{"input"}},
-		{"a key twice", `"type":"t"`, `"type":"t","type":"u"`, []string{"stands twice"}},
+		{"a key twice", `"type":"t"`, `"type":"t","type":"u"`, []string{"appears twice"}},
 		{"too large", `"description":"d"`, `"description":"` + strings.Repeat("d", maxFixture) + `"`, []string{"more than"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
