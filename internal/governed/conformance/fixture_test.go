@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("in the order of paths: %s", got)
 	}
 	_, err = Load(fstest.MapFS{"a.json": of("A"), "b.json": of("A"), "c.json": {Data: []byte("{")}, "d.json": {Data: []byte(strings.Repeat(" ", maxFixture+1))}})
-	for _, want := range []string{"b.json: A is the fixture of a.json", "c.json: ", "d.json: the fixture has"} {
+	for _, want := range []string{"b.json: A is already the id of a.json", "c.json: ", "d.json: the fixture has"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

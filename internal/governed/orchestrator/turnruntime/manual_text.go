@@ -83,7 +83,7 @@ func (d Dispatch) templatePath() string {
 const (
 	blankFile      = "<path of a file that you changed>"
 	blankObjection = "<what you object to>"
-	blankSummary   = "<what you did, in a sentence>"
+	blankSummary   = "<what you did, in one sentence>"
 	blankStatement = "<what you decided>"
 	blankReason    = "<why>"
 	blankEvidence  = "<what you checked, or why nothing>"
